@@ -1,0 +1,34 @@
+"""Unique names (``generated_tensor_0``, ``linear_0.w_0``): a source that the ambient context may replace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class UniqueNames:
+    """Counts per prefix: ``generate("linear")`` gives ``linear_0``, ``linear_1``, ..."""
+
+    __slots__ = ("counts",)
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    def generate(self, prefix: str) -> str:
+        """The next name of this prefix."""
+        count = self.counts.get(prefix, 0)
+        self.counts[prefix] = count + 1
+        return f"{prefix}_{count}"
+
+
+_source: Callable[[str], str] = UniqueNames().generate
+
+
+def set_name_source(generate: Callable[[str], str]) -> None:
+    """Install the function that makes unique names from prefixes; the operator library installs one per rank's context."""
+    global _source
+    _source = generate
+
+
+def generate(prefix: str) -> str:
+    """The next unique name of this prefix in the current context."""
+    return _source(prefix)

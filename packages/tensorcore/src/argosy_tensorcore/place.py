@@ -1,0 +1,82 @@
+"""Places: the user's names of devices (``Place(cpu)``, ``'gpu:0'``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argosy_hwadapt import Device
+
+_RUNTIME_OF = {"gpu": "cuda"}  # what users call a device, where its runtime is called otherwise
+_PLACE_OF = {runtime: place for place, runtime in _RUNTIME_OF.items()}
+
+
+class Place:
+    """Where a tensor's data lives: a kind of device (``"cpu"``, ``"gpu"``, ...) and its index. Immutable, compared by value."""
+
+    __slots__ = ("index", "kind")
+    kind: str
+    index: int
+
+    def __init__(self, kind: str = "cpu", index: int = 0) -> None:
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "index", index)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"places are immutable; cannot set {name!r}")
+
+    def __str__(self) -> str:
+        return self.kind if self.kind == "cpu" else f"{self.kind}:{self.index}"
+
+    def __repr__(self) -> str:
+        return f"Place({self})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place) and (self.kind, self.index) == (other.kind, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.index))
+
+    def __reduce__(self) -> tuple[object, tuple[str, int]]:
+        return Place, (self.kind, self.index)
+
+    def is_cpu_place(self) -> bool:
+        """True for the host."""
+        return self.kind == "cpu"
+
+    def is_gpu_place(self) -> bool:
+        """True for a GPU."""
+        return self.kind == "gpu"
+
+    def get_device_id(self) -> int:
+        """The index of the device among those of its kind."""
+        return self.index
+
+    def device(self) -> Device:
+        """The opened device (hwadapt's). Raises DeviceNotFound when there is none."""
+        from argosy_hwadapt import device
+
+        return device(_RUNTIME_OF.get(self.kind, self.kind), self.index)
+
+
+CPU = Place("cpu")
+
+
+def place_of(device: Device) -> Place:
+    """The place that names an opened device."""
+    kind = _PLACE_OF.get(device.name, device.name)
+    return CPU if kind == "cpu" else Place(kind, device.index)
+
+
+def as_place(x: object) -> Place:
+    """The place that x names: a Place, ``None`` (cpu), ``'cpu'``, ``'gpu'`` or ``'gpu:1'``. Raises ValueError otherwise."""
+    if isinstance(x, Place):
+        return x
+    if x is None:
+        return CPU
+    if not isinstance(x, str):
+        raise TypeError(f"a place is a Place or a string such as 'cpu' or 'gpu:0', not {x!r}")
+    kind, colon, index = x.lower().partition(":")
+    if not kind or (colon and not index.isdecimal()):
+        raise ValueError(f"{x!r} does not name a place; expected 'cpu', 'gpu' or 'gpu:0'")
+    return Place(_PLACE_OF.get(kind, kind), int(index or 0)) if kind != "cpu" else CPU

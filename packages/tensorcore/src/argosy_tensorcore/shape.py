@@ -1,0 +1,134 @@
+"""Arithmetic of shapes and strides. Strides are in elements; shapes are sequences of ints (or symbolic sizes in ``Size``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any
+
+
+class Size(list):  # type: ignore[type-arg]
+    """A tensor's shape as Paddle shows it: a list that equals both lists and tuples; slices are Sizes."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, tuple):
+            other = list(other)
+        return list.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __getitem__(self, index: Any) -> Any:
+        found = list.__getitem__(self, index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __add__(self, other: Iterable[Any]) -> Size:  # type: ignore[override]
+        return Size([*self, *other])
+
+    def __radd__(self, other: Iterable[Any]) -> Size:
+        return Size([*other, *self])
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        return prod(self)
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Row-major strides of shape; axes of size 0 count as 1 so that strides never vanish."""
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 1, 0, -1):
+        strides[axis - 1] = strides[axis] * (shape[axis] or 1)
+    return tuple(strides)
+
+
+def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """True when elements lie in row-major order without gaps; strides of axes of size 1 do not matter."""
+    expected = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size == 0:
+            return True
+        if size != 1:
+            if stride != expected:
+                return prod(shape) == 0
+            expected *= size
+    return True
+
+
+def extent(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
+    """Lowest and one past the highest element that the view touches, relative to its first; (0, 0) when it is empty."""
+    if 0 in shape:
+        return 0, 0
+    reach = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
+    return sum(r for r in reach if r < 0), sum(r for r in reach if r > 0) + 1
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that all shapes broadcast to (numpy's rules). Raises ValueError naming the shapes and the axis."""
+    result = [1] * max((len(shape) for shape in shapes), default=0)
+    for shape in shapes:
+        for axis, size in enumerate(shape, len(result) - len(shape)):
+            if size == 1 or size == result[axis]:
+                continue
+            if result[axis] != 1:
+                shown = " and ".join(str(list(s)) for s in shapes)
+                raise ValueError(
+                    f"shapes {shown} do not broadcast: axis {axis - len(result)} has sizes {result[axis]} and {size}; "
+                    "sizes must be equal or 1"
+                )
+            result[axis] = size
+    return tuple(result)
+
+
+def resolve_reshape(shape: Sequence[int], target: Sequence[int]) -> tuple[int, ...]:
+    """target with its one ``-1`` worked out from the element count of shape. Raises ValueError where that is impossible."""
+    count, wanted = prod(shape), list(target)
+    if wanted.count(-1) > 1 or any(size < -1 for size in wanted):
+        raise ValueError(f"cannot reshape {list(shape)} to {wanted}: sizes must be >= 0, with at most one -1")
+    if -1 in wanted:
+        known = prod(size for size in wanted if size != -1)
+        if known and count % known == 0:
+            wanted[wanted.index(-1)] = count // known
+    if -1 in wanted or prod(wanted) != count:
+        raise ValueError(f"cannot reshape {list(shape)} ({count} elements) to {list(target)}")
+    return tuple(wanted)
+
+
+def view_strides(shape: Sequence[int], strides: Sequence[int], target: Sequence[int]) -> tuple[int, ...] | None:
+    """Strides that show a strided array in another shape without copying, or None when only a copy can.
+
+    Both shapes must have equal element counts. Runs of axes of the source that can be walked with one stride are
+    matched with runs of target axes of the same element count.
+    """
+    if prod(shape) == 0:
+        return contiguous_strides(target)
+    runs = _merge_runs(shape, strides)
+    result = [0] * len(target)
+    axis = len(target) - 1
+    for size, stride in reversed(runs):
+        taken = 1
+        while axis >= 0 and (taken < size or target[axis] == 1):
+            result[axis] = stride * taken
+            taken *= target[axis]
+            axis -= 1
+        if taken != size:
+            return None
+    while axis >= 0:  # only axes of size 1 are left
+        result[axis] = result[axis + 1] * target[axis + 1] if axis + 1 < len(target) else 1
+        axis -= 1
+    return tuple(result)
+
+
+def _merge_runs(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
+    """Neighbouring axes joined wherever one stride walks both: [(size, innermost stride), ...] without size-1 axes."""
+    runs: list[tuple[int, int]] = []
+    for size, stride in zip(shape, strides, strict=True):
+        if size == 1:
+            continue
+        if runs and runs[-1][1] == size * stride:
+            runs[-1] = (runs[-1][0] * size, stride)
+        else:
+            runs.append((size, stride))
+    return runs

@@ -1,0 +1,322 @@
+"""Storage and strided views of it: the payload of an ordinary tensor.
+
+A ``Strided`` that wraps a fresh ndarray costs one object. Everything else about it (dtype, shape, strides, address and
+the ``Storage`` itself) is worked out when first asked for, and kept. Views of a tensor share its Storage and with it
+one version counter.
+"""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from argosy_tensorcore.dtype import DType, as_dtype
+from argosy_tensorcore.shape import contiguous_strides, extent, is_contiguous
+
+if TYPE_CHECKING:
+    from argosy_hwadapt import Buffer, Device
+
+Array = np.ndarray[Any, Any]
+_materialising = allocate_lock()
+_native: dict[np.dtype[Any], DType] = {}  # dtypes in this machine's byte order, as from_array meets them
+
+
+def host_device() -> Device:
+    """The host as a device, opened on first use."""
+    from argosy_hwadapt import device
+
+    return device("cpu", 0)
+
+
+class Storage:
+    """A stretch of device memory shared by all views of it, with the count of in-place writes to it.
+
+    nbytes: its size; version: bumped by every in-place write, so that a value saved for a gradient can be checked;
+    buffer: the device's handle on it; device: where it lives. Storage of a host ndarray adopts it when ``buffer`` is read.
+    """
+
+    __slots__ = ("__weakref__", "_buffer", "_owner", "nbytes", "version")
+
+    def __init__(self, buffer: Buffer | None, owner: Array | None = None) -> None:
+        self._buffer = buffer
+        self._owner = owner  # host memory as a flat uint8 array, where it came as an ndarray
+        self.nbytes: int = owner.nbytes if owner is not None else buffer.nbytes  # type: ignore[union-attr]
+        self.version = 0
+
+    @property
+    def buffer(self) -> Buffer:
+        """The buffer on the device."""
+        if self._buffer is None:
+            with _materialising:
+                self._buffer = self._buffer or host_device().adopt(self._owner)
+        return self._buffer
+
+    @property
+    def device(self) -> Device:
+        """The opened device that holds the memory."""
+        return host_device() if self._buffer is None else self._buffer.device
+
+    def host_bytes(self) -> Any:
+        """The memory as a writable host buffer of bytes. Raises BufferError when the host cannot see it."""
+        if self._owner is not None:
+            return self._owner
+        view = self.device.host_view(self.buffer)
+        if view is None:
+            raise BufferError(
+                f"the data is on device {self.device.name!r}, whose memory the host cannot see; copy it to cpu first"
+            )
+        return view
+
+    def __repr__(self) -> str:
+        return f"Storage(nbytes={self.nbytes}, version={self.version})"
+
+
+class Strided:
+    """A strided view of a storage: the payload of an ordinary tensor. Immutable but for the data it shows.
+
+    ``Strided(ndarray)`` trusts its argument to be a writable, aligned, native ``np.ndarray`` of a supported dtype that
+    nobody else owns, as fresh results of kernels are; ``from_array`` checks.
+
+    ndarray: zero-copy view for the host (what ``array()`` returns; reading it raises BufferError when the host cannot
+    see the memory); dtype: DType; shape: tuple of ints; ndim; size: element count; strides and offset: in elements;
+    contiguous: row-major without gaps; nbytes: of the elements; address: of the first element (host devices only).
+    """
+
+    __slots__ = (
+        "_storage", "address", "contiguous", "dtype", "nbytes", "ndarray", "ndim", "offset", "shape", "size", "strides",
+    )  # fmt: skip
+    is_traced = False
+    ndarray: Array
+    dtype: DType
+    shape: tuple[int, ...]
+    ndim: int
+    size: int
+    nbytes: int
+    strides: tuple[int, ...]
+    offset: int
+    contiguous: bool
+    address: int
+    _storage: Storage | None
+
+    def __init__(self, ndarray: Array) -> None:
+        self.ndarray = ndarray
+        self._storage = None
+
+    def __getattr__(self, name: str) -> Any:
+        """Fill a slot on first use."""
+        derive = _DERIVE.get(name)
+        if derive is None:
+            raise AttributeError(f"Strided has no attribute {name!r}")
+        value = derive(self)
+        setattr(self, name, value)
+        return value
+
+    # ---- making one
+
+    @staticmethod
+    def from_array(a: Any, device: Device | None = None) -> Strided:
+        """The payload that shows a's data, shared wherever possible.
+
+        Copied are read-only and unaligned arrays, those in foreign byte order and those whose strides are not whole
+        elements. numpy scalars become 0-D. With a device whose memory the host cannot share, the data goes there.
+        Raises TypeError for dtypes that tensors do not have.
+        """
+        if type(a) is not np.ndarray:
+            a = np.asarray(a)
+        dtype = _native.get(a.dtype)
+        if dtype is None or not a.flags.writeable or not (a.base is None or _shareable(a)):
+            a = np.array(a, as_dtype(a.dtype).numpy, order="C")
+            dtype = as_dtype(a.dtype)
+            _native[a.dtype] = dtype
+        payload = Strided(a)
+        payload.dtype = dtype
+        return payload if device is None or device.name == "cpu" else _sent(payload, device)
+
+    @staticmethod
+    def empty(shape: Sequence[int], dtype: object, device: Device | None = None) -> Strided:
+        """Uninitialised contiguous memory of its own."""
+        element = as_dtype(dtype)
+        if device is None:
+            return Strided(np.empty(shape, element.numpy))
+        nbytes = prod(shape) * element.itemsize
+        return Strided.over(Storage(device.allocate(nbytes)), element, shape)
+
+    @staticmethod
+    def over(
+        storage: Storage, dtype: object, shape: Sequence[int], strides: Sequence[int] | None = None, offset: int = 0
+    ) -> Strided:
+        """A view of storage; strides (row-major by default) and offset in elements. Raises ValueError when out of bounds."""
+        view = object.__new__(Strided)
+        view.dtype, view.shape, view.offset, view._storage = as_dtype(dtype), tuple(shape), offset, storage
+        view.strides = contiguous_strides(shape) if strides is None else tuple(strides)
+        low, high = extent(view.shape, view.strides)
+        held = storage.nbytes // view.dtype.itemsize
+        if offset + low < 0 or offset + high > held:
+            raise ValueError(
+                f"a view of shape {list(shape)} with strides {list(view.strides)} at offset {offset} reaches elements "
+                f"{offset + low} to {offset + high} of a storage that holds {held} of {view.dtype.name}"
+            )
+        return view
+
+    def view(self, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Strided:
+        """Another view of the same storage and dtype; offset counts from this view's first element."""
+        return Strided.over(self.storage, self.dtype, shape, strides, self.offset + offset)
+
+    def share(self, ndarray: Array) -> Strided:
+        """The payload of ndarray, a numpy view of this payload's own array (``p.share(p.ndarray[1:])``): same storage."""
+        view = Strided(ndarray)
+        view._storage = self._storage or self.storage
+        return view
+
+    # ---- reading it
+
+    def array(self) -> Array:
+        """The zero-copy ndarray of the data. Raises BufferError when the host cannot see the memory."""
+        return self.ndarray
+
+    def to_host(self) -> Array:
+        """The data as an ndarray: zero-copy when the host sees the memory, else a contiguous copy of it."""
+        try:
+            return self.ndarray
+        except BufferError:
+            return _received(self)
+
+    def fill_from(self, source: Array) -> None:
+        """Overwrite the data with source's (an ndarray that broadcasts to this shape; cast). Does not bump the version."""
+        try:
+            self.ndarray[...] = source
+        except BufferError:
+            _overwrite(self, source)
+
+    @property
+    def storage(self) -> Storage:
+        """The storage, shared with all views."""
+        if self._storage is None:
+            with _materialising:
+                if self._storage is None:
+                    self._storage = Storage(None, _flat_bytes(self.ndarray)[0])
+        return self._storage
+
+    @property
+    def version(self) -> int:
+        """How often the storage was written in place."""
+        return 0 if self._storage is None else self._storage.version
+
+    def bump_version(self) -> None:
+        """Say that the data was written in place."""
+        self.storage.version += 1
+
+    @property
+    def host_owned(self) -> bool:
+        """True when the data came as a host ndarray, so that its place is known without opening a device."""
+        return self._storage is None or self._storage._owner is not None
+
+    @property
+    def device(self) -> Device:
+        """The opened device that holds the data."""
+        return host_device() if self._storage is None else self._storage.device
+
+    def shares_storage(self, other: Strided) -> bool:
+        """True when both are views of one storage."""
+        return self is other or (self._storage is not None and self._storage is other._storage)
+
+    def __repr__(self) -> str:
+        return f"Strided(dtype={self.dtype.name}, shape={list(self.shape)}, strides={list(self.strides)}, offset={self.offset})"
+
+
+def _shareable(a: Array) -> bool:
+    """True when a's elements are aligned and whole elements apart (an array that owns its memory always is so)."""
+    flags, itemsize = a.flags, a.itemsize
+    return flags.aligned and (flags.c_contiguous or all(stride % itemsize == 0 for stride in a.strides))
+
+
+def _flat_bytes(a: Array) -> tuple[Array, int]:
+    """The memory that a touches as a flat uint8 array, and the byte offset of a's first element in it."""
+    if a.flags.c_contiguous:
+        return a.reshape(-1).view(np.uint8), 0
+    low, high = extent(a.shape, a.strides)  # in bytes of first bytes
+    corner = a[tuple(slice(n - 1, n) if s < 0 else slice(0, 1) for n, s in zip(a.shape, a.strides, strict=True))]
+    count = high - 1 - low + a.itemsize
+    flat = np.lib.stride_tricks.as_strided(corner.reshape(1).view(np.uint8), (count,), (1,))
+    return flat, -low
+
+
+def _sent(payload: Strided, device: Device) -> Strided:
+    """A contiguous copy on another device."""
+    source = np.ascontiguousarray(payload.ndarray).reshape(payload.shape)
+    there = Strided.empty(payload.shape, payload.dtype, device)
+    if source.nbytes:
+        device.copy(there.storage.buffer, 0, source.reshape(-1).view(np.uint8), 0, source.nbytes)
+    return there
+
+
+def _received(p: Strided) -> Array:
+    """The elements of a payload that the host cannot see, copied over."""
+    low, high = extent(p.shape, p.strides)
+    itemsize = p.dtype.itemsize
+    span = np.empty((high - low) * itemsize, np.uint8)
+    if span.nbytes:
+        p.device.copy(span, 0, p.storage.buffer, (p.offset + low) * itemsize, span.nbytes)
+    strides = [stride * itemsize for stride in p.strides]
+    return np.ndarray(p.shape, p.dtype.numpy, span, -low * itemsize, strides).copy()
+
+
+def _overwrite(p: Strided, source: Array) -> None:
+    """Copy source's elements over the ones of a payload that the host cannot see."""
+    if not p.contiguous:
+        raise NotImplementedError("writing from the host through a non-contiguous view of device memory")
+    data = np.array(np.broadcast_to(source, p.shape), p.dtype.numpy, order="C")
+    if data.nbytes:
+        p.device.copy(p.storage.buffer, p.offset * p.dtype.itemsize, data.reshape(-1).view(np.uint8), 0, data.nbytes)
+
+
+def _host_view(p: Strided) -> Array:
+    storage, itemsize = p._storage, p.dtype.itemsize
+    if storage is None:
+        raise AttributeError("ndarray")
+    if 0 in p.shape or storage.nbytes == 0:
+        return np.empty(p.shape, p.dtype.numpy)
+    strides = [stride * itemsize for stride in p.strides]
+    return np.ndarray(p.shape, p.dtype.numpy, storage.host_bytes(), p.offset * itemsize, strides)
+
+
+def _offset(p: Strided) -> int:
+    """Elements between the storage's start and the first element, for payloads that came as arrays."""
+    if p.size == 0:
+        return 0
+    owner = p.storage._owner
+    start = p.storage.device.address(p.storage.buffer) if owner is None else _address_of(owner)
+    return (_address_of(p.ndarray) - start) // p.dtype.itemsize
+
+
+def _address_of(a: Array) -> int:
+    return int(a.__array_interface__["data"][0])  # twice as fast as a.ctypes.data
+
+
+def _address(p: Strided) -> int:
+    if p._storage is None or p._storage._owner is not None:
+        return _address_of(p.ndarray)
+    return p.device.address(p.storage.buffer) + p.offset * p.dtype.itemsize
+
+
+def _strides(p: Strided) -> tuple[int, ...]:
+    itemsize = p.ndarray.itemsize
+    return tuple(stride // itemsize for stride in p.ndarray.strides)
+
+
+_DERIVE: dict[str, Callable[[Strided], Any]] = {
+    "ndarray": _host_view,
+    "dtype": lambda p: as_dtype(p.ndarray.dtype),
+    "shape": lambda p: p.ndarray.shape,
+    "ndim": lambda p: len(p.shape),
+    "size": lambda p: prod(p.shape),
+    "nbytes": lambda p: p.size * p.dtype.itemsize,
+    "strides": _strides,
+    "offset": _offset,
+    "contiguous": lambda p: is_contiguous(p.shape, p.strides),
+    "address": _address,
+}
