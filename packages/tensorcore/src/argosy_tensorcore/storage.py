@@ -127,11 +127,10 @@ class Strided:
         """
         if type(a) is not np.ndarray:
             a = np.asarray(a)
-        dtype = _native.get(a.dtype)
+        dtype = _native.get(a.dtype) or _learn_native(a.dtype)
         if dtype is None or not a.flags.writeable or not (a.base is None or _shareable(a)):
             a = np.array(a, as_dtype(a.dtype).numpy, order="C")
             dtype = as_dtype(a.dtype)
-            _native[a.dtype] = dtype
         payload = Strided(a)
         payload.dtype = dtype
         return payload if device is None or device.name == "cpu" else _sent(payload, device)
@@ -226,6 +225,13 @@ class Strided:
 
     def __repr__(self) -> str:
         return f"Strided(dtype={self.dtype.name}, shape={list(self.shape)}, strides={list(self.strides)}, offset={self.offset})"
+
+
+def _learn_native(dtype: np.dtype[Any]) -> DType | None:
+    """The DType of a numpy dtype in native byte order, remembered; None for foreign byte orders."""
+    if not dtype.isnative:
+        return None
+    return _native.setdefault(dtype, as_dtype(dtype))
 
 
 def _shareable(a: Array) -> bool:
