@@ -1,0 +1,116 @@
+"""The builder: makes operations at a place, infers their result types and checks them at once."""
+
+from __future__ import annotations
+
+from argosy_pir.attributes import Attributes, Dense
+from argosy_pir.core import Block, Operation
+from argosy_pir.dialect import check_operation, get_definition
+from argosy_pir.errors import IRError
+from argosy_pir.types import TensorType
+from argosy_pir.values import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from argosy_pir.attributes import Attribute
+    from argosy_pir.core import Region
+    from argosy_pir.location import Location
+    from argosy_pir.types import Type
+
+
+class Builder:
+    """Creates operations in ``block``, before the operation ``before`` or at the end.
+
+    ``location`` is given to every operation that gets none of its own.
+    """
+
+    __slots__ = ("_before", "block", "location")
+
+    def __init__(
+        self, block: Block, before: Operation | None = None, location: Location | None = None
+    ) -> None:
+        self.block = block
+        self._before = before
+        self.location = location
+
+    @staticmethod
+    def at_end(block: Block) -> Builder:
+        """A builder that appends to ``block``."""
+        return Builder(block)
+
+    @staticmethod
+    def at_start(block: Block) -> Builder:
+        """A builder that inserts before what ``block`` holds now."""
+        return Builder(block, block.first)
+
+    @staticmethod
+    def before(op: Operation) -> Builder:
+        """A builder that inserts before ``op``, with its location."""
+        return Builder(_block_of(op), op, op.location)
+
+    @staticmethod
+    def after(op: Operation) -> Builder:
+        """A builder that inserts after ``op``, in order of creation, with its location."""
+        return Builder(_block_of(op), op.next, op.location)
+
+    def create(
+        self,
+        name: str,
+        operands: Iterable[Value] = (),
+        attributes: Mapping[str, Attribute] | None = None,
+        result_types: Iterable[Type] | None = None,
+        regions: Iterable[Region] = (),
+        location: Location | None = None,
+    ) -> Operation:
+        """Make and insert an operation; its results are ``.results``, a single one ``.result``.
+
+        Without ``result_types`` its dialect infers them, and what that raises for operands that do not fit comes
+        through. Raises ``VerifyError`` where the operation breaks its description.
+        """
+        operands = tuple(operands)
+        regions = tuple(regions)
+        if result_types is None:
+            attributes = Attributes(attributes or {})
+            result_types = _infer(name, operands, attributes, regions)
+        op = Operation(name, operands, result_types, attributes, regions, location or self.location)
+        try:
+            check_operation(op)
+        except IRError:
+            op.drop()
+            raise
+        return self.block.insert_before(self._before, op)
+
+    def insert(self, op: Operation) -> Operation:
+        """Insert a detached operation here."""
+        return self.block.insert_before(self._before, op)
+
+    def constant(
+        self, type: TensorType, data: Dense | bytes | bool | int | float | complex, location: Location | None = None
+    ) -> Value:
+        """A ``builtin.constant`` of ``type``: from little-endian bytes (all elements, or one for all), or a number
+        for all elements."""
+        if not isinstance(data, Dense):
+            data = Dense(type, data) if isinstance(data, (bytes, bytearray)) else Dense.splat(type, data)
+        elif data.type != type:
+            raise IRError(f"constant data of type {data.type} given for type {type}")
+        return self.create("builtin.constant", (), {"value": data}, (type,), (), location).result
+
+
+def _infer(
+    name: str, operands: tuple[Value, ...], attributes: Attributes, regions: tuple[Region, ...]
+) -> Iterable[Type]:
+    definition = get_definition(name)
+    if definition is None:
+        raise IRError(f"operation '{name}' is not known here, so its result types must be given")
+    if definition.infer is not None:
+        return definition.infer([value.type for value in operands], attributes, regions)
+    if definition.results == 0:
+        return ()
+    raise IRError(f"operation '{name}' does not infer its result types; give them")
+
+
+def _block_of(op: Operation) -> Block:
+    if op.parent is None:
+        raise IRError(f"'{op.name}' is in no block, so nothing can be inserted next to it")
+    return op.parent

@@ -1,0 +1,1 @@
+"""The dialects shipped here: builtin, control and test. Each is loaded when its name is first met."""

@@ -1,0 +1,233 @@
+"""Programs: one block of operations over inputs and named states, and the functions it calls."""
+
+from __future__ import annotations
+
+from argosy_pir.attributes import Attributes
+from argosy_pir.core import Block, Operation, Region
+from argosy_pir.dims import SymExpr, dim_symbols
+from argosy_pir.errors import IRError
+from argosy_pir.types import FunctionType, TensorType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from argosy_pir.attributes import Attribute
+    from argosy_pir.types import Type
+    from argosy_pir.values import BlockArgument, Value
+
+RETURN = "builtin.return"
+
+
+class State:
+    """A named tensor that a program reads and writes in place: a parameter, a moment, a running statistic.
+
+    ``argument`` is the block argument that holds its value on entry; ``attributes`` say what it is for.
+    """
+
+    __slots__ = ("argument", "attributes", "name")
+
+    def __init__(
+        self, name: str, argument: BlockArgument, attributes: Mapping[str, Attribute] | None = None
+    ) -> None:
+        self.name = name
+        self.argument = argument
+        self.attributes = Attributes(attributes or {})
+
+    @property
+    def type(self) -> Type:
+        """The type of the tensor."""
+        return self.argument.type
+
+    def __repr__(self) -> str:
+        return f"<State {self.name!r}: {self.type}>"
+
+
+class Function:
+    """A named block that ``builtin.call`` runs; it ends in ``builtin.return``. ``parent`` is its program."""
+
+    __slots__ = ("attributes", "name", "parent", "region")
+
+    def __init__(self, name: str, argument_types: Iterable[Type] = ()) -> None:
+        self.name = name
+        self.attributes = Attributes()
+        self.parent: Program | None = None
+        self.region = Region([Block(argument_types)])
+        self.region.parent = self
+
+    @property
+    def block(self) -> Block:
+        """Its body."""
+        return self.region.block
+
+    @property
+    def type(self) -> FunctionType:
+        """What it takes and gives; raises ``IRError`` before it has a terminator."""
+        return FunctionType([a.type for a in self.block.arguments], [v.type for v in _returned(self.block)])
+
+    def clone(self, mapping: dict[Value, Value] | None = None) -> Function:
+        """A copy that belongs to no program."""
+        made = Function(self.name)
+        made.attributes = self.attributes.copy()
+        made.region = self.region.clone({} if mapping is None else mapping)
+        made.region.parent = made
+        return made
+
+    def __repr__(self) -> str:
+        return f"<Function @{self.name}>"
+
+
+class Program:
+    """A whole program. Its block's arguments are the inputs, then the states.
+
+    The block ends in ``builtin.return(outputs..., new value of each state...)``; a state returned as itself is
+    read-only. Build it with :meth:`add_input`, :meth:`add_state`, a ``Builder`` on ``.block``, and
+    :meth:`set_outputs`.
+    """
+
+    __slots__ = ("attributes", "functions", "name", "region", "states")
+
+    def __init__(self, name: str = "main", input_types: Iterable[Type] = ()) -> None:
+        self.name = name
+        self.attributes = Attributes()
+        self.functions: dict[str, Function] = {}
+        self.states: list[State] = []
+        self.region = Region([Block(input_types)])
+        self.region.parent = self
+
+    @property
+    def block(self) -> Block:
+        """Its body."""
+        return self.region.block
+
+    @property
+    def inputs(self) -> tuple[BlockArgument, ...]:
+        """The block arguments that callers pass."""
+        arguments = self.block.arguments
+        return arguments[: len(arguments) - len(self.states)]
+
+    @property
+    def outputs(self) -> tuple[Value, ...]:
+        """The returned values; raises ``IRError`` before :meth:`set_outputs`."""
+        values = _returned(self.block)
+        return values[: len(values) - len(self.states)]
+
+    @property
+    def state_updates(self) -> tuple[Value, ...]:
+        """The new value of each state, in the order of ``states``."""
+        values = _returned(self.block)
+        return values[len(values) - len(self.states) :]
+
+    def add_input(self, type: Type, name_hint: str | None = None) -> BlockArgument:
+        """Add an input after the existing ones."""
+        return self.block.add_argument(type, name_hint, len(self.inputs))
+
+    def add_state(
+        self,
+        name: str,
+        type: Type,
+        attributes: Mapping[str, Attribute] | None = None,
+        name_hint: str | None = None,
+    ) -> State:
+        """Add a state; its value on entry is ``.argument``. If the program has a terminator already, it returns the
+        state unchanged. Raises ``IRError`` for a name that is taken."""
+        if any(state.name == name for state in self.states):
+            raise IRError(f"program '{self.name}' already has a state named {name!r}")
+        state = State(name, self.block.add_argument(type, name_hint), attributes)
+        self.states.append(state)
+        last = self.block.last
+        if last is not None and last.name == RETURN:
+            last.set_operands((*last.operands, state.argument))
+        return state
+
+    def set_outputs(self, outputs: Iterable[Value], state_updates: Sequence[Value] | None = None) -> Operation:
+        """End the block with a return of ``outputs`` and the states' new values (None: all unchanged, or as already
+        returned). Replaces a terminator that is there."""
+        last = self.block.last
+        if state_updates is None:
+            ended = last is not None and last.name == RETURN
+            state_updates = self.state_updates if ended else [state.argument for state in self.states]
+        if len(state_updates) != len(self.states):
+            raise IRError(
+                f"program '{self.name}' has {len(self.states)} states but {len(state_updates)} updates were given"
+            )
+        values = (*outputs, *state_updates)
+        if last is not None and last.name == RETURN:
+            last.erase()
+        return self.block.append(Operation(RETURN, values))
+
+    def add_function(self, function: Function) -> Function:
+        """Take in ``function``; raises ``IRError`` for a name that is taken."""
+        if function.name in self.functions:
+            raise IRError(f"program '{self.name}' already has a function @{function.name}")
+        function.parent = self
+        self.functions[function.name] = function
+        return function
+
+    def symbols(self) -> tuple[str, ...]:
+        """Names of the symbolic sizes in its input and state types, in order of appearance."""
+        found: dict[str, None] = {}
+        for argument in self.block.arguments:
+            if isinstance(argument.type, TensorType):
+                for size in argument.type.shape:
+                    if isinstance(size, SymExpr):
+                        found.update(dict.fromkeys(sorted(dim_symbols(size))))
+        return tuple(found)
+
+    def walk(self) -> Iterator[Operation]:
+        """All operations: the block's, then each function's, pre-order with regions."""
+        yield from self.region.walk()
+        for function in tuple(self.functions.values()):
+            yield from function.region.walk()
+
+    def clone(self, mapping: dict[Value, Value] | None = None) -> Program:
+        """A deep copy; ``mapping`` receives old value to new value."""
+        mapping = {} if mapping is None else mapping
+        made = Program(self.name)
+        made.attributes = self.attributes.copy()
+        made.region = self.region.clone(mapping)
+        made.region.parent = made
+        arguments = made.block.arguments[len(self.inputs) :]
+        made.states = [State(s.name, a, s.attributes) for s, a in zip(self.states, arguments, strict=True)]
+        for function in self.functions.values():
+            made.add_function(function.clone(mapping))
+        return made
+
+    def verify(self) -> None:
+        """Check every rule; raises ``VerifyError`` at the first that is broken."""
+        from argosy_pir.verifier import verify_program
+
+        verify_program(self)
+
+    @staticmethod
+    def parse(text: str, name: str = "<text>") -> Program:
+        """The program that ``text`` describes; raises ``ParseError``. ``name`` is shown in errors."""
+        from argosy_pir.text.parser import parse_program
+
+        return parse_program(text, name)
+
+    def __str__(self) -> str:
+        from argosy_pir.text.printer import print_program
+
+        return print_program(self)
+
+    def __repr__(self) -> str:
+        return f"<Program {self.name} of {len(self.block)} operations>"
+
+
+def _returned(block: Block) -> tuple[Value, ...]:
+    last = block.last
+    if last is None or last.name != RETURN:
+        raise IRError(f"the block does not end in {RETURN} yet")
+    return last.operands
+
+
+def program_of(op: Operation) -> Program | None:
+    """The program an operation is in, through all regions and functions; None while detached."""
+    while op.parent is not None and op.parent.parent is not None:
+        owner = op.parent.parent.parent
+        if isinstance(owner, Operation):
+            op = owner
+        else:
+            return owner.parent if isinstance(owner, Function) else owner
+    return None

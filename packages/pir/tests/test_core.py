@@ -1,0 +1,116 @@
+"""Operations, blocks, regions and values: both sides of every link agree after every change."""
+
+import pytest
+
+from argosy_pir import Block, Builder, IRError, Operation, Program, Region, TensorType
+
+T = TensorType((2, 3), "float32")
+
+
+def make_chain(count: int) -> Program:
+    program = Program()
+    value = program.add_input(T, "x")
+    builder = Builder(program.block)
+    for _ in range(count):
+        value = builder.create("foo.step", [value], {}, [T]).result
+    program.set_outputs([value])
+    return program
+
+
+def test_uses_are_ordered_and_follow_replacement():
+    """Uses list (operation, index) oldest first, and replacing a value moves all of them."""
+    program = Program("p", [T, T])
+    x, y = program.inputs
+    builder = Builder(program.block)
+    a = builder.create("foo.add", [x, x], None, [T])
+    b = builder.create("foo.add", [y, x], None, [T])
+    assert x.uses == ((a, 0), (a, 1), (b, 1))
+    assert x.users == (a, b)
+    x.replace_all_uses_with(y)
+    assert x.uses == ()
+    assert b.operands == (y, y)
+    assert y.uses == ((b, 0), (a, 0), (a, 1), (b, 1))
+
+
+def test_erase_refuses_while_used():
+    """An operation whose result is used stays; the error names the user."""
+    program = make_chain(2)
+    first = program.block.first
+    with pytest.raises(IRError, match=r"result 0 is used by 'foo.step'"):
+        first.erase()
+    assert len(program.block) == 3
+
+
+def test_iteration_survives_erasing_and_inserting():
+    """Each operation present at the start and not erased is visited once, whatever happens around it."""
+    program = make_chain(6)
+    seen = []
+    for op in program.block:
+        seen.append(op)
+        if op.name == "foo.step":
+            op.replace_with(op.operands)
+            following = program.block.first
+            if len(program.block) == 4:
+                following.replace_with(following.operands)  # the one that comes next
+    assert len(seen) == 6
+    assert [op.name for op in program.block] == ["builtin.return"]
+    assert program.outputs == program.inputs
+
+
+def test_iteration_backwards():
+    """A block reads the same from both ends."""
+    block = make_chain(4).block
+    assert list(reversed(block)) == list(block)[::-1] == list(block.operations)[::-1]
+    assert block.operations[-1] is block.last
+
+
+def test_move_and_order():
+    """Moving keeps the links whole, and order queries follow."""
+    block = Block()
+    a, b, c = (block.append(Operation(f"foo.{n}")) for n in "abc")
+    c.move_before(a)
+    assert [op.name for op in block] == ["foo.c", "foo.a", "foo.b"]
+    assert c.is_before(a)
+    assert a.is_before(b)
+    a.move_after(b)
+    assert [op.name for op in reversed(block)] == ["foo.a", "foo.b", "foo.c"]
+    assert not a.is_before(b)
+
+
+def test_clone_is_deep_and_independent():
+    """A clone has its own operations, regions and arguments, and maps every value."""
+    body = Block([T])
+    body.append(Operation("foo.yield", [body.arguments[0]]))
+    program = make_chain(1)
+    op = Builder.before(program.block.last).create("foo.loop", [program.inputs[0]], {"n": 3}, [T], [Region([body])])
+    mapping: dict = {}
+    copy = program.clone(mapping)
+    assert str(copy) == str(program)
+    assert mapping[op.result].op.regions[0].block.arguments[0] is mapping[body.arguments[0]]
+    mapping[op.result].op.attributes["n"] = 4
+    assert op.attributes["n"] == 3
+    copy.verify()
+
+
+def test_walk_is_preorder_through_regions():
+    """Walking gives an operation before what its regions hold, and that before what follows."""
+    inner = Block()
+    inner.append(Operation("foo.inner"))
+    outer = Operation("foo.outer", regions=[Region([inner])])
+    block = Block()
+    block.append(outer)
+    block.append(Operation("foo.after"))
+    assert [op.name for op in block.walk()] == ["foo.outer", "foo.inner", "foo.after"]
+    assert inner.first.parent_op is outer
+    assert outer.is_ancestor_of(inner.first)
+    assert not inner.first.is_ancestor_of(outer)
+
+
+def test_values_refuse_arithmetic_without_a_provider():
+    """Operators on values say which package gives them meaning, and iteration does not run away."""
+    x = Program("p", [T]).inputs[0]
+    with pytest.raises(TypeError, match="argosy_phi_ops"):
+        x + 1
+    with pytest.raises(TypeError):
+        iter(x)
+    assert x == x  # identity, never an operation
