@@ -1,5 +1,71 @@
 """The argosy device contract: memory, kernels, streams, communicators, worker threads."""
 
-from argosy_hwadapt.__about__ import __version__
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["__version__"]
+from argosy_hwadapt.__about__ import __version__
+from argosy_hwadapt.contract import ABI, DeviceInfo, DeviceRuntime
+from argosy_hwadapt.device import Device, HostDevice
+from argosy_hwadapt.errors import (
+    AbiMismatch,
+    CollectiveMismatch,
+    CommunicatorError,
+    DeviceError,
+    DeviceLost,
+    DeviceNotFound,
+    DeviceOutOfMemory,
+    KernelBuildError,
+    LaunchError,
+    RankFailure,
+    UnsupportedOperation,
+)
+from argosy_hwadapt.kernel import Pointer, Scalar
+from argosy_hwadapt.memory import Buffer, MemoryStats
+from argosy_hwadapt.registry import available, device, device_infos, device_names, why
+
+if TYPE_CHECKING:
+    from argosy_hwadapt.cpu.features import cpu_features, physical_cores
+
+__all__ = [
+    "ABI",
+    "AbiMismatch",
+    "Buffer",
+    "CollectiveMismatch",
+    "CommunicatorError",
+    "Device",
+    "DeviceError",
+    "DeviceInfo",
+    "DeviceLost",
+    "DeviceNotFound",
+    "DeviceOutOfMemory",
+    "DeviceRuntime",
+    "HostDevice",
+    "KernelBuildError",
+    "LaunchError",
+    "MemoryStats",
+    "Pointer",
+    "RankFailure",
+    "Scalar",
+    "UnsupportedOperation",
+    "__version__",
+    "available",
+    "cpu_features",
+    "device",
+    "device_infos",
+    "device_names",
+    "physical_cores",
+    "why",
+]
+
+#: Names that most programs never touch, imported when first read.
+_LAZY = {
+    "cpu_features": "argosy_hwadapt.cpu.features",
+    "physical_cores": "argosy_hwadapt.cpu.features",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'argosy_hwadapt' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_LAZY[name]), name)
+    return value

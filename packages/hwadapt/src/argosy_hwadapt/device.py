@@ -1,0 +1,280 @@
+"""An opened device, as the layers above hold it: the runtime's methods with memory, checks and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from argosy_hwadapt.contract import Context, DeviceInfo, DeviceRuntime, Kernel, Stream
+from argosy_hwadapt.errors import DeviceError, DeviceLost, LaunchError, UnsupportedOperation
+from argosy_hwadapt.kernel import Pointer, Scalar
+from argosy_hwadapt.memory import Buffer, CachingAllocator, MemoryStats
+
+if TYPE_CHECKING:
+    from argosy_hwadapt.optional import TraceEvent
+
+#: What may stand on either side of a copy: device memory, or an object with the buffer protocol.
+Copyable = Any
+
+
+class Device:
+    """One opened device. Get it from :func:`argosy_hwadapt.device`.
+
+    Every call into the plug-in passes :meth:`call`, which finds the default of an optional method,
+    remembers the death of the device and names the plug-in when it raises something that is not a
+    DeviceError.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_failure",
+        "_methods",
+        "allocator",
+        "context",
+        "index",
+        "info",
+        "name",
+        "observer",
+        "runtime",
+        "trace",
+    )
+
+    def __init__(self, name: str, index: int, info: DeviceInfo, runtime: DeviceRuntime) -> None:
+        self.name, self.index, self.info, self.runtime = name, index, info, runtime
+        self._failure: DeviceError | None = None
+        self._methods: dict[str, Callable[..., Any]] = {}
+        #: Sees launches and copies while a graph is captured or a profile taken.
+        self.observer: Callable[..., None] | None = None
+        #: Finished profile events of the default profiler.
+        self.trace: list[TraceEvent] = []
+        self.context: Context = None
+        self.allocator = CachingAllocator(self)
+        self.context = runtime.open(index)
+
+    def __repr__(self) -> str:
+        return f"{self.name}:{self.index}"
+
+    # Calling the plug-in.
+
+    def call(self, method: str, *args: Any) -> Any:
+        """Call a required or optional method of the contract on this device's context."""
+        if self._failure is not None:
+            raise type(self._failure)(f"{self} cannot be used any more: {self._failure}") from self._failure
+        function = self._methods.get(method) or self._resolve(method)
+        try:
+            return function(*args)
+        except DeviceLost as lost:
+            self._failure = lost
+            raise
+        except (DeviceError, MemoryError):
+            raise
+        except Exception as cause:
+            raise DeviceError(
+                f"plug-in {self.name!r} raised {type(cause).__name__} in {method}: {cause}"
+            ) from cause
+
+    def offers(self, method: str) -> bool:
+        """Say whether the runtime itself has this optional method (otherwise its default is used)."""
+        return getattr(self.runtime, method, None) is not None
+
+    def mark_unusable(self, reason: DeviceError) -> None:
+        """Make every later call fail at once with this reason."""
+        self._failure = reason
+
+    def _resolve(self, method: str) -> Callable[..., Any]:
+        receiver, function = self.context, getattr(self.runtime, method, None)
+        if function is None:
+            receiver, function = self, _default(method)
+        if function is None:
+            raise DeviceError(f"plug-in {self.name!r} lacks the method {method!r} of the device contract")
+        bound = self._methods[method] = partial(function, receiver)
+        return bound
+
+    def _submit(self, method: str, *args: Any) -> None:
+        if self.observer is None:
+            self.call(method, *args)
+        else:
+            self.observer(self, method, args)
+
+    # Memory.
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """Return a buffer of ``nbytes`` bytes of arbitrary contents; 0 gives a buffer without a handle."""
+        return self.allocator.allocate(nbytes)
+
+    def adopt(self, array: Any) -> Buffer:
+        """Share the memory of a C-contiguous host buffer and keep it alive (host devices only)."""
+        raise UnsupportedOperation(f"{self} cannot adopt host memory: allocate a buffer there and copy")
+
+    def host_view(self, buffer: Buffer, offset: int = 0, nbytes: int | None = None) -> memoryview | None:
+        """Return the bytes as a memoryview that keeps the buffer alive, or None where the host
+        cannot see them.
+        """
+        nbytes = buffer.nbytes - offset if nbytes is None else nbytes
+        _check_range("host_view", buffer.nbytes, offset, nbytes)
+        if nbytes == 0:
+            return memoryview(bytearray())
+        view: memoryview | None = self.call("host_view", buffer.handle, offset, nbytes, buffer)
+        return view
+
+    def address(self, buffer: Buffer) -> int:
+        """Return the address of a buffer's first byte (host devices only; 0 for an empty buffer)."""
+        raise UnsupportedOperation(
+            f"{self} has no host addresses: pass the buffer and an offset to its kernels"
+        )
+
+    def copy(
+        self,
+        dst: Copyable,
+        src: Copyable,
+        nbytes: int | None = None,
+        dst_offset: int = 0,
+        src_offset: int = 0,
+        stream: Stream = None,
+    ) -> None:
+        """Copy bytes between buffers of this device and host buffers, in order with launches on the stream.
+
+        ``nbytes`` defaults to what remains of ``src``. A copy into host memory may be read after
+        :meth:`synchronize`. A source buffer of another device is copied device to device. Raises ValueError
+        for a range outside its side.
+        """
+        nbytes = _size(src) - src_offset if nbytes is None else nbytes
+        _check_range("copy, source", _size(src), src_offset, nbytes)
+        _check_range("copy, destination", _size(dst), dst_offset, nbytes)
+        if nbytes == 0:
+            return
+        if isinstance(src, Buffer) and src.device is not self:
+            self._copy_from_peer(dst, src, nbytes, dst_offset, src_offset)
+        else:
+            self._submit("copy", _side(self, dst), dst_offset, _side(self, src), src_offset, nbytes, stream)
+
+    def _copy_from_peer(
+        self, dst: Copyable, src: Buffer, nbytes: int, dst_offset: int, src_offset: int
+    ) -> None:
+        target = _side(self, dst)
+        if src.device.runtime is self.runtime and self.offers("peer_copy"):
+            self.call("peer_copy", target, dst_offset, src.device.context, src.handle, src_offset, nbytes)
+        else:
+            _default("peer_copy")(self, target, dst_offset, src.device, src.handle, src_offset, nbytes)
+
+    def memset(self, buffer: Buffer, value: int = 0, offset: int = 0, nbytes: int | None = None) -> None:
+        """Set every byte of a range to ``value``."""
+        nbytes = buffer.nbytes - offset if nbytes is None else nbytes
+        _check_range("memset", buffer.nbytes, offset, nbytes)
+        if nbytes:
+            self.call("memset", buffer.handle, offset, value, nbytes, None)
+
+    def mem_info(self) -> tuple[int, int]:
+        """Return (free, total) bytes of the device."""
+        free, total = self.call("mem_info")
+        return free, total
+
+    def memory_stats(self) -> MemoryStats:
+        """Return what the caching allocator holds: allocated, reserved and peak bytes."""
+        return self.allocator.stats()
+
+    # Work.
+
+    def synchronize(self, stream: Stream = None) -> None:
+        """Wait for the submitted work; errors of that work are raised here."""
+        self.call("synchronize", stream)
+
+    def build(self, form: str, source: bytes, options: Mapping[str, str] | None = None) -> bytes:
+        """Build a kernel source of one of ``info.kernel_forms``. Raises KernelBuildError with the
+        compiler's log.
+        """
+        if form not in self.info.kernel_forms:
+            forms = ", ".join(self.info.kernel_forms) or "none"
+            raise UnsupportedOperation(f"{self} does not build kernels of form {form!r}; it takes: {forms}")
+        blob: bytes = self.call("build", form, source, options or {})
+        return blob
+
+    def load(self, blob: bytes, entry: str) -> Kernel:
+        """Make the kernel ``entry`` of a built blob ready for launching."""
+        return self.call("load", blob, entry)
+
+    def launch(
+        self,
+        kernel: Kernel,
+        grid: Sequence[int],
+        block: Sequence[int] = (1,),
+        args: Sequence[Buffer | tuple[Buffer, int] | Scalar] = (),
+        shared: int = 0,
+        stream: Stream = None,
+    ) -> None:
+        """Queue a kernel over one to three extents; arguments are Buffer, (Buffer, byte offset) or Scalar.
+
+        Raises LaunchError before anything reaches the device when the shape does not fit ``info``.
+        """
+        grid3, block3 = _extents("grid", grid), _extents("block", block)
+        threads = block3[0] * block3[1] * block3[2]
+        if threads > self.info.max_block:
+            raise LaunchError(
+                f"{self}: block {block3} has {threads} work-items; at most {self.info.max_block} fit"
+            )
+        if shared > self.info.shared_bytes:
+            raise LaunchError(
+                f"{self}: {shared} bytes of shared memory asked; a block has {self.info.shared_bytes}"
+            )
+        self._submit("launch", kernel, grid3, block3, [self._argument(a) for a in args], shared, stream)
+
+    def _argument(self, argument: Buffer | tuple[Buffer, int] | Scalar) -> Pointer | Scalar:
+        if isinstance(argument, Scalar):
+            return argument
+        buffer, offset = argument if isinstance(argument, tuple) else (argument, 0)
+        if not isinstance(buffer, Buffer):
+            raise LaunchError(
+                f"{self}: a kernel argument is a Buffer, (Buffer, offset) or Scalar, not {argument!r}"
+            )
+        if buffer.device is not self:
+            raise LaunchError(f"{self}: a kernel argument lives on {buffer.device}; copy it here first")
+        return Pointer(buffer.handle, offset)
+
+
+class HostDevice(Device):
+    """A device whose memory is this process's own, so that host arrays can be shared instead of copied."""
+
+    __slots__ = ()
+
+    def adopt(self, array: Any) -> Buffer:
+        """Share the memory of a C-contiguous host buffer and keep it alive."""
+        return Buffer(self, array.nbytes, array)
+
+    def address(self, buffer: Buffer) -> int:
+        """Return the address of a buffer's first byte (0 for an empty buffer)."""
+        handle = buffer.handle
+        return handle if type(handle) is int else self.call("address", handle)
+
+
+def _default(method: str) -> Any:
+    """Return the framework's default of an optional method, or None if the method is not an optional one."""
+    from argosy_hwadapt.optional import DEFAULTS  # 1 ms, and a program on the CPU rarely needs one
+
+    return DEFAULTS.get(method)
+
+
+def _size(side: Copyable) -> int:
+    nbytes = getattr(side, "nbytes", None)  # arrays of dtypes outside the buffer protocol have it, too
+    return len(side) if nbytes is None else int(nbytes)
+
+
+def _side(device: Device, side: Copyable) -> Any:
+    if not isinstance(side, Buffer):
+        return side
+    if side.device is not device:
+        raise ValueError(
+            f"copy on {device}: the destination lives on {side.device}; call copy on that device"
+        )
+    return side.handle
+
+
+def _check_range(what: str, size: int, offset: int, nbytes: int) -> None:
+    if offset < 0 or nbytes < 0 or offset + nbytes > size:
+        raise ValueError(f"{what}: bytes {offset} to {offset + nbytes} are outside a buffer of {size} bytes")
+
+
+def _extents(what: str, given: Sequence[int]) -> tuple[int, int, int]:
+    if not 1 <= len(given) <= 3 or any(n < 1 for n in given):
+        raise LaunchError(f"{what} needs one to three extents of at least 1, got {tuple(given)}")
+    x, y, z = (*given, 1, 1)[:3]
+    return x, y, z

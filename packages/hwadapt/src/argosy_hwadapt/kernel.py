@@ -1,0 +1,29 @@
+"""Kernel arguments: what a launch hands to the device."""
+
+from __future__ import annotations
+
+from struct import pack
+from typing import Any, NamedTuple
+
+
+class Pointer(NamedTuple):
+    """A kernel argument that is device memory: the runtime's handle and an offset in bytes."""
+
+    handle: Any
+    offset: int = 0
+
+
+class Scalar(NamedTuple):
+    """A kernel argument passed by value. ``code`` is a :mod:`struct` letter: ``i`` int32, ``q`` int64,
+    ``f``, ``d``...
+    """
+
+    code: str
+    value: int | float | bool
+
+    def packed(self) -> bytes:
+        """Return the value's bytes in native order and size."""
+        return pack("=" + self.code, self.value)
+
+
+Argument = Pointer | Scalar
