@@ -1,6 +1,7 @@
 """The CPU device: memory, views, adoption and copies."""
 
 import gc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -193,16 +194,12 @@ def test_statistics_count_live_reserved_and_peak(cpu):
 
 def test_huge_pages_back_large_blocks(cpu):
     """Where the system offers transparent huge pages, a large block gets them."""
-    setting = "/sys/kernel/mm/transparent_hugepage/enabled"
-    try:
-        enabled = open(setting).read()
-    except OSError:
-        pytest.skip("the system has no transparent huge pages")
-    if "[never]" in enabled:
-        pytest.skip("transparent huge pages are switched off")
+    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not setting.exists() or "[never]" in setting.read_text():
+        pytest.skip("the system has no transparent huge pages, or they are switched off")
 
     def huge_kilobytes():
-        lines = open("/proc/self/smaps_rollup").read().splitlines()
+        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("AnonHugePages"))
 
     before = huge_kilobytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from argosy_hwadapt.contract import Context, DeviceInfo, DeviceRuntime, Kernel, Stream
