@@ -1,0 +1,1 @@
+"""Printers of generated code: the LLVM IR text builder (`llvm`, `instructions`, `types`)."""

@@ -1,0 +1,425 @@
+"""The instructions a kernel builder may write, one method each; `printers.llvm.Function` adds control flow.
+
+Operands are `Value`s; a Python number takes the type of the other operand (a splat for vectors). Integer
+arithmetic on Python integers folds, so index expressions of static shapes vanish. No fast-math flag is
+implied: ``fadd(fmul(a, b), c)`` is two roundings, and only `fma` is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from argosy_cinn.printers.types import (
+    BFLOAT,
+    FLOAT,
+    I1,
+    I16,
+    I32,
+    I64,
+    PTR,
+    VOID,
+    Index,
+    Operand,
+    Value,
+    bytes_of,
+    constant,
+    element_of,
+    is_float,
+    lanes_of,
+    mangle,
+    vector,
+    vector_constant,
+)
+
+if TYPE_CHECKING:
+    from argosy_cinn.printers.llvm import Module
+
+
+class Instructions:
+    """Straight-line code: arithmetic, conversions, memory, vectors and intrinsics."""
+
+    module: Module
+    _lines: list[str]
+    _entry_allocas: list[str]
+    _next: int
+
+    # -- plumbing
+
+    def name(self, hint: str = "v") -> str:
+        """A name that is unique in this function."""
+        self._next += 1
+        return f"{hint}{self._next}"
+
+    def emit(self, line: str) -> None:
+        """Append one instruction that has no result."""
+        self._lines.append("  " + line)
+
+    def op(self, type: str, expression: str) -> Value:
+        """Append ``%new = expression`` and return the value of the given type."""
+        self._next += 1
+        name = f"%v{self._next}"
+        self._lines.append(f"  {name} = {expression}")
+        return Value(type, name)
+
+    def comment(self, text: str) -> None:
+        """A comment line, for example the user's source location; newlines are flattened."""
+        self._lines.append("  ; " + " ".join(text.split()))
+
+    def constant(self, type: str, value: int | float | bool) -> Value:
+        """A constant, splatted for vector types."""
+        return constant(type, value)
+
+    def index(self, value: Index) -> Value:
+        """An index as an ``i64`` value."""
+        return constant(I64, value) if isinstance(value, int) else value
+
+    # -- arithmetic
+
+    def binary(self, opcode: str, x: Operand, y: Operand, flags: str = "") -> Value:
+        """Any two-operand instruction (``"fadd"``, ``"and"``...); ``flags`` as LLVM writes them
+        (``"nsz"``).
+        """
+        x, y = self._pair(x, y)
+        return self.op(x.type, f"{opcode} {flags + ' ' if flags else ''}{x}, {y.name}")
+
+    def _pair(self, x: Operand, y: Operand) -> tuple[Value, Value]:
+        if isinstance(x, Value):
+            return x, y if isinstance(y, Value) else constant(x.type, y)
+        if isinstance(y, Value):
+            return constant(y.type, x), y
+        raise TypeError(f"one operand must be a value, not two numbers: {x!r}, {y!r}")
+
+    def fadd(self, x: Operand, y: Operand) -> Value:
+        """``x + y`` of floats."""
+        return self.binary("fadd", x, y)
+
+    def fsub(self, x: Operand, y: Operand) -> Value:
+        """``x - y`` of floats."""
+        return self.binary("fsub", x, y)
+
+    def fmul(self, x: Operand, y: Operand) -> Value:
+        """``x * y`` of floats."""
+        return self.binary("fmul", x, y)
+
+    def fdiv(self, x: Operand, y: Operand) -> Value:
+        """``x / y`` of floats."""
+        return self.binary("fdiv", x, y)
+
+    def fneg(self, x: Value) -> Value:
+        """``-x`` of a float."""
+        return self.op(x.type, f"fneg {x}")
+
+    def fma(self, x: Operand, y: Operand, z: Operand) -> Value:
+        """``x * y + z`` with one rounding."""
+        like = next(v for v in (x, y, z) if isinstance(v, Value))
+        operands = [v if isinstance(v, Value) else constant(like.type, v) for v in (x, y, z)]
+        return self.intrinsic("llvm.fma", like.type, *operands)
+
+    def add(self, x: Index, y: Index) -> Index:
+        """Integer ``x + y``; folds Python integers."""
+        if isinstance(x, int) and isinstance(y, int):
+            return x + y
+        if x == 0 or y == 0:
+            return y if x == 0 else x
+        return self.binary("add", x, y)
+
+    def sub(self, x: Index, y: Index) -> Index:
+        """Integer ``x - y``; folds Python integers."""
+        if isinstance(x, int) and isinstance(y, int):
+            return x - y
+        return x if y == 0 else self.binary("sub", x, y)
+
+    def mul(self, x: Index, y: Index) -> Index:
+        """Integer ``x * y``; folds Python integers, 0 and 1."""
+        if isinstance(x, int) and isinstance(y, int):
+            return x * y
+        if x == 0 or y == 0:
+            return 0
+        if x == 1 or y == 1:
+            return y if x == 1 else x
+        return self.binary("mul", x, y)
+
+    def div(self, x: Index, y: Index) -> Index:
+        """Unsigned quotient of indices (operands are never negative); folds Python integers."""
+        if isinstance(x, int) and isinstance(y, int):
+            return x // y
+        return x if y == 1 else self.binary("udiv", x, y)
+
+    def rem(self, x: Index, y: Index) -> Index:
+        """Unsigned remainder of indices; folds Python integers."""
+        if isinstance(x, int) and isinstance(y, int):
+            return x % y
+        return 0 if y == 1 else self.binary("urem", x, y)
+
+    def minimum(self, x: Index, y: Index) -> Index:
+        """The smaller signed index; folds Python integers."""
+        if isinstance(x, int) and isinstance(y, int):
+            return min(x, y)
+        a, b = self._pair(x, y)
+        return self.intrinsic("llvm.smin", a.type, a, b)
+
+    def maximum(self, x: Index, y: Index) -> Index:
+        """The larger signed index; folds Python integers."""
+        if isinstance(x, int) and isinstance(y, int):
+            return max(x, y)
+        a, b = self._pair(x, y)
+        return self.intrinsic("llvm.smax", a.type, a, b)
+
+    def ceil_div(self, x: Index, y: int) -> Index:
+        """``ceil(x / y)`` of an index that is not negative."""
+        return self.div(self.add(x, y - 1), y)
+
+    def icmp(self, predicate: str, x: Operand, y: Operand) -> Value:
+        """Integer comparison (``eq ne slt sle sgt sge ult ule ugt uge``)."""
+        x, y = self._pair(x, y)
+        return self.op(vector(I1, lanes_of(x.type)), f"icmp {predicate} {x}, {y.name}")
+
+    def fcmp(self, predicate: str, x: Operand, y: Operand) -> Value:
+        """Float comparison (``oeq une olt ole ogt oge ord uno``...)."""
+        x, y = self._pair(x, y)
+        return self.op(vector(I1, lanes_of(x.type)), f"fcmp {predicate} {x}, {y.name}")
+
+    def select(self, condition: Value, x: Operand, y: Operand) -> Value:
+        """``condition ? x : y``; a scalar condition chooses whole vectors."""
+        x, y = self._pair(x, y)
+        return self.op(x.type, f"select {condition}, {x}, {y}")
+
+    # -- conversions
+
+    def convert(self, opcode: str, x: Value, element: str) -> Value:
+        """A conversion instruction (``fpext sitofp zext trunc bitcast``...) to an element type, lane
+        by lane.
+        """
+        type = PTR if element == PTR else vector(element, lanes_of(x.type))
+        return x if type == x.type else self.op(type, f"{opcode} {x} to {type}")
+
+    def bitcast(self, x: Value, type: str) -> Value:
+        """The same bits as another type of equal size."""
+        return x if x.type == type else self.op(type, f"bitcast {x} to {type}")
+
+    def widen_float(self, x: Value, element: str) -> Value:
+        """A float vector in a wider (or the same) float type; exact."""
+        if element_of(x.type) == BFLOAT and element == FLOAT:  # no library call on any target
+            bits = self.convert("zext", self.bitcast(x, vector(I16, lanes_of(x.type))), I32)
+            return self.bitcast(self.binary("shl", bits, 16), vector(FLOAT, lanes_of(x.type)))
+        if element_of(x.type) == BFLOAT:
+            return self.widen_float(self.widen_float(x, FLOAT), element)
+        return self.convert("fpext", x, element)
+
+    def narrow_float(self, x: Value, element: str) -> Value:
+        """A float vector rounded to nearest even in a narrower (or the same) float type; NaN stays NaN."""
+        if element != BFLOAT or element_of(x.type) == BFLOAT:
+            return self.convert("fptrunc", x, element)
+        lanes = lanes_of(x.type)
+        if element_of(x.type) != FLOAT:
+            x = self.convert("fptrunc" if element_of(x.type) == "double" else "fpext", x, FLOAT)
+        bits = self.bitcast(x, vector(I32, lanes))
+        odd = self.binary("and", self.binary("lshr", bits, 16), 1)
+        rounded = self.binary("add", self.binary("add", bits, 0x7FFF), odd)
+        quiet = self.binary("or", bits, 0x400000)
+        high = self.binary("lshr", self.select(self.fcmp("uno", x, x), quiet, rounded), 16)
+        return self.bitcast(self.convert("trunc", high, I16), vector(BFLOAT, lanes))
+
+    # -- memory
+
+    def at(self, pointer: Value, index: Index, element: str = FLOAT) -> Value:
+        """The address of ``pointer[index]`` with elements of the given type."""
+        if isinstance(index, int) and index == 0:
+            return pointer
+        return self.op(PTR, f"getelementptr {element}, {pointer}, {self.index(index)}")
+
+    def load(self, type: str, pointer: Value, align: int = 0, nontemporal: bool = False) -> Value:
+        """Load a scalar or vector; ``align`` in bytes, by default that of one element."""
+        tail = ", !nontemporal !0" if nontemporal else ""
+        return self.op(type, f"load {type}, {pointer}, align {align or bytes_of(type)}{tail}")
+
+    def store(self, value: Value, pointer: Value, align: int = 0, nontemporal: bool = False) -> None:
+        """Store a scalar or vector. A non-temporal vector store needs its natural alignment."""
+        tail = ", !nontemporal !0" if nontemporal else ""
+        self.emit(f"store {value}, {pointer}, align {align or bytes_of(value.type)}{tail}")
+
+    def masked_load(self, type: str, pointer: Value, mask: Value | None, other: Operand = 0) -> Value:
+        """Lanes where ``mask`` holds are loaded, the rest are ``other``; no mask is an ordinary load."""
+        if mask is None:
+            return self.load(type, pointer)
+        passthrough = other if isinstance(other, Value) else constant(type, other)
+        align = constant(I32, bytes_of(type))
+        return self.intrinsic(
+            "llvm.masked.load", type, pointer, align, mask, passthrough, overloads=(type, PTR)
+        )
+
+    def masked_store(self, value: Value, pointer: Value, mask: Value | None) -> None:
+        """Store the lanes where ``mask`` holds; no mask is an ordinary store."""
+        if mask is None:
+            self.store(value, pointer)
+            return
+        align = constant(I32, bytes_of(value.type))
+        self.intrinsic("llvm.masked.store", VOID, value, pointer, align, mask, overloads=(value.type, PTR))
+
+    def gather(
+        self, type: str, base: Value, indices: Value, mask: Value | None = None, other: Operand = 0
+    ) -> Value:
+        """``base[indices]`` lane by lane: ``indices`` an integer vector counted in elements."""
+        addresses = self._lane_addresses(type, base, indices)
+        passthrough = other if isinstance(other, Value) else constant(type, other)
+        mask = mask or constant(vector(I1, lanes_of(type)), True)
+        align = constant(I32, bytes_of(type))
+        overloads = (type, addresses.type)
+        return self.intrinsic(
+            "llvm.masked.gather", type, addresses, align, mask, passthrough, overloads=overloads
+        )
+
+    def scatter(self, value: Value, base: Value, indices: Value, mask: Value | None = None) -> None:
+        """``base[indices] = value`` lane by lane, in lane order where indices repeat."""
+        addresses = self._lane_addresses(value.type, base, indices)
+        mask = mask or constant(vector(I1, lanes_of(value.type)), True)
+        align = constant(I32, bytes_of(value.type))
+        self.intrinsic(
+            "llvm.masked.scatter", VOID, value, addresses, align, mask, overloads=(value.type, addresses.type)
+        )
+
+    def _lane_addresses(self, type: str, base: Value, indices: Value) -> Value:
+        addresses = vector(PTR, lanes_of(type))
+        return self.op(addresses, f"getelementptr {element_of(type)}, {base}, {indices}")
+
+    def prefetch(self, pointer: Value, write: bool = False, level: int = 3) -> None:
+        """Ask for a cache line; ``level`` 3 is the closest cache, 0 the farthest."""
+        arguments = (constant(I32, int(write)), constant(I32, level), constant(I32, 1))
+        self.intrinsic("llvm.prefetch", VOID, pointer, *arguments, overloads=(PTR,))
+
+    def alloca(self, element: str, count: int, align: int = 64) -> Value:
+        """Stack space for ``count`` elements (a constant), made once in the function's entry block."""
+        name = "%" + self.name("stack")
+        self._entry_allocas.append(f"  {name} = alloca {element}, i64 {count}, align {align}")
+        return Value(PTR, name)
+
+    # -- vectors
+
+    def splat(self, x: Value, lanes: int) -> Value:
+        """Every lane equal to the scalar ``x``."""
+        if lanes == 1:
+            return x
+        type = vector(x.type, lanes)
+        first = self.op(type, f"insertelement {type} poison, {x}, i32 0")
+        return self.op(type, f"shufflevector {first}, {type} poison, <{lanes} x i32> zeroinitializer")
+
+    def extract(self, x: Value, lane: Index) -> Value:
+        """One lane of a vector (a scalar passes through)."""
+        return (
+            x
+            if lanes_of(x.type) == 1
+            else self.op(element_of(x.type), f"extractelement {x}, {self.index(lane)}")
+        )
+
+    def insert(self, x: Value, value: Value, lane: Index) -> Value:
+        """The vector with one lane replaced."""
+        return self.op(x.type, f"insertelement {x}, {value}, {self.index(lane)}")
+
+    def shuffle(self, x: Value, y: Value | None, picks: Sequence[int]) -> Value:
+        """Lanes picked from ``x`` (0..n-1) and ``y`` (n..2n-1); -1 leaves a lane undefined."""
+        other = y.name if y is not None else "poison"
+        mask = ", ".join(f"i32 {p}" if p >= 0 else "i32 poison" for p in picks)
+        type = vector(element_of(x.type), len(picks))
+        return self.op(type, f"shufflevector {x}, {x.type} {other}, <{len(picks)} x i32> <{mask}>")
+
+    def iota(self, element: str, lanes: int) -> Value:
+        """The constant 0, 1, 2, ... as a vector of an integer or float element type (a scalar 0 for one
+        lane).
+        """
+        return constant(element, 0) if lanes == 1 else vector_constant(element, list(range(lanes)))
+
+    def tail_mask(self, count: Index, lanes: int) -> Value:
+        """Lane ``i`` holds where ``i < count``; ``count`` may be negative or above ``lanes``."""
+        if isinstance(count, int):
+            return (
+                vector_constant(I1, [i < count for i in range(lanes)])
+                if lanes > 1
+                else constant(I1, count > 0)
+            )
+        bounded = self.intrinsic("llvm.smin", I64, count, constant(I64, lanes))
+        narrow = self.convert("trunc", bounded, I32)
+        return self.icmp("slt", self.iota(I32, lanes), self.splat(narrow, lanes))
+
+    def reduce(self, kind: str, x: Value, reassociate: bool = True) -> Value:
+        """Horizontal ``fadd fmul fmax fmin add mul and or xor smax smin umax umin`` of the lanes, as a fixed
+        tree.
+        """
+        if lanes_of(x.type) == 1:
+            return x
+        element = element_of(x.type)
+        if kind not in ("fadd", "fmul"):
+            return self.intrinsic(f"llvm.vector.reduce.{kind}", element, x, overloads=(x.type,))
+        start = constant(element, -0.0 if kind == "fadd" else 1.0)
+        flags = "reassoc" if reassociate else ""
+        return self.intrinsic(
+            f"llvm.vector.reduce.{kind}", element, start, x, overloads=(x.type,), flags=flags
+        )
+
+    def transpose(self, rows: Sequence[Value]) -> list[Value]:
+        """The n x n transpose of n vectors of n lanes (n a power of two): n/2 log2 n pairs of two-source
+        shuffles.
+        """
+        n = len(rows)
+        out = list(rows)
+        distance = 1
+        while distance < n:
+            low = [j if not j & distance else n + (j ^ distance) for j in range(n)]
+            high = [j | distance if not j & distance else n + j for j in range(n)]
+            for i in (i for i in range(n) if not i & distance):
+                a, b = out[i], out[i | distance]
+                out[i], out[i | distance] = self.shuffle(a, b, low), self.shuffle(a, b, high)
+            distance *= 2
+        return out
+
+    # -- calls
+
+    def intrinsic(
+        self,
+        name: str,
+        result: str,
+        *operands: Value,
+        overloads: Sequence[str] | None = None,
+        flags: str = "",
+    ) -> Value:
+        """Call an LLVM intrinsic, declaring it once. ``overloads`` are the types in its suffix (default: the
+        result).
+        """
+        suffix = [mangle(t) for t in (overloads if overloads is not None else (result,))]
+        return self.call(".".join([name, *suffix]), result, *operands, flags=flags)
+
+    def call(self, name: str, result: str, *operands: Value, flags: str = "") -> Value:
+        """Call a function of this module, or an external one, which is then declared."""
+        self.module.declare(name, result, [o.type for o in operands])
+        arguments = ", ".join(map(str, operands))
+        text = f"call {flags + ' ' if flags else ''}{result} @{name}({arguments})"
+        if result == VOID:
+            self.emit(text)
+            return Value(VOID, "")
+        return self.op(result, text)
+
+    def call_pointer(self, pointer: Value, result: str, *operands: Value) -> Value:
+        """Call through a function pointer."""
+        text = f"call {result} {pointer.name}({', '.join(map(str, operands))})"
+        if result == VOID:
+            self.emit(text)
+            return Value(VOID, "")
+        return self.op(result, text)
+
+    def unary(self, name: str, x: Value) -> Value:
+        """A one-operand intrinsic by its short name: ``sqrt fabs floor ceil trunc roundeven``..."""
+        return self.intrinsic(f"llvm.{name}", x.type, x)
+
+    def fmax(self, x: Operand, y: Operand) -> Value:
+        """The larger float; a NaN operand gives the other one."""
+        x, y = self._pair(x, y)
+        return self.intrinsic("llvm.maxnum", x.type, x, y)
+
+    def fmin(self, x: Operand, y: Operand) -> Value:
+        """The smaller float; a NaN operand gives the other one."""
+        x, y = self._pair(x, y)
+        return self.intrinsic("llvm.minnum", x.type, x, y)
+
+    def zero(self, type: str) -> Value:
+        """The zero of a type."""
+        return constant(type, 0.0 if is_float(type) else 0)

@@ -1,0 +1,253 @@
+"""A builder of LLVM IR text: modules, functions and structured control flow.
+
+    module = Module(Target.host())
+    with module.function("double", [("ptr", "x"), ("i64", "n")]) as b:
+        x, n = b.arguments
+        with b.loop(0, n, 16) as loop:
+            mask = b.tail_mask(b.sub(n, loop.index), 16)
+            place = b.at(x, loop.index)
+            value = b.masked_load("<16 x float>", place, mask)
+            b.masked_store(b.fadd(value, value), place, mask)
+    text = module.text()
+
+- `Module.function` opens a function (internal unless ``export=True``, the default); its body ends with ``ret
+  void`` unless `Function.ret` was called. `Module.once` builds a shared helper the first time its key is
+  asked for.
+- `Function.loop` counts an ``i64`` up and carries values: read ``loop.carry``, call ``loop.next(*values)`` at
+  the end of the body, read ``loop.results`` after it.
+- `Function.when` guards a region; `Function.either` chooses between two that yield values.
+- Instructions are in `printers.instructions`, types and constants in `printers.types`.
+
+Text is several times faster to build and parse than objects of ``llvmlite.ir``, and it is what one reads when
+debugging. Names are unique per function and module; there is no global state, so equal programs give equal
+text (the cache key).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from argosy_cinn.printers.instructions import Instructions
+from argosy_cinn.printers.types import I64, VOID, Index, Value, constant
+from argosy_cinn.target import Target
+
+__all__ = ["Function", "Loop", "Module"]
+
+
+class Loop:
+    """A loop being built: ``index`` (i64), ``carry`` (values at the top of an iteration), ``results`` (after
+    the loop).
+    """
+
+    __slots__ = ("_next", "carry", "index", "results")
+
+    def __init__(self, index: Value, carry: list[Value]) -> None:
+        self.index = index
+        self.carry = carry
+        self.results = carry
+        self._next: tuple[Value, ...] | None = None
+
+    def next(self, *values: Value) -> None:
+        """The carried values of the next iteration, in the order of ``carry``."""
+        self._next = values
+
+    def next_values(self) -> tuple[Value, ...]:
+        """What `next` was given; refuses a loop that forgot to update its carried values."""
+        values = self._next if self._next is not None else ()
+        if [v.type for v in values] != [v.type for v in self.carry]:
+            raise ValueError(f"loop carries {self.carry} but its body gave next values {list(values)}")
+        return values
+
+
+class Function(Instructions):
+    """A function being built. ``arguments`` are its parameters as values; ``label`` is the current basic
+    block.
+    """
+
+    def __init__(
+        self, module: Module, name: str, parameters: Sequence[tuple[str, str]], result: str, header: str
+    ) -> None:
+        self.module = module
+        self.function_name = name
+        self.arguments = [Value(type.split(" ")[0], f"%{hint}") for type, hint in parameters]
+        self.result = result
+        self._header = header
+        self._lines: list[str] = []
+        self._entry_allocas: list[str] = []
+        self._next = 0
+        self._terminated = False
+        self.label = "entry"
+
+    def start(self, label: str) -> None:
+        """Begin a basic block."""
+        self._lines.append(label + ":")
+        self.label = label
+        self._terminated = False
+
+    def jump(self, label: str) -> None:
+        """End the block with an unconditional branch."""
+        self.emit(f"br label %{label}")
+        self._terminated = True
+
+    def branch(self, condition: Value, then: str, otherwise: str) -> None:
+        """End the block with a conditional branch."""
+        self.emit(f"br {condition}, label %{then}, label %{otherwise}")
+        self._terminated = True
+
+    def ret(self, value: Value | None = None) -> None:
+        """Return; ends the block."""
+        self.emit("ret void" if value is None else f"ret {value}")
+        self._terminated = True
+
+    def phi(self, choices: Sequence[tuple[Value, str]]) -> Value:
+        """The value that came along: ``(value, label of the block it comes from)`` for every way here."""
+        type = choices[0][0].type
+        ways = ", ".join(f"[{value.name}, %{label}]" for value, label in choices)
+        return self.op(type, f"phi {type} {ways}")
+
+    @contextmanager
+    def loop(self, start: Index, stop: Index, step: Index = 1, carry: Sequence[Value] = ()) -> Iterator[Loop]:
+        """``for (i = start; i < stop; i += step)`` over signed 64-bit integers, with carried values."""
+        key = self.name("L")
+        head, body, done, before = f"{key}.head", f"{key}.body", f"{key}.done", self.label
+        loop = Loop(Value(I64, f"%{key}.i"), [Value(v.type, f"%{key}.c{j}") for j, v in enumerate(carry)])
+        self.jump(head)
+        self.start(head)
+        slot = len(self._lines)
+        self._lines.append("")
+        self.branch(self.icmp("slt", loop.index, stop), body, done)
+        self.start(body)
+        yield loop
+        following = self.op(I64, f"add nsw {loop.index}, {self.index(step).name}")
+        latch = self.label
+        self.jump(head)
+        ways = [
+            (loop.index, self.index(start), following),
+            *zip(loop.carry, carry, loop.next_values(), strict=True),
+        ]
+        self._lines[slot] = "\n".join(
+            f"  {phi.name} = phi {phi.type} [{first.name}, %{before}], [{later.name}, %{latch}]"
+            for phi, first, later in ways
+        )
+        self.start(done)
+
+    @contextmanager
+    def when(self, condition: Value) -> Iterator[None]:
+        """Run the body only where the scalar condition holds."""
+        key = self.name("W")
+        self.branch(condition, f"{key}.then", f"{key}.end")
+        self.start(f"{key}.then")
+        yield
+        if not self._terminated:
+            self.jump(f"{key}.end")
+        self.start(f"{key}.end")
+
+    def either(
+        self, condition: Value, then: Callable[[], Sequence[Value]], otherwise: Callable[[], Sequence[Value]]
+    ) -> list[Value]:
+        """Build both ways of a scalar condition; each yields as many values of the same types, which are
+        merged.
+        """
+        key = self.name("E")
+        self.branch(condition, f"{key}.then", f"{key}.else")
+        ways = []
+        for suffix, build in (("then", then), ("else", otherwise)):
+            self.start(f"{key}.{suffix}")
+            values = build()
+            ways.append((values, self.label))
+            self.jump(f"{key}.end")
+        self.start(f"{key}.end")
+        (first, first_label), (second, second_label) = ways
+        return [self.phi([(x, first_label), (y, second_label)]) for x, y in zip(first, second, strict=True)]
+
+    def finish(self) -> None:
+        """Close the function: an open last block of a void function returns."""
+        if not self._terminated:
+            if self.result != VOID:
+                raise ValueError(f"function {self.function_name} must return a {self.result}")
+            self.ret()
+
+    def text(self) -> str:
+        """The function's definition."""
+        return "\n".join([self._header + " {", "entry:", *self._entry_allocas, *self._lines, "}"])
+
+
+class Module:
+    """Functions, globals and declarations that become one object file for one `Target`."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.exports: list[str] = []
+        self._functions: list[Function] = []
+        self._defined: dict[str, str] = {}
+        self._declared: dict[str, str] = {}
+        self._globals: list[str] = []
+        self._names: dict[str, int] = {}
+        self._shared: dict[object, str] = {}
+
+    def unique(self, name: str) -> str:
+        """``name``, or ``name.1``, ``name.2``... when it is taken in this module."""
+        count = self._names.get(name, 0)
+        self._names[name] = count + 1
+        return name if count == 0 else f"{name}.{count}"
+
+    @contextmanager
+    def function(
+        self,
+        name: str,
+        parameters: Sequence[tuple[str, str]],
+        result: str = VOID,
+        export: bool = True,
+        attributes: str = "",
+    ) -> Iterator[Function]:
+        """Build a function. A parameter is (type, name); a type may carry attributes (``"ptr noalias"``)."""
+        self._names.setdefault(name, 1)
+        if name in self._defined:
+            raise ValueError(f"function {name} is defined twice")
+        self._defined[name] = result
+        signature = ", ".join(f"{type} %{hint}" for type, hint in parameters)
+        linkage = "" if export else "internal "
+        width = f'"prefer-vector-width"="{self.target.vector_bits}"'
+        header = f"define {linkage}{result} @{name}({signature}) nounwind {attributes} {width}"
+        builder = Function(self, name, parameters, result, header)
+        yield builder
+        builder.finish()
+        self._functions.append(builder)
+        if export:
+            self.exports.append(name)
+
+    def once(self, key: object, name: str, build: Callable[[str], None]) -> str:
+        """The name of a shared function; ``build(name)`` defines it when ``key`` is asked for the
+        first time.
+        """
+        if key not in self._shared:
+            unique = self.unique(name)
+            self._shared[key] = unique
+            build(unique)
+        return self._shared[key]
+
+    def declare(self, name: str, result: str, parameters: Sequence[str], variadic: bool = False) -> None:
+        """Note a function that is called; one the module does not define is declared external."""
+        if name not in self._declared:
+            types = ", ".join([*parameters, *(["..."] if variadic else [])])
+            self._declared[name] = f"declare {result} @{name}({types})"
+
+    def constant_array(
+        self, name: str, element: str, values: Sequence[int] | Sequence[float], align: int = 64
+    ) -> Value:
+        """A read-only table; returns its address."""
+        unique = self.unique(name)
+        items = ", ".join(str(constant(element, v)) for v in values)
+        self._globals.append(
+            f"@{unique} = private unnamed_addr constant [{len(values)} x {element}] [{items}], align {align}"
+        )
+        return Value("ptr", f"@{unique}")
+
+    def text(self) -> str:
+        """The whole module as LLVM assembly; equal builds give equal text."""
+        declarations = [text for name, text in sorted(self._declared.items()) if name not in self._defined]
+        bodies = [f.text() for f in self._functions]
+        return (
+            "\n\n".join(["\n".join(self._globals), *bodies, "\n".join(declarations), "!0 = !{i32 1}"]) + "\n"
+        )

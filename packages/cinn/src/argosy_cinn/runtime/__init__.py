@@ -1,0 +1,21 @@
+"""The runtime of compiled programs, in the order a program passes through: compile and cache (`jit`,
+`cache`), run on worker threads (`workers`), be called from Python (`entry`)."""
+
+from argosy_cinn.runtime.cache import ObjectCache, default_cache
+from argosy_cinn.runtime.entry import entry
+from argosy_cinn.runtime.jit import CodegenError, Library, compile_assembly, compile_object, load
+from argosy_cinn.runtime.workers import parallel_for, scratch, set_threads
+
+__all__ = [
+    "CodegenError",
+    "Library",
+    "ObjectCache",
+    "compile_assembly",
+    "compile_object",
+    "default_cache",
+    "entry",
+    "load",
+    "parallel_for",
+    "scratch",
+    "set_threads",
+]

@@ -1,0 +1,168 @@
+"""From LLVM text to callable machine code: compile to an object file, look it up in the cache, link it into
+the process.
+
+    library = load(module.text(), module.exports, module.target)
+    address = library.address("run")
+
+Generated kernels are explicit vector code, so by default no IR pass runs (``passes=None``) and only the code
+generator's own optimisations apply: half the compile time at the same speed. Objects are linked by ORC;
+symbols that a module leaves open resolve to the worker runtime (`runtime.workers`) and then to the process
+(libc, libm). All functions may be called from any thread; LLVM work itself is serialised by llvmlite's lock.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from argosy_cinn.runtime.cache import ObjectCache, cache_key, default_cache
+from argosy_cinn.target import Target
+
+
+class CodegenError(RuntimeError):
+    """LLVM refused a module: a fault of the generator. ``text`` holds the module."""
+
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(message)
+        self.text = text
+
+
+class Library:
+    """Machine code linked into the process; it lives as long as this object.
+
+    Attributes: ``code`` (the object file's bytes), ``cache_hit`` (whether it came from the cache).
+    """
+
+    def __init__(self, addresses: Mapping[str, int], tracker: object, code: bytes, cache_hit: bool) -> None:
+        self._addresses = dict(addresses)
+        self._tracker = tracker  # unloads the code when collected
+        self.code = code
+        self.cache_hit = cache_hit
+
+    def address(self, name: str) -> int:
+        """The address of an exported function."""
+        if name not in self._addresses:
+            raise LookupError(f"library exports {', '.join(sorted(self._addresses))}, not {name!r}")
+        return self._addresses[name]
+
+    @property
+    def exports(self) -> tuple[str, ...]:
+        """Names that `address` knows."""
+        return tuple(self._addresses)
+
+
+def load(
+    text: str,
+    exports: Sequence[str],
+    target: Target | None = None,
+    *,
+    passes: int | None = None,
+    cache: ObjectCache | None = None,
+    symbols: Mapping[str, int] | None = None,
+) -> Library:
+    """Compile (or fetch) a module and link it.
+
+    ``passes`` is an IR optimisation level 0-3 or None for none; ``cache`` defaults to the user's cache;
+    ``symbols`` gives addresses of further external functions. Raises `CodegenError` when LLVM refuses the
+    text.
+    """
+    target = target or Target.host()
+    store = cache if cache is not None else default_cache()
+    key = cache_key(text, target.key, options=("passes", passes))
+    code = store.get(key)
+    hit = code is not None
+    if code is None:
+        code = compile_object(text, target, passes)
+        store.put(key, code)
+    return link(code, exports, symbols=symbols, cache_hit=hit)
+
+
+def compile_object(text: str, target: Target, passes: int | None = None) -> bytes:
+    """Position-independent object file (ELF, Mach-O or COFF) of a module."""
+    machine = _machine(target)
+    return bytes(machine.emit_object(_parse(text, target, machine, passes)))
+
+
+def compile_assembly(text: str, target: Target, passes: int | None = None) -> str:
+    """The module as assembly, to be looked at."""
+    machine = _machine(target)
+    return str(machine.emit_assembly(_parse(text, target, machine, passes)))
+
+
+def _parse(text: str, target: Target, machine: Any, passes: int | None) -> Any:
+    llvm = initialized_llvm()
+    try:
+        module = llvm.parse_assembly(text)
+        module.triple = target.triple
+        module.data_layout = str(machine.target_data)
+        module.verify()
+    except RuntimeError as error:
+        raise CodegenError(f"LLVM refused generated code: {error}", text) from error
+    if passes is not None:
+        options = llvm.create_pipeline_tuning_options(speed_level=passes)
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def _machine(target: Target) -> Any:
+    # A target machine is cheap to make and not safe to share between threads.
+    llvm = initialized_llvm()
+    factory = llvm.Target.from_triple(target.triple)
+    return factory.create_target_machine(
+        cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
+    )
+
+
+@cache
+def initialized_llvm() -> Any:
+    """``llvmlite.binding`` with the native target ready."""
+    import llvmlite.binding as llvm  # type: ignore[import-untyped]
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+_names = itertools.count()
+_link_lock = threading.Lock()
+
+
+@cache
+def _linker() -> Any:
+    llvm = initialized_llvm()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return llvm.create_lljit_compiler(
+        target.create_target_machine(opt=2, reloc="pic", codemodel="small"), use_jit_link=False
+    )
+
+
+def link(
+    code: bytes,
+    exports: Sequence[str],
+    *,
+    symbols: Mapping[str, int] | None = None,
+    cache_hit: bool = False,
+    runtime: bool = True,
+) -> Library:
+    """Link an object file into the process. ``runtime=False`` leaves out the worker runtime's symbols."""
+    llvm = initialized_llvm()
+    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for name in exports:
+        builder.export_symbol(name)
+    for name, address in {**(_runtime_symbols(code) if runtime else {}), **(symbols or {})}.items():
+        builder.import_symbol(name, address)
+    with _link_lock:
+        tracker = builder.link(_linker(), f"argosy.{next(_names)}")
+    return Library({name: tracker[name] for name in exports}, tracker, code, cache_hit)
+
+
+def _runtime_symbols(code: bytes) -> Mapping[str, int]:
+    if b"argosy_" not in code:
+        return {}
+    from argosy_cinn.runtime.workers import runtime_symbols
+
+    return runtime_symbols()

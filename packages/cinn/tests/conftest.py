@@ -1,0 +1,14 @@
+"""Every test session compiles into a cache folder of its own."""
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _private_cache(tmp_path_factory):
+    from argosy_cinn.runtime.cache import default_cache
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARGOSY_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        default_cache.cache_clear()
+        yield
+    default_cache.cache_clear()
