@@ -1,0 +1,29 @@
+"""Errors of the operator library. Each refines the builtin that a caller would catch."""
+
+
+class OperatorError(ValueError):
+    """An operator was given operands or attributes it does not accept."""
+
+
+class ShapeError(OperatorError):
+    """Shapes do not fit the operator or each other."""
+
+
+class DTypeError(OperatorError, TypeError):
+    """A dtype is not supported, or dtypes that must agree do not."""
+
+
+class AxisError(OperatorError, IndexError):
+    """An axis is outside the rank of its operand."""
+
+
+class CaptureError(RuntimeError):
+    """A program could not be captured, or a traced tensor was used outside its capture."""
+
+
+class GraphBreak(CaptureError):
+    """The value of a traced tensor was needed while capturing."""
+
+
+class CompileError(RuntimeError):
+    """A compiler could not translate a program."""

@@ -1,0 +1,112 @@
+"""The compiler made of the interpreter: slow, obviously right, and always there.
+
+It meets the protocols `Compiler` and `Executable` of `argosy_phi_ops.compiler`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from argosy_hwadapt import Device
+from argosy_phi_ops.reference.interpreter import ProgramPlan
+from argosy_pir.program import Program
+from argosy_tensorcore.storage import Strided
+
+Array = np.ndarray[Any, Any]
+
+
+class ReferenceCompiler:
+    """Compiles by planning the interpretation; takes programs of primitives for any device."""
+
+    name = "reference"
+
+    def compile(
+        self,
+        program: Program,
+        device: Device,
+        communicators: Any = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> ReferenceExecutable:
+        """An executable of `program`; there are no options.
+
+        Raises:
+            CompileError: for operations that are not primitive.
+            ValueError: for options.
+        """
+        if options:
+            raise ValueError(f"the reference compiler has no options, got {sorted(options)}")
+        started = perf_counter()
+        plan = ProgramPlan(program)
+        return ReferenceExecutable(plan, device, communicators, perf_counter() - started)
+
+
+class ReferenceExecutable:
+    """A planned program on a device. Computes on the host; data of other devices is copied there and back."""
+
+    def __init__(self, plan: ProgramPlan, device: Device, communicators: Any, compile_seconds: float) -> None:
+        self.program = plan.program
+        self._plan = plan
+        self._device = device
+        self._communicators = communicators
+        self._compile_seconds = compile_seconds
+
+    def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
+        """The outputs, in memory of their own. States are updated in place in their storage, whose version
+        is bumped.
+        """
+        given = [payload.to_host() for payload in (*inputs, *states)]
+        outputs, updates = self._plan.run(given[: len(inputs)], given[len(inputs) :], self._communicators)
+        self._write_states(states, updates, given)
+        return [Strided.from_array(array, self._device) for array in _own_memory(outputs, given)]
+
+    def bind(self, states: Sequence[Strided]) -> Callable[[Sequence[Strided]], list[Strided]]:
+        """`run` with the states fixed."""
+        held = list(states)
+        return lambda inputs: self.run(inputs, held)
+
+    def report(self) -> dict[str, Any]:
+        """host_calls: kernels called by the last run; the rest is nought, for there is no native code."""
+        return {
+            "host_calls": self._plan.count,
+            "kernels": 0,
+            "arena_bytes": 0,
+            "compile_seconds": self._compile_seconds,
+            "cache_hit": False,
+        }
+
+    def _write_states(
+        self, states: Sequence[Strided], updates: Sequence[Array], given: Sequence[Array]
+    ) -> None:
+        """All new values are secured before the first is written: one may be a view of another state's old
+        value.
+        """
+        arguments = [state.argument for state in self.program.states]
+        changed = [
+            (payload, update)
+            for payload, update, value, argument in zip(
+                states, updates, self.program.state_updates, arguments, strict=True
+            )
+            if value is not argument
+        ]
+        secured = _own_memory([update for _, update in changed], given)
+        for (payload, _), update in zip(changed, secured, strict=True):
+            payload.fill_from(update)
+            payload.bump_version()
+
+
+def _own_memory(arrays: Sequence[Array], given: Sequence[Array]) -> list[Array]:
+    """`arrays`, copied where they may share memory with `given` or with one before them, or are not
+    writable.
+    """
+    taken = list(given)
+    result = []
+    for array in arrays:
+        if not array.flags.writeable or any(np.may_share_memory(array, other) for other in taken):
+            array = array.copy()
+        taken.append(array)
+        result.append(array)
+    return result

@@ -1,0 +1,271 @@
+"""The interpreter of primitive programs: one numpy kernel after another, in program order.
+
+A block is planned once: each operation becomes a step that holds its kernel, its attributes and the values
+that die with it. Steps read and write an environment from values to arrays; tokens are None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops.errors import CompileError
+from argosy_phi_ops.reference.kernels import kernel_for
+from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_phi_ops.reference.symbols import (
+    Symbols,
+    bind_symbols,
+    evaluate_attributes,
+    evaluate_shape,
+    has_symbols,
+)
+from argosy_pir.attributes import Dense
+from argosy_pir.core import Block, Operation
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+from argosy_pir.values import Value
+
+Array = np.ndarray[Any, Any]
+Environment = dict[Value, Any]
+Step = Callable[["Run", Environment], None]
+
+_ATTRIBUTES_OF_PASSES = frozenset(
+    {"phase"}
+)  # marks that operations carry for passes; kernels do not know them
+
+
+class Run:
+    """One execution: the sizes of this call and the communicators. `count` is the number of kernels called
+    so far.
+    """
+
+    __slots__ = ("communicators", "count", "symbols")
+
+    def __init__(self, symbols: Symbols, communicators: Mapping[tuple[int, ...], Any]) -> None:
+        self.symbols = symbols
+        self.communicators = communicators
+        self.count = 0
+
+
+class BlockPlan:
+    """A block ready to run: steps, each with the values of this block that nobody reads after it."""
+
+    __slots__ = ("arguments", "leftover", "returned", "steps")
+
+    def __init__(self, block: Block, program: Program) -> None:
+        operations = list(block)
+        terminator = operations.pop()
+        self.arguments = block.arguments
+        self.returned = terminator.operands
+        self.leftover = tuple(value for value in self.returned if _block_of(value) is block)
+        last = _last_uses(block, operations)
+        self.steps = [(plan_operation(op, program), last.get(op, ())) for op in operations]
+
+    def run(self, run: Run, environment: Environment, arguments: Sequence[Any]) -> list[Any]:
+        """Execute with the block's arguments; returns the terminator's operands."""
+        environment.update(zip(self.arguments, arguments, strict=True))
+        for step, dead in self.steps:
+            step(run, environment)
+            for value in dead:
+                del environment[value]
+        returned = [environment[value] for value in self.returned]
+        for value in self.leftover:
+            environment.pop(value, None)
+        return returned
+
+
+def _block_of(value: Value) -> Block | None:
+    owner = value.owner
+    return owner if isinstance(owner, Block) else owner.parent
+
+
+def _last_uses(block: Block, operations: Sequence[Operation]) -> dict[Operation, tuple[Value, ...]]:
+    """For each operation the values of this block whose last reader (regions included) it is, or that none
+    reads.
+    """
+    last: dict[Value, Operation] = {argument: operations[0] for argument in block.arguments if operations}
+    for op in operations:
+        last.update((result, op) for result in op.results)
+        last.update((value, op) for inner in op.walk() for value in inner.operands if value in last)
+    kept = set(block.last.operands) if block.last is not None else set()
+    dead: dict[Operation, list[Value]] = {}
+    for value, op in last.items():
+        if value not in kept:
+            dead.setdefault(op, []).append(value)
+    return {op: tuple(values) for op, values in dead.items()}
+
+
+def plan_operation(op: Operation, program: Program) -> Step:
+    """The step that executes `op`.
+
+    Raises:
+        CompileError: for an operation that is not primitive, control flow or builtin.
+    """
+    if op.dialect == "prim":
+        return _plan_primitive(op)
+    if op.name == "builtin.constant":
+        return _plan_constant(op)
+    if op.name == "builtin.call":
+        return _plan_call(op, program)
+    if op.dialect == "control":
+        from argosy_phi_ops.reference.control import plan_control
+
+        return plan_control(op, program)
+    raise CompileError(_refusal(op))
+
+
+def _refusal(op: Operation) -> str:
+    where = "" if op.location.is_unknown else f" ({op.location})"
+    advice = {
+        "phi": "it is an operator: run the decompose pass first",
+        "ad": "it is a gradient request: run the expand-gradients pass first",
+    }
+    reason = advice.get(op.dialect, "only prim, control and builtin operations are executed")
+    return f"the reference interpreter cannot execute '{op.name}'{where}; {reason}"
+
+
+def _plan_primitive(op: Operation) -> Step:
+    call = kernel_for(op.name)
+    operands, results = op.operands, op.results
+    attributes = {name: value for name, value in op.attributes.items() if name not in _ATTRIBUTES_OF_PASSES}
+    symbolic = any(has_symbols(value) for value in attributes.values())
+    communicates = any(not isinstance(v.type, TensorType) for v in (*operands, *results))
+
+    def step(run: Run, environment: Environment) -> None:
+        keywords: Mapping[str, Any] = attributes
+        if symbolic:
+            keywords = evaluate_attributes(op.attributes, run.symbols)
+            keywords = {name: keywords[name] for name in attributes}
+        if communicates:
+            keywords = {**keywords, "communicators": run.communicators}
+        try:
+            outcome = call(*[environment[value] for value in operands], **keywords)
+        except Exception as error:
+            error.add_note(f"while interpreting '{op.name}' at {op.location}")
+            raise
+        run.count += 1
+        values = (outcome,) if len(results) == 1 else outcome
+        for result, value in zip(results, values, strict=True):
+            _check_result(op, result, value, run.symbols)
+            environment[result] = value
+
+    return step
+
+
+def _check_result(op: Operation, result: Value, value: Any, symbols: Symbols) -> None:
+    """A kernel that disagrees with the type rule is a bug in one of them; it must not pass on."""
+    expected = result.type
+    if not isinstance(expected, TensorType):
+        return
+    if value.shape != evaluate_shape(expected.shape, symbols) or value.dtype.name != expected.dtype:
+        raise RuntimeError(
+            f"the reference kernel of '{op.name}' gave {value.dtype.name} {list(value.shape)}, "
+            f"but its type is {expected}"
+        )
+
+
+def _plan_constant(op: Operation) -> Step:
+    dense, result = op.attributes["value"], op.result
+    assert isinstance(dense, Dense)
+    fixed = constant_array(dense, {}) if dense.type.is_static else None
+
+    def step(run: Run, environment: Environment) -> None:
+        environment[result] = constant_array(dense, run.symbols) if fixed is None else fixed
+
+    return step
+
+
+def constant_array(dense: Dense, symbols: Symbols) -> Array:
+    """The elements of a constant as a read-only array; a splat is one element seen everywhere."""
+    shape = evaluate_shape(dense.type.shape, symbols)
+    stored = np.frombuffer(dense.data, numpy_dtype(dense.type.dtype))
+    return np.broadcast_to(stored[0], shape) if dense.is_splat else stored.reshape(shape)
+
+
+def _plan_call(op: Operation, program: Program) -> Step:
+    name = op.attributes["callee"].name
+    plans: list[BlockPlan] = []  # made at the first call: functions may call each other in any order
+
+    def step(run: Run, environment: Environment) -> None:
+        if not plans:
+            plans.append(BlockPlan(program.functions[name].block, program))
+        returned = plans[0].run(run, {}, [environment[value] for value in op.operands])
+        environment.update(zip(op.results, returned, strict=True))
+
+    return step
+
+
+def communicator_table(communicators: Any) -> Mapping[tuple[int, ...], Any]:
+    """From a group of ranks to its communicator; the empty group and the group of all ranks mean the first
+    one given.
+
+    `communicators` is such a mapping already, or a sequence whose first member spans all ranks.
+    """
+    if isinstance(communicators, Mapping):
+        return communicators
+    if not communicators:
+        return {}
+    world = communicators[0]
+    return {(): world, tuple(range(world.size)): world}
+
+
+class ProgramPlan:
+    """A program ready to be interpreted any number of times.
+
+    Raises:
+        CompileError: if the program holds an operation that is not primitive, control flow or builtin.
+    """
+
+    def __init__(self, program: Program) -> None:
+        for function in program.functions.values():  # refuse early what a call would refuse late
+            BlockPlan(function.block, program)
+        self.program = program
+        self.block = BlockPlan(program.block, program)
+        self.count = 0  # kernels called by the last run
+
+    def run(
+        self, inputs: Sequence[Array], states: Sequence[Array] = (), communicators: Any = ()
+    ) -> tuple[list[Array], list[Array]]:
+        """See :func:`interpret`."""
+        program = self.program
+        _check_count(program, "inputs", inputs, len(program.inputs))
+        _check_count(program, "states", states, len(program.states))
+        labels = [f"input {i}" for i in range(len(inputs))] + [f"state {s.name!r}" for s in program.states]
+        arrays = [*inputs, *states]
+        symbols = bind_symbols(zip(labels, program.block.arguments, arrays, strict=True))
+        run = Run(symbols, communicator_table(communicators))
+        returned = self.block.run(run, {}, arrays)
+        self.count = run.count
+        split = len(returned) - len(states)
+        return returned[:split], returned[split:]
+
+
+def _check_count(program: Program, what: str, given: Sequence[Array], expected: int) -> None:
+    if len(given) != expected:
+        raise ValueError(f"program '{program.name}' takes {expected} {what}, got {len(given)}")
+
+
+def interpret(
+    program: Program, inputs: Sequence[Array], states: Sequence[Array] = (), communicators: Any = ()
+) -> tuple[list[Array], list[Array]]:
+    """Run a program of primitives on ndarrays; returns (outputs, new states).
+
+    Nothing given is written. Results may be views of what was given or of each other. Symbolic sizes are
+    bound from the shapes of inputs and states.
+
+    Raises:
+        CompileError: for operations that are not primitive (operators must be decomposed first).
+        ShapeError, DTypeError: naming the input that does not fit its type.
+    """
+    return ProgramPlan(program).run(inputs, states, communicators)
+
+
+def prepare(program: Program) -> Callable[[Sequence[Array]], list[Array]]:
+    """A function from input arrays to output arrays for a program of static shapes without states.
+
+    Outputs may be views of inputs. This is how eager mode runs operators that have no kernel of their own.
+    """
+    plan = BlockPlan(program.block, program)
+    return lambda arrays: plan.run(Run({}, {}), {}, arrays)

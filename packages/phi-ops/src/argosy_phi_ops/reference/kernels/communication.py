@@ -1,0 +1,143 @@
+"""Collectives through a `Communicator` (argosy_hwadapt): each call is one call of it, in program order.
+
+Every kernel takes the keyword `communicators`: from a `group` (a tuple of ranks, empty for all) to its
+communicator. Tokens carry no value; they are None.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops.reference.kernels.registry import Array, kernel, numpy_dtype
+
+Communicators = Mapping[tuple[int, ...], Any]
+
+
+def _communicator(communicators: Communicators, group: Sequence[int], name: str) -> Any:
+    found = communicators.get(tuple(group))
+    if found is None:
+        raise RuntimeError(
+            f"prim.{name}: no communicator for the group {tuple(group) or '() of all ranks'}; "
+            f"given were those of {sorted(communicators)}"
+        )
+    return found
+
+
+@kernel("create_token")
+def create_token(*, communicators: Communicators) -> None:
+    """The token that begins a chain of effects."""
+    return None
+
+
+@kernel("all_reduce")
+def all_reduce(
+    x: Array,
+    token: None,
+    *,
+    group: Sequence[int] = (),
+    size: int,
+    kind: str = "sum",
+    communicators: Communicators,
+) -> tuple[Array, None]:
+    """The sum (prod, max, min) of every rank's `x`."""
+    result = np.empty(x.shape, x.dtype)
+    _communicator(communicators, group, "all_reduce").all_reduce(np.ascontiguousarray(x), result, op=kind)
+    return result, None
+
+
+@kernel("all_gather")
+def all_gather(
+    x: Array,
+    token: None,
+    *,
+    group: Sequence[int] = (),
+    size: int,
+    axis: int = 0,
+    communicators: Communicators,
+) -> tuple[Array, None]:
+    """Every rank's `x`, joined along `axis` in the order of the ranks."""
+    parts = np.empty((size, *x.shape), x.dtype)
+    _communicator(communicators, group, "all_gather").all_gather(np.ascontiguousarray(x), parts)
+    return np.concatenate(list(parts), axis), None
+
+
+@kernel("reduce_scatter")
+def reduce_scatter(
+    x: Array,
+    token: None,
+    *,
+    group: Sequence[int] = (),
+    size: int,
+    axis: int = 0,
+    kind: str = "sum",
+    communicators: Communicators,
+) -> tuple[Array, None]:
+    """This rank's part along `axis` of the reduced `x`."""
+    parts = np.stack(np.split(x, size, axis))
+    result = np.empty(parts.shape[1:], x.dtype)
+    _communicator(communicators, group, "reduce_scatter").reduce_scatter(parts, result, op=kind)
+    return result, None
+
+
+@kernel("all_to_all")
+def all_to_all(
+    x: Array,
+    token: None,
+    *,
+    group: Sequence[int] = (),
+    size: int,
+    split_axis: int,
+    concat_axis: int,
+    communicators: Communicators,
+) -> tuple[Array, None]:
+    """Part `r` along `split_axis` goes to rank `r`; what arrives is joined along `concat_axis`."""
+    parts = np.stack(np.split(x, size, split_axis))
+    arrived = np.empty_like(parts)
+    _communicator(communicators, group, "all_to_all").all_to_all(parts, arrived)
+    return np.concatenate(list(arrived), concat_axis), None
+
+
+@kernel("broadcast_rank")
+def broadcast_rank(
+    x: Array, token: None, *, group: Sequence[int] = (), size: int, root: int, communicators: Communicators
+) -> tuple[Array, None]:
+    """The `x` of the group's member number `root`."""
+    result = np.array(x, order="C")
+    _communicator(communicators, group, "broadcast_rank").broadcast(result, root)
+    return result, None
+
+
+@kernel("send")
+def send(x: Array, token: None, *, peer: int, tag: int = 0, communicators: Communicators) -> None:
+    """Send `x` to rank `peer` of all."""
+    _communicator(communicators, (), "send").send(np.ascontiguousarray(x), peer, tag)
+
+
+@kernel("recv")
+def recv(
+    token: None, *, shape: Sequence[int], dtype: str, peer: int, tag: int = 0, communicators: Communicators
+) -> tuple[Array, None]:
+    """A tensor from rank `peer` of all."""
+    result = np.empty(shape, numpy_dtype(dtype))
+    _communicator(communicators, (), "recv").recv(result, peer, tag)
+    return result, None
+
+
+@kernel("permute")
+def permute(
+    x: Array, token: None, *, pairs: Sequence[Sequence[int]], communicators: Communicators
+) -> tuple[Array, None]:
+    """`x` sent along the (source, target) pairs; zeros where this rank is no target.
+
+    An all-to-all with one block for each target, so that no order of sends and receives can deadlock.
+    """
+    world = _communicator(communicators, (), "permute")
+    outgoing = np.zeros((world.size, *x.shape), x.dtype)
+    for source, target in pairs:
+        if source == world.rank:
+            outgoing[target] = x
+    arrived = np.empty_like(outgoing)
+    world.all_to_all(outgoing, arrived)
+    sources = [source for source, target in pairs if target == world.rank]
+    return (arrived[sources[0]] if sources else np.zeros_like(x)), None
