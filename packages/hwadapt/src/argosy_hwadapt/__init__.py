@@ -24,13 +24,18 @@ from argosy_hwadapt.memory import Buffer, MemoryStats
 from argosy_hwadapt.registry import available, device, device_infos, device_names, why
 
 if TYPE_CHECKING:
+    from argosy_hwadapt.communicator import REDUCE_OPS, Communicator
     from argosy_hwadapt.cpu.features import cpu_features, physical_cores
+    from argosy_hwadapt.cpu.workers import WorkerThreads
+    from argosy_hwadapt.inproc import run_ranks
 
 __all__ = [
     "ABI",
+    "REDUCE_OPS",
     "AbiMismatch",
     "Buffer",
     "CollectiveMismatch",
+    "Communicator",
     "CommunicatorError",
     "Device",
     "DeviceError",
@@ -47,6 +52,7 @@ __all__ = [
     "RankFailure",
     "Scalar",
     "UnsupportedOperation",
+    "WorkerThreads",
     "__version__",
     "available",
     "cpu_features",
@@ -54,13 +60,18 @@ __all__ = [
     "device_infos",
     "device_names",
     "physical_cores",
+    "run_ranks",
     "why",
 ]
 
 #: Names that most programs never touch, imported when first read.
 _LAZY = {
+    "REDUCE_OPS": "argosy_hwadapt.communicator",
+    "Communicator": "argosy_hwadapt.communicator",
+    "WorkerThreads": "argosy_hwadapt.cpu.workers",
     "cpu_features": "argosy_hwadapt.cpu.features",
     "physical_cores": "argosy_hwadapt.cpu.features",
+    "run_ranks": "argosy_hwadapt.inproc",
 }
 
 
