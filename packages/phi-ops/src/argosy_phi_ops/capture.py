@@ -1,0 +1,328 @@
+"""Capture: run Python under a tracer and keep what it did as a program.
+
+The tracer is one layer of the interpreter stack. Inputs are traced tensors; concrete tensors that are read become states of
+the program (by storage), and writes to either become new SSA versions, written back when the program ends. Gradients
+asked for while capturing are recorded by autograd as operations of its own dialect; capture knows nothing of them but the
+slots (``Tensor._grad``) that it is told were touched.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from argosy_phi_ops.context import AMBIENT, Context, building, context
+from argosy_phi_ops.dispatch import Interpreter, layer
+from argosy_phi_ops.errors import CaptureError, GraphBreak
+from argosy_phi_ops.expansion import describe
+from argosy_phi_ops.operator import Operator
+from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_phi_ops.primitives.binding import constant
+from argosy_phi_ops.promotion import promote
+from argosy_pir.attributes import Dense
+from argosy_pir.builder import Builder
+from argosy_pir.location import Location
+from argosy_pir.program import Program, State
+from argosy_pir.types import TensorType, Type
+from argosy_pir.values import Value
+from argosy_tensorcore.dtype import DType, as_dtype
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Captured", "Traced", "Tracer", "active_tracer", "user_location"]
+
+
+class Traced:
+    """The payload of a traced tensor: ``value`` is its current SSA version in the program of ``tracer``.
+
+    ``active`` tells that the value depends differentiably on something that wants gradients, which matters where the
+    tensor itself is marked ``stop_gradient``: a barrier is put in before others use it.
+    """
+
+    __slots__ = ("active", "dtype", "location", "shape", "tracer", "value", "view_of")
+    is_traced = True
+
+    def __init__(self, value: Value, tracer: Tracer, location: Location | None = None, active: bool = False) -> None:
+        self.value = value
+        self.tracer = tracer
+        self.location = location
+        self.active = active
+        self.view_of: Any = None
+        self.shape = value.shape
+        self.dtype: DType = as_dtype(value.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def concretize(self, kind: str) -> Any:
+        """Called where Python needs the value (``bool()``, ``numpy()``...). Raises :class:`GraphBreak`."""
+        where = f"; the tensor was made at {self.location}" if self.location else ""
+        if self.tracer.finished:
+            raise CaptureError(f"a traced tensor was used after its capture had ended{where}")
+        raise GraphBreak(f"{kind} needs the value of a tensor while it is being captured{where}")
+
+
+class _StateEntry:
+    __slots__ = ("current", "state", "tensor", "view", "written")
+
+    def __init__(self, tensor: Tensor, state: State) -> None:
+        payload = tensor.payload
+        self.tensor = tensor
+        self.state = state
+        self.current: Value = state.argument
+        self.written = False
+        self.view = (payload.shape, payload.strides, payload.offset, payload.dtype)
+
+
+class Captured:
+    """What a capture gives.
+
+    ``program`` takes the inputs and returns ``outputs`` values, then one for each of ``grads``; ``states`` are the concrete
+    tensors behind its states, ``written`` the positions of those it changes. ``grads`` lists (leaf, position of its new
+    gradient among the program's outputs, or None where the slot is left empty, final slot value) of touched slots.
+    """
+
+    __slots__ = ("draws", "grads", "outputs", "program", "states", "written")
+
+    def __init__(
+        self,
+        program: Program,
+        outputs: int,
+        states: list[Tensor],
+        written: list[int],
+        grads: list[tuple[Tensor, int | None, Any]],
+        draws: int,
+    ) -> None:
+        self.program = program
+        self.outputs = outputs
+        self.states = states
+        self.written = written
+        self.grads = grads
+        self.draws = draws
+
+
+class Tracer(Interpreter):
+    """Records operators into :attr:`program`.
+
+    Use as a context manager; make inputs with :meth:`input`, run the code, then call :meth:`finish`.
+    """
+
+    def __init__(self, name: str = "main") -> None:
+        self.program = Program(name)
+        self.builder = Builder.at_end(self.program.block)
+        self.finished = False
+        self._states: dict[int, _StateEntry] = {}
+        self._names: dict[str, int] = {}
+        self._slots: dict[int, tuple[Tensor, Any]] = {}
+        self._draws = 0
+        self._generator: Any = None
+        self._scopes: list[Any] = []
+
+    def __enter__(self) -> Tracer:
+        if active_tracer() is not None:
+            raise CaptureError("a capture inside a capture: call the inner function directly")
+        for scope in (layer(self), building(self.builder)):
+            scope.__enter__()
+            self._scopes.append(scope)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        while self._scopes:
+            self._scopes.pop().__exit__(*error)
+        for tensor, original in self._slots.values():
+            tensor._grad = original
+        self.finished = True
+
+    # Values
+
+    def input(self, type: Type, name: str | None = None, stop_gradient: bool = True) -> Tensor:
+        """A traced input tensor of ``type``."""
+        return self.wrap(self.program.add_input(type, name), stop_gradient)
+
+    def wrap(self, value: Value, stop_gradient: bool = True) -> Tensor:
+        """The tensor of an IR value of this program."""
+        return Tensor._wrap(Traced(value, self, user_location(), not stop_gradient), stop_gradient)
+
+    def value(self, x: Any) -> Value:
+        """The current IR value of a tensor: traced, or concrete (which makes it a state)."""
+        payload = x.payload
+        if payload.is_traced:
+            if payload.tracer is not self:
+                payload.concretize("using it in another capture")
+            current: Value = payload.value
+            return current
+        return self._entry(x).current
+
+    def _entry(self, tensor: Tensor) -> _StateEntry:
+        payload = tensor.payload
+        key = id(payload.storage)
+        entry = self._states.get(key)
+        if entry is None:
+            type = TensorType(payload.shape, payload.dtype.name)
+            state = self.program.add_state(self._unique(tensor.name), type)
+            entry = self._states[key] = _StateEntry(tensor, state)
+        elif entry.view != (payload.shape, payload.strides, payload.offset, payload.dtype):
+            raise NotImplementedError(
+                "capturing code that uses two different views of one tensor's memory "
+                f"({entry.tensor.name} {list(entry.view[0])} and {list(payload.shape)}) is not implemented"
+            )
+        return entry
+
+    def _unique(self, name: str) -> str:
+        count = self._names.get(name, 0)
+        self._names[name] = count + 1
+        return name if not count else f"{name}.{count}"
+
+    def leaves(self) -> list[tuple[Tensor, Value]]:
+        """Concrete tensors read so far that want gradients, with their values on entry."""
+        return [(e.tensor, e.state.argument) for e in self._states.values() if not e.tensor.stop_gradient]
+
+    # The layer
+
+    def process(self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
+        """Record ``phi.<op>``; its result types come from its expansion."""
+        ambient = context()
+        location = user_location()
+        recording = ambient.grad_enabled
+        ambient.location = location
+        values = self._operands(op, operands, recording)
+        expansion = op.expand([v.type for v in values], attributes)
+        made = self.builder.create(
+            f"phi.{op.name}", values, attributes, result_types=expansion.result_types, location=location
+        )
+        active = any(type(x) is Tensor and self._is_active(x) for x in operands)
+        wants = recording and any(type(x) is Tensor and not x.stop_gradient for x in operands)
+        results = tuple([self._result(value, location, active, wants) for value in made.results])
+        if op.view:
+            for result in results:
+                result.payload.view_of = operands[0].payload
+        return results[0] if expansion.bare else results
+
+    def _result(self, value: Value, location: Location, active: bool, wants: bool) -> Tensor:
+        payload = Traced(value, self, location)
+        differentiable = payload.dtype.kind in "fc"
+        payload.active = active and differentiable
+        return Tensor._wrap(payload, not (wants and differentiable))
+
+    def _operands(self, op: Operator, operands: Sequence[Any], recording: bool) -> list[Value]:
+        dtypes: Sequence[str] = ()
+        if any(type(x) is not Tensor for x in operands):
+            dtypes = promote(op.promote, op.name, [describe(x.payload if type(x) is Tensor else x) for x in operands])
+        values = []
+        for i, x in enumerate(operands):
+            if type(x) is not Tensor:
+                values.append(constant(x, dtypes[i]))
+            elif recording and x.stop_gradient and x.payload.is_traced and x.payload.active:
+                values.append(PRIMITIVES["stop_gradient"](self.value(x)))
+            else:
+                values.append(self.value(x))
+        return values
+
+    def _is_active(self, x: Tensor) -> bool:
+        return x.payload.active if x.payload.is_traced else not x.stop_gradient
+
+    def write(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
+        """Record an overwrite as a new version of ``target``."""
+        new = self.value(value)
+        payload = target.payload
+        if payload.is_traced:
+            if payload.view_of is not None:
+                raise NotImplementedError("writing through a view while capturing is not implemented; write to the base tensor")
+            payload.value = new
+            payload.shape, payload.dtype = new.shape, as_dtype(new.dtype)
+            payload.active = self._is_active(value)
+            target.stop_gradient = target.stop_gradient and value.stop_gradient
+            return
+        entry = self._entry(target)
+        if new.type != entry.state.type:
+            raise CaptureError(f"state {target.name} of type {entry.state.type} cannot become {new.type} in place")
+        entry.current = new
+        entry.written = True
+
+    # What other packages tell the tracer
+
+    def touch_grad(self, tensor: Tensor) -> None:
+        """The gradient slot of the concrete ``tensor`` is about to change; it is restored when the capture ends."""
+        if not tensor.payload.is_traced and id(tensor) not in self._slots:
+            self._slots[id(tensor)] = (tensor, tensor._grad)
+
+    def next_counter(self, generator: Any) -> int:
+        """The number of the next random draw; they are assigned here, once, and never renumbered."""
+        if self._generator is None:
+            self._generator = generator
+        elif self._generator is not generator:
+            raise CaptureError("a capture can draw from one random generator only")
+        self._draws += 1
+        return self._draws - 1
+
+    # The end
+
+    def finish(self, outputs: Sequence[Tensor]) -> Captured:
+        """End the program with ``outputs``, the touched gradients and the states' new versions."""
+        self._advance_generator()
+        values = [self.value(x) for x in outputs]
+        grads: list[tuple[Tensor, int | None, Any]] = []
+        for tensor, original in self._slots.values():
+            final = tensor._grad
+            if final is original:
+                continue
+            if type(final) is Tensor and final.payload.is_traced:
+                grads.append((tensor, len(values), None))
+                values.append(self.value(final))
+            else:
+                grads.append((tensor, None, final))
+        entries = list(self._states.values())
+        self.program.set_outputs(values, [entry.current for entry in entries])
+        return Captured(
+            self.program,
+            len(outputs),
+            [entry.tensor for entry in entries],
+            [i for i, entry in enumerate(entries) if entry.written],
+            grads,
+            self._draws,
+        )
+
+    def _advance_generator(self) -> None:
+        if not self._draws:
+            return
+        state = self._generator.state
+        type = TensorType((2,), "uint64")
+        step = self.builder.constant(type, Dense(type, (0).to_bytes(8, "little") + self._draws.to_bytes(8, "little")))
+        entry = self._entry(state)
+        entry.current = PRIMITIVES["add"](entry.current, step)
+        entry.written = True
+
+
+def active_tracer() -> Tracer | None:
+    """The tracer that records on this rank, or None."""
+    if not AMBIENT.word:
+        return None
+    ambient: Context = context()
+    for found in reversed(ambient.layers):
+        if isinstance(found, Tracer):
+            return found
+    return None
+
+
+_OURS = frozenset(
+    {
+        "argosy", "argosy_autograd", "argosy_autoparallel", "argosy_cinn", "argosy_hwadapt", "argosy_infer",
+        "argosy_phi_ops", "argosy_pir", "argosy_tensorcore", "contextlib",
+    }
+)  # fmt: skip
+
+
+def user_location() -> Location:
+    """The source line nearest to the top of the Python stack that is not the framework's own."""
+    frame = sys._getframe(1)
+    found = frame
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in _OURS:
+            found = frame
+            break
+        frame = frame.f_back  # type: ignore[assignment]
+    code = found.f_code
+    return Location(code.co_filename, found.f_lineno, 0, code.co_name)

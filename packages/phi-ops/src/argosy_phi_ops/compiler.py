@@ -1,0 +1,97 @@
+"""What a compiler is, and how one is found.
+
+A compiler turns a program into an executable for a device. The reference interpreter is one (always there, slow, obviously
+right); native ones come through the entry-point group ``argosy.compilers``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from argosy_phi_ops.errors import CompileError
+
+if TYPE_CHECKING:
+    from argosy_hwadapt import Communicator, Device
+    from argosy_pir.program import Program
+    from argosy_tensorcore.storage import Strided
+
+__all__ = ["Compiler", "Executable", "available_compilers", "get_compiler"]
+
+ENTRY_POINTS = "argosy.compilers"
+_PREFERENCE = ("cinn", "reference")
+
+
+class Executable(Protocol):
+    """A compiled program.
+
+    Buffers are strided payloads on the device it was compiled for. Inputs may have any strides; states are updated in
+    place and their storage's version bumped.
+    """
+
+    program: Program
+
+    def run(self, inputs: Sequence[Strided], states: Sequence[Strided]) -> list[Strided]:
+        """Execute once. Raises ``ShapeError`` naming the input whose shape or dtype does not fit the program."""
+        ...
+
+    def bind(self, states: Sequence[Strided]) -> Callable[[Sequence[Strided]], list[Strided]]:
+        """A callable for repeated execution on the same states: the fast path."""
+        ...
+
+    def report(self) -> dict[str, Any]:
+        """Figures: ``kernels``, ``host_calls`` (primitives run outside compiled code, by name), ``arena_bytes``,
+        ``compile_seconds``, ``cache_hit``."""
+        ...
+
+
+class Compiler(Protocol):
+    """Makes executables."""
+
+    def compile(
+        self,
+        program: Program,
+        device: Device,
+        communicators: Sequence[Communicator] = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> Executable:
+        """Compile ``program`` (operators, primitives and control flow). Raises :class:`CompileError`."""
+        ...
+
+
+_made: dict[str, Compiler] = {}
+
+
+def available_compilers() -> list[str]:
+    """Names of installed compilers, preferred ones first."""
+    from importlib.metadata import entry_points
+
+    names = {point.name for point in entry_points(group=ENTRY_POINTS)} | {"reference"}
+    return sorted(names, key=lambda name: (_PREFERENCE.index(name) if name in _PREFERENCE else -1, name))
+
+
+def get_compiler(name: str | None = None) -> Compiler:
+    """The compiler of that name; by default the first of :func:`available_compilers`.
+
+    Raises :class:`CompileError` when there is none of that name or it cannot be loaded.
+    """
+    wanted = name or available_compilers()[0]
+    if wanted not in _made:
+        _made[wanted] = _load(wanted)
+    return _made[wanted]
+
+
+def _load(name: str) -> Compiler:
+    from importlib.metadata import entry_points
+
+    if name == "reference":
+        from argosy_phi_ops.reference.compiler import ReferenceCompiler
+
+        return ReferenceCompiler()
+    found = {point.value: point for point in entry_points(group=ENTRY_POINTS, name=name)}
+    if len(found) != 1:
+        known = ", ".join(available_compilers())
+        what = "is provided twice" if found else "is not installed"
+        raise CompileError(f"compiler {name!r} {what}; there are: {known}")
+    made: Compiler = next(iter(found.values())).load()()
+    return made

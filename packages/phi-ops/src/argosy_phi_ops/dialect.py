@@ -1,0 +1,33 @@
+"""The ``phi`` dialect of the IR: operators, described on demand from their declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from argosy_phi_ops.operator import Operator, find_operator
+from argosy_pir.dialect import Dialect
+from argosy_pir.opdef import PURE, OpDef
+from argosy_pir.types import Type
+
+__all__ = ["DIALECT"]
+
+
+def _infer(op: Operator) -> Callable[..., Sequence[Type]]:
+    names = {p.name for p in op.signature.attributes} | {"segments"}
+
+    def infer(operand_types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Any] = ()) -> Sequence[Type]:
+        return op.expand(operand_types, {k: v for k, v in attributes.items() if k in names}).result_types
+
+    return infer
+
+
+def _resolve(name: str) -> OpDef | None:
+    op = find_operator(name.removeprefix("phi."))
+    if op is None or op.opaque:
+        return None
+    return OpDef(name, ("*operands",), results=None, traits=(PURE,), infer=_infer(op))
+
+
+DIALECT = Dialect("phi", resolve=_resolve)
+"""The dialect of all operators."""

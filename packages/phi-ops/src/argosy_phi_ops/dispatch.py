@@ -1,0 +1,274 @@
+"""The one bind point: every application of an operator passes here.
+
+:func:`bind` hands operator, operands and attributes to the innermost active layer (an :class:`Interpreter`: autocast, SPMD, a
+tracer), which may continue to the layer below; at the bottom the kernel runner executes on arrays. With no layer active
+nothing but the kernel runner is touched. Recording for gradients is a hook, not a layer: it runs after the kernel when
+an operand wants gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops import promotion
+from argosy_phi_ops.context import AMBIENT, context
+from argosy_phi_ops.expansion import describe, inline_body
+from argosy_phi_ops.operator import Operator
+from argosy_pir.types import TensorType
+from argosy_pir.values import Value
+from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Interpreter", "Recorder", "bind", "call", "layer", "set_recorder", "suspended", "write"]
+
+_wrap = Tensor._wrap
+
+
+class Interpreter:
+    """One layer of the stack. Override what the layer changes; ``below`` continues with the next layer down."""
+
+    def process(self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
+        """Apply ``op``; the default passes on."""
+        return below(op, operands, attributes)
+
+    def write(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
+        """Overwrite the data of ``target`` with ``value``; the default passes on."""
+        below(target, value)
+
+
+class Recorder:
+    """What a gradient recorder offers (autograd's tape installs one)."""
+
+    def record(self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
+        """Note that ``results`` came from ``operands``; called only when some operand wants gradients."""
+        raise NotImplementedError
+
+    def rebind(self, target: Tensor, value: Tensor) -> None:
+        """``target`` now holds ``value``: its history becomes that of ``value``."""
+        raise NotImplementedError
+
+
+_recorder: Recorder | None = None
+
+
+def set_recorder(recorder: Recorder | None) -> None:
+    """Install autograd's recorder; None uninstalls it."""
+    global _recorder
+    _recorder = recorder
+
+
+def call(op: Operator, operands: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
+    """Apply ``op`` to bound operands: IR values inline its body, tensors go through :func:`bind`."""
+    for x in operands:
+        if isinstance(x, Value):
+            return inline_body(op, operands, attributes)
+    if op.random:
+        operands, attributes = _with_randomness(op, operands, attributes)
+    return bind(op, operands, attributes)
+
+
+def bind(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    """Apply ``op`` to ``operands`` (tensors and Python numbers) through the active layers."""
+    if AMBIENT.word:
+        layers = context().layers
+        if layers:
+            return _descend(layers, len(layers) - 1, op, operands, attributes)
+    return run_kernel(op, operands, attributes)
+
+
+def _descend(layers: list[Any], at: int, op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    if at < 0:
+        return run_kernel(op, operands, attributes)
+
+    def below(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        return _descend(layers, at - 1, op, operands, attributes)
+
+    return layers[at].process(op, operands, attributes, below)
+
+
+def write(target: Tensor, value: Tensor) -> None:
+    """Overwrite ``target`` with ``value`` (equal shapes) in place, through the active layers.
+
+    Raises ``ValueError`` when ``target`` is a leaf that wants gradients and recording is on.
+    """
+    recording = not AMBIENT.word or context().grad_enabled
+    if recording and not target.stop_gradient and target._node is None and not target.payload.is_traced:
+        raise ValueError(
+            f"a leaf tensor that wants gradients ({target.name}) cannot be changed in place; use no_grad() or clone()"
+        )
+    if tuple(target.payload.shape) != tuple(value.payload.shape):
+        raise ValueError(
+            f"an in-place operation cannot change the shape: target {list(target.payload.shape)}, "
+            f"result {list(value.payload.shape)}"
+        )
+    layers = context().layers if AMBIENT.word else ()
+    _descend_write(layers, len(layers) - 1, target, value)
+
+
+def _descend_write(layers: Sequence[Any], at: int, target: Tensor, value: Tensor) -> None:
+    if at < 0:
+        _write_data(target, value)
+    else:
+        layers[at].write(target, value, lambda t, v: _descend_write(layers, at - 1, t, v))
+
+
+def _write_data(target: Tensor, value: Tensor) -> None:
+    payload = target.payload
+    if payload.dtype is value.payload.dtype:
+        payload.ndarray[...] = value.payload.ndarray
+        payload.bump_version()
+    else:
+        target.payload = value.payload
+    if _recorder is not None and (value._node is not None or target._node is not None):
+        _recorder.rebind(target, value)
+    if not value.stop_gradient:
+        target.stop_gradient = False
+
+
+@contextmanager
+def layer(interpreter: Interpreter) -> Iterator[Interpreter]:
+    """Push ``interpreter`` on the stack of this rank within the block."""
+    layers = context().layers
+    layers.append(interpreter)
+    AMBIENT.word += 1
+    try:
+        yield interpreter
+    finally:
+        AMBIENT.word -= 1
+        layers.remove(interpreter)
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """Run eagerly within the block, whatever layers are active (for state made while capturing)."""
+    ambient = context()
+    layers, ambient.layers = ambient.layers, []
+    try:
+        yield
+    finally:
+        ambient.layers = layers
+
+
+# The kernel runner
+
+
+class Plan:
+    """How to run an operator on operands of given types: conversions, and a kernel on arrays."""
+
+    __slots__ = ("dtypes", "kernel", "plain")
+
+    def __init__(self, dtypes: tuple[Any, ...], kernel: Callable[..., Any]) -> None:
+        self.dtypes = dtypes
+        self.kernel = kernel
+        self.plain = not any(dtypes)
+
+
+def run_kernel(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    """Execute on the operands' arrays, wrap the results, and record when gradients are wanted."""
+    plan = _plan(op, operands, attributes)
+    arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
+    if not plan.plain:
+        arrays = [a if d is None else np.asarray(a, d) for a, d in zip(arrays, plan.dtypes, strict=True)]
+    results = plan.kernel(arrays, attributes)
+    if type(results) is not tuple:
+        result = _wrap(_payload(op, operands, results))
+        _after(op, operands, attributes, (result,))
+        return result
+    wrapped = tuple(_wrap(_payload(op, operands, array)) for array in results)
+    _after(op, operands, attributes, wrapped)
+    return wrapped
+
+
+def _payload(op: Operator, operands: Sequence[Any], array: Any) -> Strided:
+    if type(array) is not np.ndarray:
+        array = np.asarray(array)
+    if op.view:
+        base = operands[0].payload
+        if array is not base.ndarray and np.may_share_memory(array, base.ndarray):
+            return base.share(array) if array.flags.writeable else Strided.from_array(array)
+    return Strided.from_array(array) if array.base is not None else Strided(array)
+
+
+def _after(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
+    if _recorder is None and not any(type(x) is Tensor and not x.stop_gradient for x in operands):
+        return
+    if AMBIENT.word and not context().grad_enabled:
+        return
+    for x in operands:
+        if type(x) is Tensor and not x.stop_gradient:
+            break
+    else:
+        return
+    for result in results:
+        if result.payload.dtype.kind in "fc":
+            result.stop_gradient = False
+    if _recorder is not None:
+        _recorder.record(op, operands, attributes, results)
+
+
+def _plan(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
+    if op.kernel is not None:
+        key: Any = tuple([(x.payload.dtype, x.payload.ndim > 0) if type(x) is Tensor else type(x) for x in operands])
+    else:
+        key = (
+            tuple([(x.payload.dtype, x.payload.shape) if type(x) is Tensor else (type(x), x) for x in operands]),
+            tuple(attributes.items()),
+        )
+    plan: Plan | None = op.plans.get(key)
+    if plan is None:
+        plan = op.plans[key] = _make_plan(op, operands, attributes)
+    return plan
+
+
+def _make_plan(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
+    described = [describe(x.payload if type(x) is Tensor else x) for x in operands]
+    targets = promotion.promote(op.promote, op.name, described)
+    dtypes = tuple(
+        None if dtype == old else as_dtype(dtype).numpy for dtype, (old, _) in zip(targets, described, strict=True)
+    )
+    if op.kernel is not None:
+        return Plan(dtypes, _direct(op))
+    types = [TensorType(tuple(np.shape(_array(x))), dtype) for x, dtype in zip(operands, targets, strict=True)]
+    expansion = op.expand(types, attributes)
+    from argosy_phi_ops.reference.interpreter import prepare
+
+    run = prepare(expansion.program)
+    if expansion.bare:
+        return Plan(dtypes, lambda arrays, _: run(arrays)[0])
+    return Plan(dtypes, lambda arrays, _: tuple(run(arrays)))
+
+
+def _array(x: Any) -> Any:
+    return x.payload.ndarray if type(x) is Tensor else x
+
+
+def _direct(op: Operator) -> Callable[[list[Any], dict[str, Any]], Any]:
+    kernel, signature = op.kernel, op.signature
+    assert kernel is not None
+    names = [p.name for p in signature.operands]
+    body = op.body.__code__
+    leading = body.co_varnames[: len(names)] == tuple(names)
+    if not signature.segmented and leading and body.co_kwonlyargcount == 0:
+        return lambda arrays, attributes: kernel(*arrays, **attributes)
+    return lambda arrays, attributes: kernel(**signature.regroup(arrays, attributes))
+
+
+def _with_randomness(
+    op: Operator, operands: tuple[Any, ...], attributes: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Fill in the random state (the last operand, declared ``rng: Tensor | None = None``) and the draw's counter."""
+    from argosy_phi_ops.capture import active_tracer
+
+    generator = context().generator
+    tracer = active_tracer()
+    if tracer is not None:
+        rng, counter = generator.state, tracer.next_counter(generator)
+    else:
+        rng, counter = _wrap(Strided(np.array([generator.seed, generator.offset], np.uint64))), 0
+        generator.advance(1)
+    return (*operands, rng), {**attributes, "counter": counter, "segments": (*attributes["segments"][:-1], 1)}

@@ -1,0 +1,97 @@
+"""The decomposition of an operator for given operand types: a small program of primitives.
+
+From it come the result types (infer-meta), the code that the ``decompose`` pass inlines, the eager kernel of operators
+without a fast one, and the derivative that autograd derives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from argosy_phi_ops import promotion
+from argosy_phi_ops.context import building
+from argosy_phi_ops.errors import CaptureError, OperatorError
+from argosy_phi_ops.operator import Operator
+from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_pir.builder import Builder
+from argosy_pir.core import Block, Operation
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType, Type
+from argosy_pir.values import Value
+
+__all__ = ["Expansion", "expand", "inline_body"]
+
+
+class Expansion:
+    """``program`` computes the operator from inputs of ``operand_types``; ``result_types`` are its outputs' types.
+
+    ``bare`` tells that the operator returns one value rather than a tuple.
+    """
+
+    __slots__ = ("bare", "derived", "program", "result_types")
+
+    def __init__(self, program: Program, bare: bool) -> None:
+        self.program = program
+        self.bare = bare
+        self.result_types: tuple[Type, ...] = tuple(value.type for value in program.outputs)
+        self.derived: dict[str, Any] = {}
+        """What subsystems derive from the program (kernels, derivatives), under keys of their own."""
+
+    def inline(self, operands: Sequence[Value], block: Block, before: Operation | None) -> list[Value]:
+        """Copy the program's operations into ``block`` before ``before``; returns the values of its outputs."""
+        mapping: dict[Value, Value] = dict(zip(self.program.inputs, operands, strict=True))
+        last = self.program.block.last
+        for op in self.program.block:
+            if op is not last:
+                block.insert_before(before, op.clone(mapping))
+        return [mapping.get(value, value) for value in self.program.outputs]
+
+
+def expand(op: Operator, operand_types: Sequence[Type], attributes: dict[str, Any]) -> Expansion:
+    """Run the body of ``op`` on symbolic operands. Use :meth:`Operator.expand`, which caches."""
+    if op.opaque:
+        raise CaptureError(f"{op.name} has no decomposition into primitives: it runs eagerly only")
+    program = Program(op.name)
+    operands = [program.add_input(t) for t in operand_types]
+    with building(Builder.at_end(program.block)):
+        results = inline_body(op, operands, attributes)
+    bare = isinstance(results, Value)
+    program.set_outputs([results] if bare else list(results))
+    return Expansion(program, bare)
+
+
+def inline_body(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    """Promote IR values and call the body of ``op`` on them, emitting at the ambient builder."""
+    promoted = _promote(op, operands)
+    results = op.body(**op.signature.regroup(promoted, attributes))
+    if isinstance(results, list):
+        return tuple(results)
+    return results
+
+
+def _promote(op: Operator, operands: Sequence[Any]) -> list[Value]:
+    dtypes = promotion.promote(op.promote, op.name, [describe(x) for x in operands])
+    return [_converted(x, dtype) for x, dtype in zip(operands, dtypes, strict=True)]
+
+
+def describe(x: Any) -> promotion.Operand:
+    """Dtype and whether there are axes, of an IR value, a tensor or a Python number."""
+    if isinstance(x, (bool, int, float, complex)):
+        return f"python {type(x).__name__}", False
+    if isinstance(x, Value):
+        if not isinstance(x.type, TensorType):
+            raise OperatorError(f"operators take tensors, got a value of type {x.type}")
+        return x.type.dtype, bool(x.type.shape)
+    return x.dtype.name, x.ndim > 0
+
+
+def _converted(x: Any, dtype: str) -> Value:
+    if not isinstance(x, Value):
+        from argosy_phi_ops.primitives.binding import constant
+
+        return constant(x, dtype)
+    if x.type.dtype == dtype:
+        return x
+    result: Value = PRIMITIVES["cast"](x, dtype=dtype)
+    return result

@@ -1,0 +1,119 @@
+"""Methods and operators of ``Tensor``, found by name on first use.
+
+``x.reshape(...)`` is the operator ``reshape`` with ``x`` first; ``x.add_(y)`` its in-place form; ``x + y`` the operator ``add``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.operator import Operator, find_operator, get_operator
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["inplace", "resolve"]
+
+_BINARY = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "remainder",
+    "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
+    "lt": "less_than", "le": "less_equal", "gt": "greater_than", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+}  # fmt: skip
+_UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not", "pos": "assign"}
+_COMPARISONS = ("eq", "ne")
+
+
+def resolve(name: str) -> object | None:
+    """What ``Tensor`` gets under ``name``, or None when no operator provides it."""
+    if name.startswith("__"):
+        return _special(name[2:-2])
+    found = find_operator(name)
+    if found is not None:
+        return _method(found)
+    if name.endswith("_"):
+        base = find_operator(name[:-1])
+        if base is not None and base.inplace:
+            return inplace(base)
+    return None
+
+
+def _method(op: Operator) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return op(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = op.name
+    method.__doc__ = op.__doc__
+    return method
+
+
+def inplace(op: Operator) -> Callable[..., Tensor]:
+    """The in-place form of ``op``: it writes the result over its first operand and returns that."""
+
+    def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        write(x, op(x, *args, **kwargs))
+        return x
+
+    method.__name__ = method.__qualname__ = op.name + "_"
+    method.__doc__ = f"In-place form of ``{op.name}``."
+    return method
+
+
+def _special(name: str) -> object | None:
+    if name in _BINARY:
+        return _binary(get_operator(_BINARY[name]), name)
+    if name[:1] == "r" and name[1:] in _BINARY:
+        return _reflected(get_operator(_BINARY[name[1:]]))
+    if name[:1] == "i" and name[1:] in _BINARY:
+        return _augmented(get_operator(_BINARY[name[1:]]))
+    if name in _UNARY:
+        return _method(get_operator(_UNARY[name]))
+    if name in ("getitem", "setitem"):
+        from argosy_phi_ops.ops import subscript
+
+        return getattr(subscript, name)
+    return None
+
+
+_NUMBERS = (int, float, bool, complex)
+
+
+def _acceptable(y: object) -> bool:
+    return type(y) is Tensor or type(y) in _NUMBERS or (hasattr(y, "dtype") and not isinstance(y, Tensor))
+
+
+def _as_operand(y: Any) -> Any:
+    if type(y) is Tensor or type(y) in _NUMBERS:
+        return y
+    return Tensor(y)  # a numpy array or scalar keeps its dtype
+
+
+def _binary(op: Operator, name: str) -> Callable[[Tensor, Any], Any]:
+    comparison = name in _COMPARISONS
+
+    def method(self: Tensor, other: Any) -> Any:
+        if type(other) is Tensor or type(other) in _NUMBERS:
+            return op(self, other)
+        if comparison and other is None:
+            return name == "ne"
+        return op(self, _as_operand(other)) if _acceptable(other) else NotImplemented
+
+    method.__name__ = f"__{name}__"
+    method.__doc__ = op.__doc__
+    return method
+
+
+def _reflected(op: Operator) -> Callable[[Tensor, Any], Any]:
+    def method(self: Tensor, other: Any) -> Any:
+        return op(_as_operand(other), self) if _acceptable(other) else NotImplemented
+
+    return method
+
+
+def _augmented(op: Operator) -> Callable[[Tensor, Any], Any]:
+    """``x += y``: like Paddle, a new tensor takes the name; memory is not shared with the old one."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        return op(self, _as_operand(other)) if _acceptable(other) else NotImplemented
+
+    return method

@@ -1,0 +1,155 @@
+"""The declaration of an operator: everything about it that users and subsystems need, in one place.
+
+::
+
+    @operator(axes="... -> ...", promote="float")
+    def silu(x: Tensor) -> Tensor:
+        '''Sigmoid-weighted linear unit ``x * logistic(x)``, elementwise (Elfwing et al., 2018).'''
+        return prim.mul(x, prim.logistic(x))
+
+    @silu.reference
+    def _(x):
+        return x / (1 + np.exp(-x))
+
+The body decomposes the operator: it is called with IR values (promoted by the ``promote`` policy) and writes primitives, so
+that shape and dtype rules, derivatives, sharding and compiled code follow from it. ``reference`` is an optional fast numpy
+kernel for eager execution; ``samples`` yields inputs for the tests that every operator goes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from argosy_phi_ops.errors import OperatorError
+from argosy_phi_ops.index import MODULES
+from argosy_phi_ops.signature import Signature
+from argosy_tensorcore.tensor import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argosy_phi_ops.expansion import Expansion
+
+__all__ = ["OPERATORS", "Operator", "Sample", "get_operator", "operator"]
+
+OPERATORS: dict[str, Operator] = {}
+"""The operators declared so far; :func:`get_operator` imports what is missing."""
+
+
+class Sample:
+    """One call for the tests: positional arguments (arrays, lists of arrays, plain data) and keyword arguments."""
+
+    __slots__ = ("args", "kwargs")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.args = args
+        self.kwargs = kwargs
+
+
+class Operator:
+    """A declared operator. Calling it binds operands and attributes at the one bind point of ``dispatch``."""
+
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        *,
+        axes: str = "",
+        promote: str = "none",
+        inplace: bool = False,
+        view: bool = False,
+        random: bool = False,
+        opaque: bool = False,
+        aliases: dict[str, str] | None = None,
+    ) -> None:
+        self.name = self.__name__ = body.__name__.rstrip("_")
+        self.__doc__ = body.__doc__
+        self.body = body
+        self.axes = axes
+        self.promote = promote
+        self.inplace = inplace
+        self.view = view
+        self.random = random
+        self.opaque = opaque
+        self.signature = Signature(self.name, body, aliases or {}, ("rng", "counter") if random else ())
+        self.kernel: Callable[..., Any] | None = None
+        self.sampler: Callable[..., Iterator[Sample]] | None = None
+        self.expansions: dict[Any, Expansion] = {}
+        self.plans: dict[Any, Any] = {}
+
+    def reference(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorator: the numpy kernel for eager execution, called like the body with (promoted) arrays."""
+        self.kernel = kernel
+        return kernel
+
+    def samples(self, sampler: Callable[..., Iterator[Sample]]) -> Callable[..., Iterator[Sample]]:
+        """Decorator: the generator function of test inputs; it gets a ``numpy.random.Generator``."""
+        self.sampler = sampler
+        return sampler
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply the operator to tensors (at the bind point) or to IR values (inlining its body)."""
+        operands, attributes = self.signature.bind(args, kwargs)
+        return _dispatch().call(self, operands, attributes)
+
+    def expand(self, operand_types: Sequence[Any], attributes: dict[str, Any]) -> Expansion:
+        """The decomposition into primitives for operands of these types, cached. Raises what the body raises."""
+        key = (tuple(operand_types), tuple(attributes.items()))
+        found = self.expansions.get(key)
+        if found is None:
+            found = self.expansions[key] = _expansion().expand(self, key[0], attributes)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}({', '.join(p.name for p in self.signature.parameters)})>"
+
+
+def _dispatch() -> Any:
+    from argosy_phi_ops import dispatch
+
+    return dispatch
+
+
+def _expansion() -> Any:
+    from argosy_phi_ops import expansion
+
+    return expansion
+
+
+def operator(**options: Any) -> Callable[[Callable[..., Any]], Operator]:
+    """Decorator: declare the operator whose decomposition the function is.
+
+    Options: ``axes`` (notation of :mod:`argosy_phi_ops.axes`), ``promote`` (a policy of :mod:`.promotion`), ``inplace`` (a
+    variant ``name_`` exists), ``view`` (the eager result may share the first operand's memory), ``random`` (the body's last
+    parameters ``rng`` and ``counter`` are filled in), ``opaque`` (no decomposition: only the reference kernel),
+    ``aliases`` (other names of parameters).
+    """
+
+    def declare(body: Callable[..., Any]) -> Operator:
+        new = Operator(body, **options)
+        if new.name in OPERATORS:
+            raise OperatorError(f"operator {new.name} is declared twice: in {OPERATORS[new.name].body.__module__} and {body.__module__}")
+        OPERATORS[new.name] = new
+        return new
+
+    return declare
+
+
+def get_operator(name: str) -> Operator:
+    """The operator of that name, importing its module on first use. Raises :class:`OperatorError` for unknown names."""
+    found = OPERATORS.get(name)
+    if found is None and name in MODULES:
+        __import__("argosy_phi_ops.ops." + MODULES[name])
+        found = OPERATORS.get(name)
+    if found is None:
+        raise OperatorError(f"there is no operator named {name!r}")
+    return found
+
+
+def find_operator(name: str) -> Operator | None:
+    """Like :func:`get_operator`, or None for unknown names."""
+    return get_operator(name) if name in OPERATORS or name in MODULES else None
+
+
+def is_tensor(value: object) -> bool:
+    """Whether ``value`` is a tensor."""
+    return type(value) is Tensor

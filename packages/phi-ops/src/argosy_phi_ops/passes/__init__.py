@@ -1,0 +1,1 @@
+"""Passes over programs of operators and primitives."""

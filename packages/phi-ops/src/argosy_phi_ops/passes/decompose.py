@@ -1,0 +1,41 @@
+"""The pass ``decompose``: every operator is replaced by its expansion into primitives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argosy_phi_ops.operator import get_operator
+from argosy_pir.core import Block, Operation
+from argosy_pir.passes import Pass, register_pass
+from argosy_pir.program import Program
+
+__all__ = ["Decompose"]
+
+
+@register_pass("decompose")
+@dataclass(frozen=True)
+class Decompose(Pass):
+    """Replace operators (``phi.*``) by primitives, except those named in ``keep``, which later passes know as wholes."""
+
+    keep: tuple[str, ...] = ()
+
+    def run(self, program: Program) -> bool:
+        """Inline the expansions; returns whether anything changed."""
+        found = [op for op in program.walk() if op.dialect == "phi" and op.name[4:] not in self.keep]
+        for op in found:
+            decompose_operation(op)
+        return bool(found)
+
+
+def decompose_operation(op: Operation) -> None:
+    """Replace one operator by its expansion, which takes over its location."""
+    block: Block | None = op.parent
+    assert block is not None
+    expansion = get_operator(op.name[4:]).expand([v.type for v in op.operands], dict(op.attributes))
+    previous = op.previous
+    values = expansion.inline(op.operands, block, op)
+    inner = previous.next if previous is not None else block.first
+    while inner is not None and inner is not op:
+        inner.location = op.location
+        inner = inner.next
+    op.replace_with(values)

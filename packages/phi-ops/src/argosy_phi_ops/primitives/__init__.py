@@ -1,0 +1,38 @@
+"""The closed set of primitives, one module for each family.
+
+Every subsystem owns rules for these and only these: derivatives, sharding rules, loop nests. Operators are written with them.
+"""
+
+from argosy_pir.dialect import register_dialect
+from argosy_phi_ops.primitives import (
+    binding,
+    communication,
+    contraction,
+    decomposition,
+    elementwise,
+    indexing,
+    layout,
+    random,
+    reduction,
+    transform,
+)
+from argosy_phi_ops.primitives.declaration import PRIMITIVES, Primitive
+from argosy_phi_ops.primitives.dialect import DIALECT, install_operators
+
+__all__ = [
+    "PRIMITIVES",
+    "Primitive",
+    "binding",
+    "communication",
+    "contraction",
+    "decomposition",
+    "elementwise",
+    "indexing",
+    "layout",
+    "random",
+    "reduction",
+    "transform",
+]
+
+register_dialect(DIALECT)
+install_operators()

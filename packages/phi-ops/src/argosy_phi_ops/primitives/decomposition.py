@@ -1,0 +1,116 @@
+"""Matrix decompositions over the last two axes; leading axes are a batch."""
+
+from __future__ import annotations
+
+from argosy_pir.dims import SymExpr, minimum
+from argosy_pir.types import TensorType
+from argosy_phi_ops.axes import AxisNotation
+from argosy_phi_ops.primitives.checks import COMPLEX, REAL_OF, check_dtype, check_same_dtype, require
+from argosy_phi_ops.primitives.declaration import Primitive, primitive
+
+_SOLVABLE = ("float32", "float64", *COMPLEX)
+_COMPLEX_OF = {"float32": "complex64", "float64": "complex128"}
+
+
+def _matrix(name: str, x: TensorType, square: bool = False) -> tuple[int | SymExpr, int | SymExpr]:
+    check_dtype(name, x, _SOLVABLE)
+    require(len(x.shape) >= 2, f"prim.{name}: {x} has no two axes")
+    rows, columns = x.shape[-2:]
+    require(not square or rows == columns, f"prim.{name}: {x} is not square")
+    return rows, columns
+
+
+def _least(rows: int | SymExpr, columns: int | SymExpr) -> int | SymExpr:
+    if isinstance(rows, int) and isinstance(columns, int):
+        return min(rows, columns)
+    return rows if rows == columns else minimum(rows, columns)
+
+
+@primitive("decomposition")
+def cholesky(x: TensorType) -> TensorType:
+    """The lower factor L of a Hermitian positive definite ``x`` = L L^H."""
+    _matrix("cholesky", x, square=True)
+    return x
+
+
+@primitive("decomposition")
+def lu(x: TensorType) -> tuple[TensorType, TensorType]:
+    """Partial-pivoting LU: the packed factors and the row exchanges (int32, 0-based, one for each step)."""
+    rows, columns = _matrix("lu", x)
+    return x, TensorType((*x.shape[:-2], _least(rows, columns)), "int32")
+
+
+@primitive("decomposition")
+def qr(x: TensorType, *, full: bool = False) -> tuple[TensorType, TensorType]:
+    """Orthonormal Q and upper triangular R of ``x``; Q is square when ``full``."""
+    rows, columns = _matrix("qr", x)
+    inner = rows if full else _least(rows, columns)
+    batch = x.shape[:-2]
+    return TensorType((*batch, rows, inner), x.dtype), TensorType((*batch, inner, columns), x.dtype)
+
+
+@primitive("decomposition")
+def svd(x: TensorType, *, full: bool = False) -> tuple[TensorType, TensorType, TensorType]:
+    """U, the singular values in descending order, and V^H."""
+    rows, columns = _matrix("svd", x)
+    inner, batch = _least(rows, columns), x.shape[:-2]
+    return (
+        TensorType((*batch, rows, rows if full else inner), x.dtype),
+        TensorType((*batch, inner), REAL_OF.get(x.dtype, x.dtype)),
+        TensorType((*batch, columns if full else inner, columns), x.dtype),
+    )
+
+
+@primitive("decomposition")
+def eigh(x: TensorType, *, lower: bool = True) -> tuple[TensorType, TensorType]:
+    """Eigenvalues in ascending order and eigenvectors (columns) of a Hermitian matrix, read from one triangle."""
+    rows, _ = _matrix("eigh", x, square=True)
+    return TensorType((*x.shape[:-2], rows), REAL_OF.get(x.dtype, x.dtype)), x
+
+
+@primitive("decomposition")
+def eig(x: TensorType) -> tuple[TensorType, TensorType]:
+    """Eigenvalues and right eigenvectors (columns) of a square matrix, complex."""
+    rows, _ = _matrix("eig", x, square=True)
+    dtype = _COMPLEX_OF.get(x.dtype, x.dtype)
+    return TensorType((*x.shape[:-2], rows), dtype), TensorType(x.shape, dtype)
+
+
+@primitive("decomposition")
+def triangular_solve(
+    a: TensorType,
+    b: TensorType,
+    *,
+    lower: bool = True,
+    transpose: bool = False,
+    conjugate: bool = False,
+    unit: bool = False,
+    left: bool = True,
+) -> TensorType:
+    """X of ``op(a) X = b`` (``X op(a) = b`` unless ``left``), ``op`` transposing and conjugating as told.
+
+    Only the named triangle of ``a`` is read, its diagonal taken as ones when ``unit``.
+    """
+    check_same_dtype("triangular_solve", (a, b))
+    size, _ = _matrix("triangular_solve", a, square=True)
+    inner = b.shape[-2 if left else -1]
+    require(
+        a.shape[:-2] == b.shape[:-2] and inner == size, f"prim.triangular_solve: a {a} and b {b} do not fit (left={left})"
+    )
+    return b
+
+
+def _mixes_matrix(rule: Primitive) -> None:
+    def notation(*operands: TensorType, **attributes: object) -> AxisNotation:
+        batch = [(f"b{i}",) for i in range(len(operands[0].shape) - 2)]
+        results = rule.infer(operands, attributes)
+        inner = [(f"m{i}",) for i in range(2)]
+        terms = [batch + inner for _ in operands]
+        shapes = [batch + inner[: len(r.shape) - len(batch)] for r in results if isinstance(r, TensorType)]
+        return AxisNotation(terms, shapes, frozenset({"m0", "m1"}))
+
+    rule.axes(notation)
+
+
+for _rule in (cholesky, lu, qr, svd, eigh, eig, triangular_solve):
+    _mixes_matrix(_rule)

@@ -1,0 +1,124 @@
+"""Dtype promotion of operands by Paddle's rules.
+
+Tensors of one rank class (both with axes, or both 0-D) promote only between floating dtypes and from real to complex. A 0-D
+tensor against one with axes acts like a Python number of its kind; a Python number adapts to the tensor unless its kind is
+higher. Kinds are ordered bool < integer < floating < complex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from argosy_phi_ops.errors import DTypeError
+from argosy_tensorcore.dtype import default_dtype
+
+__all__ = ["POLICIES", "Operand", "promote"]
+
+Operand = tuple[str, bool]
+"""Dtype name (``""`` kind names ``bool int float complex`` for Python numbers) and whether it has axes."""
+
+_PYTHON = {"python bool": 0, "python int": 1, "python float": 2, "python complex": 3}
+_BITS = {"float8_e4m3fn": 8, "float8_e5m2": 8, "float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
+
+
+def kind_of(dtype: str) -> int:
+    """0 bool, 1 integer, 2 floating, 3 complex."""
+    if dtype in _PYTHON:
+        return _PYTHON[dtype]
+    if dtype in _BITS:
+        return 2
+    return 3 if dtype.startswith("complex") else 0 if dtype == "bool" else 1
+
+
+def promote(policy: str, name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
+    """The dtype each operand is converted to. Raises :class:`DTypeError` naming the operator ``name`` and the dtypes."""
+    return POLICIES[policy](name, operands)
+
+
+def _none(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
+    return tuple(_number(dtype) for dtype, _ in operands)
+
+
+def _binary(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
+    common = operands[0]
+    for operand in operands[1:]:
+        common = _pair(name, common, operand)
+    return (_number(common[0]),) * len(operands)
+
+
+def _same(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
+    dtypes = {dtype for dtype, _ in operands if dtype not in _PYTHON}
+    if len(dtypes) > 1:
+        raise DTypeError(f"{name} does not promote: dtypes must agree, got {', '.join(d for d, _ in operands)}")
+    common = dtypes.pop() if dtypes else ""
+    return tuple(common or _number(dtype) for dtype, _ in operands)
+
+
+def _float(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
+    return tuple(default_dtype().name if kind_of(d) < 2 else d for d in _binary(name, operands))
+
+
+def _true_division(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
+    return tuple("float32" if kind_of(d) < 2 else d for d in _binary(name, operands))
+
+
+def _condition_first(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
+    return (operands[0][0], *_binary(name, operands[1:]))
+
+
+POLICIES: dict[str, Callable[[str, Sequence[Operand]], tuple[str, ...]]] = {
+    "none": _none,
+    "same": _same,
+    "binary": _binary,
+    "float": _float,
+    "divide": _true_division,
+    "where": _condition_first,
+}
+"""none: as they are; same: must agree; binary: Paddle's promotion; float: that, then integers become the default dtype;
+divide: integers become float32; where: the first operand is a condition."""
+
+
+def _number(dtype: str) -> str:
+    if dtype not in _PYTHON:
+        return dtype
+    return ("bool", "int64", default_dtype().name, "complex64")[_PYTHON[dtype]]
+
+
+def _pair(name: str, x: Operand, y: Operand) -> Operand:
+    if x[0] == y[0]:
+        return (x[0], x[1] or y[1])
+    if x[0] in _PYTHON or y[0] in _PYTHON:
+        weak, strong = (x, y) if x[0] in _PYTHON and y[0] not in _PYTHON else (y, x)
+        return (_weak(weak[0], strong[0]), strong[1])
+    if x[1] != y[1]:
+        weak, strong = (x, y) if y[1] else (y, x)
+        return (_weak(weak[0], strong[0]), True)
+    return (_tensors(name, x[0], y[0], x[1]), x[1])
+
+
+def _weak(weak: str, strong: str) -> str:
+    """The dtype of ``strong`` unless the kind of ``weak`` is higher."""
+    if kind_of(weak) <= kind_of(strong):
+        return strong
+    if kind_of(weak) == 3:
+        wide = strong == "float64" or (weak == "complex128" and kind_of(strong) < 2)
+        return "complex128" if wide else "complex64"
+    return _number(weak)
+
+
+def _tensors(name: str, x: str, y: str, axes: bool) -> str:
+    kinds = kind_of(x), kind_of(y)
+    if kinds == (2, 2):
+        if _BITS[x] == _BITS[y]:
+            return "float32"
+        return x if _BITS[x] > _BITS[y] else y
+    if 3 in kinds:
+        return "complex128" if {"complex128", "float64"} & {x, y} else "complex64"
+    if not axes:
+        return x if kinds[0] > kinds[1] or (kinds[0] == kinds[1] and _size(x) >= _size(y)) else y
+    raise DTypeError(f"{name} does not promote {x} and {y}: convert one of them with astype()")
+
+
+def _size(dtype: str) -> int:
+    digits = "".join(c for c in dtype if c.isdigit())
+    return int(digits) if digits else 1

@@ -1,0 +1,160 @@
+"""What an operator takes: operands (tensors) and attributes (plain data), read off the Python signature of its body.
+
+The annotation tells them apart: ``Tensor`` is an operand (a Python number is taken, too), ``Tensor | None`` an optional one,
+``Sequence[Tensor]`` a list of them; anything else is an attribute. Reading the code object is ten times cheaper than
+``inspect.signature``, which matters for hundreds of operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from argosy_phi_ops.errors import OperatorError
+from argosy_tensorcore.dtype import DType, as_dtype
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["ATTRIBUTE", "LIST", "OPERAND", "OPTIONAL", "Parameter", "Signature"]
+
+OPERAND, OPTIONAL, LIST, ATTRIBUTE = "operand", "optional", "list", "attribute"
+_KINDS = {"Tensor": OPERAND, "Tensor | None": OPTIONAL, "Sequence[Tensor]": LIST}
+REQUIRED = object()
+
+
+class Parameter:
+    """One parameter: its name, kind and default (``REQUIRED`` where there is none)."""
+
+    __slots__ = ("default", "kind", "name")
+
+    def __init__(self, name: str, kind: str, default: Any) -> None:
+        self.name = name
+        self.kind = kind
+        self.default = default
+
+
+class Signature:
+    """The parameters of an operator, and the binding of a call to them."""
+
+    __slots__ = ("aliases", "attributes", "hidden", "name", "operands", "parameters", "segmented")
+
+    def __init__(self, name: str, body: Callable[..., Any], aliases: dict[str, str], hidden: Sequence[str] = ()) -> None:
+        code = body.__code__
+        count = code.co_argcount + code.co_kwonlyargcount
+        defaults = body.__defaults__ or ()
+        first = code.co_argcount - len(defaults)
+        by_name = dict(zip(code.co_varnames[first : code.co_argcount], defaults, strict=True))
+        by_name.update(body.__kwdefaults__ or {})
+        notes = body.__annotations__
+        self.name = name
+        self.parameters = tuple(
+            Parameter(p, _KINDS.get(notes.get(p, ""), ATTRIBUTE), by_name.get(p, REQUIRED))
+            for p in code.co_varnames[:count]
+        )
+        self.operands = tuple(p for p in self.parameters if p.kind != ATTRIBUTE)
+        self.attributes = tuple(p for p in self.parameters if p.kind == ATTRIBUTE)
+        self.segmented = any(p.kind != OPERAND for p in self.operands)
+        self.aliases = aliases
+        self.hidden = frozenset(hidden)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Flat operands and attributes of a call.
+
+        An operator with optional or listed operands gets the attribute ``segments``: for each operand parameter the number
+        of operands it holds (-1 for a missing optional one). Raises ``TypeError`` as Python would for a wrong call.
+        """
+        given = self._match(args, kwargs)
+        operands: list[Any] = []
+        segments: list[int] = []
+        for p in self.operands:
+            segments.append(self._take(p, given[p.name], operands))
+        attributes = {p.name: normalise_attribute(given[p.name]) for p in self.attributes}
+        if self.segmented:
+            attributes["segments"] = tuple(segments)
+        return tuple(operands), attributes
+
+    def _match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        visible = [p for p in self.parameters if p.name not in self.hidden]
+        if len(args) > len(visible):
+            if len(args) != len(visible) + 1 or not (args[-1] is None or isinstance(args[-1], str)):
+                raise TypeError(f"{self.name}() takes {len(visible)} arguments, got {len(args)}")
+            args = args[:-1]  # Paddle's trailing name=None
+        given = {p.name: value for p, value in zip(visible, args, strict=False)}
+        for key, value in kwargs.items():
+            name = key if any(p.name == key for p in self.parameters) else self.aliases.get(key, key)
+            if name in given:
+                raise TypeError(f"{self.name}() got several values for argument {name!r}")
+            given[name] = value
+        given.pop("name", None)
+        for p in self.parameters:
+            if p.name not in given:
+                if p.default is REQUIRED:
+                    raise TypeError(f"{self.name}() needs argument {p.name!r}")
+                given[p.name] = p.default
+        if len(given) > len(self.parameters):
+            unknown = given.keys() - {p.name for p in self.parameters}
+            raise TypeError(f"{self.name}() has no argument {sorted(unknown)}; it has {[p.name for p in visible]}")
+        return given
+
+    def _take(self, p: Parameter, value: Any, operands: list[Any]) -> int:
+        if p.kind == LIST:
+            items = list(value)
+            operands += [self._operand(p, item) for item in items]
+            return len(items)
+        if value is None and p.kind == OPTIONAL:
+            return -1
+        operands.append(self._operand(p, value))
+        return 1
+
+    def _operand(self, p: Parameter, value: Any) -> Any:
+        if is_operand(value):
+            return value
+        raise OperatorTypeError(
+            f"{self.name}(): argument {p.name!r} must be a Tensor or a number, got {type(value).__name__}"
+        )
+
+    def regroup(self, operands: Sequence[Any], attributes: dict[str, Any]) -> dict[str, Any]:
+        """The keyword arguments of the body: the inverse of :meth:`bind`."""
+        kwargs = dict(attributes)
+        segments = kwargs.pop("segments", None)
+        if segments is None:
+            kwargs.update(zip((p.name for p in self.operands), operands, strict=True))
+            return kwargs
+        at = 0
+        for p, count in zip(self.operands, segments, strict=True):
+            taken = list(operands[at : at + max(count, 0)])
+            kwargs[p.name] = taken if p.kind == LIST else taken[0] if taken else None
+            at += max(count, 0)
+        return kwargs
+
+
+class OperatorTypeError(OperatorError, TypeError):
+    """An operand is neither a tensor nor a number."""
+
+
+def is_operand(value: Any) -> bool:
+    """Whether ``value`` can be an operand: a tensor, an IR value or a Python number."""
+    if type(value) in (Tensor, int, float, bool, complex):
+        return True
+    return hasattr(value, "replace_all_uses_with") or (hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0)
+
+
+def normalise_attribute(value: Any) -> Any:
+    """``value`` as plain hashable data: dtypes become names, lists tuples, tensors and numpy numbers Python numbers."""
+    kind = type(value)
+    if value is None or kind in (int, float, bool, str, complex):
+        return value
+    if kind in (list, tuple):
+        return tuple(normalise_attribute(item) for item in value)
+    if isinstance(value, DType):
+        return value.name
+    if isinstance(value, Tensor):
+        return normalise_attribute(value.tolist())
+    if isinstance(value, type) or (hasattr(value, "char") and hasattr(value, "itemsize")):
+        return as_dtype(value).name
+    if hasattr(value, "tolist"):
+        return normalise_attribute(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return tuple(normalise_attribute(item) for item in value)
+    if hasattr(value, "__index__") and not hasattr(value, "evaluate"):
+        return value.__index__()
+    return value
