@@ -32,7 +32,10 @@ class Communicator(Protocol):
     name: str  #: of the implementation
 
     def all_reduce(self, send: Array, recv: Array, op: str = "sum") -> None:
-        """Combine ``send`` of all ranks elementwise, the lowest rank first, into ``recv`` everywhere."""
+        """Combine ``send`` of all ranks elementwise into ``recv``; all ranks get the same bits.
+
+        The order of the additions is the implementation's, so float results of two of them may differ.
+        """
 
     def all_gather(self, send: Array, recv: Array) -> None:
         """Put every rank's ``send`` one after another into ``recv`` (``size`` times as large), everywhere."""

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from argosy_hwadapt.contract import Context, DeviceInfo, DeviceRuntime, Kernel, Stream
 from argosy_hwadapt.errors import DeviceError, DeviceLost, LaunchError, UnsupportedOperation
-from argosy_hwadapt.kernel import Pointer, Scalar
+from argosy_hwadapt.kernel import TRANSIENT_FORMS, Pointer, Scalar
 from argosy_hwadapt.memory import Buffer, CachingAllocator, MemoryStats
 
 if TYPE_CHECKING:
+    from argosy_hwadapt.blob_cache import BlobCache
     from argosy_hwadapt.optional import TraceEvent
 
 #: What may stand on either side of a copy: device memory, or an object with the buffer protocol.
@@ -180,15 +181,26 @@ class Device:
         """Wait for the submitted work; errors of that work are raised here."""
         self.call("synchronize", stream)
 
-    def build(self, form: str, source: bytes, options: Mapping[str, str] | None = None) -> bytes:
-        """Build a kernel source of one of ``info.kernel_forms``. Raises KernelBuildError with the
-        compiler's log.
+    def build(
+        self,
+        form: str,
+        source: bytes,
+        options: Mapping[str, str] | None = None,
+        cache: BlobCache | None = None,
+    ) -> bytes:
+        """Build a kernel source of one of ``info.kernel_forms``; a cache saves the work in later processes.
+
+        Raises UnsupportedOperation for another form and KernelBuildError, with the log, for a bad source.
         """
         if form not in self.info.kernel_forms:
             forms = ", ".join(self.info.kernel_forms) or "none"
             raise UnsupportedOperation(f"{self} does not build kernels of form {form!r}; it takes: {forms}")
-        blob: bytes = self.call("build", form, source, options or {})
-        return blob
+        if cache is None or form in TRANSIENT_FORMS:
+            blob: bytes = self.call("build", form, source, options or {})
+            return blob
+        settings = [f"{name}={value}" for name, value in sorted((options or {}).items())]
+        key = cache.key([self.name, self.info.arch, str(self.runtime.abi), form, source, *settings])
+        return cache.get_or_make(key, lambda: self.build(form, source, options))
 
     def load(self, blob: bytes, entry: str) -> Kernel:
         """Make the kernel ``entry`` of a built blob ready for launching."""

@@ -27,3 +27,6 @@ class Scalar(NamedTuple):
 
 
 Argument = Pointer | Scalar
+
+#: Forms whose blobs mean something in this process only and so are never kept on disk.
+TRANSIENT_FORMS = frozenset({"address"})
