@@ -65,7 +65,7 @@ def set_recorder(recorder: Recorder | None) -> None:
 def call(op: Operator, operands: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
     """Apply ``op`` to bound operands: IR values inline its body, tensors go through :func:`bind`."""
     for x in operands:
-        if isinstance(x, Value):
+        if type(x) is not Tensor and isinstance(x, Value):
             return inline_body(op, operands, attributes)
     if op.random:
         operands, attributes = _with_randomness(op, operands, attributes)
@@ -195,14 +195,12 @@ def _payload(op: Operator, operands: Sequence[Any], array: Any) -> Strided:
 
 
 def _after(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
-    if _recorder is None and not any(type(x) is Tensor and not x.stop_gradient for x in operands):
-        return
-    if AMBIENT.word and not context().grad_enabled:
-        return
     for x in operands:
         if type(x) is Tensor and not x.stop_gradient:
             break
     else:
+        return
+    if AMBIENT.word and not context().grad_enabled:
         return
     for result in results:
         if result.payload.dtype.kind in "fc":
@@ -272,3 +270,6 @@ def _with_randomness(
         rng, counter = _wrap(Strided(np.array([generator.seed, generator.offset], np.uint64))), 0
         generator.advance(1)
     return (*operands, rng), {**attributes, "counter": counter, "segments": (*attributes["segments"][:-1], 1)}
+
+
+Operator.apply = staticmethod(call)

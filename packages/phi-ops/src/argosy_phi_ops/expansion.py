@@ -14,6 +14,7 @@ from argosy_phi_ops.context import building
 from argosy_phi_ops.errors import CaptureError, OperatorError
 from argosy_phi_ops.operator import Operator
 from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_phi_ops.primitives.binding import constant
 from argosy_pir.builder import Builder
 from argosy_pir.core import Block, Operation
 from argosy_pir.program import Program
@@ -88,10 +89,11 @@ def describe(x: Any) -> promotion.Operand:
 
 def _converted(x: Any, dtype: str) -> Value:
     if not isinstance(x, Value):
-        from argosy_phi_ops.primitives.binding import constant
-
         return constant(x, dtype)
     if x.type.dtype == dtype:
         return x
     result: Value = PRIMITIVES["cast"](x, dtype=dtype)
     return result
+
+
+Operator.decompose = staticmethod(expand)

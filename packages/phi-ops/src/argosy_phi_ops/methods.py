@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy_phi_ops.dispatch import write
-from argosy_phi_ops.operator import Operator, find_operator, get_operator
+from argosy_phi_ops.operator import NO_ATTRIBUTES, Operator, find_operator, get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["inplace", "resolve"]
@@ -93,7 +93,7 @@ def _binary(op: Operator, name: str) -> Callable[[Tensor, Any], Any]:
 
     def method(self: Tensor, other: Any) -> Any:
         if type(other) is Tensor or type(other) in _NUMBERS:
-            return op(self, other)
+            return op.apply(op, (self, other), NO_ATTRIBUTES) if op.plain else op(self, other)
         if comparison and other is None:
             return name == "ne"
         return op(self, _as_operand(other)) if _acceptable(other) else NotImplemented

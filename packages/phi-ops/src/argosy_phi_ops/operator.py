@@ -19,6 +19,7 @@ kernel for eager execution; ``samples`` yields inputs for the tests that every o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 from argosy_phi_ops.errors import OperatorError
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from argosy_phi_ops.expansion import Expansion
 
 __all__ = ["OPERATORS", "Operator", "Sample", "get_operator", "operator"]
+
+NO_ATTRIBUTES: dict[str, Any] = {}
+"""The attributes of an operator that has none; never changed."""
 
 OPERATORS: dict[str, Operator] = {}
 """The operators declared so far; :func:`get_operator` imports what is missing."""
@@ -47,7 +51,13 @@ class Sample:
 
 
 class Operator:
-    """A declared operator. Calling it binds operands and attributes at the one bind point of ``dispatch``."""
+    """A declared operator. Calling it binds operands and attributes at the one bind point of ``dispatch``.
+
+    ``apply`` and ``decompose`` are put here by the modules :mod:`dispatch` and :mod:`expansion`, which build on this one.
+    """
+
+    apply: Callable[[Operator, Sequence[Any], dict[str, Any]], Any]
+    decompose: Callable[[Operator, Sequence[Any], dict[str, Any]], Expansion]
 
     def __init__(
         self,
@@ -71,6 +81,7 @@ class Operator:
         self.random = random
         self.opaque = opaque
         self.signature = Signature(self.name, body, aliases or {}, ("rng", "counter") if random else ())
+        self.plain = 0 if self.signature.segmented or self.signature.attributes else len(self.signature.operands)
         self.kernel: Callable[..., Any] | None = None
         self.sampler: Callable[..., Iterator[Sample]] | None = None
         self.expansions: dict[Any, Expansion] = {}
@@ -88,31 +99,21 @@ class Operator:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the operator to tensors (at the bind point) or to IR values (inlining its body)."""
+        if self.plain and len(args) == self.plain and not kwargs and all(type(x) is Tensor for x in args):
+            return self.apply(self, args, NO_ATTRIBUTES)
         operands, attributes = self.signature.bind(args, kwargs)
-        return _dispatch().call(self, operands, attributes)
+        return self.apply(self, operands, attributes)
 
     def expand(self, operand_types: Sequence[Any], attributes: dict[str, Any]) -> Expansion:
         """The decomposition into primitives for operands of these types, cached. Raises what the body raises."""
         key = (tuple(operand_types), tuple(attributes.items()))
         found = self.expansions.get(key)
         if found is None:
-            found = self.expansions[key] = _expansion().expand(self, key[0], attributes)
+            found = self.expansions[key] = self.decompose(self, key[0], attributes)
         return found
 
     def __repr__(self) -> str:
         return f"<operator {self.name}({', '.join(p.name for p in self.signature.parameters)})>"
-
-
-def _dispatch() -> Any:
-    from argosy_phi_ops import dispatch
-
-    return dispatch
-
-
-def _expansion() -> Any:
-    from argosy_phi_ops import expansion
-
-    return expansion
 
 
 def operator(**options: Any) -> Callable[[Callable[..., Any]], Operator]:
@@ -127,7 +128,8 @@ def operator(**options: Any) -> Callable[[Callable[..., Any]], Operator]:
     def declare(body: Callable[..., Any]) -> Operator:
         new = Operator(body, **options)
         if new.name in OPERATORS:
-            raise OperatorError(f"operator {new.name} is declared twice: in {OPERATORS[new.name].body.__module__} and {body.__module__}")
+            first = OPERATORS[new.name].body.__module__
+            raise OperatorError(f"operator {new.name} is declared twice: in {first} and {body.__module__}")
         OPERATORS[new.name] = new
         return new
 
@@ -138,7 +140,7 @@ def get_operator(name: str) -> Operator:
     """The operator of that name, importing its module on first use. Raises :class:`OperatorError` for unknown names."""
     found = OPERATORS.get(name)
     if found is None and name in MODULES:
-        __import__("argosy_phi_ops.ops." + MODULES[name])
+        import_module("argosy_phi_ops.ops." + MODULES[name])
         found = OPERATORS.get(name)
     if found is None:
         raise OperatorError(f"there is no operator named {name!r}")
@@ -148,8 +150,3 @@ def get_operator(name: str) -> Operator:
 def find_operator(name: str) -> Operator | None:
     """Like :func:`get_operator`, or None for unknown names."""
     return get_operator(name) if name in OPERATORS or name in MODULES else None
-
-
-def is_tensor(value: object) -> bool:
-    """Whether ``value`` is a tensor."""
-    return type(value) is Tensor
