@@ -1,7 +1,7 @@
 """The argosy operator library: one declaration per operator.
 
-``get_operator("matmul")`` finds an operator; ``prim`` holds the primitives that operators are made of. Importing the package
-gives ``Tensor`` its methods and Python operators; the modules behind them load on first use.
+``get_operator("matmul")`` finds an operator; ``prim`` holds the primitives that operators are made of. Importing the
+package gives ``Tensor`` its methods and Python operators; the modules behind them load on first use.
 """
 
 from argosy_phi_ops.__about__ import __version__

@@ -1,7 +1,7 @@
 """Axis notation: which index of an operand each index of a result depends on.
 
-The notation is the one source of dependence (sharding rules, loop nests, batching, incremental decoding are derived from
-it). A term names the axes of one tensor, as in ``"b m k, b k n -> b m n"``:
+The notation is the one source of dependence (sharding rules, loop nests, batching, incremental decoding are derived
+from it). A term names the axes of one tensor, as in ``"b m k, b k n -> b m n"``:
 
 - a factor on both sides runs along: result index ``i`` needs operand index ``i`` only;
 - a factor of operands only is reduced (contracted); one of results only is new (broadcast, iota);
@@ -23,8 +23,9 @@ Axis = tuple[str, ...]
 class AxisNotation:
     """Dependence between the axes of operands and results.
 
-    ``operands`` and ``results`` hold one term (a tuple of :data:`Axis`) for each tensor; ``mixing`` the factors along which
-    indices are mixed; ``reduction`` says how reduced factors combine (``"sum"``, ``"max"``, ...; empty where none is).
+    ``operands`` and ``results`` hold one term (a tuple of :data:`Axis`) for each tensor; ``mixing`` the factors along
+    which indices are mixed; ``reduction`` says how reduced factors combine (``"sum"``, ``"max"``, ...; empty where none
+    is).
     """
 
     __slots__ = ("mixing", "operands", "reduction", "results")
@@ -78,8 +79,8 @@ def _factors(terms: Sequence[Sequence[Axis]]) -> frozenset[str]:
 def parse_notation(text: str, shapes: Sequence[Sequence[object]], reduction: str = "") -> AxisNotation:
     """Bind the notation ``text`` to operands of the given ``shapes``.
 
-    The shapes settle how many axes an ellipsis stands for; an axis of static size one under an ellipsis carries no factor,
-    so that it broadcasts. Raises ``ValueError`` when the ranks do not fit the text.
+    The shapes settle how many axes an ellipsis stands for; an axis of static size one under an ellipsis carries no
+    factor, so that it broadcasts. Raises ``ValueError`` when the ranks do not fit the text.
     """
     left, arrow, right = text.partition("->")
     if not arrow:
@@ -89,7 +90,9 @@ def parse_notation(text: str, shapes: Sequence[Sequence[object]], reduction: str
         raise ValueError(f"axis notation {text!r} describes {len(terms)} operands, got {len(shapes)}")
     mixing = frozenset(f[1:] for term in terms for axis in term for f in axis if f.startswith("!"))
     operands = [_bind_term(term, shape, text) for term, shape in zip(terms, shapes, strict=True)]
-    rank = max((len(shape) - len(term) + 1 for term, shape in zip(terms, shapes, strict=True) if ("...",) in term), default=0)
+    rank = max(
+        (len(shape) - len(term) + 1 for term, shape in zip(terms, shapes, strict=True) if ("...",) in term), default=0
+    )
     results = [_expand_ellipsis(_tokens(term), rank) for term in right.split(",")]
     return AxisNotation(operands, results, mixing, reduction)
 

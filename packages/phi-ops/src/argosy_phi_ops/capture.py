@@ -1,9 +1,9 @@
 """Capture: run Python under a tracer and keep what it did as a program.
 
-The tracer is one layer of the interpreter stack. Inputs are traced tensors; concrete tensors that are read become states of
-the program (by storage), and writes to either become new SSA versions, written back when the program ends. Gradients
-asked for while capturing are recorded by autograd as operations of its own dialect; capture knows nothing of them but the
-slots (``Tensor._grad``) that it is told were touched.
+The tracer is one layer of the interpreter stack. Inputs are traced tensors; concrete tensors that are read become
+states of the program (by storage), and writes to either become new SSA versions, written back when the program ends.
+Gradients asked for while capturing are recorded by autograd as operations of its own dialect; capture knows nothing of
+them but the slots (``Tensor._grad``) that it is told were touched.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from argosy_pir.program import Program, State
 from argosy_pir.types import TensorType, Type
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import DType, as_dtype
-from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Captured", "Traced", "Tracer", "active_tracer", "user_location"]
@@ -80,9 +79,10 @@ class _StateEntry:
 class Captured:
     """What a capture gives.
 
-    ``program`` takes the inputs and returns ``outputs`` values, then one for each of ``grads``; ``states`` are the concrete
-    tensors behind its states, ``written`` the positions of those it changes. ``grads`` lists (leaf, position of its new
-    gradient among the program's outputs, or None where the slot is left empty, final slot value) of touched slots.
+    ``program`` takes the inputs and returns ``outputs`` values, then one for each of ``grads``; ``states`` are the
+    concrete tensors behind its states, ``written`` the positions of those it changes. ``grads`` lists (leaf, position
+    of its new gradient among the program's outputs, or None where the slot is left empty, final slot value) of touched
+    slots.
     """
 
     __slots__ = ("draws", "grads", "outputs", "program", "states", "written")
@@ -182,7 +182,9 @@ class Tracer(Interpreter):
 
     # The layer
 
-    def process(self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
+    def process(
+        self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]
+    ) -> Any:
         """Record ``phi.<op>``; its result types come from its expansion."""
         ambient = context()
         location = user_location()
@@ -230,7 +232,9 @@ class Tracer(Interpreter):
         payload = target.payload
         if payload.is_traced:
             if payload.view_of is not None:
-                raise NotImplementedError("writing through a view while capturing is not implemented; write to the base tensor")
+                raise NotImplementedError(
+                    "writing through a view while capturing is not implemented; write to the base tensor"
+                )
             payload.value = new
             payload.shape, payload.dtype = new.shape, as_dtype(new.dtype)
             payload.active = self._is_active(value)

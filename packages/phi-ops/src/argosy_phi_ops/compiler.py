@@ -1,7 +1,7 @@
 """What a compiler is, and how one is found.
 
-A compiler turns a program into an executable for a device. The reference interpreter is one (always there, slow, obviously
-right); native ones come through the entry-point group ``argosy.compilers``.
+A compiler turns a program into an executable for a device. The reference interpreter is one (always there, slow,
+obviously right); native ones come through the entry-point group ``argosy.compilers``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ambient state: one :class:`Context` for each rank, so that several ranks can live in one process as threads.
 
-``AMBIENT.word`` counts what departs from plain eager execution anywhere in the process (layers pushed, gradients switched
-off, ranks bound to threads). While it is zero the eager fast path reads nothing else.
+``AMBIENT.word`` counts what departs from plain eager execution anywhere in the process (layers pushed, gradients
+switched off, ranks bound to threads). While it is zero the eager fast path reads nothing else.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from argosy_tensorcore.rng import Generator
+
     from argosy_pir.builder import Builder
     from argosy_pir.location import Location
-    from argosy_tensorcore.rng import Generator
 
 __all__ = ["AMBIENT", "Context", "bind_context", "building", "context", "grad_enabled", "set_grad_enabled"]
 

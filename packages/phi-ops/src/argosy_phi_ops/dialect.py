@@ -16,7 +16,9 @@ __all__ = ["DIALECT"]
 def _infer(op: Operator) -> Callable[..., Sequence[Type]]:
     names = {p.name for p in op.signature.attributes} | {"segments"}
 
-    def infer(operand_types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Any] = ()) -> Sequence[Type]:
+    def infer(
+        operand_types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Any] = ()
+    ) -> Sequence[Type]:
         return op.expand(operand_types, {k: v for k, v in attributes.items() if k in names}).result_types
 
     return infer

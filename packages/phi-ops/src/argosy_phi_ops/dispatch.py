@@ -1,9 +1,9 @@
 """The one bind point: every application of an operator passes here.
 
-:func:`bind` hands operator, operands and attributes to the innermost active layer (an :class:`Interpreter`: autocast, SPMD, a
-tracer), which may continue to the layer below; at the bottom the kernel runner executes on arrays. With no layer active
-nothing but the kernel runner is touched. Recording for gradients is a hook, not a layer: it runs after the kernel when
-an operand wants gradients.
+:func:`bind` hands operator, operands and attributes to the innermost active layer (an :class:`Interpreter`: autocast,
+SPMD, a tracer), which may continue to the layer below; at the bottom the kernel runner executes on arrays. With no
+layer active nothing but the kernel runner is touched. Recording for gradients is a hook, not a layer: it runs after the
+kernel when an operand wants gradients.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _wrap = Tensor._wrap
 class Interpreter:
     """One layer of the stack. Override what the layer changes; ``below`` continues with the next layer down."""
 
-    def process(self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
+    def process(
+        self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]
+    ) -> Any:
         """Apply ``op``; the default passes on."""
         return below(op, operands, attributes)
 
@@ -44,7 +46,9 @@ class Interpreter:
 class Recorder:
     """What a gradient recorder offers (autograd's tape installs one)."""
 
-    def record(self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
+    def record(
+        self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]
+    ) -> None:
         """Note that ``results`` came from ``operands``; called only when some operand wants gradients."""
         raise NotImplementedError
 
@@ -62,7 +66,7 @@ def set_recorder(recorder: Recorder | None) -> None:
     _recorder = recorder
 
 
-def call(op: Operator, operands: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
+def call(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """Apply ``op`` to bound operands: IR values inline its body, tensors go through :func:`bind`."""
     for x in operands:
         if type(x) is not Tensor and isinstance(x, Value):
@@ -257,7 +261,7 @@ def _direct(op: Operator) -> Callable[[list[Any], dict[str, Any]], Any]:
 
 
 def _with_randomness(
-    op: Operator, operands: tuple[Any, ...], attributes: dict[str, Any]
+    op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Fill in the random state (the last operand, declared ``rng: Tensor | None = None``) and the draw's counter."""
     from argosy_phi_ops.capture import active_tracer

@@ -90,7 +90,7 @@ def describe(x: Any) -> promotion.Operand:
 def _converted(x: Any, dtype: str) -> Value:
     if not isinstance(x, Value):
         return constant(x, dtype)
-    if x.type.dtype == dtype:
+    if x.dtype == dtype:
         return x
     result: Value = PRIMITIVES["cast"](x, dtype=dtype)
     return result

@@ -1,11 +1,13 @@
 """Methods and operators of ``Tensor``, found by name on first use.
 
-``x.reshape(...)`` is the operator ``reshape`` with ``x`` first; ``x.add_(y)`` its in-place form; ``x + y`` the operator ``add``.
+``x.reshape(...)`` is the operator ``reshape`` with ``x`` first; ``x.add_(y)`` its in-place form; ``x + y`` the operator
+``add``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from argosy_phi_ops.dispatch import write
@@ -15,10 +17,10 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["inplace", "resolve"]
 
 _BINARY = {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "remainder",
-    "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
-    "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
-    "lt": "less_than", "le": "less_equal", "gt": "greater_than", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
+    "mod": "remainder", "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or",
+    "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift", "lt": "less_than",
+    "le": "less_equal", "gt": "greater_than", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
 }  # fmt: skip
 _UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not", "pos": "assign"}
 _COMPARISONS = ("eq", "ne")
@@ -69,9 +71,9 @@ def _special(name: str) -> object | None:
     if name in _UNARY:
         return _method(get_operator(_UNARY[name]))
     if name in ("getitem", "setitem"):
-        from argosy_phi_ops.ops import subscript
-
-        return getattr(subscript, name)
+        subscript = import_module("argosy_phi_ops.ops.subscript")
+        found: object = getattr(subscript, name)
+        return found
     return None
 
 

@@ -11,9 +11,10 @@
     def _(x):
         return x / (1 + np.exp(-x))
 
-The body decomposes the operator: it is called with IR values (promoted by the ``promote`` policy) and writes primitives, so
-that shape and dtype rules, derivatives, sharding and compiled code follow from it. ``reference`` is an optional fast numpy
-kernel for eager execution; ``samples`` yields inputs for the tests that every operator goes through.
+The body decomposes the operator: it is called with IR values (promoted by the ``promote`` policy) and writes
+primitives, so that shape and dtype rules, derivatives, sharding and compiled code follow from it. ``reference`` is an
+optional fast numpy kernel for eager execution; ``samples`` yields inputs for the tests that every operator goes
+through.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Sample:
 class Operator:
     """A declared operator. Calling it binds operands and attributes at the one bind point of ``dispatch``.
 
-    ``apply`` and ``decompose`` are put here by the modules :mod:`dispatch` and :mod:`expansion`, which build on this one.
+    ``apply`` and ``decompose`` are put here by the modules :mod:`dispatch` and :mod:`expansion`, which build on this
+    one.
     """
 
     apply: Callable[[Operator, Sequence[Any], dict[str, Any]], Any]
@@ -119,10 +121,10 @@ class Operator:
 def operator(**options: Any) -> Callable[[Callable[..., Any]], Operator]:
     """Decorator: declare the operator whose decomposition the function is.
 
-    Options: ``axes`` (notation of :mod:`argosy_phi_ops.axes`), ``promote`` (a policy of :mod:`.promotion`), ``inplace`` (a
-    variant ``name_`` exists), ``view`` (the eager result may share the first operand's memory), ``random`` (the body's last
-    parameters ``rng`` and ``counter`` are filled in), ``opaque`` (no decomposition: only the reference kernel),
-    ``aliases`` (other names of parameters).
+    Options: ``axes`` (notation of :mod:`argosy_phi_ops.axes`), ``promote`` (a policy of :mod:`.promotion`), ``inplace``
+    (a variant ``name_`` exists), ``view`` (the eager result may share the first operand's memory), ``random`` (the
+    body's last parameters ``rng`` and ``counter`` are filled in), ``opaque`` (no decomposition: only the reference
+    kernel), ``aliases`` (other names of parameters).
     """
 
     def declare(body: Callable[..., Any]) -> Operator:

@@ -1,8 +1,8 @@
 """Dtype promotion of operands by Paddle's rules.
 
-Tensors of one rank class (both with axes, or both 0-D) promote only between floating dtypes and from real to complex. A 0-D
-tensor against one with axes acts like a Python number of its kind; a Python number adapts to the tensor unless its kind is
-higher. Kinds are ordered bool < integer < floating < complex.
+Tensors of one rank class (both with axes, or both 0-D) promote only between floating dtypes and from real to complex. A
+0-D tensor against one with axes acts like a Python number of its kind; a Python number adapts to the tensor unless its
+kind is higher. Kinds are ordered bool < integer < floating < complex.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def kind_of(dtype: str) -> int:
 
 
 def promote(policy: str, name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
-    """The dtype each operand is converted to. Raises :class:`DTypeError` naming the operator ``name`` and the dtypes."""
+    """The dtype each operand is converted to. Raises :class:`DTypeError` naming the operator ``name`` and the
+    dtypes.
+    """
     return POLICIES[policy](name, operands)
 
 

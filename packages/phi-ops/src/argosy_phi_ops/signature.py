@@ -1,8 +1,8 @@
 """What an operator takes: operands (tensors) and attributes (plain data), read off the Python signature of its body.
 
-The annotation tells them apart: ``Tensor`` is an operand (a Python number is taken, too), ``Tensor | None`` an optional one,
-``Sequence[Tensor]`` a list of them; anything else is an attribute. Reading the code object is ten times cheaper than
-``inspect.signature``, which matters for hundreds of operators.
+The annotation tells them apart: ``Tensor`` is an operand (a Python number is taken, too), ``Tensor | None`` an optional
+one, ``Sequence[Tensor]`` a list of them; anything else is an attribute. Reading the code object is ten times cheaper
+than ``inspect.signature``, which matters for hundreds of operators.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Signature:
 
     __slots__ = ("aliases", "attributes", "hidden", "name", "operands", "parameters", "segmented")
 
-    def __init__(self, name: str, body: Callable[..., Any], aliases: dict[str, str], hidden: Sequence[str] = ()) -> None:
+    def __init__(
+        self, name: str, body: Callable[..., Any], aliases: dict[str, str], hidden: Sequence[str] = ()
+    ) -> None:
         code = body.__code__
         count = code.co_argcount + code.co_kwonlyargcount
         defaults = body.__defaults__ or ()
@@ -59,8 +61,9 @@ class Signature:
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Flat operands and attributes of a call.
 
-        An operator with optional or listed operands gets the attribute ``segments``: for each operand parameter the number
-        of operands it holds (-1 for a missing optional one). Raises ``TypeError`` as Python would for a wrong call.
+        An operator with optional or listed operands gets the attribute ``segments``: for each operand parameter the
+        number of operands it holds (-1 for a missing optional one). Raises ``TypeError`` as Python would for a wrong
+        call.
         """
         given = self._match(args, kwargs)
         operands: list[Any] = []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from argosy_pir.passes import Pass, register_pass
+
 from argosy_phi_ops.operator import get_operator
 from argosy_pir.core import Block, Operation
-from argosy_pir.passes import Pass, register_pass
 from argosy_pir.program import Program
 
 __all__ = ["Decompose"]
@@ -15,7 +16,9 @@ __all__ = ["Decompose"]
 @register_pass("decompose")
 @dataclass(frozen=True)
 class Decompose(Pass):
-    """Replace operators (``phi.*``) by primitives, except those named in ``keep``, which later passes know as wholes."""
+    """Replace operators (``phi.*``) by primitives, except those named in ``keep``, which later passes know as
+    wholes.
+    """
 
     keep: tuple[str, ...] = ()
 

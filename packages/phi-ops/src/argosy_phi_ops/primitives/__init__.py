@@ -1,9 +1,9 @@
 """The closed set of primitives, one module for each family.
 
-Every subsystem owns rules for these and only these: derivatives, sharding rules, loop nests. Operators are written with them.
+Every subsystem owns rules for these and only these: derivatives, sharding rules, loop nests. Operators are written with
+them.
 """
 
-from argosy_pir.dialect import register_dialect
 from argosy_phi_ops.primitives import (
     binding,
     communication,
@@ -18,6 +18,7 @@ from argosy_phi_ops.primitives import (
 )
 from argosy_phi_ops.primitives.declaration import PRIMITIVES, Primitive
 from argosy_phi_ops.primitives.dialect import DIALECT, install_operators
+from argosy_pir.dialect import register_dialect
 
 __all__ = [
     "PRIMITIVES",

@@ -1,7 +1,7 @@
 """What calling a primitive does: emit an operation for IR values, or evaluate the reference kernel on arrays.
 
-Elementwise primitives called this way broadcast like numpy by an explicit ``prim.broadcast`` and give Python scalars the
-dtype of the other operands; the operations themselves stay strict.
+Elementwise primitives called this way broadcast like numpy by an explicit ``prim.broadcast`` and give Python scalars
+the dtype of the other operands; the operations themselves stay strict.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy_pir.attributes import Dense
-from argosy_pir.core import Operation, Value
-from argosy_pir.types import TensorType
 from argosy_phi_ops.context import context
 from argosy_phi_ops.errors import OperatorError, ShapeError
 from argosy_phi_ops.primitives.checks import format_shape
 from argosy_phi_ops.primitives.declaration import PRIMITIVES, Primitive, Shape
+from argosy_pir.attributes import Dense
+from argosy_pir.core import Operation
+from argosy_pir.types import TensorType
+from argosy_pir.values import Value
 
 __all__ = ["bind_primitive", "broadcast_shapes", "broadcast_to", "constant", "emit"]
+
 
 def bind_primitive(primitive: Primitive, operands: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
     """Emit or evaluate ``primitive``; one result is returned bare, several as a tuple."""
@@ -34,7 +36,9 @@ def emit(primitive: Primitive, operands: Sequence[Value], attributes: dict[str, 
     """Create ``prim.<name>`` at the ambient builder."""
     ambient = context()
     if ambient.builder is None:
-        raise OperatorError(f"prim.{primitive.name} was called with IR values, but no builder is active; use building(builder)")
+        raise OperatorError(
+            f"prim.{primitive.name} was called with IR values, but no builder is active; use building(builder)"
+        )
     full = primitive.complete(attributes)
     types = primitive.infer([x.type for x in operands], full)
     return ambient.builder.create(
@@ -56,7 +60,7 @@ def _as_values(primitive: Primitive, operands: tuple[Any, ...]) -> list[Value]:
     dtype = next((v.type.dtype for v in reversed(values) if isinstance(v.type, TensorType)), "")
     if not primitive.broadcasts:
         return [x if isinstance(x, Value) else constant(x, dtype) for x in operands]
-    shape = broadcast_shapes([v.type.shape for v in values])
+    shape = broadcast_shapes([v.shape for v in values])
     return [broadcast_to(x, shape) if isinstance(x, Value) else constant(x, dtype, shape) for x in operands]
 
 
@@ -76,9 +80,9 @@ def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
 
 def broadcast_to(x: Value, shape: Shape) -> Value:
     """``x`` repeated to ``shape``, its axes aligned at the right; ``x`` itself when it has that shape."""
-    if x.type.shape == tuple(shape):
+    if x.shape == tuple(shape):
         return x
-    offset = len(shape) - len(x.type.shape)
+    offset = len(shape) - len(x.shape)
     result: Value = PRIMITIVES["broadcast"](x, shape=tuple(shape), axes=tuple(range(offset, len(shape))))
     return result
 

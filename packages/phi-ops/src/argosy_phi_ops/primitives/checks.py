@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from argosy_pir.types import TensorType
 from argosy_phi_ops.errors import AxisError, DTypeError, OperatorError, ShapeError
+from argosy_pir.types import TensorType
 
 __all__ = [
     "BOOL", "COMPLEX", "FLOATING", "INEXACT", "INTEGER", "NUMERIC", "ORDERED", "REAL_OF", "check_axes", "check_dtype",

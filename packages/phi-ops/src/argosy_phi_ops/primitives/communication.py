@@ -1,14 +1,15 @@
 """Collectives and point-to-point communication.
 
-Each takes a token as its last operand and gives one as its last result: the chain of tokens is the order in which all ranks of
-``group`` (global rank numbers; the empty tuple is every rank) must call. ``size`` is the number of ranks in the group.
+Each takes a token as its last operand and gives one as its last result: the chain of tokens is the order in which all
+ranks of ``group`` (global rank numbers; the empty tuple is every rank) must call. ``size`` is the number of ranks in
+the group.
 """
 
 from __future__ import annotations
 
-from argosy_pir.types import TensorType, TokenType, Type
 from argosy_phi_ops.primitives.checks import check_axes, format_shape, require
 from argosy_phi_ops.primitives.declaration import Shape, primitive
+from argosy_pir.types import TensorType, TokenType, Type
 
 REDUCE_KINDS = ("sum", "prod", "max", "min", "avg")
 _Result = tuple[TensorType, TokenType]

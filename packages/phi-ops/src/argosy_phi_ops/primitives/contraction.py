@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy_pir.types import TensorType
-from argosy_phi_ops.axes import AxisNotation
+from argosy_phi_ops.axes import Axis, AxisNotation
 from argosy_phi_ops.errors import DTypeError
 from argosy_phi_ops.primitives.checks import NUMERIC, check_axes, check_dtype, check_same_dtype, require
 from argosy_phi_ops.primitives.declaration import Shape, primitive
+from argosy_pir.types import TensorType
 
 
 @primitive("contraction")
@@ -24,8 +24,9 @@ def dot_general(
 ) -> TensorType:
     """Sum of products over the paired contracted axes, for each index of the paired batch axes.
 
-    The result has the batch axes (in the order given), the free axes of ``lhs``, then those of ``rhs``. ``accumulate`` is the
-    dtype of sum and result; empty stands for the operands' dtype (narrow floats still sum in float32 and round once).
+    The result has the batch axes (in the order given), the free axes of ``lhs``, then those of ``rhs``. ``accumulate``
+    is the dtype of sum and result; empty stands for the operands' dtype (narrow floats still sum in float32 and round
+    once).
     """
     check_same_dtype("dot_general", (lhs, rhs))
     check_dtype("dot_general", lhs, NUMERIC, "lhs")
@@ -70,8 +71,8 @@ def conv(
 ) -> TensorType:
     """Cross-correlation of ``x`` [N, C, *S] with ``w`` [O, C / groups, *K] giving [N, O, *S'].
 
-    ``padding`` holds a pair (low, high) for each spatial axis; ``lhs_dilation`` spreads ``x`` (a transposed convolution),
-    ``rhs_dilation`` spreads ``w``.
+    ``padding`` holds a pair (low, high) for each spatial axis; ``lhs_dilation`` spreads ``x`` (a transposed
+    convolution), ``rhs_dilation`` spreads ``w``.
     """
     check_same_dtype("conv", (x, w))
     rank = len(x.shape) - 2
@@ -80,14 +81,14 @@ def conv(
         all(len(v) == rank for v in (strides, padding, lhs_dilation, rhs_dilation)),
         f"prim.conv: strides, padding and dilations need one entry for each of the {rank} spatial axes",
     )
-    require(x.shape[1] == w.shape[1] * groups, f"prim.conv: x {x} has not groups ({groups}) times the channels of w {w}")
+    require(
+        x.shape[1] == w.shape[1] * groups, f"prim.conv: x {x} has not groups ({groups}) times the channels of w {w}"
+    )
     require(w.shape[0] % groups == 0, f"prim.conv: {w.shape[0]} output channels are not divisible by {groups} groups")
     require(x.dtype in NUMERIC, f"prim.conv: dtype {x.dtype} is not numeric", DTypeError)
     spatial = [
         _window_count(n, k, s, p, a, b)
-        for n, k, s, p, a, b in zip(
-            x.shape[2:], w.shape[2:], strides, padding, lhs_dilation, rhs_dilation, strict=True
-        )
+        for n, k, s, p, a, b in zip(x.shape[2:], w.shape[2:], strides, padding, lhs_dilation, rhs_dilation, strict=True)
     ]
     return TensorType((x.shape[0], w.shape[0], *spatial), x.dtype)
 
@@ -108,5 +109,5 @@ def _(x: TensorType, w: TensorType, *, groups: int = 1, **_: Any) -> AxisNotatio
     if groups == 1:
         terms = [[("n",), ("c",), *spatial], [("o",), ("c",), *window]]
         return AxisNotation(terms, [[("n",), ("o",), *spatial]], mixing, "sum")
-    terms = [[("n",), ("g", "c"), *spatial], [("g", "o"), ("c",), *window]]
-    return AxisNotation(terms, [[("n",), ("g", "o"), *spatial]], mixing, "sum")
+    grouped: list[list[Axis]] = [[("n",), ("g", "c"), *spatial], [("g", "o"), ("c",), *window]]
+    return AxisNotation(grouped, [[("n",), ("g", "o"), *spatial]], mixing, "sum")

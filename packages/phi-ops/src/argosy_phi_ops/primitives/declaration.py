@@ -1,16 +1,16 @@
 """The declaration of a primitive, and what calling one does.
 
-A primitive is declared by a function from operand types to result types; its positional parameters are the operands and its
-keyword-only ones the attributes::
+A primitive is declared by a function from operand types to result types; its positional parameters are the operands and
+its keyword-only ones the attributes::
 
     @primitive("layout")
     def transpose(x: TensorType, *, permutation: Shape) -> TensorType:
         '''Permute the axes of ``x``.'''
         return TensorType(tuple(x.shape[i] for i in permutation), x.dtype)
 
-Called with IR values a primitive emits ``prim.<name>`` at the ambient builder; called with numpy arrays it evaluates the
-reference kernel. Everything that is known about a primitive elsewhere (derivative, sharding, lowering) is a rule filed
-under its name by the subsystem that owns the rule.
+Called with IR values a primitive emits ``prim.<name>`` at the ambient builder; called with numpy arrays it evaluates
+the reference kernel. Everything that is known about a primitive elsewhere (derivative, sharding, lowering) is a rule
+filed under its name by the subsystem that owns the rule.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from argosy_pir.types import TensorType, Type
 from argosy_phi_ops.axes import AxisNotation
 from argosy_phi_ops.errors import OperatorError
+from argosy_pir.types import Type
 
 __all__ = ["PRIMITIVES", "Primitive", "Shape", "primitive"]
 
@@ -43,7 +43,18 @@ class Primitive:
     binding: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any]
     """What a call does; :mod:`argosy_phi_ops.primitives.binding` puts it here."""
 
-    __slots__ = ("_axes", "attributes", "broadcasts", "category", "doc", "effect", "name", "operands", "rule", "variadic")
+    __slots__ = (
+        "_axes",
+        "attributes",
+        "broadcasts",
+        "category",
+        "doc",
+        "effect",
+        "name",
+        "operands",
+        "rule",
+        "variadic",
+    )
 
     def __init__(
         self, rule: Callable[..., Any], category: str, *, broadcasts: bool = False, effect: bool = False, name: str = ""
@@ -58,7 +69,9 @@ class Primitive:
         self.operands: tuple[str, ...] = names[:count]
         if self.variadic:
             self.operands += (names[count + keyword_count],)
-        self.attributes: dict[str, Any] = {k: defaults.get(k, self.REQUIRED) for k in names[count : count + keyword_count]}
+        self.attributes: dict[str, Any] = {
+            k: defaults.get(k, self.REQUIRED) for k in names[count : count + keyword_count]
+        }
         self.rule = rule
         self.doc = rule.__doc__ or ""
         self.broadcasts = broadcasts
@@ -78,7 +91,9 @@ class Primitive:
         """``attributes`` with defaults filled in. Raises :class:`OperatorError` for unknown or missing names."""
         unknown = attributes.keys() - self.attributes.keys()
         if unknown:
-            raise OperatorError(f"prim.{self.name} has no attribute {sorted(unknown)}; it has {sorted(self.attributes)}")
+            raise OperatorError(
+                f"prim.{self.name} has no attribute {sorted(unknown)}; it has {sorted(self.attributes)}"
+            )
         full = {**self.attributes, **attributes}
         missing = [name for name, value in full.items() if value is self.REQUIRED]
         if missing:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from argosy_pir.dims import SymExpr, minimum
-from argosy_pir.types import TensorType
 from argosy_phi_ops.axes import AxisNotation
 from argosy_phi_ops.primitives.checks import COMPLEX, REAL_OF, check_dtype, check_same_dtype, require
 from argosy_phi_ops.primitives.declaration import Primitive, primitive
+from argosy_pir.dims import SymExpr, minimum
+from argosy_pir.types import TensorType
 
 _SOLVABLE = ("float32", "float64", *COMPLEX)
 _COMPLEX_OF = {"float32": "complex64", "float64": "complex128"}
@@ -95,7 +95,8 @@ def triangular_solve(
     size, _ = _matrix("triangular_solve", a, square=True)
     inner = b.shape[-2 if left else -1]
     require(
-        a.shape[:-2] == b.shape[:-2] and inner == size, f"prim.triangular_solve: a {a} and b {b} do not fit (left={left})"
+        a.shape[:-2] == b.shape[:-2] and inner == size,
+        f"prim.triangular_solve: a {a} and b {b} do not fit (left={left})",
     )
     return b
 

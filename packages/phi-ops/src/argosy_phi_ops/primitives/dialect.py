@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from argosy_phi_ops.primitives.declaration import PRIMITIVES, Primitive
 from argosy_pir.dialect import Dialect
 from argosy_pir.opdef import COMMUTATIVE, EFFECT, PURE, OpDef
 from argosy_pir.types import Type
 from argosy_pir.values import set_value_operators
-from argosy_phi_ops.primitives.declaration import PRIMITIVES, Primitive
 
 __all__ = ["DIALECT", "install_operators"]
 
@@ -23,7 +23,9 @@ _RESULTS = {"lu": 2, "qr": 2, "svd": 3, "eigh": 2, "eig": 2, "sort": None}
 def _infer(primitive: Primitive) -> Callable[..., Sequence[Type]]:
     names = tuple(primitive.attributes)
 
-    def infer(operand_types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Any] = ()) -> Sequence[Type]:
+    def infer(
+        operand_types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Any] = ()
+    ) -> Sequence[Type]:
         return primitive.infer(operand_types, {name: attributes[name] for name in names if name in attributes})
 
     return infer
@@ -51,7 +53,9 @@ def install_operators() -> None:
     """Give IR values Python's arithmetic: ``x * (1 - y)`` emits primitives at the ambient builder."""
     p = PRIMITIVES
     table: dict[str, Callable[..., Any]] = {
-        f"__{name}__": _method(p[primitive]) for name, primitive in _OPERATORS.items() if name not in ("neg", "abs", "invert")
+        f"__{name}__": _method(p[primitive])
+        for name, primitive in _OPERATORS.items()
+        if name not in ("neg", "abs", "invert")
     }
     table |= {f"__r{name}__": _reflected(p[_OPERATORS[name]]) for name in _REFLECTED}
     table |= {"__neg__": _method(p["neg"]), "__abs__": _method(p["abs"]), "__invert__": _method(p["bitwise_not"])}
@@ -59,9 +63,9 @@ def install_operators() -> None:
 
 
 _OPERATORS = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_div", "mod": "floor_mod", "pow": "pow",
-    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "shift_left", "rshift": "shift_right",
-    "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_div", "mod": "floor_mod",
+    "pow": "pow", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "shift_left",
+    "rshift": "shift_right", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
 }  # fmt: skip
 _REFLECTED = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
 

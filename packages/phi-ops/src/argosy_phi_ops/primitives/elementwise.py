@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from argosy_pir.types import TensorType
 from argosy_phi_ops.axes import AxisNotation, elementwise_notation
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.primitives.checks import (
@@ -21,6 +20,7 @@ from argosy_phi_ops.primitives.checks import (
     require,
 )
 from argosy_phi_ops.primitives.declaration import PRIMITIVES, Primitive
+from argosy_pir.types import TensorType
 
 _ALL = BOOL | NUMERIC
 _FAMILY = "elementwise"

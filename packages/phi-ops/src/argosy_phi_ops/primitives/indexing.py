@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from argosy_pir.types import TensorType
 from argosy_phi_ops.axes import Axis, AxisNotation
 from argosy_phi_ops.errors import DTypeError
 from argosy_phi_ops.primitives.checks import INTEGER, check_axes, check_dtype, check_same_dtype, format_shape, require
 from argosy_phi_ops.primitives.declaration import Shape, primitive
+from argosy_pir.types import TensorType
 
 SCATTER_KINDS = ("set", "add", "mul", "max", "min")
 
@@ -58,7 +58,8 @@ def scatter(
     require(kind in SCATTER_KINDS, f"prim.scatter: kind {kind!r}, expected one of {', '.join(SCATTER_KINDS)}")
     expected = _gathered("scatter", x, indices, axes, batch)
     require(
-        updates.shape == expected.shape, f"prim.scatter: updates {updates}, expected shape {format_shape(expected.shape)}"
+        updates.shape == expected.shape,
+        f"prim.scatter: updates {updates}, expected shape {format_shape(expected.shape)}",
     )
     return x
 
@@ -74,7 +75,9 @@ def _(
 
 @primitive("indexing")
 def dynamic_slice(x: TensorType, *starts: TensorType, sizes: Shape) -> TensorType:
-    """The block of ``sizes`` of ``x`` that begins at the 0-D integers ``starts``, moved inside where it would reach out."""
+    """The block of ``sizes`` of ``x`` that begins at the 0-D integers ``starts``, moved inside where it would reach
+    out.
+    """
     _check_starts("dynamic_slice", x, starts)
     require(len(sizes) == len(x.shape), f"prim.dynamic_slice: sizes {format_shape(sizes)} do not fit {x}")
     return TensorType(tuple(sizes), x.dtype)
@@ -99,11 +102,17 @@ def dynamic_update_slice(x: TensorType, update: TensorType, *starts: TensorType)
 def _check_starts(name: str, x: TensorType, starts: tuple[TensorType, ...]) -> None:
     require(len(starts) == len(x.shape), f"prim.{name}: {len(starts)} starts for the {len(x.shape)} axes of {x}")
     for start in starts:
-        require(start.shape == () and start.dtype in INTEGER, f"prim.{name}: start {start} must be a 0-D integer", DTypeError)
+        require(
+            start.shape == () and start.dtype in INTEGER,
+            f"prim.{name}: start {start} must be a 0-D integer",
+            DTypeError,
+        )
 
 
 @primitive("indexing")
-def sort(*xs: TensorType, axis: int, keys: int = 1, descending: bool = False, stable: bool = True) -> tuple[TensorType, ...]:
+def sort(
+    *xs: TensorType, axis: int, keys: int = 1, descending: bool = False, stable: bool = True
+) -> tuple[TensorType, ...]:
     """Sort tensors of equal shape together along ``axis`` by the first ``keys`` of them; NaN counts as the largest."""
     require(0 < keys <= len(xs), f"prim.sort: {keys} keys of {len(xs)} operands")
     check_axes("sort", (axis,), len(xs[0].shape))

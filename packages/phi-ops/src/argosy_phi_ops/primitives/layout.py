@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy_pir.dims import dim_product
-from argosy_pir.types import TensorType
 from argosy_phi_ops.axes import Axis, AxisNotation
 from argosy_phi_ops.errors import AxisError, DTypeError, ShapeError
 from argosy_phi_ops.primitives.checks import (
@@ -20,6 +18,8 @@ from argosy_phi_ops.primitives.checks import (
     require,
 )
 from argosy_phi_ops.primitives.declaration import Shape, primitive
+from argosy_pir.dims import dim_product
+from argosy_pir.types import TensorType
 
 
 def _factors(rank: int, mixing: Sequence[int] = ()) -> tuple[tuple[Axis, ...], frozenset[str]]:
@@ -36,14 +36,18 @@ def broadcast(x: TensorType, *, shape: Shape, axes: Shape) -> TensorType:
         AxisError,
     )
     for size, axis in zip(x.shape, axes, strict=True):
-        require(size in (1, shape[axis]), f"prim.broadcast: {x} does not fit {format_shape(shape)} at axes {tuple(axes)}")
+        require(
+            size in (1, shape[axis]), f"prim.broadcast: {x} does not fit {format_shape(shape)} at axes {tuple(axes)}"
+        )
     return TensorType(tuple(shape), x.dtype)
 
 
 @broadcast.axes
 def _(x: TensorType, *, shape: Shape, axes: Shape) -> AxisNotation:
     result, _ = _factors(len(shape))
-    return AxisNotation([[() if s == 1 and shape[a] != 1 else result[a] for s, a in zip(x.shape, axes, strict=True)]], [result])
+    return AxisNotation(
+        [[() if s == 1 and shape[a] != 1 else result[a] for s, a in zip(x.shape, axes, strict=True)]], [result]
+    )
 
 
 @primitive("layout")
@@ -85,7 +89,8 @@ def slice_(x: TensorType, *, start: Shape, limit: Shape, stride: Shape) -> Tenso
     for size, lo, hi, step in zip(x.shape, start, limit, stride, strict=True):
         static = all(isinstance(v, int) for v in (size, lo, hi))
         require(
-            step >= 1 and (not static or 0 <= lo <= hi <= size), f"prim.slice: [{lo}:{hi}:{step}] is outside an axis of {size}"
+            step >= 1 and (not static or 0 <= lo <= hi <= size),
+            f"prim.slice: [{lo}:{hi}:{step}] is outside an axis of {size}",
         )
     return TensorType(tuple((hi - lo + s - 1) // s for lo, hi, s in zip(start, limit, stride, strict=True)), x.dtype)
 
@@ -186,9 +191,11 @@ def dim_size(*, dim: Any, dtype: str = "int64") -> TensorType:
 
 
 def reshape_notation(before: Shape, after: Shape) -> AxisNotation:
-    """Split both shapes into the coarsest groups of equal size; a group that is one axis on one side factors on the other.
+    """Split both shapes into the coarsest groups of equal size; a group that is one axis on one side factors on the
+    other.
 
-    ``[b, s, (h d)] -> [b, s, h, d]`` keeps every factor; groups that merge and split at once (``[4, 6] -> [3, 8]``) mix.
+    ``[b, s, (h d)] -> [b, s, h, d]`` keeps every factor; groups that merge and split at once (``[4, 6] -> [3, 8]``)
+    mix.
     """
     left: list[Axis] = []
     right: list[Axis] = []

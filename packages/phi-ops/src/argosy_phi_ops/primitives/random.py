@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from argosy_pir.types import TensorType
 from argosy_phi_ops.axes import AxisNotation
 from argosy_phi_ops.errors import DTypeError
 from argosy_phi_ops.primitives.checks import require
 from argosy_phi_ops.primitives.declaration import Shape, primitive
+from argosy_pir.types import TensorType
 
 
 @primitive("random")
@@ -15,7 +15,9 @@ def rng_bits(state: TensorType, *, shape: Shape, counter: int = 0) -> TensorType
 
     Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
     """
-    require(state.shape == (2,) and state.dtype == "uint64", f"prim.rng_bits: state {state} must be uint64 [2]", DTypeError)
+    require(
+        state.shape == (2,) and state.dtype == "uint64", f"prim.rng_bits: state {state} must be uint64 [2]", DTypeError
+    )
     return TensorType(tuple(shape), "uint32")
 
 

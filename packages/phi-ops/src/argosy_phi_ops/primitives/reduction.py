@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from argosy_pir.types import TensorType
 from argosy_phi_ops.axes import AxisNotation
 from argosy_phi_ops.errors import DTypeError
 from argosy_phi_ops.primitives.checks import BOOL, INTEGER, NUMERIC, ORDERED, check_axes, check_dtype, require
 from argosy_phi_ops.primitives.declaration import PRIMITIVES, Primitive, Shape, primitive
+from argosy_pir.types import TensorType
 
 CUMULATIVE_KINDS = ("sum", "prod", "max", "min", "logsumexp")
 
@@ -30,8 +30,12 @@ def _reduction(name: str, allowed: frozenset[str], kind: str, doc: str) -> Primi
 
 reduce_sum = _reduction("reduce_sum", NUMERIC, "sum", "Sum over ``axes``; 0 over none. Integers wrap.")
 reduce_prod = _reduction("reduce_prod", NUMERIC, "prod", "Product over ``axes``; 1 over none.")
-reduce_max = _reduction("reduce_max", ORDERED, "max", "Maximum over ``axes``; NaN if any is; the least value over none.")
-reduce_min = _reduction("reduce_min", ORDERED, "min", "Minimum over ``axes``; NaN if any is; the largest value over none.")
+reduce_max = _reduction(
+    "reduce_max", ORDERED, "max", "Maximum over ``axes``; NaN if any is; the least value over none."
+)
+reduce_min = _reduction(
+    "reduce_min", ORDERED, "min", "Minimum over ``axes``; NaN if any is; the largest value over none."
+)
 reduce_and = _reduction("reduce_and", BOOL, "and", "Whether all hold.")
 reduce_or = _reduction("reduce_or", BOOL, "or", "Whether any holds.")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy_pir.types import TensorType
 from argosy_phi_ops.axes import AxisNotation
 from argosy_phi_ops.primitives.checks import COMPLEX, REAL_OF, check_axes, check_dtype, require
 from argosy_phi_ops.primitives.declaration import Shape, primitive
+from argosy_pir.types import TensorType
 
 FFT_KINDS = ("c2c", "r2c", "c2r")
 _COMPLEX_OF = {real: cplx for cplx, real in REAL_OF.items()}
