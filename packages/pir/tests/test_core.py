@@ -82,7 +82,8 @@ def test_clone_is_deep_and_independent():
     body = Block([T])
     body.append(Operation("foo.yield", [body.arguments[0]]))
     program = make_chain(1)
-    op = Builder.before(program.block.last).create("foo.loop", [program.inputs[0]], {"n": 3}, [T], [Region([body])])
+    builder = Builder.before(program.block.last)
+    op = builder.create("foo.loop", [program.inputs[0]], {"n": 3}, [T], [Region([body])])
     mapping: dict = {}
     copy = program.clone(mapping)
     assert str(copy) == str(program)

@@ -4,7 +4,15 @@ The core is imported here; the text form, passes, rewrites and serialisation loa
 """
 
 from argosy_pir.__about__ import __version__
-from argosy_pir.attributes import Attributes, Dense, FrozenDict, Symbol, attribute_key, attributes_key, normalise
+from argosy_pir.attributes import (
+    Attributes,
+    Dense,
+    FrozenDict,
+    Symbol,
+    attribute_key,
+    attributes_key,
+    normalise,
+)
 from argosy_pir.builder import Builder
 from argosy_pir.core import Block, Operation, Region
 from argosy_pir.dialect import (
@@ -48,15 +56,17 @@ _LAZY = {
 }
 
 __all__ = [
-    "COMMUTATIVE", "CONSTANT", "EFFECT", "ITEM_SIZES", "PURE", "SYMBOL", "TERMINATOR", "UNKNOWN", "VALUE_OPERATORS",
-    "Attributes", "Block", "BlockArgument", "Builder", "Dense", "Dialect", "DialectError", "Dim", "FormatError",
-    "FrozenDict", "Function", "FunctionType", "FusedLocation", "IRError", "Location", "OpDef", "OpResult",
-    "OpaqueType", "Operation", "ParseError", "PassError", "Program", "Region", "State", "SymExpr", "Symbol",
-    "TensorType", "TokenType", "Type", "Value", "VerifyError", "__version__", "attribute_key", "attributes_key",
-    "decode_scalar", "dim_product", "dim_symbols", "encode_scalar", "evaluate_dim", "floor_div", "from_bytes",
-    "get_definition", "get_dialect", "has_trait", "is_static", "loaded_dialects", "maximum", "minimum", "modulo",
-    "normalise", "parse_dim", "parse_program", "parse_type", "print_operation", "print_program", "program_of",
-    "register_dialect", "set_value_operators", "structurally_equal", "to_bytes", "verify_program",
+    "COMMUTATIVE", "CONSTANT", "EFFECT", "ITEM_SIZES", "PURE", "SYMBOL", "TERMINATOR", "UNKNOWN",
+    "VALUE_OPERATORS", "Attributes", "Block", "BlockArgument", "Builder", "Dense", "Dialect",
+    "DialectError", "Dim", "FormatError", "FrozenDict", "Function", "FunctionType", "FusedLocation",
+    "IRError", "Location", "OpDef", "OpResult", "OpaqueType", "Operation", "ParseError", "PassError",
+    "Program", "Region", "State", "SymExpr", "Symbol", "TensorType", "TokenType", "Type", "Value",
+    "VerifyError", "__version__", "attribute_key", "attributes_key", "decode_scalar", "dim_product",
+    "dim_symbols", "encode_scalar", "evaluate_dim", "floor_div", "from_bytes", "get_definition",
+    "get_dialect", "has_trait", "is_static", "loaded_dialects", "maximum", "minimum", "modulo",
+    "normalise", "parse_dim", "parse_program", "parse_type", "print_operation", "print_program",
+    "program_of", "register_dialect", "set_value_operators", "structurally_equal", "to_bytes",
+    "verify_program",
 ]  # fmt: skip
 
 

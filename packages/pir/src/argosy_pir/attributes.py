@@ -1,7 +1,7 @@
 """Attribute values: plain immutable Python data.
 
-Allowed are ``None``, ``bool``, ``int``, ``float``, ``complex``, ``str``, ``bytes``, tuples, sizes (``Dim``), types,
-:class:`Symbol`, :class:`Dense`, and mappings with string keys (kept as :class:`FrozenDict`).
+Allowed are ``None``, ``bool``, ``int``, ``float``, ``complex``, ``str``, ``bytes``, tuples, sizes (``Dim``),
+types, :class:`Symbol`, :class:`Dense`, and mappings with string keys (kept as :class:`FrozenDict`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from operator import index
 
 from argosy_pir.dims import SymExpr
 from argosy_pir.scalars import encode_scalar
-from argosy_pir.types import FunctionType, ITEM_SIZES, OpaqueType, TensorType, TokenType, Type
+from argosy_pir.types import ITEM_SIZES, FunctionType, OpaqueType, TensorType, TokenType, Type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,9 +74,8 @@ class Dense:
             return
         count = self.type.size
         if not isinstance(count, int) or count * item != len(self.data):
-            raise ValueError(
-                f"{len(self.data)} bytes do not fill {self.type}: expected {item} (one element for all) or {count}*{item}"
-            )
+            expected = f"{item} (one element for all) or {count}*{item}"
+            raise ValueError(f"{len(self.data)} bytes do not fill {self.type}: expected {expected}")
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -142,7 +141,7 @@ class Attributes(dict[str, "Attribute"]):
         """Set several attributes, as ``dict.update``."""
         for source in (items, more):
             pairs = source.items() if hasattr(source, "items") else source
-            for key, value in pairs:
+            for key, value in pairs:  # type: ignore[str-unpack]
                 self[key] = value
 
     def setdefault(self, key: str, default: Attribute = None) -> Attribute:
@@ -166,11 +165,12 @@ _ATOMIC = frozenset(
     {type(None), bool, int, float, complex, str, bytes, SymExpr, Symbol, Dense, FrozenDict}
     | {TensorType, TokenType, FunctionType, OpaqueType}
 )
+_PLAIN: tuple[type[Any], ...] = (int, float, complex, str, bytes)
 
 
 def normalise(value: Any, name: str = "") -> Attribute:
-    """``value`` as an attribute: lists become tuples, mappings :class:`FrozenDict`, subclasses of numbers the plain
-    number. Raises ``TypeError`` for anything mutable or unknown."""
+    """``value`` as an attribute: lists become tuples, mappings :class:`FrozenDict`, subclasses of numbers
+    the plain number. Raises ``TypeError`` for anything mutable or unknown."""
     kind = type(value)
     if kind in _ATOMIC or isinstance(value, (Type, Symbol, Dense, FrozenDict)):
         return value
@@ -180,15 +180,15 @@ def normalise(value: Any, name: str = "") -> Attribute:
         return tuple(normalise(item, name) for item in value)
     if isinstance(value, Mapping):
         return FrozenDict(value)
-    for plain in (bool, int, float, complex, str, bytes):
+    for plain in _PLAIN:
         if isinstance(value, plain):
             return plain(value)
     if hasattr(value, "__index__") and not getattr(value, "shape", ()):
         return index(value)
     where = f"attribute '{name}'" if name else "an attribute"
     raise TypeError(
-        f"{where} cannot be {kind.__module__}.{kind.__qualname__}: allowed are None, bool, int, float, complex, str, "
-        "bytes, tuples, mappings with string keys, sizes, types, Symbol and Dense (tensors as bytes)"
+        f"{where} cannot be {kind.__module__}.{kind.__qualname__}: allowed are None, bool, int, float, "
+        "complex, str, bytes, tuples, mappings with string keys, sizes, types, Symbol and Dense (for tensors)"
     )
 
 

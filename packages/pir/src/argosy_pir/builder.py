@@ -65,8 +65,8 @@ class Builder:
     ) -> Operation:
         """Make and insert an operation; its results are ``.results``, a single one ``.result``.
 
-        Without ``result_types`` its dialect infers them, and what that raises for operands that do not fit comes
-        through. Raises ``VerifyError`` where the operation breaks its description.
+        Without ``result_types`` its dialect infers them, and what that raises for operands that do not fit
+        comes through. Raises ``VerifyError`` where the operation breaks its description.
         """
         operands = tuple(operands)
         regions = tuple(regions)
@@ -86,10 +86,13 @@ class Builder:
         return self.block.insert_before(self._before, op)
 
     def constant(
-        self, type: TensorType, data: Dense | bytes | bool | int | float | complex, location: Location | None = None
+        self,
+        type: TensorType,
+        data: Dense | bytes | bool | int | float | complex,
+        location: Location | None = None,
     ) -> Value:
-        """A ``builtin.constant`` of ``type``: from little-endian bytes (all elements, or one for all), or a number
-        for all elements."""
+        """A ``builtin.constant`` of ``type``: from little-endian bytes (all elements, or one for all), or a
+        number for all elements."""
         if not isinstance(data, Dense):
             data = Dense(type, data) if isinstance(data, (bytes, bytearray)) else Dense.splat(type, data)
         elif data.type != type:
@@ -103,11 +106,7 @@ def _infer(
     definition = get_definition(name)
     if definition is None:
         raise IRError(f"operation '{name}' is not known here, so its result types must be given")
-    if definition.infer is not None:
-        return definition.infer([value.type for value in operands], attributes, regions)
-    if definition.results == 0:
-        return ()
-    raise IRError(f"operation '{name}' does not infer its result types; give them")
+    return definition.infer_types([value.type for value in operands], attributes, regions)
 
 
 def _block_of(op: Operation) -> Block:

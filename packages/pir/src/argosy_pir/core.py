@@ -1,8 +1,9 @@
 """The structure of programs: operations in blocks in regions.
 
-An operation owns its results, attributes and regions and knows the block it sits in. Blocks keep their operations in
-an intrusive doubly linked list, so inserting, moving and erasing cost O(1) and are safe while iterating. Each value
-keeps its uses, and every change of an operand goes through the operation so that both sides always agree.
+An operation owns its results, attributes and regions and knows the block it sits in. Blocks keep their
+operations in an intrusive doubly linked list, so inserting, moving and erasing cost O(1) and are safe while
+iterating. Each value keeps its uses, and every change of an operand goes through the operation so that both
+sides always agree.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Operation:
     """
 
     __slots__ = (
-        "_next", "_operands", "_order", "_previous", "attributes", "location", "name", "parent", "regions", "results"
+        "_next", "_operands", "_order", "_previous", "attributes", "location", "name", "parent", "regions",
+        "results"
     )  # fmt: skip
     parent: Block | None
     _next: Operation | None
@@ -190,8 +192,8 @@ class Operation:
             yield from region.walk()
 
     def clone(self, mapping: dict[Value, Value] | None = None) -> Operation:
-        """A detached copy with its regions. Operands found in ``mapping`` are replaced, others kept; the results and
-        the regions' block arguments are added to ``mapping``."""
+        """A detached copy with its regions. Operands found in ``mapping`` are replaced, others kept; the
+        results and the regions' block arguments are added to ``mapping``."""
         mapping = {} if mapping is None else mapping
         made = Operation.__new__(Operation)
         made.name = self.name
@@ -222,8 +224,8 @@ class Operation:
 class Block:
     """A list of operations with typed arguments; iterable, in both directions, also while it changes.
 
-    Iteration goes on with the operation that followed when the current one was reached, or the next one after it that
-    is still in the block.
+    Iteration goes on with the operation that followed when the current one was reached, or the next one
+    after it that is still in the block.
     """
 
     __slots__ = ("_count", "_first", "_last", "_numbered", "arguments", "parent")
@@ -259,7 +261,9 @@ class Block:
         owner = self.parent.parent if self.parent is not None else None
         return owner if isinstance(owner, Operation) else None
 
-    def add_argument(self, type: Type, name_hint: str | None = None, index: int | None = None) -> BlockArgument:
+    def add_argument(
+        self, type: Type, name_hint: str | None = None, index: int | None = None
+    ) -> BlockArgument:
         """Add an argument at ``index`` (by default the end); those after it move up."""
         arguments = list(self.arguments)
         made = BlockArgument(self, 0, type, name_hint)
@@ -400,7 +404,8 @@ class OperationList:
 
 
 class Region:
-    """A list of blocks owned by an operation, a function or a program. Every shipped dialect uses one block."""
+    """A list of blocks owned by an operation, a function or a program. Every shipped dialect uses one
+    block."""
 
     __slots__ = ("blocks", "parent")
 

@@ -1,8 +1,8 @@
 """Dialects: named families of operations, each described by an :class:`OpDef`.
 
-Dialects are found on first use: built-in ones here, others through the entry-point group ``argosy.dialects`` (a loader
-that returns a :class:`Dialect`). Operations of dialects nobody knows are kept opaquely: they parse, print and move,
-but nothing is verified or assumed about them.
+Dialects are found on first use: built-in ones here, others through the entry-point group ``argosy.dialects``
+(a loader that returns a :class:`Dialect`). Operations of dialects nobody knows are kept opaquely: they
+parse, print and move, but nothing is verified or assumed about them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ ENTRY_POINTS = "argosy.dialects"
 class Dialect:
     """A family of operations under one prefix.
 
-    ``ops`` describe the operations. ``resolve(full name) -> OpDef | None`` is asked for names not among them, for
-    dialects that make definitions on demand. ``patterns`` are canonicalisation patterns, or a function that returns
-    them (so that loading a dialect stays cheap). ``version`` is a pair (major, minor) written into saved programs.
+    ``ops`` describe the operations. ``resolve(full name) -> OpDef | None`` is asked for names not among
+    them, for dialects that make definitions on demand. ``patterns`` are canonicalisation patterns, or a
+    function that returns them (so that loading a dialect stays cheap). ``version`` is a pair (major, minor)
+    written into saved programs.
     """
 
     __slots__ = ("name", "ops", "owner", "patterns", "resolve", "version")
@@ -86,7 +87,8 @@ _absent: set[str] = set()
 
 
 def register_dialect(dialect: Dialect) -> Dialect:
-    """Make ``dialect`` known. The same object twice is fine; another one of that name raises ``DialectError``."""
+    """Make ``dialect`` known. The same object twice is fine; another one of that name raises
+    ``DialectError``."""
     old = _dialects.setdefault(dialect.name, dialect)
     if old is not dialect:
         raise DialectError(

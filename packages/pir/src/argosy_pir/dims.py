@@ -1,8 +1,9 @@
 """Symbolic sizes: integer polynomials over symbols, with floor division, modulus, minimum and maximum.
 
-A size is a ``Dim``: an ``int`` where it is known, else a :class:`SymExpr`. Expressions are kept in one canonical
-form and hash-consed, so two expressions that normalise alike are the same object and ``==`` is ``is``. Arithmetic
-that comes out constant gives a plain ``int``. Division follows Python: it rounds towards minus infinity.
+A size is a ``Dim``: an ``int`` where it is known, else a :class:`SymExpr`. Expressions are kept in one
+canonical form and hash-consed, so two expressions that normalise alike are the same object and ``==`` is
+``is``. Arithmetic that comes out constant gives a plain ``int``. Division follows Python: it rounds towards
+minus infinity.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
 else:
     Dim = "int | SymExpr"
 
-MAX_TERMS = 4096  # a polynomial with more terms is a mistake or an attack, never a tensor's size
+MAX_TERMS = 100  # larger polynomials are a mistake or an attack, never a tensor's size
+MAX_DEGREE = 64
 _lock = allocate_lock()
 
 
 class Atom:
-    """An indivisible factor: a symbol, or one of ``floordiv``, ``mod``, ``min`` and ``max`` over expressions."""
+    """An indivisible factor: a symbol, or one of ``floordiv``, ``mod``, ``min`` and ``max`` over
+    expressions."""
 
     __slots__ = ("__weakref__", "arguments", "kind", "text")
     kind: str
@@ -165,7 +168,9 @@ def modulo(a: Dim, b: Dim) -> Dim:
     if isinstance(a, int) and isinstance(b, int):
         return a % b
     _, rest = _divide(a, b)
-    if isinstance(rest, int) and (rest == 0 or isinstance(b, int)):
+    if isinstance(rest, int) and rest == 0:
+        return 0
+    if isinstance(rest, int) and isinstance(b, int):
         return rest % b
     return _from_atom(_atom("mod", (rest if isinstance(b, int) else a, b)))
 
@@ -239,8 +244,8 @@ def _scale(a: Dim, factor: int) -> Dim:
 def _multiply(a: Dim, b: Dim) -> Dim:
     total: dict[Monomial, int] = {}
     left, right = _terms(a), _terms(b)
-    if len(left) * len(right) > MAX_TERMS:
-        raise ValueError(f"product of {len(left)} and {len(right)} terms exceeds the limit of {MAX_TERMS} terms")
+    if len(left) * len(right) > MAX_TERMS * 16:
+        raise ValueError(f"a product of {len(left)} and {len(right)} terms is too large for a size")
     for m, c in left:
         for n, d in right:
             product = tuple(sorted(m + n, key=_atom_key)) if m and n else m + n
@@ -291,11 +296,8 @@ def _monomial_quotient(m: Monomial, n: Monomial) -> Monomial | None:
 
 def _extremum(kind: str, a: Dim, b: Dim) -> Dim:
     choose = min if kind == "min" else max
-    items: dict[Dim, None] = {}
-    for x in (a, b):
-        items.update(dict.fromkeys(_operands_of(kind, x)))
-    kept: list[Dim] = []
-    for x in items:  # sizes that differ by a number are ordered, whatever the symbols are
+    kept: list[Dim] = list(_operands_of(kind, a))
+    for x in _operands_of(kind, b):  # sizes that differ by a number are ordered, whatever the symbols are
         for i, y in enumerate(kept):
             difference = x - y
             if isinstance(difference, int):
@@ -343,6 +345,8 @@ def _intern(terms: dict[Monomial, int]) -> Dim:
         return 0
     if len(items) == 1 and not items[0][0]:
         return items[0][1]
+    if len(items) > MAX_TERMS or len(items[0][0]) > MAX_DEGREE:
+        raise ValueError(f"a size of more than {MAX_TERMS} terms or of a degree above {MAX_DEGREE}")
     if len(items) > 1:
         items.sort(key=_term_key)
     key = tuple(items)
@@ -372,12 +376,12 @@ def _format_atom(kind: str, arguments: tuple[Any, ...]) -> str:
         return str(arguments[0])
     if kind in ("min", "max"):
         return f"{kind}({', '.join(map(str, arguments))})"
-    a, b = (f"({x})" if isinstance(x, SymExpr) and not _is_symbol(x) else str(x) for x in arguments)
+    a, b = (f"({x})" if isinstance(x, SymExpr) and not _is_atom(x) else str(x) for x in arguments)
     return f"({a} {'//' if kind == 'floordiv' else '%'} {b})"
 
 
-def _is_symbol(x: SymExpr) -> bool:
-    return x._text.isidentifier()
+def _is_atom(x: SymExpr) -> bool:
+    return len(x.terms) == 1 and x.terms[0][1] == 1 and len(x.terms[0][0]) == 1
 
 
 def _format(terms: tuple[tuple[Monomial, int], ...]) -> str:

@@ -35,7 +35,8 @@ class VerifyError(IRError):
 
 
 class ParseError(IRError):
-    """Text is not a program. Carries ``line`` and ``column`` (both from 1) and shows a caret under the place."""
+    """Text is not a program. Carries ``line`` and ``column`` (both from 1) and shows a caret under the
+    place."""
 
     def __init__(self, message: str, source: str, offset: int, name: str = "<text>") -> None:
         start = source.rfind("\n", 0, offset) + 1

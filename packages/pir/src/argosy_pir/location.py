@@ -8,14 +8,15 @@ if TYPE_CHECKING:
 
 
 class Location:
-    """A place in a source file. ``line`` and ``column`` count from 1; 0 means not known. Immutable by convention."""
+    """A place in a source file. ``line`` and ``column`` count from 1; 0 means not known. Immutable by
+    convention."""
 
     __slots__ = ("column", "file", "function", "line")
 
     def __init__(self, file: str, line: int, column: int = 0, function: str = "") -> None:
         self.file = file
-        self.line = line
-        self.column = column
+        self.line = line if line > 0 else 0
+        self.column = column if column > 0 else 0
         self.function = function
 
     @staticmethod

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 
     from argosy_pir.attributes import Attribute
     from argosy_pir.core import Operation, Region
-    from argosy_pir.values import Value
 
     Infer: TypeAlias = "Callable[[Sequence[Type], Mapping[str, Attribute], Sequence[Region]], Iterable[Type]]"
     Fold: TypeAlias = "Callable[[Operation], Any]"
 
 PURE = "pure"
-"""Result depends on operands and attributes only, nothing else happens: may be merged, moved or removed. For an
-operation with regions this is said of the operation itself; what its regions do counts besides."""
+"""Result depends on operands and attributes only, nothing else happens: may be merged, moved or removed. For
+an operation with regions this is said of the operation itself; what its regions do counts besides."""
 TERMINATOR = "terminator"
 """Ends a block."""
 COMMUTATIVE = "commutative"
@@ -59,23 +58,27 @@ _KINDS.update(
     }
 )
 ATTRIBUTE_KINDS = frozenset(_KINDS)
-"""Names of attribute kinds: a plural such as ``"ints"`` is a tuple of them; a final ``?`` makes one optional."""
+"""Names of attribute kinds: a plural such as ``"ints"`` is a tuple of them; a final ``?`` makes one
+optional."""
 
 
 class OpDef:
     """Describes operation ``name`` (``"dialect.operation"``).
 
-    ``operands`` names the operands; the last may be ``"*rest"`` (any number) or several last ones ``"maybe?"``.
-    ``attributes`` maps names to kinds of :data:`ATTRIBUTE_KINDS`; further attributes are allowed and unchecked.
+    ``operands`` names the operands; the last may be ``"*rest"`` (any number) or several last ones
+    ``"maybe?"``.
+    ``attributes`` maps names to kinds of :data:`ATTRIBUTE_KINDS`; further attributes are allowed and
+    unchecked.
     ``results`` is their number, or None for any. ``regions`` likewise.
-    ``infer(operand_types, attributes, regions)`` gives the result types; it raises ``ValueError`` or ``TypeError`` for
-    operands that do not fit. ``verify(op)`` checks further and raises ``VerifyError``. ``fold(op)`` gives, per the
-    single result, an attribute (a constant), an existing ``Value``, or None; for several results a sequence of those.
+    ``infer(operand_types, attributes, regions)`` gives the result types; it raises ``ValueError`` or
+    ``TypeError`` for operands that do not fit. ``verify(op)`` checks further and raises ``VerifyError``.
+    ``fold(op)`` gives, per the single result, an attribute (a constant), an existing ``Value``, or None; for
+    several results a sequence of those.
     """
 
     __slots__ = (
-        "_kinds", "_max", "_min", "attributes", "dialect", "fold", "infer", "name", "operands", "owner", "regions",
-        "results", "traits", "verify",
+        "_kinds", "_max", "_min", "attributes", "dialect", "fold", "infer", "name", "operands", "owner",
+        "regions", "results", "traits", "verify",
     )  # fmt: skip
 
     def __init__(
@@ -90,7 +93,7 @@ class OpDef:
         fold: Fold | None = None,
         regions: int | None = 0,
     ) -> None:
-        self.dialect, dot, rest = name.partition(".")
+        self.dialect, dot, _ = name.partition(".")
         if not dot or not all(part.isidentifier() for part in name.split(".")):
             raise DialectError(f"operation names are 'dialect.operation', got {name!r}")
         self.name = name
@@ -119,31 +122,48 @@ class OpDef:
                 raise DialectError(f"attribute '{name}' of '{self.name}' has unknown kind {kind!r}")
             self._kinds.append((name, plain, kind != plain, _KINDS[plain]))
 
+    def infer_types(
+        self, operand_types: Sequence[Type], attributes: Mapping[str, Attribute], regions: Sequence[Region]
+    ) -> list[Type]:
+        """The result types for these operands; ``infer`` sees them only once numbers and attributes are right.
+
+        Raises ``VerifyError`` where those are not, and whatever ``infer`` raises.
+        """
+        problem = self._problem(len(operand_types), attributes, len(regions))
+        if problem is not None:
+            raise VerifyError(f"'{self.name}' ({', '.join(map(str, operand_types))}): {problem}")
+        if self.infer is not None:
+            return list(self.infer(operand_types, attributes, regions))
+        if self.results == 0:
+            return []
+        raise VerifyError(f"'{self.name}' does not infer its result types; give them")
+
     def check(self, op: Operation) -> None:
         """Check the numbers of operands, results and regions, attributes, inferred types, and ``verify``."""
-        count = len(op._operands)
-        if count < self._min or (self._max is not None and count > self._max):
-            raise VerifyError(f"takes operands ({', '.join(self.operands)}), got {count}", op)
+        problem = self._problem(len(op._operands), op.attributes, len(op.regions))
+        if problem is not None:
+            raise VerifyError(problem, op)
         if self.results is not None and len(op.results) != self.results:
             raise VerifyError(f"has {self.results} results, got {len(op.results)}", op)
-        if self.regions is not None and len(op.regions) != self.regions:
-            raise VerifyError(f"has {self.regions} regions, got {len(op.regions)}", op)
-        if self._kinds:
-            self._check_attributes(op)
         if self.infer is not None:
             self._check_types(op)
         if self.verify is not None:
             self.verify(op)
 
-    def _check_attributes(self, op: Operation) -> None:
-        attributes = op.attributes
+    def _problem(self, operands: int, attributes: Mapping[str, Attribute], regions: int) -> str | None:
+        """What is wrong with the number of operands or regions or with an attribute, if anything."""
+        if operands < self._min or (self._max is not None and operands > self._max):
+            return f"takes operands ({', '.join(self.operands)}), got {operands}"
+        if self.regions is not None and regions != self.regions:
+            return f"has {self.regions} regions, got {regions}"
         for name, kind, optional, accepts in self._kinds:
             value = attributes.get(name, _MISSING)
             if value is _MISSING:
                 if not optional:
-                    raise VerifyError(f"needs attribute '{name}' ({kind})", op)
+                    return f"needs attribute '{name}' ({kind})"
             elif not accepts(value) and not (optional and value is None):
-                raise VerifyError(f"attribute '{name}' should be {kind}, got {value!r}", op)
+                return f"attribute '{name}' should be {kind}, got {value!r}"
+        return None
 
     def _check_types(self, op: Operation) -> None:
         assert self.infer is not None

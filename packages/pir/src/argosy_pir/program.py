@@ -49,7 +49,7 @@ class Function:
     __slots__ = ("attributes", "name", "parent", "region")
 
     def __init__(self, name: str, argument_types: Iterable[Type] = ()) -> None:
-        self.name = name
+        self.name = _checked(name)
         self.attributes = Attributes()
         self.parent: Program | None = None
         self.region = Region([Block(argument_types)])
@@ -80,15 +80,15 @@ class Function:
 class Program:
     """A whole program. Its block's arguments are the inputs, then the states.
 
-    The block ends in ``builtin.return(outputs..., new value of each state...)``; a state returned as itself is
-    read-only. Build it with :meth:`add_input`, :meth:`add_state`, a ``Builder`` on ``.block``, and
+    The block ends in ``builtin.return(outputs..., new value of each state...)``; a state returned as itself
+    is read-only. Build it with :meth:`add_input`, :meth:`add_state`, a ``Builder`` on ``.block``, and
     :meth:`set_outputs`.
     """
 
     __slots__ = ("attributes", "functions", "name", "region", "states")
 
     def __init__(self, name: str = "main", input_types: Iterable[Type] = ()) -> None:
-        self.name = name
+        self.name = _checked(name)
         self.attributes = Attributes()
         self.functions: dict[str, Function] = {}
         self.states: list[State] = []
@@ -129,8 +129,8 @@ class Program:
         attributes: Mapping[str, Attribute] | None = None,
         name_hint: str | None = None,
     ) -> State:
-        """Add a state; its value on entry is ``.argument``. If the program has a terminator already, it returns the
-        state unchanged. Raises ``IRError`` for a name that is taken."""
+        """Add a state; its value on entry is ``.argument``. If the program has a terminator already, it
+        returns the state unchanged. Raises ``IRError`` for a name that is taken."""
         if any(state.name == name for state in self.states):
             raise IRError(f"program '{self.name}' already has a state named {name!r}")
         state = State(name, self.block.add_argument(type, name_hint), attributes)
@@ -140,16 +140,18 @@ class Program:
             last.set_operands((*last.operands, state.argument))
         return state
 
-    def set_outputs(self, outputs: Iterable[Value], state_updates: Sequence[Value] | None = None) -> Operation:
-        """End the block with a return of ``outputs`` and the states' new values (None: all unchanged, or as already
-        returned). Replaces a terminator that is there."""
+    def set_outputs(
+        self, outputs: Iterable[Value], state_updates: Sequence[Value] | None = None
+    ) -> Operation:
+        """End the block with a return of ``outputs`` and the states' new values (None: all unchanged, or as
+        already returned). Replaces a terminator that is there."""
         last = self.block.last
         if state_updates is None:
             ended = last is not None and last.name == RETURN
             state_updates = self.state_updates if ended else [state.argument for state in self.states]
         if len(state_updates) != len(self.states):
             raise IRError(
-                f"program '{self.name}' has {len(self.states)} states but {len(state_updates)} updates were given"
+                f"program '{self.name}' has {len(self.states)} states but {len(state_updates)} updates"
             )
         values = (*outputs, *state_updates)
         if last is not None and last.name == RETURN:
@@ -213,6 +215,12 @@ class Program:
 
     def __repr__(self) -> str:
         return f"<Program {self.name} of {len(self.block)} operations>"
+
+
+def _checked(name: str) -> str:
+    if not isinstance(name, str) or not name:
+        raise IRError(f"programs and functions have non-empty names, got {name!r}")
+    return name
 
 
 def _returned(block: Block) -> tuple[Value, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from struct import pack, unpack
+from struct import error, pack, unpack
 
 _CODES = {
     "bool": "<?", "int8": "<b", "uint8": "<B", "int16": "<h", "uint16": "<H", "int32": "<i", "uint32": "<I",
@@ -14,8 +14,8 @@ _COMPLEX = {"complex64": "<ff", "complex128": "<dd"}
 def encode_scalar(value: bool | int | float | complex, dtype: str) -> bytes:
     """One element of ``dtype`` holding ``value``, rounded to nearest even where the dtype is coarser.
 
-    Raises ``ValueError`` where the number does not fit (an integer out of range, a fraction in an integer dtype)
-    and ``NotImplementedError`` for dtypes whose encoding is not implemented.
+    Raises ``ValueError`` where the number does not fit (an integer out of range, a fraction in an integer
+    dtype) and ``NotImplementedError`` for dtypes whose encoding is not implemented.
     """
     if dtype in _COMPLEX:
         number = complex(value)
@@ -47,8 +47,8 @@ def _encode_real(value: bool | int | float | complex, dtype: str) -> bytes:
         if isinstance(value, float) and value == int(value):
             value = int(value)
         return pack(_CODES[dtype], value)
-    except Exception as error:  # struct.error is no ValueError; float(complex) is a TypeError
-        raise ValueError(f"{value!r} is not a number of dtype {dtype}") from error
+    except (error, OverflowError, TypeError, ValueError) as cause:  # float(complex) is a TypeError
+        raise ValueError(f"{value!r} is not a number of dtype {dtype}") from cause
 
 
 def _encode_float(value: float, dtype: str) -> bytes:

@@ -34,7 +34,7 @@ class Type:
         self._hash = hash((type(self).__name__, parts))
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (type(self) is type(other) and self._parts == other._parts)  # type: ignore[attr-defined]
+        return self is other or (type(self) is type(other) and self._parts == other._parts)
 
     def __hash__(self) -> int:
         return self._hash

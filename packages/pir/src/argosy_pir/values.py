@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class Value:
-    """Something an operation can take as operand. ``name_hint`` is the name it prints with, where that is free."""
+    """Something an operation can take as operand. ``name_hint`` is the name it prints with, where that is
+    free."""
 
     __slots__ = ("_uses", "name_hint", "type")
     type: Type
@@ -130,12 +131,14 @@ VALUE_OPERATORS = (
 def set_value_operators(table: Mapping[str, Callable[..., Any]]) -> None:
     """Give values Python operators: ``table`` maps special method names (``"__add__"``) to functions.
 
-    Names of :data:`VALUE_OPERATORS` missing from the table go back to raising a ``TypeError`` that says who provides
-    them; so an empty table removes all. The package argosy-phi-ops installs its primitives here.
+    Names of :data:`VALUE_OPERATORS` missing from the table go back to raising a ``TypeError`` that says who
+    provides them; so an empty table removes all. The package argosy-phi-ops installs its primitives here.
     """
     unknown = sorted(set(table) - set(VALUE_OPERATORS))
     if unknown:
-        raise ValueError(f"not operators of values: {', '.join(unknown)}; allowed are {', '.join(VALUE_OPERATORS)}")
+        raise ValueError(
+            f"not operators of values: {', '.join(unknown)}; allowed are {', '.join(VALUE_OPERATORS)}"
+        )
     for name in VALUE_OPERATORS:
         setattr(Value, name, table.get(name) or _missing(name))
 

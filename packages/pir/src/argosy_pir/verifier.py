@@ -11,15 +11,16 @@ from argosy_pir.values import BlockArgument
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argosy_pir.core import Block, Operation, Region
-    from argosy_pir.program import Function, Program
+    from argosy_pir.program import Program
     from argosy_pir.values import Value
 
 
 def verify_program(program: Program) -> None:
-    """Check ``program`` wholly; raises ``VerifyError`` at the first rule that is broken, before any later one.
+    """Check ``program`` wholly; raises ``VerifyError`` at the first rule that is broken, before any later
+    one.
 
-    Regions see the values around them. The blocks of one region do not see each other's values: every shipped dialect
-    has structured control flow.
+    Regions see the values around them. The blocks of one region do not see each other's values: every
+    shipped dialect has structured control flow.
     """
     _verify_body(program.region, f"program '{program.name}'")
     _verify_states(program)

@@ -59,7 +59,12 @@ DIALECT = Dialect(
         ),
         OpDef("builtin.return", ["*values"], results=0, traits=[TERMINATOR]),
         OpDef(
-            "builtin.call", ["*arguments"], {"callee": "symbol"}, results=None, traits=[SYMBOL], verify=_verify_call
+            "builtin.call",
+            ["*arguments"],
+            {"callee": "symbol"},
+            results=None,
+            traits=[SYMBOL],
+            verify=_verify_call,
         ),
         OpDef("builtin.unrealized_cast", ["*values"], results=None, traits=[PURE]),
     ],

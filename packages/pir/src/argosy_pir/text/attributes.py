@@ -24,7 +24,8 @@ IDENTIFIER = compile_pattern(r"[A-Za-z_][A-Za-z0-9_$]*(?:\.[A-Za-z0-9_$]+)*", AS
 
 
 def format_attribute(value: Attribute, elide_above: int | None = None) -> str:
-    """``value`` as text. Tensors of more than ``elide_above`` bytes print as ``elided``, which does not parse."""
+    """``value`` as text. Tensors of more than ``elide_above`` bytes print as ``elided``, which does not
+    parse."""
     kind = type(value)
     if kind is int:
         return str(value)
@@ -94,7 +95,8 @@ def _format_plain(value: Any) -> str:
 
 
 def _exact_number(data: bytes, dtype: str) -> str | None:
-    """The shortest number that encodes to exactly ``data``; None where none does (a NaN with a payload, say)."""
+    """The shortest number that encodes to exactly ``data``; None where none does (a NaN with a payload,
+    say)."""
     try:
         value = decode_scalar(data, dtype)
         if encode_scalar(value, dtype) != data:

@@ -1,6 +1,7 @@
 """The printer: programs as text that a person can read and the parser reads back exactly.
 
-Values print with their name hints; equal hints are told apart by ``#1``, ``#2``, ...; values without one are numbered.
+Values print with their name hints; equal hints are told apart by ``#1``, ``#2``, ...; values without one are
+numbered.
 """
 
 from __future__ import annotations

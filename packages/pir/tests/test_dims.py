@@ -1,0 +1,132 @@
+"""Symbolic sizes: canonical, hash-consed, and true to the arithmetic of integers."""
+
+import copy
+import gc
+import pickle
+from functools import reduce
+from operator import mul
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from programs import dims
+
+from argosy_pir import SymExpr, dim_product, evaluate_dim, is_static, maximum, minimum, parse_dim
+
+a, b, c = map(SymExpr.symbol, "abc")
+VALUES = st.fixed_dictionaries({name: st.integers(1, 50) for name in ("s0", "s1", "batch")})
+
+
+def test_equal_expressions_are_one_object():
+    """Hash-consing: whichever way an expression is built, it is the same object."""
+    assert (a + b) * (a - b) is a * a - b * b
+    assert 2 * a + 3 - a is a + 3
+    assert a - a == 0
+    assert isinstance(a - a + 4, int)
+    assert {a + 1: "x"}[1 + a] == "x"
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        (2 * a + 1, "2*a + 1"),
+        (3 - a, "-a + 3"),
+        ((a + 1) // 2, "((a + 1) // 2)"),
+        ((a + 1) // 2 % 3, "(((a + 1) // 2) % 3)"),
+        (maximum(a, b + 1), "max(a, b + 1)"),
+        (minimum(minimum(a, b), c), "min(a, b, c)"),
+        (a * b - 2 * a * a, "-2*a*a + a*b"),
+    ],
+)
+def test_canonical_text(expression, text):
+    """Expressions print in one order, and the text reads back."""
+    assert str(expression) == text
+    assert parse_dim(text) is expression
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ((4 * a + 5) // 4, a + 1),
+        ((4 * a + 5) % 4, 1),
+        ((a * b + a) // (b + 1), a),
+        ((a * b + a) % (b + 1), 0),
+        (a * b // b, a),
+        (maximum(a, a + 2), a + 2),
+        (minimum(a, a), a),
+        (a * 0, 0),
+        (a // 1, a),
+        ((2 * a + b) // 2, a + b // 2),
+    ],
+)
+def test_simplification(found, expected):
+    """Divisions that come out exactly and comparisons that are decided disappear."""
+    assert found == expected
+
+
+@settings(max_examples=300)
+@given(dims, dims, st.integers(1, 9), VALUES)
+def test_arithmetic_agrees_with_integers(x, y, n, values):
+    """Evaluating a combination is combining the values."""
+    p, q = evaluate_dim(x, values), evaluate_dim(y, values)
+    assert evaluate_dim(x + y, values) == p + q
+    assert evaluate_dim(x - y, values) == p - q
+    assert evaluate_dim(x * y, values) == p * q
+    assert evaluate_dim(x // n, values) == p // n
+    assert evaluate_dim(x % n, values) == p % n
+    assert evaluate_dim(minimum(x, y), values) == min(p, q)
+    assert evaluate_dim(maximum(x, y), values) == max(p, q)
+    if q and y:
+        assert evaluate_dim(x // y, values) == p // q
+        assert evaluate_dim(x % y, values) == p % q
+
+
+@given(dims)
+def test_text_pickle_and_copy_give_the_same_object(x):
+    """Text, pickling and copying all end at the one canonical object."""
+    assert parse_dim(str(x)) == x
+    assert pickle.loads(pickle.dumps(x)) == x
+    assert copy.deepcopy(x) is x
+
+
+def test_substitute_and_symbols():
+    """Substitution replaces some symbols and simplifies; evaluation needs all."""
+    size = (a * b + 1) // 2
+    assert size.symbols == {"a", "b"}
+    assert size.substitute({"a": 2 * c}) == (2 * c * b + 1) // 2 == b * c
+    assert size.substitute({"a": 3, "b": 5}) == 8
+    with pytest.raises(ValueError, match="no value for b"):
+        size.evaluate({"a": 1})
+
+
+def test_refusals():
+    """Division by zero, odd names and runaway sizes are refused with a reason."""
+    with pytest.raises(ZeroDivisionError, match="a divided by zero"):
+        a // 0
+    with pytest.raises(ValueError, match="identifiers"):
+        SymExpr.symbol("a b")
+    with pytest.raises(TypeError):
+        a + 1.5
+    with pytest.raises(ValueError, match="degree above"):
+        reduce(mul, [a] * 100)
+
+
+def test_expressions_are_not_kept_alive():
+    """The table of expressions is weak."""
+    from argosy_pir.dims import _expressions
+
+    gc.collect()
+    before = len(_expressions)
+    made = [a + i for i in range(1000, 1100)]
+    assert len(_expressions) >= before + 100
+    del made
+    gc.collect()
+    assert len(_expressions) <= before + 1
+
+
+def test_shape_helpers():
+    """Products and staticness of shapes."""
+    assert dim_product((2, a, 3)) == 6 * a
+    assert dim_product(()) == 1
+    assert is_static((2, 3))
+    assert not is_static((2, a))
