@@ -1,0 +1,49 @@
+"""Promotion follows Paddle's table."""
+
+import pytest
+
+from argosy_phi_ops.errors import DTypeError
+from argosy_phi_ops.promotion import promote
+
+
+def common(x, y, policy="binary"):
+    return promote(policy, "add", [x, y])[0]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "expected"),
+    [
+        (("float16", True), ("bfloat16", True), "float32"),
+        (("float32", True), ("float64", True), "float64"),
+        (("complex64", True), ("float64", True), "complex128"),
+        (("complex64", True), ("int64", True), "complex64"),
+        (("float32", True), ("float64", False), "float32"),
+        (("int32", True), ("int64", False), "int32"),
+        (("int64", True), ("float32", False), "float32"),
+        (("int64", False), ("float32", False), "float32"),
+        (("int32", True), ("python int", False), "int32"),
+        (("int32", True), ("python float", False), "float32"),
+        (("bool", True), ("python int", False), "int64"),
+        (("float64", True), ("python complex", False), "complex128"),
+        (("python int", False), ("float16", True), "float16"),
+    ],
+)
+def test_pairs_promote_as_in_paddle(x, y, expected):
+    assert common(x, y) == expected
+    assert common(y, x) == expected
+
+
+@pytest.mark.parametrize(("x", "y"), [("int64", "float32"), ("int32", "int64"), ("bool", "int32")])
+def test_tensors_with_axes_do_not_promote_across_kinds(x, y):
+    with pytest.raises(DTypeError, match=f"add does not promote {x} and {y}"):
+        common((x, True), (y, True))
+
+
+def test_policies():
+    assert promote("float", "exp", [("int32", True)]) == ("float32",)
+    assert promote("divide", "divide", [("int64", True), ("int64", True)]) == ("float32", "float32")
+    assert promote("where", "where", [("bool", True), ("float32", True), ("python float", False)]) == (
+        "bool", "float32", "float32",
+    )  # fmt: skip
+    with pytest.raises(DTypeError, match="does not promote"):
+        promote("same", "matmul", [("float32", True), ("float64", True)])

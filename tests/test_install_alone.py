@@ -1,0 +1,43 @@
+"""Every package installs alone from its wheel (siblings it declares by path) and its own tests pass there."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from workspace import ALLOWED, MODULES, ROOT, closure, project
+
+
+def run(*command, cwd, **environment):
+    """Run a command; its output is the failure message."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST", "VIRTUAL_ENV", "COV"))}
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, env={**env, **environment}, timeout=1200)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-6000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("package", ALLOWED)
+def test_package_alone_passes_its_tests(package, tmp_path):
+    wheels = tmp_path / "wheels"
+    for name in closure(package):
+        run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", wheels, cwd=ROOT / "packages" / name)
+    assert all(path.name.endswith("py3-none-any.whl") for path in wheels.iterdir())
+    home = tmp_path / "home"
+    run(sys.executable, "-m", "uv", "venv", "--python", sys.executable, home, cwd=tmp_path)
+    python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
+    requirement = f"{project(package)['name']}[test]"
+    run(sys.executable, "-m", "uv", "pip", "install", "--python", python, "--find-links", wheels, requirement, cwd=tmp_path)
+    installed = run(python, "-c", _SIBLINGS, cwd=tmp_path).split()
+    assert set(installed) == {MODULES[name] for name in closure(package)}
+    shutil.copytree(ROOT / "packages" / package / "tests", tmp_path / "tests")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\naddopts = --import-mode=importlib -q -p no:cacheprovider\nfilterwarnings = error\nmarkers =\n    soak: long\n"
+    )
+    run(python, "-m", "pytest", "tests", cwd=tmp_path)
+
+
+_SIBLINGS = (
+    "import importlib.util as u;"
+    f"print(*[m for m in {sorted(MODULES.values())!r} if u.find_spec(m)])"
+)

@@ -1,0 +1,40 @@
+"""The packages of the workspace and what each may import: the table of docs/ARCHITECTURE.md as data."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+ALLOWED: dict[str, set[str]] = {
+    "hwadapt": set(),
+    "tensorcore": {"hwadapt"},
+    "pir": set(),
+    "phi-ops": {"pir", "tensorcore", "hwadapt"},
+    "autograd": {"phi-ops", "pir", "tensorcore"},
+    "cinn": {"phi-ops", "pir", "tensorcore", "hwadapt"},
+    "autoparallel": {"phi-ops", "pir", "tensorcore", "hwadapt"},
+    "infer": {"phi-ops", "pir", "tensorcore", "hwadapt"},
+    "meta": {"hwadapt", "tensorcore", "pir", "phi-ops", "autograd", "cinn", "autoparallel", "infer"},
+}
+"""Sibling packages that each may import directly. ``infer[fast]`` finds cinn through its entry point, never by import."""
+
+MODULES = {name: "argosy" if name == "meta" else "argosy_" + name.replace("-", "_") for name in ALLOWED}
+
+
+def project(package: str) -> dict[str, Any]:
+    """The ``[project]`` table of a package."""
+    with (ROOT / "packages" / package / "pyproject.toml").open("rb") as file:
+        table: dict[str, Any] = tomllib.load(file)["project"]
+    return table
+
+
+def closure(package: str) -> list[str]:
+    """``package`` and every sibling it needs, itself last."""
+    found: list[str] = []
+    for name in ALLOWED:
+        if name in ALLOWED[package]:
+            found += [n for n in closure(name) if n not in found]
+    return [*dict.fromkeys(found), package]
