@@ -7,7 +7,7 @@ import sys
 import pytest
 from workspace import ALLOWED, MODULES, ROOT, project
 
-_DISTRIBUTIONS = {"mpi4py": "mpi4py", "llvmlite": "llvmlite", "cffi": "cffi", "numpy": "numpy", "ml_dtypes": "ml-dtypes"}
+_DISTRIBUTIONS = {"mpi4py": "mpi4py", "llvmlite": "llvmlite", "cffi": "cffi", "_cffi_backend": "cffi", "numpy": "numpy", "ml_dtypes": "ml-dtypes"}
 
 
 def imports(package: str) -> dict[str, list[str]]:
