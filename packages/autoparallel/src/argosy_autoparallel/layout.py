@@ -1,0 +1,83 @@
+"""Which part of a global tensor a rank holds: arithmetic on shapes, no data.
+
+A dimension of n elements over d ranks is cut into chunks of ceil(n / d): the first ranks get whole chunks,
+the next one the rest, and further ranks may get nothing. Mesh dimensions that split the same tensor
+dimension nest in mesh order: the first cuts the tensor, the second cuts each of its chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.placement import Placement, Shard
+
+
+class LocalSlice(NamedTuple):
+    """A rank's part of a global tensor: where it starts and how large it is, per tensor dimension."""
+
+    offset: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    def slices(self) -> tuple[slice, ...]:
+        """Return the slices that cut this part out of the global tensor."""
+        return tuple(slice(o, o + n) for o, n in zip(self.offset, self.shape, strict=True))
+
+
+def chunk(size: int, parts: int, part: int) -> tuple[int, int]:
+    """Return (offset, length) of part ``part`` of ``size`` elements cut into ``parts``."""
+    length = -(-size // parts)
+    start, stop = min(part * length, size), min((part + 1) * length, size)
+    return start, stop - start
+
+
+def local_slice(
+    shape: Sequence[int], mesh: ProcessMesh, placements: Sequence[Placement], process_id: int
+) -> LocalSlice:
+    """Return the part of a tensor of global ``shape`` that a rank of the mesh holds.
+
+    Raises ValueError when there is not one placement per mesh dimension, a sharded dimension does not
+    exist, or the rank is not part of the mesh.
+    """
+    dims = sharded_dims(len(shape), mesh, placements)
+    offset, local = [0] * len(shape), list(shape)
+    for dim, parts, part in zip(dims, mesh.shape, mesh.coordinate(process_id), strict=True):
+        if dim is not None:
+            start, local[dim] = chunk(local[dim], parts, part)
+            offset[dim] += start
+    return LocalSlice(tuple(offset), tuple(local))
+
+
+def local_shape(
+    shape: Sequence[int], mesh: ProcessMesh, placements: Sequence[Placement], process_id: int
+) -> tuple[int, ...]:
+    """Return the shape of the part that a rank holds. Raises as :func:`local_slice` does."""
+    return local_slice(shape, mesh, placements, process_id).shape
+
+
+def largest_local_shape(
+    shape: Sequence[int], mesh: ProcessMesh, placements: Sequence[Placement]
+) -> tuple[int, ...]:
+    """Return the shape of the largest part, which the first rank of the mesh holds."""
+    return local_shape(shape, mesh, placements, mesh.process_ids[0])
+
+
+def sharded_dims(ndim: int, mesh: ProcessMesh, placements: Sequence[Placement]) -> list[int | None]:
+    """Return for each mesh dimension the tensor dimension (from 0) that it splits, or None.
+
+    Raises ValueError for a wrong number of placements or a dimension that a tensor of ``ndim`` does not have.
+    """
+    if len(placements) != mesh.ndim:
+        raise ValueError(
+            f"{list(placements)} are {len(placements)} placements for the {mesh.ndim} of {mesh!r}"
+        )
+    return [_sharded_dim(ndim, name, p) for name, p in zip(mesh.dim_names, placements, strict=True)]
+
+
+def _sharded_dim(ndim: int, name: str, placement: Placement) -> int | None:
+    if not isinstance(placement, Shard):
+        return None
+    if not -ndim <= placement.dim < ndim:
+        raise ValueError(f"{placement} along mesh dimension {name!r}: the tensor has {ndim} dimensions")
+    return placement.dim % ndim

@@ -1,0 +1,117 @@
+"""Placements: what one dimension of a mesh does with a tensor."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ReduceType(IntEnum):
+    """How the parts of a partial tensor combine to its value."""
+
+    kRedSum = 0
+    kRedMax = 1
+    kRedMin = 2
+    kRedProd = 3
+    kRedAvg = 4
+    kRedAny = 5
+    kRedAll = 6
+
+
+class Placement:
+    """Base of the three placements: there is one per dimension of the mesh. Immutable and hashable."""
+
+    __slots__ = ()
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Say whether the tensor is split here (along tensor dimension ``dim``, if given)."""
+        return False
+
+    def is_replicated(self) -> bool:
+        """Say whether every rank along this mesh dimension holds the same values."""
+        return False
+
+    def is_replicate(self) -> bool:
+        """Say the same as :meth:`is_replicated`."""
+        return self.is_replicated()
+
+    def is_partial(self) -> bool:
+        """Say whether the value is a reduction, still to be made, over the ranks of this mesh dimension."""
+        return False
+
+
+class Replicate(Placement):
+    """Every rank along this mesh dimension holds the whole tensor."""
+
+    __slots__ = ()
+
+    def is_replicated(self) -> bool:
+        """Return True."""
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Replicate)
+
+    def __hash__(self) -> int:
+        return hash(Replicate)
+
+    def __repr__(self) -> str:
+        return "Replicate()"
+
+
+class Shard(Placement):
+    """Tensor dimension ``dim`` is split along this mesh dimension; a negative one counts from the end."""
+
+    __slots__ = ("_dim",)
+
+    def __init__(self, dim: int) -> None:
+        if not isinstance(dim, int) or isinstance(dim, bool):
+            raise TypeError(f"Shard needs the number of a tensor dimension, got {dim!r}")
+        self._dim = dim
+
+    @property
+    def dim(self) -> int:
+        """The tensor dimension as given."""
+        return self._dim
+
+    def get_dim(self) -> int:
+        """Return the tensor dimension as given."""
+        return self._dim
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Say whether this splits tensor dimension ``dim`` (any, when None)."""
+        return dim is None or dim == self._dim
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shard) and other._dim == self._dim
+
+    def __hash__(self) -> int:
+        return hash((Shard, self._dim))
+
+    def __repr__(self) -> str:
+        return f"Shard(dim={self._dim})"
+
+
+class Partial(Placement):
+    """Each rank along this mesh dimension holds a term; the tensor is their reduction."""
+
+    __slots__ = ("_reduce_type",)
+
+    def __init__(self, reduce_type: ReduceType = ReduceType.kRedSum) -> None:
+        self._reduce_type = ReduceType(reduce_type)
+
+    def reduce_type(self) -> ReduceType:
+        """Return how the terms combine."""
+        return self._reduce_type
+
+    def is_partial(self) -> bool:
+        """Return True."""
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Partial) and other._reduce_type == self._reduce_type
+
+    def __hash__(self) -> int:
+        return hash((Partial, self._reduce_type))
+
+    def __repr__(self) -> str:
+        return f"Partial(reduce_type={self._reduce_type.name.removeprefix('kRed').upper()})"
