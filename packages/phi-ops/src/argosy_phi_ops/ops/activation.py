@@ -1,0 +1,317 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import pi, sqrt
+
+import numpy as np
+from argosy_tensorcore.tensor import Tensor
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.ops.arguments import along, axis_of, real, restore
+from argosy_phi_ops.reference.kernels import KERNELS
+from argosy_phi_ops.reference.kernels.registry import Array, ieee, rounded, widened
+
+
+@operator(axes="... -> ...", inplace=True)
+def relu(x: Tensor) -> Tensor:
+    """``max(x, 0)``."""
+    return prim.maximum(x, 0)
+
+
+relu.reference(lambda x: KERNELS["maximum"](x, x.dtype.type(0)))
+relu.samples(real)
+
+
+@operator(axes="... -> ...", inplace=True)
+def relu6(x: Tensor) -> Tensor:
+    """``min(max(x, 0), 6)``."""
+    return prim.minimum(prim.maximum(x, 0), 6)
+
+
+@relu6.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 3)) * 8)
+
+
+@operator(axes="... -> ...", promote="float")
+def gelu(x: Tensor, approximate: bool = False) -> Tensor:
+    """``x`` times the normal distribution function of `x` (Hendrycks and Gimpel, 2016); by tanh if `approximate`."""
+    if approximate:
+        inner = prim.mul(prim.add(x, prim.mul(prim.mul(prim.mul(x, x), x), 0.044715)), sqrt(2 / pi))
+        return prim.mul(prim.mul(x, 0.5), prim.add(prim.tanh(inner), 1.0))
+    return prim.mul(prim.mul(x, 0.5), prim.add(prim.erf(prim.mul(x, sqrt(0.5))), 1.0))
+
+
+@gelu.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield from real(rng)
+    yield Sample(rng.standard_normal((2, 3)), approximate=True)
+
+
+@operator(axes="... -> ...", promote="float", aliases={"input": "x"})
+def silu(x: Tensor, inplace: bool = False) -> Tensor:
+    """Sigmoid-weighted linear unit ``x * logistic(x)`` (Elfwing et al., 2018)."""
+    return prim.mul(x, prim.logistic(x))
+
+
+silu.samples(real)
+
+
+@operator(axes="... -> ...", promote="float")
+def swish(x: Tensor) -> Tensor:
+    """``x * logistic(x)``, as :func:`silu`."""
+    return prim.mul(x, prim.logistic(x))
+
+
+swish.samples(real)
+
+
+@operator()
+def swiglu(x: Tensor, y: Tensor | None = None) -> Tensor:
+    """``silu(x) * y``; without `y` the two halves of the last axis of `x` are taken (Shazeer, 2020)."""
+    if y is None:
+        x, y = _halves("swiglu", x, x.ndim - 1)
+    return prim.mul(prim.mul(x, prim.logistic(x)), y)
+
+
+@swiglu.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 4)))
+    yield Sample(rng.standard_normal((2, 4)), rng.standard_normal((2, 4)))
+
+
+@operator(aliases={"input": "x", "dim": "axis"})
+def glu(x: Tensor, axis: int = -1) -> Tensor:
+    """The first half along `axis` gated by the logistic function of the second (Dauphin et al., 2016)."""
+    value, gate = _halves("glu", x, axis_of("glu", axis, x.ndim))
+    return prim.mul(value, prim.logistic(gate))
+
+
+def _halves(name: str, x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    size = x.shape[axis]
+    if isinstance(size, int) and size % 2:
+        raise ShapeError(f"{name}: axis {axis} of {x.type} has no two halves")
+    start, limit = [0] * x.ndim, list(x.shape)
+    limit[axis] = size // 2
+    first = prim.slice(x, start=tuple(start), limit=tuple(limit), stride=(1,) * x.ndim)
+    start[axis], limit[axis] = size // 2, (size // 2) * 2
+    return first, prim.slice(x, start=tuple(start), limit=tuple(limit), stride=(1,) * x.ndim)
+
+
+@glu.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 4)))
+    yield Sample(rng.standard_normal((4, 3)), axis=0)
+
+
+@operator(axes="... -> ...", inplace=True)
+def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """`x` where it is positive, else ``negative_slope * x``."""
+    return prim.select(prim.gt(x, 0.0), x, prim.mul(x, negative_slope))
+
+
+leaky_relu.samples(real)
+
+
+@operator()
+def prelu(x: Tensor, weight: Tensor, data_format: str = "NCHW") -> Tensor:
+    """`x` where it is positive, else `weight` times it; `weight` holds one slope, or one for each channel."""
+    slope = weight
+    if weight.shape != (1,) and weight.ndim == 1:
+        slope = along(weight, x.shape, x.ndim - 1 if data_format[-1] == "C" else 1)
+    return prim.select(prim.gt(x, 0.0), x, prim.mul(x, slope))
+
+
+@prelu.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 3, 4)), np.array([0.2]))
+    yield Sample(rng.standard_normal((2, 3, 4)), np.array([0.1, 0.2, 0.3]))
+
+
+@operator(axes="... -> ...", inplace=True)
+def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """`x` where it is positive, else ``alpha * (exp(x) - 1)`` (Clevert et al., 2015)."""
+    return prim.select(prim.gt(x, 0.0), x, prim.mul(prim.expm1(prim.minimum(x, 0.0)), alpha))
+
+
+elu.samples(real)
+
+
+@operator(axes="... -> ...")
+def selu(x: Tensor, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772) -> Tensor:
+    """``scale * elu(x, alpha)`` (Klambauer et al., 2017)."""
+    return prim.mul(elu(x, alpha), scale)
+
+
+selu.samples(real)
+
+
+@operator(axes="... -> ...")
+def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)`` (Barron, 2017)."""
+    negative = prim.mul(prim.expm1(prim.div(prim.minimum(x, 0.0), alpha)), alpha)
+    return prim.add(prim.maximum(x, 0.0), negative)
+
+
+celu.samples(real)
+
+
+@operator(axes="... -> ...", inplace=True)
+def hardtanh(x: Tensor, min: float = -1.0, max: float = 1.0) -> Tensor:
+    """`x` moved into [min, max]."""
+    return prim.minimum(prim.maximum(x, min), max)
+
+
+hardtanh.samples(real)
+
+
+@operator(axes="... -> ...")
+def hardsigmoid(x: Tensor, slope: float = 0.1666667, offset: float = 0.5) -> Tensor:
+    """``slope * x + offset`` moved into [0, 1]."""
+    return prim.minimum(prim.maximum(prim.add(prim.mul(x, slope), offset), 0.0), 1.0)
+
+
+hardsigmoid.samples(real)
+
+
+@operator(axes="... -> ...")
+def hardswish(x: Tensor) -> Tensor:
+    """``x * min(max(x + 3, 0), 6) / 6`` (Howard et al., 2019)."""
+    return prim.div(prim.mul(x, prim.minimum(prim.maximum(prim.add(x, 3.0), 0.0), 6.0)), 6.0)
+
+
+hardswish.samples(real)
+
+
+@operator(axes="... -> ...", promote="float")
+def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """``log(1 + exp(beta * x)) / beta``, and `x` itself where ``beta * x`` is above `threshold`."""
+    scaled = prim.mul(x, float(beta))
+    smooth = prim.div(_softplus(scaled), float(beta))
+    return prim.select(prim.gt(scaled, float(threshold)), x, smooth)
+
+
+def _softplus(x: Tensor) -> Tensor:
+    """``log(1 + exp(x))`` without overflow."""
+    return prim.add(prim.maximum(x, 0.0), prim.log1p(prim.exp(prim.neg(prim.abs(x)))))
+
+
+@softplus.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield from real(rng)
+    yield Sample(rng.standard_normal((2, 3)) * 20, beta=2)
+
+
+@operator(axes="... -> ...", promote="float")
+def softsign(x: Tensor) -> Tensor:
+    """``x / (1 + |x|)``."""
+    return prim.div(x, prim.add(prim.abs(x), 1.0))
+
+
+softsign.samples(real)
+
+
+@operator(axes="... -> ...", promote="float")
+def mish(x: Tensor) -> Tensor:
+    """``x * tanh(softplus(x))`` (Misra, 2019)."""
+    return prim.mul(x, prim.tanh(_softplus(x)))
+
+
+mish.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", aliases={"input": "x"})
+def log_sigmoid(x: Tensor) -> Tensor:
+    """``log(logistic(x))`` without overflow."""
+    return prim.neg(_softplus(prim.neg(x)))
+
+
+log_sigmoid.samples(real)
+
+
+@operator(axes="... -> ...", promote="float")
+def tanhshrink(x: Tensor) -> Tensor:
+    """``x - tanh(x)``."""
+    return prim.sub(x, prim.tanh(x))
+
+
+tanhshrink.samples(real)
+
+
+@operator(axes="... -> ...", aliases={"input": "x", "lambd": "threshold"})
+def hardshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
+    """`x` where ``|x| > threshold``, else 0."""
+    return prim.select(prim.gt(prim.abs(x), threshold), x, 0.0)
+
+
+hardshrink.samples(real)
+
+
+@operator(axes="... -> ...", aliases={"input": "x", "lambd": "threshold"})
+def softshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
+    """`x` moved towards zero by `threshold`, stopping there."""
+    return prim.mul(prim.sign(x), prim.maximum(prim.sub(prim.abs(x), threshold), 0.0))
+
+
+softshrink.samples(real)
+
+
+@operator(axes="... -> ...", inplace=True)
+def thresholded_relu(x: Tensor, threshold: float = 1.0, value: float = 0.0) -> Tensor:
+    """`x` where it is above `threshold`, else `value`."""
+    return prim.select(prim.gt(x, threshold), x, value)
+
+
+thresholded_relu.samples(real)
+
+
+@operator(inplace=True)
+def softmax(x: Tensor, axis: int = -1, dtype: str | None = None) -> Tensor:
+    """``exp(x)`` divided by its sum along `axis`; computed in `dtype` if given."""
+    if dtype is not None and x.dtype != dtype:
+        x = prim.cast(x, dtype=dtype)
+    axes = (axis_of("softmax", axis, x.ndim),) if x.ndim else ()
+    powers = prim.exp(prim.sub(x, largest(x, axes)))
+    return prim.div(powers, restore(prim.reduce_sum(powers, axes=axes), x.shape, axes))
+
+
+def largest(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The maximum over `axes` everywhere along them, a constant to differentiation (it cancels out)."""
+    return restore(prim.stop_gradient(prim.reduce_max(x, axes=axes)), x.shape, axes)
+
+
+@softmax.reference
+@ieee
+def _(x: Array, axis: int, dtype: str | None) -> Array:
+    wide = widened(x if dtype is None else KERNELS["cast"](x, dtype=dtype))
+    powers = np.exp(wide - wide.max(axis, keepdims=True, initial=-np.inf)) if x.ndim else np.ones_like(wide)
+    result = powers / powers.sum(axis, keepdims=True) if x.ndim else powers
+    return result if dtype is not None else rounded(result, x.dtype)
+
+
+def softmax_samples(rng: np.random.Generator) -> Iterator[Sample]:
+    """The last axis, the first one, and one without elements beside it."""
+    yield Sample(rng.standard_normal((2, 3)) * 9)
+    yield Sample(rng.standard_normal((2, 3, 4)).astype(np.float32), axis=0)
+    yield Sample(np.zeros((0, 3)))
+
+
+softmax.samples(softmax_samples)
+
+
+@operator()
+def log_softmax(x: Tensor, axis: int = -1, dtype: str | None = None) -> Tensor:
+    """``x - log(sum(exp(x)))`` along `axis`; computed in `dtype` if given."""
+    if dtype is not None and x.dtype != dtype:
+        x = prim.cast(x, dtype=dtype)
+    axes = (axis_of("log_softmax", axis, x.ndim),) if x.ndim else ()
+    shifted = prim.sub(x, largest(x, axes))
+    total = prim.log(prim.reduce_sum(prim.exp(shifted), axes=axes))
+    return prim.sub(shifted, restore(total, x.shape, axes))
+
+
+log_softmax.samples(softmax_samples)

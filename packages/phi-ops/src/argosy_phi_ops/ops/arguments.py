@@ -1,0 +1,126 @@
+"""What the arguments of operators mean: axes counted from the end, shapes with gaps, values for each spatial axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.errors import AxisError, ShapeError
+from argosy_phi_ops.operator import Sample
+
+Shape = tuple[Any, ...]
+Axes = int | Sequence[int] | None
+
+
+def axis_of(name: str, axis: int, rank: int) -> int:
+    """`axis` counted from the front. Raises :class:`AxisError` outside ``[-rank, rank)`` (a 0-D tensor has axis 0)."""
+    if not -max(rank, 1) <= axis < max(rank, 1):
+        raise AxisError(f"{name}: axis {axis} is outside a tensor of {rank} axes")
+    return axis + rank if axis < 0 and rank else max(axis, 0)
+
+
+def axes_of(name: str, axis: Axes, rank: int) -> tuple[int, ...]:
+    """The distinct axes meant by an axis, a list of them or None (all), in ascending order."""
+    if axis is None or (not isinstance(axis, int) and not len(axis)):
+        return tuple(range(rank))
+    if rank == 0:
+        axis_of(name, axis if isinstance(axis, int) else axis[0], rank)
+        return ()
+    axes = [axis_of(name, a, rank) for a in ((axis,) if isinstance(axis, int) else axis)]
+    if len(set(axes)) != len(axes):
+        raise AxisError(f"{name}: axes {axis} repeat")
+    return tuple(sorted(axes))
+
+
+def without(shape: Sequence[Any], axes: Sequence[int]) -> Shape:
+    """`shape` without `axes`."""
+    return tuple(n for i, n in enumerate(shape) if i not in axes)
+
+
+def ones_at(shape: Sequence[Any], axes: Sequence[int]) -> Shape:
+    """`shape` with size one at `axes`."""
+    return tuple(1 if i in axes else n for i, n in enumerate(shape))
+
+
+def restore(x: Any, shape: Sequence[Any], axes: Sequence[int]) -> Any:
+    """A reduced value repeated along the `axes` it lost, to `shape`."""
+    kept = tuple(i for i in range(len(shape)) if i not in axes)
+    return prim.broadcast(x, shape=tuple(shape), axes=kept)
+
+
+def along(x: Any, shape: Sequence[Any], axis: int) -> Any:
+    """A vector repeated to `shape` so that it runs along `axis`."""
+    return prim.broadcast(x, shape=tuple(shape), axes=(axis,))
+
+
+def resolved_shape(name: str, shape: Sequence[Any], of: Sequence[Any]) -> Shape:
+    """A requested shape with Paddle's gaps filled in: 0 copies the operand's size, one -1 takes what is left.
+
+    Raises :class:`ShapeError` when that is impossible.
+    """
+    sizes = [of[i] if n == 0 and isinstance(n, int) and i < len(of) else n for i, n in enumerate(shape)]
+    gaps = [i for i, n in enumerate(sizes) if isinstance(n, int) and n < 0]
+    if not gaps:
+        return tuple(sizes)
+    if len(gaps) > 1 or sizes[gaps[0]] != -1:
+        raise ShapeError(f"{name}: shape {list(shape)} may hold one -1 and no other negative size")
+    known: Any = prod(n for i, n in enumerate(sizes) if i != gaps[0])
+    total: Any = prod(of)
+    if isinstance(known, int) and (known == 0 or (isinstance(total, int) and total % known)):
+        raise ShapeError(f"{name}: {list(of)} does not divide into shape {list(shape)}")
+    sizes[gaps[0]] = total // known
+    return tuple(sizes)
+
+
+def per_axis(name: str, value: int | Sequence[int], rank: int) -> tuple[int, ...]:
+    """One value for each of `rank` spatial axes. Raises :class:`ShapeError` for another number of values."""
+    values = (value,) * rank if isinstance(value, int) else tuple(value)
+    if len(values) == 1:
+        values *= rank
+    if len(values) != rank:
+        raise ShapeError(f"{name}: {list(values)} should hold one value for each of the {rank} spatial axes")
+    return values
+
+
+# Inputs for the tests of many operators
+
+
+def real(rng: np.random.Generator) -> Iterator[Sample]:
+    """A matrix, a 0-D tensor and no elements, of both usual widths."""
+    yield Sample(rng.standard_normal((2, 3)))
+    yield Sample(np.asarray(rng.standard_normal(), np.float32))
+    yield Sample(np.zeros((0, 2), np.float32))
+
+
+def positive(rng: np.random.Generator) -> Iterator[Sample]:
+    """Numbers above zero."""
+    yield Sample(rng.uniform(0.1, 3, (2, 3)))
+    yield Sample(rng.uniform(0.1, 3, 4).astype(np.float32))
+
+
+def unit(rng: np.random.Generator) -> Iterator[Sample]:
+    """Numbers strictly between -1 and 1."""
+    yield Sample(rng.uniform(-0.95, 0.95, (2, 3)))
+    yield Sample(rng.uniform(-0.95, 0.95, 4).astype(np.float32))
+
+
+def pairs(rng: np.random.Generator) -> Iterator[Sample]:
+    """Two tensors: alike, broadcasting, and one with a Python number."""
+    yield Sample(rng.standard_normal((2, 3)), rng.standard_normal((2, 3)))
+    yield Sample(rng.standard_normal((2, 1, 3)), rng.standard_normal((4, 1)))
+    yield Sample(rng.standard_normal(3).astype(np.float32), 0.5)
+
+
+def integer_pairs(rng: np.random.Generator) -> Iterator[Sample]:
+    """Two tensors of integers without zeros in the second."""
+    yield Sample(rng.integers(-9, 9, (2, 3)), rng.integers(1, 5, (2, 3)))
+    yield Sample(rng.integers(-9, 9, (2, 1)).astype(np.int32), rng.integers(1, 5, 3).astype(np.int32))
+
+
+def boolean_pairs(rng: np.random.Generator) -> Iterator[Sample]:
+    """Two boolean tensors that broadcast."""
+    yield Sample(rng.random((2, 3)) < 0.5, rng.random(3) < 0.5)

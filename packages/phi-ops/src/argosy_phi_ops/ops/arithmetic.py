@@ -1,0 +1,235 @@
+"""Arithmetic of two and more operands beyond the four rules: quotients, remainders, extremes, mixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from argosy_tensorcore.tensor import Tensor
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.ops.arguments import integer_pairs, pairs
+from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING
+from argosy_phi_ops.reference.kernels import KERNELS
+
+
+def quotients(rng: np.random.Generator) -> Iterator[Sample]:
+    """Pairs without zeros in the second, of floats and integers."""
+    yield from integer_pairs(rng)
+    yield Sample(rng.standard_normal((2, 3)) * 5, rng.uniform(0.5, 2, (2, 3)) * rng.choice([-1.0, 1.0], (2, 3)))
+
+
+@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+def floor_divide(x: Tensor, y: Tensor) -> Tensor:
+    """``x / y`` rounded down. Integers must not be divided by zero (:class:`ZeroDivisionError` on the host)."""
+    return prim.floor_div(x, y)
+
+
+floor_divide.reference(KERNELS["floor_div"])
+floor_divide.samples(quotients)
+
+
+@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+def remainder(x: Tensor, y: Tensor) -> Tensor:
+    """``x - y * floor(x / y)``: it has the sign of the divisor."""
+    return prim.floor_mod(x, y)
+
+
+remainder.reference(KERNELS["floor_mod"])
+remainder.samples(quotients)
+
+
+@operator(axes="..., ... -> ...", promote="binary")
+def maximum(x: Tensor, y: Tensor) -> Tensor:
+    """The larger element; NaN where either is."""
+    return prim.maximum(x, y)
+
+
+maximum.reference(KERNELS["maximum"])
+maximum.samples(pairs)
+
+
+@operator(axes="..., ... -> ...", promote="binary")
+def minimum(x: Tensor, y: Tensor) -> Tensor:
+    """The smaller element; NaN where either is."""
+    return prim.minimum(x, y)
+
+
+minimum.reference(KERNELS["minimum"])
+minimum.samples(pairs)
+
+
+def with_nan(rng: np.random.Generator) -> Iterator[Sample]:
+    """Pairs, some with NaN on one side or both."""
+    yield from pairs(rng)
+    yield Sample(np.array([1.0, np.nan, np.nan]), np.array([np.nan, 2.0, np.nan]))
+    yield Sample(rng.integers(0, 9, 4), rng.integers(0, 9, 4))
+
+
+@operator(axes="..., ... -> ...", promote="binary")
+def fmax(x: Tensor, y: Tensor) -> Tensor:
+    """The larger element, or the one that is not NaN."""
+    larger = prim.maximum(x, y)
+    return prim.select(prim.is_nan(x), y, prim.select(prim.is_nan(y), x, larger))
+
+
+fmax.samples(with_nan)
+
+
+@operator(axes="..., ... -> ...", promote="binary")
+def fmin(x: Tensor, y: Tensor) -> Tensor:
+    """The smaller element, or the one that is not NaN."""
+    smaller = prim.minimum(x, y)
+    return prim.select(prim.is_nan(x), y, prim.select(prim.is_nan(y), x, smaller))
+
+
+fmin.samples(with_nan)
+
+
+@operator(axes="..., ... -> ...", promote="float")
+def atan2(x: Tensor, y: Tensor) -> Tensor:
+    """The angle of the point with ordinate `x` and abscissa `y`, in radians."""
+    return prim.atan2(x, y)
+
+
+atan2.samples(pairs)
+
+
+@operator(axes="..., ... -> ...", promote="float", inplace=True)
+def hypot(x: Tensor, y: Tensor) -> Tensor:
+    """``sqrt(x^2 + y^2)`` without overflow in between."""
+    a, b = prim.abs(x), prim.abs(y)
+    larger, smaller = prim.maximum(a, b), prim.minimum(a, b)
+    ratio = prim.div(smaller, prim.select(prim.eq(larger, 0.0), 1.0, larger))
+    length = prim.mul(larger, prim.sqrt(prim.add(prim.mul(ratio, ratio), 1.0)))
+    return prim.select(prim.is_inf(larger), larger, length)
+
+
+hypot.samples(pairs)
+
+
+@operator(axes="..., ... -> ...", promote="float")
+def logaddexp(x: Tensor, y: Tensor) -> Tensor:
+    """``log(exp(x) + exp(y))`` without overflow."""
+    larger = prim.maximum(x, y)
+    both = prim.eq(x, y)  # equal infinities would give NaN below
+    difference = prim.select(both, 0.0, prim.neg(prim.abs(prim.sub(x, y))))
+    return prim.add(larger, prim.log1p(prim.exp(difference)))
+
+
+logaddexp.samples(pairs)
+
+
+@operator(axes="..., ... -> ...", promote="float")
+def nextafter(x: Tensor, y: Tensor) -> Tensor:
+    """The next representable number after `x` towards `y`."""
+    return prim.nextafter(x, y)
+
+
+nextafter.samples(pairs)
+
+
+@operator(axes="..., ... -> ...", promote="float", inplace=True)
+def copysign(x: Tensor, y: Tensor) -> Tensor:
+    """The magnitude of `x` with the sign of `y` (of zeros, too)."""
+    negative = prim.lt(prim.select(prim.eq(y, 0.0), prim.div(1.0, y), y), 0.0)
+    magnitude = prim.abs(x)
+    return prim.select(negative, prim.neg(magnitude), magnitude)
+
+
+@copysign.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield from pairs(rng)
+    yield Sample(np.array([1.0, -2.0]), np.array([-0.0, 0.0]))
+
+
+@operator(axes="..., ... -> ...", promote="binary")
+def heaviside(x: Tensor, y: Tensor) -> Tensor:
+    """0 where `x` is negative, 1 where it is positive, `y` where it is zero."""
+    return prim.select(prim.eq(x, 0), y, prim.cast(prim.gt(x, 0), dtype=y.dtype))
+
+
+@heaviside.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(np.array([-1.0, 0.0, 2.0]), np.array([0.5]))
+
+
+@operator(axes="..., ..., ... -> ...", promote="binary", inplace=True)
+def lerp(x: Tensor, y: Tensor, weight: Tensor) -> Tensor:
+    """``x + weight * (y - x)``."""
+    return prim.add(x, prim.mul(weight, prim.sub(y, x)))
+
+
+@lerp.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 3)), rng.standard_normal((2, 3)), 0.3)
+    yield Sample(rng.standard_normal((2, 3)), rng.standard_normal(3), rng.random((2, 1)))
+
+
+@operator(inplace=True, aliases={"input": "x"})
+def clip(x: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
+    """`x` moved into [min, max], each a number or a tensor that broadcasts; the dtype stays that of `x`."""
+    if min is not None:
+        x = prim.maximum(x, _converted(min, x.dtype))
+    if max is not None:
+        x = prim.minimum(x, _converted(max, x.dtype))
+    return x
+
+
+def _converted(x: Tensor, dtype: str) -> Tensor:
+    return x if x.dtype == dtype else prim.cast(x, dtype=dtype)
+
+
+@clip.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3))
+    yield Sample(x, -0.5, 0.5)
+    yield Sample(x, max=0.1)
+    yield Sample(x, rng.standard_normal(3) - 1)
+    yield Sample(rng.integers(-9, 9, 4), -2, 3)
+
+
+@operator(inplace=True)
+def scale(
+    x: Tensor, scale: Tensor = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: str | None = None
+) -> Tensor:
+    """``scale * x + bias``, or ``scale * (x + bias)``; then the activation `act` ("relu" or "tanh"), if any."""
+    factor = _converted(scale, x.dtype)
+    offset = bias if x.dtype in FLOATING | COMPLEX else int(bias)
+    if not bias_after_scale:
+        x = prim.add(x, offset)
+    x = prim.mul(x, factor)
+    if bias_after_scale:
+        x = prim.add(x, offset)
+    if act is None:
+        return x
+    if act not in ("relu", "tanh"):
+        raise NotImplementedError(f"scale: activation {act!r} is not implemented; there are relu and tanh")
+    return prim.tanh(x) if act == "tanh" else prim.maximum(x, 0)
+
+
+@scale.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3))
+    yield Sample(x, 2.0, 1.0)
+    yield Sample(x, 2.0, 1.0, bias_after_scale=False)
+    yield Sample(x, np.asarray(0.5), act="relu")
+    yield Sample(rng.integers(0, 9, 3), 3, 1.0)
+
+
+@operator()
+def add_n(inputs: Sequence[Tensor]) -> Tensor:
+    """The sum of tensors of one shape."""
+    if any(x.shape != inputs[0].shape for x in inputs):
+        raise ShapeError(f"add_n: shapes differ: {', '.join(str(x.type) for x in inputs)}")
+    total = inputs[0]
+    for x in inputs[1:]:
+        total = prim.add(total, x)
+    return total
+
+
+@add_n.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample([rng.standard_normal((2, 3)) for _ in range(3)])

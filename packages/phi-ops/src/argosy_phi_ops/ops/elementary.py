@@ -1,0 +1,549 @@
+"""Elementary functions, elementwise: exponentials, trigonometry, rounding, parts of complex numbers, tests of floats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log, pi
+
+import numpy as np
+from argosy_tensorcore.dtype import finfo
+from argosy_tensorcore.tensor import Tensor
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.ops.arguments import positive, real, unit
+from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING
+from argosy_phi_ops.reference.kernels import KERNELS
+
+
+
+def above_one(rng: np.random.Generator) -> Iterator[Sample]:
+    """Numbers above one."""
+    yield Sample(rng.uniform(1.1, 3, (2, 3)))
+
+
+def gapped(rng: np.random.Generator) -> Iterator[Sample]:
+    """Floats with infinities and NaN, and integers."""
+    yield Sample(np.array([[1.5, np.nan, -np.inf], [np.inf, -0.0, -2.5]]))
+    yield Sample(np.array([1, -2]))
+
+
+def halves(rng: np.random.Generator) -> Iterator[Sample]:
+    """Halves, which round in different ways, and integers, which are whole already."""
+    yield Sample(np.array([[-2.5, -1.5, -0.5], [0.5, 1.5, 2.25]]))
+    yield Sample(np.array([3, -4], np.int32))
+
+
+def complex_too(rng: np.random.Generator) -> Iterator[Sample]:
+    """Real and complex numbers."""
+    yield Sample(rng.standard_normal((2, 3)))
+    yield Sample((rng.standard_normal(4) + 1j * rng.standard_normal(4)).astype(np.complex64))
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def exp(x: Tensor) -> Tensor:
+    """``e ** x`` elementwise."""
+    return prim.exp(x)
+
+
+exp.reference(KERNELS["exp"])
+exp.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def expm1(x: Tensor) -> Tensor:
+    """``e ** x - 1`` elementwise, accurate near 0."""
+    return prim.expm1(x)
+
+
+expm1.reference(KERNELS["expm1"])
+expm1.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def log(x: Tensor) -> Tensor:
+    """The natural logarithm elementwise."""
+    return prim.log(x)
+
+
+log.reference(KERNELS["log"])
+log.samples(positive)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def log1p(x: Tensor) -> Tensor:
+    """``log(1 + x)`` elementwise, accurate near 0."""
+    return prim.log1p(x)
+
+
+log1p.reference(KERNELS["log1p"])
+log1p.samples(positive)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def sqrt(x: Tensor) -> Tensor:
+    """The square root elementwise."""
+    return prim.sqrt(x)
+
+
+sqrt.reference(KERNELS["sqrt"])
+sqrt.samples(positive)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def sin(x: Tensor) -> Tensor:
+    """The sine of angles in radians."""
+    return prim.sin(x)
+
+
+sin.reference(KERNELS["sin"])
+sin.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def cos(x: Tensor) -> Tensor:
+    """The cosine of angles in radians."""
+    return prim.cos(x)
+
+
+cos.reference(KERNELS["cos"])
+cos.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def tan(x: Tensor) -> Tensor:
+    """The tangent of angles in radians."""
+    return prim.tan(x)
+
+
+tan.reference(KERNELS["tan"])
+tan.samples(unit)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def asin(x: Tensor) -> Tensor:
+    """The inverse sine, in radians."""
+    return prim.asin(x)
+
+
+asin.reference(KERNELS["asin"])
+asin.samples(unit)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def acos(x: Tensor) -> Tensor:
+    """The inverse cosine, in radians."""
+    return prim.acos(x)
+
+
+acos.reference(KERNELS["acos"])
+acos.samples(unit)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def atan(x: Tensor) -> Tensor:
+    """The inverse tangent, in radians."""
+    return prim.atan(x)
+
+
+atan.reference(KERNELS["atan"])
+atan.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def sinh(x: Tensor) -> Tensor:
+    """The hyperbolic sine."""
+    return prim.sinh(x)
+
+
+sinh.reference(KERNELS["sinh"])
+sinh.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def cosh(x: Tensor) -> Tensor:
+    """The hyperbolic cosine."""
+    return prim.cosh(x)
+
+
+cosh.reference(KERNELS["cosh"])
+cosh.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def tanh(x: Tensor) -> Tensor:
+    """The hyperbolic tangent."""
+    return prim.tanh(x)
+
+
+tanh.reference(KERNELS["tanh"])
+tanh.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def asinh(x: Tensor) -> Tensor:
+    """The inverse hyperbolic sine."""
+    return prim.asinh(x)
+
+
+asinh.reference(KERNELS["asinh"])
+asinh.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def acosh(x: Tensor) -> Tensor:
+    """The inverse hyperbolic cosine of numbers from 1 on."""
+    return prim.acosh(x)
+
+
+acosh.reference(KERNELS["acosh"])
+acosh.samples(above_one)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def atanh(x: Tensor) -> Tensor:
+    """The inverse hyperbolic tangent of numbers in (-1, 1)."""
+    return prim.atanh(x)
+
+
+atanh.reference(KERNELS["atanh"])
+atanh.samples(unit)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def sigmoid(x: Tensor) -> Tensor:
+    """The logistic function ``1 / (1 + exp(-x))``."""
+    return prim.logistic(x)
+
+
+sigmoid.reference(KERNELS["logistic"])
+sigmoid.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def erf(x: Tensor) -> Tensor:
+    """The error function."""
+    return prim.erf(x)
+
+
+erf.reference(KERNELS["erf"])
+erf.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def erfinv(x: Tensor) -> Tensor:
+    """The inverse of the error function on (-1, 1)."""
+    return prim.erfinv(x)
+
+
+erfinv.reference(KERNELS["erfinv"])
+erfinv.samples(unit)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def lgamma(x: Tensor) -> Tensor:
+    """The logarithm of ``|gamma(x)|``."""
+    return prim.lgamma(x)
+
+
+lgamma.reference(KERNELS["lgamma"])
+lgamma.samples(positive)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def digamma(x: Tensor) -> Tensor:
+    """The derivative of ``lgamma``."""
+    return prim.digamma(x)
+
+
+digamma.reference(KERNELS["digamma"])
+digamma.samples(positive)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def log2(x: Tensor) -> Tensor:
+    """The logarithm to base 2 elementwise."""
+    return prim.div(prim.log(x), log(2))
+
+
+log2.samples(positive)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def log10(x: Tensor) -> Tensor:
+    """The logarithm to base 10 elementwise."""
+    return prim.div(prim.log(x), log(10))
+
+
+log10.samples(positive)
+
+
+@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+def square(x: Tensor) -> Tensor:
+    """``x * x`` elementwise."""
+    return prim.mul(x, x)
+
+
+square.reference(lambda x: KERNELS["mul"](x, x))
+square.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def reciprocal(x: Tensor) -> Tensor:
+    """``1 / x`` elementwise."""
+    return prim.div(1.0, x)
+
+
+reciprocal.samples(positive)
+
+
+@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+def neg(x: Tensor) -> Tensor:
+    """``-x`` elementwise."""
+    return prim.neg(x)
+
+
+neg.reference(KERNELS["neg"])
+neg.samples(real)
+
+
+@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+def abs_(x: Tensor) -> Tensor:
+    """``|x|`` elementwise; real for complex `x`."""
+    return x if x.dtype == "bool" else prim.abs(x)
+
+
+abs_.samples(complex_too)
+
+
+@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+def sign(x: Tensor) -> Tensor:
+    """-1, 0 or 1 elementwise; ``x / |x|`` for complex `x`."""
+    return prim.sign(x)
+
+
+sign.samples(complex_too)
+
+
+@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+def floor(x: Tensor) -> Tensor:
+    """The largest whole number not above each element."""
+    return prim.floor(x) if x.dtype in FLOATING else x
+
+
+floor.samples(halves)
+
+
+@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+def ceil(x: Tensor) -> Tensor:
+    """The smallest whole number not below each element."""
+    return prim.ceil(x) if x.dtype in FLOATING else x
+
+
+ceil.samples(halves)
+
+
+@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+def trunc(input: Tensor) -> Tensor:
+    """Each element without its fraction."""
+    return prim.trunc(input) if input.dtype in FLOATING else input
+
+
+trunc.samples(halves)
+
+
+@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+def frac(x: Tensor) -> Tensor:
+    """The fraction of each element, with its sign: ``x - trunc(x)``."""
+    return prim.sub(x, prim.trunc(x)) if x.dtype in FLOATING else prim.constant(0, x.dtype, x.shape)
+
+
+frac.samples(halves)
+
+
+@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+def round_(x: Tensor, decimals: int = 0) -> Tensor:
+    """The nearest number with that many decimals, halves to the even one (negative: tens, hundreds...)."""
+    if x.dtype not in FLOATING:
+        return x
+    if not decimals:
+        return prim.round(x)
+    factor = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return prim.div(prim.round(prim.mul(x, factor)), factor)
+    return prim.mul(prim.round(prim.div(x, factor)), factor)
+
+
+@round_.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield from halves(rng)
+    yield Sample(np.array([1.234, -5.678]), decimals=2)
+    yield Sample(np.array([1234.0, -5678.0]), decimals=-2)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True)
+def deg2rad(x: Tensor) -> Tensor:
+    """Degrees in radians."""
+    return prim.mul(x, pi / 180)
+
+
+deg2rad.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True)
+def rad2deg(x: Tensor) -> Tensor:
+    """Radians in degrees."""
+    return prim.mul(x, 180 / pi)
+
+
+rad2deg.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True)
+def logit(x: Tensor, eps: float | None = None) -> Tensor:
+    """``log(x / (1 - x))``, of `x` moved into [eps, 1 - eps] if given; NaN outside [0, 1] otherwise."""
+    if eps is not None:
+        x = prim.minimum(prim.maximum(x, eps), 1 - eps)
+    return prim.log(prim.div(x, prim.sub(1.0, x)))
+
+
+@logit.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.uniform(0.1, 0.9, (2, 3)))
+    yield Sample(np.array([-1.0, 0.5, 2.0]), eps=0.1)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True)
+def sinc(x: Tensor) -> Tensor:
+    """``sin(pi x) / (pi x)``, and 1 at 0."""
+    scaled = prim.mul(x, pi)
+    zero = prim.eq(x, 0.0)
+    return prim.select(zero, 1.0, prim.div(prim.sin(scaled), prim.select(zero, 1.0, scaled)))
+
+
+@sinc.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(np.array([0.0, 0.25, -1.5]))
+
+
+@operator(axes="... -> ...", promote="float")
+def stanh(x: Tensor, scale_a: float = 0.67, scale_b: float = 1.7159) -> Tensor:
+    """``scale_b * tanh(scale_a * x)``."""
+    return prim.mul(prim.tanh(prim.mul(x, scale_a)), scale_b)
+
+
+stanh.samples(real)
+
+
+@operator(axes="... -> ...")
+def isfinite(x: Tensor) -> Tensor:
+    """Whether each element is neither infinite nor NaN."""
+    return prim.is_finite(x)
+
+
+isfinite.reference(KERNELS["is_finite"])
+isfinite.samples(gapped)
+
+
+@operator(axes="... -> ...")
+def isnan(x: Tensor) -> Tensor:
+    """Whether each element is NaN."""
+    return prim.is_nan(x)
+
+
+isnan.reference(KERNELS["is_nan"])
+isnan.samples(gapped)
+
+
+@operator(axes="... -> ...")
+def isinf(x: Tensor) -> Tensor:
+    """Whether each element is infinite."""
+    return prim.is_inf(x)
+
+
+isinf.reference(KERNELS["is_inf"])
+isinf.samples(gapped)
+
+
+@operator(axes="... -> ...")
+def isposinf(x: Tensor) -> Tensor:
+    """Whether each element is plus infinity."""
+    return prim.logical_and(prim.is_inf(x), prim.gt(x, 0))
+
+
+isposinf.samples(gapped)
+
+
+@operator(axes="... -> ...")
+def isneginf(x: Tensor) -> Tensor:
+    """Whether each element is minus infinity."""
+    return prim.logical_and(prim.is_inf(x), prim.lt(x, 0))
+
+
+isneginf.samples(gapped)
+
+
+@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """NaN and infinities replaced by numbers; by default the infinities become the largest finite ones."""
+    if x.dtype not in FLOATING:
+        return x
+    largest = finfo(x.dtype).max
+    bounded = prim.select(prim.is_nan(x), nan, x)
+    bounded = prim.select(prim.eq(bounded, float("inf")), largest if posinf is None else posinf, bounded)
+    return prim.select(prim.eq(bounded, float("-inf")), -largest if neginf is None else neginf, bounded)
+
+
+nan_to_num.samples(gapped)
+
+
+@operator(axes="... -> ...")
+def real_(x: Tensor) -> Tensor:
+    """The real part; a real `x` itself."""
+    return prim.real(x) if x.dtype in COMPLEX else x
+
+
+real_.samples(complex_too)
+
+
+@operator(axes="... -> ...")
+def imag(x: Tensor) -> Tensor:
+    """The imaginary part; zeros of a real `x`."""
+    return prim.imag(x) if x.dtype in COMPLEX else prim.constant(0, x.dtype, x.shape)
+
+
+imag.samples(complex_too)
+
+
+@operator(axes="... -> ...")
+def conj(x: Tensor) -> Tensor:
+    """The complex conjugate; a real `x` itself."""
+    return prim.conj(x) if x.dtype in COMPLEX else x
+
+
+conj.samples(complex_too)
+
+
+@operator(axes="... -> ...", promote="float")
+def angle(x: Tensor) -> Tensor:
+    """The angle of each number in the complex plane; 0 or pi for real ones."""
+    if x.dtype in COMPLEX:
+        return prim.atan2(prim.imag(x), prim.real(x))
+    return prim.select(prim.is_nan(x), x, prim.select(prim.lt(x, 0.0), pi, prim.constant(0, x.dtype, x.shape)))
+
+
+@angle.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield from complex_too(rng)
+    yield Sample(np.array([-1.0, 0.0, 2.0, np.nan]))
+
+
+@operator(axes="..., ... -> ...", promote="float")
+def complex_(real: Tensor, imag: Tensor) -> Tensor:
+    """``real + i imag`` with broadcasting."""
+    return prim.complex(real, imag)
+
+
+@complex_.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 3)), rng.standard_normal(3))
