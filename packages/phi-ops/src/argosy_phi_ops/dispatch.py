@@ -191,10 +191,13 @@ def run_kernel(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
 def _payload(op: Operator, operands: Sequence[Any], array: Any) -> Strided:
     if type(array) is not np.ndarray:
         array = np.asarray(array)
-    if op.view:
-        base = operands[0].payload
-        if array is not base.ndarray and np.may_share_memory(array, base.ndarray):
-            return base.share(array) if array.flags.writeable else Strided.from_array(array)
+    for x in operands:
+        if type(x) is Tensor:
+            given = x.payload.ndarray
+            if array is given or (array.base is not None and np.may_share_memory(array, given)):
+                if op.view and x is operands[0] and array.flags.writeable:
+                    return x.payload.share(array)
+                return Strided(array.copy())  # only declared views may share memory
     return Strided.from_array(array) if array.base is not None else Strided(array)
 
 
@@ -219,7 +222,7 @@ def _plan(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> 
     else:
         key = (
             tuple([(x.payload.dtype, x.payload.shape) if type(x) is Tensor else (type(x), x) for x in operands]),
-            tuple(attributes.items()),
+            tuple([(name, type(value), value) for name, value in attributes.items()]),  # 1 == 1.0 == True
         )
     plan: Plan | None = op.plans.get(key)
     if plan is None:

@@ -9,10 +9,45 @@ __all__ = ["MODULES", "scan"]
 
 # fmt: off
 MODULES: dict[str, str] = {
+    # activation
+    "celu": "activation", "elu": "activation", "gelu": "activation", "glu": "activation",
+    "hardshrink": "activation", "hardsigmoid": "activation", "hardswish": "activation",
+    "hardtanh": "activation", "leaky_relu": "activation", "log_sigmoid": "activation",
+    "log_softmax": "activation", "mish": "activation", "prelu": "activation", "relu": "activation",
+    "relu6": "activation", "selu": "activation", "silu": "activation", "softmax": "activation",
+    "softplus": "activation", "softshrink": "activation", "softsign": "activation", "swiglu": "activation",
+    "swish": "activation", "tanhshrink": "activation", "thresholded_relu": "activation",
+    # arithmetic
+    "add_n": "arithmetic", "atan2": "arithmetic", "clip": "arithmetic", "copysign": "arithmetic",
+    "floor_divide": "arithmetic", "fmax": "arithmetic", "fmin": "arithmetic", "heaviside": "arithmetic",
+    "hypot": "arithmetic", "lerp": "arithmetic", "logaddexp": "arithmetic", "maximum": "arithmetic",
+    "minimum": "arithmetic", "nextafter": "arithmetic", "remainder": "arithmetic", "scale": "arithmetic",
+    # comparison
+    "allclose": "comparison", "bitwise_and": "comparison", "bitwise_left_shift": "comparison",
+    "bitwise_not": "comparison", "bitwise_or": "comparison", "bitwise_right_shift": "comparison",
+    "bitwise_xor": "comparison", "equal": "comparison", "equal_all": "comparison",
+    "greater_equal": "comparison", "greater_than": "comparison", "isclose": "comparison",
+    "less_equal": "comparison", "less_than": "comparison", "logical_and": "comparison",
+    "logical_not": "comparison", "logical_or": "comparison", "logical_xor": "comparison",
+    "not_equal": "comparison",
+    # elementary
+    "abs": "elementary", "acos": "elementary", "acosh": "elementary", "angle": "elementary",
+    "asin": "elementary", "asinh": "elementary", "atan": "elementary", "atanh": "elementary",
+    "ceil": "elementary", "complex": "elementary", "conj": "elementary", "cos": "elementary",
+    "cosh": "elementary", "deg2rad": "elementary", "digamma": "elementary", "erf": "elementary",
+    "erfinv": "elementary", "exp": "elementary", "expm1": "elementary", "floor": "elementary",
+    "frac": "elementary", "imag": "elementary", "isfinite": "elementary", "isinf": "elementary",
+    "isnan": "elementary", "isneginf": "elementary", "isposinf": "elementary", "lgamma": "elementary",
+    "log": "elementary", "log10": "elementary", "log1p": "elementary", "log2": "elementary",
+    "logit": "elementary", "nan_to_num": "elementary", "neg": "elementary", "rad2deg": "elementary",
+    "real": "elementary", "reciprocal": "elementary", "round": "elementary", "rsqrt": "elementary",
+    "sigmoid": "elementary", "sign": "elementary", "sin": "elementary", "sinc": "elementary",
+    "sinh": "elementary", "sqrt": "elementary", "square": "elementary", "stanh": "elementary",
+    "tan": "elementary", "tanh": "elementary", "trunc": "elementary",
     # linalg
     "matmul": "linalg",
     # math
-    "add": "math", "divide": "math", "multiply": "math", "pow": "math", "rsqrt": "math", "subtract": "math",
+    "add": "math", "divide": "math", "multiply": "math", "pow": "math", "subtract": "math",
 }
 # fmt: on
 

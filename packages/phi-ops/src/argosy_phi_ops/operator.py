@@ -108,7 +108,8 @@ class Operator:
 
     def expand(self, operand_types: Sequence[Any], attributes: dict[str, Any]) -> Expansion:
         """The decomposition into primitives for operands of these types, cached. Raises what the body raises."""
-        key = (tuple(operand_types), tuple(attributes.items()))
+        named = tuple([(name, type(value), value) for name, value in attributes.items()])  # 1 == 1.0 == True
+        key = (tuple(operand_types), named)
         found = self.expansions.get(key)
         if found is None:
             found = self.expansions[key] = self.decompose(self, key[0], attributes)

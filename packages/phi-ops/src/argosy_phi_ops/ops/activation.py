@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from math import pi, sqrt
 
 import numpy as np
-from argosy_tensorcore.tensor import Tensor
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
@@ -14,6 +13,7 @@ from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import along, axis_of, real, restore
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_phi_ops.reference.kernels.registry import Array, ieee, rounded, widened
+from argosy_tensorcore.tensor import Tensor
 
 
 @operator(axes="... -> ...", inplace=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from argosy_tensorcore.tensor import Tensor
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
@@ -13,6 +12,7 @@ from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import integer_pairs, pairs
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING
 from argosy_phi_ops.reference.kernels import KERNELS
+from argosy_tensorcore.tensor import Tensor
 
 
 def quotients(rng: np.random.Generator) -> Iterator[Sample]:

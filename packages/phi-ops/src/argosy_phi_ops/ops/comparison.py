@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from argosy_tensorcore.tensor import Tensor
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import boolean_pairs, integer_pairs, pairs
 from argosy_phi_ops.reference.kernels import KERNELS
+from argosy_tensorcore.tensor import Tensor
 
 
 def comparable(rng: np.random.Generator) -> Iterator[Sample]:

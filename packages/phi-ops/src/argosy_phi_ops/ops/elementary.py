@@ -1,20 +1,20 @@
-"""Elementary functions, elementwise: exponentials, trigonometry, rounding, parts of complex numbers, tests of floats."""
+"""Elementary functions, elementwise: exponentials, trigonometry, rounding, complex parts, tests of floats."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import log, pi
+from math import log as natural_log
+from math import pi
 
 import numpy as np
-from argosy_tensorcore.dtype import finfo
-from argosy_tensorcore.tensor import Tensor
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import positive, real, unit
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING
 from argosy_phi_ops.reference.kernels import KERNELS
-
+from argosy_tensorcore.dtype import finfo
+from argosy_tensorcore.tensor import Tensor
 
 
 def above_one(rng: np.random.Generator) -> Iterator[Sample]:
@@ -88,6 +88,16 @@ def sqrt(x: Tensor) -> Tensor:
 
 sqrt.reference(KERNELS["sqrt"])
 sqrt.samples(positive)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def rsqrt(x: Tensor) -> Tensor:
+    """``1 / sqrt(x)`` elementwise."""
+    return prim.rsqrt(x)
+
+
+rsqrt.reference(KERNELS["rsqrt"])
+rsqrt.samples(positive)
 
 
 @operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
@@ -263,7 +273,7 @@ digamma.samples(positive)
 @operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
 def log2(x: Tensor) -> Tensor:
     """The logarithm to base 2 elementwise."""
-    return prim.div(prim.log(x), log(2))
+    return prim.div(prim.log(x), natural_log(2))
 
 
 log2.samples(positive)
@@ -272,7 +282,7 @@ log2.samples(positive)
 @operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
 def log10(x: Tensor) -> Tensor:
     """The logarithm to base 10 elementwise."""
-    return prim.div(prim.log(x), log(10))
+    return prim.div(prim.log(x), natural_log(10))
 
 
 log10.samples(positive)

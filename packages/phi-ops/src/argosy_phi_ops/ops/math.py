@@ -8,6 +8,8 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.ops.arguments import pairs
+from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -17,13 +19,8 @@ def add(x: Tensor, y: Tensor) -> Tensor:
     return prim.add(x, y)
 
 
-add.reference(np.add)
-
-
-@add.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield Sample(rng.standard_normal((2, 3)), rng.standard_normal((2, 3)))
-    yield Sample(rng.standard_normal((2, 1, 3)), rng.standard_normal((4, 1)))
+add.reference(KERNELS["add"])
+add.samples(pairs)
 
 
 @operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
@@ -32,7 +29,8 @@ def subtract(x: Tensor, y: Tensor) -> Tensor:
     return prim.sub(x, y)
 
 
-subtract.reference(np.subtract)
+subtract.reference(KERNELS["sub"])
+subtract.samples(pairs)
 
 
 @operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
@@ -41,7 +39,8 @@ def multiply(x: Tensor, y: Tensor) -> Tensor:
     return prim.mul(x, y)
 
 
-multiply.reference(np.multiply)
+multiply.reference(KERNELS["mul"])
+multiply.samples(pairs)
 
 
 @operator(axes="..., ... -> ...", promote="divide", inplace=True, aliases={"input": "x", "other": "y"})
@@ -50,7 +49,13 @@ def divide(x: Tensor, y: Tensor) -> Tensor:
     return prim.div(x, y)
 
 
-divide.reference(np.true_divide)
+divide.reference(KERNELS["div"])
+
+
+@divide.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 3)), rng.uniform(1, 2, (2, 1)))
+    yield Sample(rng.integers(0, 9, 3), rng.integers(1, 9, 3))
 
 
 @operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
@@ -59,10 +64,11 @@ def pow_(x: Tensor, y: Tensor) -> Tensor:
     return prim.pow(x, y)
 
 
-pow_.reference(np.power)
+pow_.reference(KERNELS["pow"])
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
-def rsqrt(x: Tensor) -> Tensor:
-    """``1 / sqrt(x)`` elementwise."""
-    return prim.rsqrt(x)
+@pow_.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.uniform(0.1, 2, (2, 3)), rng.standard_normal(3))
+    yield Sample(rng.integers(1, 5, 3), rng.integers(0, 4, 3))
+    yield Sample(rng.standard_normal((2, 3)).astype(np.float32), 2.0)

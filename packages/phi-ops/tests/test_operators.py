@@ -1,0 +1,124 @@
+"""Every operator on its samples: eager, decomposed and decomposed with symbolic sizes must agree."""
+
+import numpy as np
+import pytest
+
+from argosy_phi_ops.context import context
+from argosy_phi_ops.index import MODULES, scan
+from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_pir.dims import SymExpr
+from argosy_pir.types import TensorType
+from argosy_tensorcore.tensor import Tensor
+
+# Samples of these fix sizes by their attributes, so that only the sizes given can be meant.
+FIXED_SIZES: set[str] = set()
+
+CALLS = [(name, number) for name in sorted(MODULES) for number in range(12)]
+
+
+def samples(name):
+    """The samples of an operator as lists of (positional, keyword) arguments with tensors in place of arrays."""
+    sampler = get_operator(name).sampler
+    return [] if sampler is None else list(sampler(np.random.default_rng(0)))
+
+
+def as_tensors(value):
+    if isinstance(value, np.ndarray):
+        return Tensor(value)
+    return [as_tensors(item) for item in value] if isinstance(value, list) else value
+
+
+def bound(op, sample):
+    """Flat operands and attributes of a call, the random state included."""
+    operands, attributes = op.signature.bind(
+        tuple(as_tensors(a) for a in sample.args), {k: as_tensors(v) for k, v in sample.kwargs.items()}
+    )
+    if op.random:
+        generator = context().generator
+        state = Tensor(np.array([generator.seed, generator.offset], np.uint64))
+        attributes = {**attributes, "counter": 0}
+        if "segments" in attributes:
+            attributes["segments"] = (*attributes["segments"][:-1], 1)
+        operands = (*[x for x in operands if x is not None], state)
+    return operands, attributes
+
+
+def is_tensor(x):
+    return isinstance(x, Tensor)
+
+
+def arrays_of(operands):
+    return [x.numpy() if is_tensor(x) else x for x in operands]
+
+
+def listed(results):
+    return [np.asarray(r.payload.array()) for r in (results if isinstance(results, tuple | list) else (results,))]
+
+
+def assert_close(actual, expected):
+    assert len(actual) == len(expected)
+    for a, b in zip(actual, expected, strict=True):
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        if a.dtype.kind in "iub":
+            np.testing.assert_array_equal(a, b)
+        else:
+            wide = np.complex128 if a.dtype.kind == "c" else np.float64
+            eps = 1e-12 if a.dtype.itemsize >= 8 and a.dtype != np.complex64 else 2e-6
+            np.testing.assert_allclose(a.astype(wide), b.astype(wide), rtol=eps, atol=eps)
+
+
+def expanded(op, operands, attributes, symbolic):
+    """The decomposition for these operands and the arrays its program takes."""
+    types, arrays = [], []
+    for x in operands:
+        if not is_tensor(x):
+            x = Tensor(x)
+        array = x.payload.array()
+        shape = [SymExpr.symbol(f"s{n}") if symbolic and n > 1 else n for n in array.shape]
+        types.append(TensorType(shape, x.payload.dtype.name))
+        arrays.append(array)
+    return op.expand(types, attributes), arrays
+
+
+def uses_numbers(operands):
+    """Python numbers adapt to tensors, which a program of typed inputs cannot show."""
+    return any(not is_tensor(x) for x in operands)
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_operator_agrees_with_its_decomposition(name):
+    op = get_operator(name)
+    assert op.__doc__, f"{name} has no docstring"
+    found = samples(name)
+    assert found, f"{name} has no samples"
+    for sample in found:
+        operands, attributes = bound(op, sample)
+        before = [array.copy() for array in arrays_of(operands) if isinstance(array, np.ndarray)]
+        args = [as_tensors(a) for a in sample.args]
+        eager = listed(op(*args, **{k: as_tensors(v) for k, v in sample.kwargs.items()}))
+        after = [array for array in arrays_of(operands) if isinstance(array, np.ndarray)]
+        for old, new in zip(before, after, strict=True):
+            np.testing.assert_array_equal(old, new, err_msg=f"{name} changed an operand")
+        if op.opaque or uses_numbers(operands):
+            continue
+        expansion, arrays = expanded(op, operands, attributes, symbolic=False)
+        expansion.program.verify()
+        static, _ = interpret(expansion.program, arrays)
+        assert_close(eager, static)
+        if name not in FIXED_SIZES:
+            expansion, arrays = expanded(op, operands, attributes, symbolic=True)
+            expansion.program.verify()
+            assert_close(interpret(expansion.program, arrays)[0], static)
+
+
+def test_the_index_of_operators_is_current():
+    assert scan() == MODULES
+
+
+def test_kernels_do_not_warn_where_ieee_results_are_intended():
+    one, zero = Tensor(np.ones(2)), Tensor(np.zeros(2))
+    assert np.isinf(get_operator("divide")(one, zero).numpy()).all()
+    assert np.isnan(get_operator("log")(zero - one).numpy()).all()
+    assert np.isinf(get_operator("exp")(one * 1e4).numpy()).all()
