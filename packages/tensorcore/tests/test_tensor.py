@@ -1,6 +1,7 @@
 """Tensors as data: attributes, conversions, copies, methods that come by name."""
 
 import numpy as np
+
 from argosy_tensorcore import Strided, Tensor
 
 

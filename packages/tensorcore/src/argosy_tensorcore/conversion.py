@@ -17,14 +17,17 @@ _PATTERN = {1: np.uint8, 2: np.uint16}
 
 
 class NotScalarError(ValueError, AssertionError):
-    """A tensor of another element count than one was used as a Python number (an AssertionError, too, as in Paddle)."""
+    """A tensor of another element count than one was used as a Python number (an AssertionError, too, as in
+    Paddle).
+    """
 
 
 def host_array(tensor: Tensor, purpose: str) -> Array:
-    """The data on the host, zero-copy where the host sees it; purpose ("bool()", "numpy()") is for the tracer and errors.
+    """The data on the host, zero-copy where the host sees it; purpose ("bool()", "numpy()") is for the tracer
+    and errors.
 
-    A traced tensor has no data yet: its payload's ``concretize(purpose)`` may produce it (a graph break); without one
-    this raises TypeError.
+    A traced tensor has no data yet: its payload's ``concretize(purpose)`` may produce it (a graph break);
+    without one this raises TypeError.
     """
     payload = tensor.payload
     if not payload.is_traced:
@@ -32,15 +35,17 @@ def host_array(tensor: Tensor, purpose: str) -> Array:
     concretize = getattr(payload, "concretize", None)
     if concretize is None:
         raise TypeError(
-            f"{purpose} needs the value of a tensor of shape {list(payload.shape)} and dtype {payload.dtype.name} that "
-            "is being traced and has no value yet. Keep the computation in tensors (where, cond, while_loop), or "
-            "compute this value outside the traced function."
+            f"{purpose} needs the value of a tensor of shape {list(payload.shape)} and dtype "
+            f"{payload.dtype.name} that is being traced and has no value yet. Keep the computation in "
+            "tensors (where, cond, while_loop), or compute this value outside the traced function."
         )
     return np.asarray(concretize(purpose))
 
 
 def bit_pattern(a: Array) -> Array:
-    """a itself, or for types that numpy lacks (bfloat16, float8) its bits as unsigned integers of the same width."""
+    """a itself, or for types that numpy lacks (bfloat16, float8) its bits as unsigned integers of the same
+    width.
+    """
     return a.view(_PATTERN[a.itemsize]) if a.dtype.kind == "V" else a
 
 
@@ -57,7 +62,9 @@ def scalar(tensor: Tensor, purpose: str) -> Any:
     """The one element as a numpy or Python number. Raises NotScalarError when there is not exactly one."""
     a = host_array(tensor, purpose)
     if a.size != 1:
-        raise NotScalarError(f"{purpose} needs a tensor of exactly one element; this one has shape {tensor.shape}")
+        raise NotScalarError(
+            f"{purpose} needs a tensor of exactly one element; this one has shape {tensor.shape}"
+        )
     return a.reshape(()).item()
 
 
@@ -66,10 +73,14 @@ def item(tensor: Tensor, index: tuple[int, ...]) -> Any:
     a = host_array(tensor, "item()")
     if not index:
         if a.size != 1:
-            raise NotScalarError(f"item() without an index needs one element; this tensor has shape {tensor.shape}")
+            raise NotScalarError(
+                f"item() without an index needs one element; this tensor has shape {tensor.shape}"
+            )
         return a.item()
     if len(index) not in (1, a.ndim):
-        raise ValueError(f"item() takes a flat index or {a.ndim} indices for shape {tensor.shape}, not {len(index)}")
+        raise ValueError(
+            f"item() takes a flat index or {a.ndim} indices for shape {tensor.shape}, not {len(index)}"
+        )
     try:
         return a.item(*index)
     except IndexError as error:
@@ -77,13 +88,15 @@ def item(tensor: Tensor, index: tuple[int, ...]) -> Any:
 
 
 def payload_of(data: Any, dtype: object, place: Place) -> Strided:
-    """A payload of its own with data's values: arrays keep their dtype, Python floats take the default dtype."""
+    """A payload of its own with data's values: arrays keep their dtype, Python floats take the default."""
     a = new_array(data, None if dtype is None else as_dtype(dtype))
     return Strided.from_array(a, None if place.is_cpu_place() else place.device())
 
 
 def new_array(data: Any, dtype: DType | None) -> Array:
-    """A fresh ndarray of data (tensor, array, number, nested sequence), as Paddle's to_tensor picks its dtype."""
+    """A fresh ndarray of data (tensor, array, number, nested sequence), as Paddle's to_tensor picks its
+    dtype.
+    """
     held = getattr(data, "payload", None)
     if held is not None:
         source = host_array(data, "to_tensor")
@@ -92,7 +105,9 @@ def new_array(data: Any, dtype: DType | None) -> Array:
         return np.array(data, (dtype or as_dtype(data.dtype)).numpy)
     a = np.array(data)
     if a.dtype == object:
-        raise ValueError(f"cannot make a tensor of {data!r}: nested sequences must be rectangular and hold numbers")
+        raise ValueError(
+            f"cannot make a tensor of {data!r}: nested sequences must be rectangular and hold numbers"
+        )
     return np.array(a, (dtype or _inferred(a.dtype)).numpy)
 
 
@@ -115,20 +130,27 @@ def write(tensor: Tensor, value: Any, operator: str, cast: bool) -> None:
     source = host_array(value, operator) if hasattr(value, "payload") else np.asarray(value)
     target: Strided = tensor.payload
     if source.shape != target.shape:
-        raise ValueError(f"{operator}: the tensor has shape {tensor.shape}, the value has shape {list(source.shape)}")
+        raise ValueError(
+            f"{operator}: the tensor has shape {tensor.shape}, the value has shape {list(source.shape)}"
+        )
     if not cast and as_dtype(source.dtype) is not target.dtype:
-        raise ValueError(f"{operator}: the tensor is {target.dtype.name}, the value is {as_dtype(source.dtype).name}")
+        raise ValueError(
+            f"{operator}: the tensor is {target.dtype.name}, the value is {as_dtype(source.dtype).name}"
+        )
     target.fill_from(source)
     target.bump_version()
 
 
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A leaf's copy with data, gradient and attributes of its own. Raises RuntimeError for tensors inside a graph."""
+    """A leaf's copy with data, gradient and attributes of its own. Raises RuntimeError for tensors inside a
+    graph.
+    """
     from copy import deepcopy
 
     if tensor._node is not None:
         raise RuntimeError(
-            f"only leaf tensors can be deep-copied; {tensor.name} is the result of an operator: use clone() or detach()"
+            f"only leaf tensors can be deep-copied; {tensor.name} is the result of an operator: use clone() "
+            "or detach()"
         )
     copy = shallow_copy(tensor)
     memo[id(tensor)] = copy
@@ -158,7 +180,9 @@ def _device_of(tensor: Tensor) -> Any:
 def reduce(tensor: Tensor) -> tuple[Any, ...]:
     """How pickle sees a tensor: bits, dtype name and flags, nothing that can name code."""
     if tensor._node is not None:
-        raise RuntimeError(f"only leaf tensors can be pickled; {tensor.name} is the result of an operator: detach() it")
+        raise RuntimeError(
+            f"only leaf tensors can be pickled; {tensor.name} is the result of an operator: detach() it"
+        )
     bits = np.ascontiguousarray(bit_pattern(host_array(tensor, "pickle"))).reshape(tensor.payload.shape)
     flags = (tensor.stop_gradient, tensor.persistable, tensor.is_parameter)
     return rebuild, (bits, tensor.dtype.name, tensor.name, flags)
@@ -168,7 +192,11 @@ def rebuild(bits: Array, dtype: str, name: str, flags: tuple[bool, bool, bool]) 
     """The tensor that ``reduce`` took apart. Checks its arguments, since a pickle is untrusted."""
     from argosy_tensorcore.tensor import Tensor
 
-    if not isinstance(bits, np.ndarray) or bits.dtype.kind not in "biufc" or bits.itemsize != as_dtype(dtype).itemsize:
+    if (
+        not isinstance(bits, np.ndarray)
+        or bits.dtype.kind not in "biufc"
+        or bits.itemsize != as_dtype(dtype).itemsize
+    ):
         raise ValueError(f"corrupted pickle of a tensor: no array of {dtype} elements")
     tensor = Tensor._wrap(Strided.from_array(np.array(bits).view(as_dtype(dtype).numpy)), bool(flags[0]))
     tensor._name, tensor.persistable, tensor.is_parameter = str(name), bool(flags[1]), bool(flags[2])

@@ -5,6 +5,11 @@ Importing this module imports neither numpy nor ml_dtypes; ``DType.numpy`` fetch
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
 _LAYOUT: dict[str, tuple[str, int]] = {
     "bool": ("b", 1),
     "uint8": ("u", 1),
@@ -32,15 +37,17 @@ _ALIASES |= {"short": "int16", "cfloat": "complex64", "cdouble": "complex128"}
 class DType:
     """An element type. There is one object per type, so ``is``, ``==`` and ``hash`` go by identity.
 
-    name: the spelling that crosses package borders (``"float32"``); itemsize: bytes of one element;
-    kind: ``'b'`` boolean, ``'i'`` signed, ``'u'`` unsigned, ``'f'`` floating (bfloat16 and float8 too), ``'c'`` complex;
-    numpy: the native ``np.dtype``, made on first use. As in Paddle a DType equals neither its name nor a ``np.dtype``.
+    name: the spelling that crosses package borders (``"float32"``); itemsize: bytes of one element; kind:
+    ``'b'`` boolean, ``'i'`` signed, ``'u'`` unsigned, ``'f'`` floating (bfloat16 and float8 too), ``'c'``
+    complex; numpy: the native ``np.dtype``, made on first use. As in Paddle a DType equals neither its name
+    nor a ``np.dtype``.
     """
 
     __slots__ = ("itemsize", "kind", "name", "numpy")
     name: str
     itemsize: int
     kind: str
+    numpy: np.dtype[Any]
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -69,13 +76,14 @@ class DType:
         return as_dtype, (self.name,)
 
 
-def _numpy_dtype(name: str) -> object:
+def _numpy_dtype(name: str) -> np.dtype[Any]:
     import numpy as np
 
     if name in _EXTENSION:
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, name))
+        extension: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return extension
     return np.dtype(name)
 
 
@@ -102,7 +110,8 @@ ALL_DTYPES = (
     float8_e4m3fn, float8_e5m2, float16, bfloat16, float32, float64, complex64, complex128,
 )  # fmt: skip
 
-# Everything ever seen to name a dtype -> its DType; as_dtype adds np.dtype objects and types when it meets them.
+# Everything ever seen to name a dtype -> its DType; as_dtype adds np.dtype objects and types when it meets
+# them.
 _known: dict[object, DType] = {}
 for _dtype in ALL_DTYPES:
     _known |= {_dtype: _dtype, _dtype.name: _dtype, "paddle." + _dtype.name: _dtype}
@@ -154,9 +163,16 @@ def set_default_dtype(x: object) -> None:
 
 
 class finfo:
-    """Limits of a floating (or, for its parts, complex) type: bits, eps, min, max, tiny, smallest_normal, resolution."""
+    """Limits of a floating (or, for its parts, complex) type: bits, eps, min, max, tiny, smallest_normal,
+    resolution.
+    """
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
+    eps: float
+    max: float
+    min: float
+    resolution: float
+    smallest_normal: float
 
     def __init__(self, dtype: object) -> None:
         wanted = as_dtype(dtype)
@@ -164,7 +180,7 @@ class finfo:
             raise TypeError(f"finfo takes a floating or complex dtype, not {wanted!r}; see iinfo")
         import ml_dtypes
 
-        info = ml_dtypes.finfo(wanted.numpy)
+        info: Any = ml_dtypes.finfo(wanted.numpy)  # type: ignore[no-untyped-call]
         self.dtype, self.bits = as_dtype(info.dtype).name, int(info.bits)
         for name in ("eps", "max", "min", "resolution", "smallest_normal"):
             setattr(self, name, float(getattr(info, name)))

@@ -1,7 +1,8 @@
 """Python's operators on tensors: methods that find their operator when first used and then step aside.
 
-Python looks operators up on the class, never on the instance, so each needs a method there from the start. Its first
-call resolves the operator by name and puts it on the class in its own place; later calls go straight to it.
+Python looks operators up on the class, never on the instance, so each needs a method there from the start.
+Its first call resolves the operator by name and puts it on the class in its own place; later calls go
+straight to it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ OPERATOR_NAMES = frozenset(
 )
 # Without an operator of their own, these leave Python to try something else.
 _OPTIONAL = frozenset(
-    [f"__r{name}__" for name in _BINARY.split()] + [f"__i{name}__" for name in _BINARY.split()] + ["__divmod__"]
+    [f"__r{name}__" for name in _BINARY.split()]
+    + [f"__i{name}__" for name in _BINARY.split()]
+    + ["__divmod__"]
 )
 
 

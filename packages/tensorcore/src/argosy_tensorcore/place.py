@@ -12,7 +12,9 @@ _PLACE_OF = {runtime: place for place, runtime in _RUNTIME_OF.items()}
 
 
 class Place:
-    """Where a tensor's data lives: a kind of device (``"cpu"``, ``"gpu"``, ...) and its index. Immutable, compared by value."""
+    """Where a tensor's data lives: a kind of device (``"cpu"``, ``"gpu"``, ...) and its index. Immutable,
+    compared by value.
+    """
 
     __slots__ = ("index", "kind")
     kind: str
@@ -69,7 +71,9 @@ def place_of(device: Device) -> Place:
 
 
 def as_place(x: object) -> Place:
-    """The place that x names: a Place, ``None`` (cpu), ``'cpu'``, ``'gpu'`` or ``'gpu:1'``. Raises ValueError otherwise."""
+    """The place that x names: a Place, ``None`` (cpu), ``'cpu'``, ``'gpu'`` or ``'gpu:1'``. Raises ValueError
+    otherwise.
+    """
     if isinstance(x, Place):
         return x
     if x is None:
