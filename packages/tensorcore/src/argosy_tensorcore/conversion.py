@@ -13,10 +13,14 @@ from argosy_tensorcore.storage import Array, Strided
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
 
-_PATTERN = {1: np.uint8, 2: np.uint16}
+_PATTERN = {1: np.int8, 2: np.uint16}  # as Paddle gives float8 and bfloat16
 
 
-class NotScalarError(ValueError, AssertionError):
+class DataError(ValueError, AssertionError):
+    """Data of another shape or dtype than asked for (an AssertionError, too, where Paddle raises one)."""
+
+
+class NotScalarError(DataError):
     """A tensor of another element count than one was used as a Python number (an AssertionError, too, as in
     Paddle).
     """
@@ -43,10 +47,8 @@ def host_array(tensor: Tensor, purpose: str) -> Array:
 
 
 def bit_pattern(a: Array) -> Array:
-    """a itself, or for types that numpy lacks (bfloat16, float8) its bits as unsigned integers of the same
-    width.
-    """
-    return a.view(_PATTERN[a.itemsize]) if a.dtype.kind == "V" else a
+    """a itself, or for types that numpy lacks (bfloat16, float8) its bits as int8 or uint16."""
+    return a if as_dtype(a.dtype).in_numpy else a.view(_PATTERN[a.itemsize])
 
 
 def as_ndarray(tensor: Tensor, dtype: Any, copy: bool | None) -> Array:
@@ -130,11 +132,11 @@ def write(tensor: Tensor, value: Any, operator: str, cast: bool) -> None:
     source = host_array(value, operator) if hasattr(value, "payload") else np.asarray(value)
     target: Strided = tensor.payload
     if source.shape != target.shape:
-        raise ValueError(
+        raise DataError(
             f"{operator}: the tensor has shape {tensor.shape}, the value has shape {list(source.shape)}"
         )
     if not cast and as_dtype(source.dtype) is not target.dtype:
-        raise ValueError(
+        raise DataError(
             f"{operator}: the tensor is {target.dtype.name}, the value is {as_dtype(source.dtype).name}"
         )
     target.fill_from(source)

@@ -60,6 +60,11 @@ class DType:
         return self.numpy
 
     @property
+    def in_numpy(self) -> bool:
+        """True when numpy itself has the type; bfloat16 and float8 come from ml_dtypes."""
+        return self.name not in _EXTENSION
+
+    @property
     def is_floating_point(self) -> bool:
         """True for every floating type, bfloat16 and float8 included."""
         return self.kind == "f"
@@ -187,10 +192,9 @@ class finfo:
         self.tiny: float = self.smallest_normal
 
     def __repr__(self) -> str:
-        return (
-            f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, eps={self.eps}, "
-            f"tiny={self.tiny}, dtype={self.dtype})"
-        )
+        limits = "min max eps resolution smallest_normal tiny".split()
+        shown = ", ".join(f"{name}={getattr(self, name):g}" for name in limits)
+        return f"paddle.finfo({shown}, bits={self.bits}, dtype={self.dtype})"
 
 
 class iinfo:
@@ -208,4 +212,4 @@ class iinfo:
         self.max = (1 << (self.bits - signed)) - 1
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, bits={self.bits}, dtype={self.dtype})"
+        return f"paddle.iinfo(min={self.min}, max={self.max}, bits={self.bits}, dtype={self.dtype})"

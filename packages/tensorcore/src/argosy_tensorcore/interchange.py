@@ -32,9 +32,7 @@ def from_numpy(array: Array) -> Tensor:
 
 
 def from_dlpack(producer: Any) -> Tensor:
-    """A tensor that shares the memory of any host array with ``__dlpack__`` (numpy, torch, jax, cupy's host
-    arrays).
-    """
+    """A tensor that shares the memory of any host array with ``__dlpack__`` (numpy, torch, jax)."""
     from argosy_tensorcore.tensor import Tensor
 
     if isinstance(producer, Tensor):
@@ -64,6 +62,6 @@ def to_dlpack(tensor: Tensor, **request: Any) -> Any:
     dlpack_device(tensor)
     wanted = {key: value for key, value in request.items() if value is not None}
     array = host_array(tensor, "__dlpack__()")
-    if array.dtype.kind == "V":
+    if not tensor.dtype.in_numpy:
         raise BufferError(f"numpy, which makes the capsule, cannot offer {tensor.dtype.name} through DLPack")
     return array.__dlpack__(**wanted)

@@ -27,11 +27,13 @@ class Place:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"places are immutable; cannot set {name!r}")
 
-    def __str__(self) -> str:
+    @property
+    def name(self) -> str:
+        """The string that names it: ``'cpu'``, ``'gpu:0'``."""
         return self.kind if self.kind == "cpu" else f"{self.kind}:{self.index}"
 
     def __repr__(self) -> str:
-        return f"Place({self})"
+        return f"Place({self.name})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Place) and (self.kind, self.index) == (other.kind, other.index)

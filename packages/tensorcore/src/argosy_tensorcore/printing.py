@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argosy_tensorcore.conversion import host_array
+from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Array
 
 if TYPE_CHECKING:
@@ -56,15 +57,16 @@ def format_tensor(tensor: Tensor, prefix: str = "Tensor") -> str:
     indent = len(prefix) + 1
     payload = tensor.payload
     values = repr(payload) if payload.is_traced else format_array(host_array(tensor, "printing"), indent)
+    heading = "Parameter containing:\n" if tensor.is_parameter else ""
     return (
-        f"{prefix}(shape={list(payload.shape)}, dtype={payload.dtype.name}, place={tensor.place!r}, "
+        f"{heading}{prefix}(shape={list(payload.shape)}, dtype={payload.dtype.name}, place={tensor.place!r}, "
         f"stop_gradient={tensor.stop_gradient},\n{' ' * indent}{values})"
     )
 
 
 def format_array(a: Array, indent: int = 0) -> str:
     """The nested brackets of an array whose first bracket stands in column indent."""
-    if a.dtype.kind == "V":  # bfloat16 and float8 print as the float32 they stand for
+    if not as_dtype(a.dtype).in_numpy:  # bfloat16 and float8 print as the float32 they stand for
         a = a.astype(np.float32)
     return _Formatter(a).format(a, indent)
 
@@ -81,6 +83,9 @@ class _Formatter:
 
     def element(self, x: Any) -> str:
         """The text of one element, unpadded."""
+        if x.dtype.kind == "c":
+            style = f".{self.options.precision}{'e' if self.options.sci_mode else 'f'}"
+            return f"({x.real:{style}}{x.imag:+{style}}j)"
         if x.dtype.kind != "f":
             return str(x)
         if self.options.sci_mode:

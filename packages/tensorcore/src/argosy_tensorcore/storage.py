@@ -166,7 +166,8 @@ class Strided:
         if offset + low < 0 or offset + high > held:
             raise ValueError(
                 f"a view of shape {list(shape)} with strides {list(view.strides)} at offset {offset} "
-                f"reaches elements {offset + low} to {offset + high} of a storage that holds {held} of {view.dtype.name}"
+                f"reaches elements {offset + low} to {offset + high} of a storage that holds {held} of "
+                f"{view.dtype.name}"
             )
         return view
 
@@ -332,8 +333,11 @@ def _address(p: Strided) -> int:
 
 
 def _strides(p: Strided) -> tuple[int, ...]:
-    itemsize = p.ndarray.itemsize
-    return tuple(stride // itemsize for stride in p.ndarray.strides)
+    a = p.ndarray
+    if a.flags.c_contiguous:  # numpy's strides are arbitrary along axes of size 0 and 1
+        return contiguous_strides(a.shape)
+    itemsize = a.itemsize
+    return tuple(stride // itemsize for stride in a.strides)
 
 
 _DERIVE: dict[str, Callable[[Strided], Any]] = {

@@ -172,7 +172,7 @@ class Tensor(metaclass=_TensorType):
     @property
     def device(self) -> str:
         """Where the data is, as a string: ``'cpu'``, ``'gpu:0'``."""
-        return str(self.place)
+        return self.place.name
 
     @property
     def strides(self) -> list[int]:
@@ -295,7 +295,7 @@ class Tensor(metaclass=_TensorType):
     # ---- leaving the framework
 
     def numpy(self) -> Array:
-        """The data as an ndarray of its own; bfloat16 and float8 as bit patterns (uint16, uint8)."""
+        """The data as an ndarray of its own; bfloat16 and float8 as bit patterns (uint16, int8)."""
         return conversion.bit_pattern(conversion.host_array(self, "numpy()")).copy()
 
     def item(self, *index: int) -> Any:
@@ -348,7 +348,7 @@ class Tensor(metaclass=_TensorType):
         return printing.format_tensor(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item() if spec and self.size == 1 else str(self), spec)
+        return format(self.item(), spec) if spec and self.size == 1 else object.__format__(self, spec)
 
     # ---- writing it
 
