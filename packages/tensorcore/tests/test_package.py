@@ -32,7 +32,5 @@ def test_importing_loads_nothing_heavy():
         "import numpy, sys; before = set(sys.modules); import argosy_tensorcore;"
         "print(*sorted(set(sys.modules) - before))"
     )
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout.split()
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert {name.split(".")[0] for name in loaded} <= {"argosy_tensorcore", "__future__"}

@@ -32,8 +32,7 @@ def test_the_heading_names_shape_dtype_place_and_gradient():
         "Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,\n       [1., 2.])"
     )
     assert repr(Parameter([1.0])) == (
-        "Parameter containing:\n"
-        "Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=False,\n       [1.])"
+        "Parameter containing:\nTensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=False,\n       [1.])"
     )
     assert str(Tensor(1.5)).endswith("\n       1.50000000)")
 
@@ -118,9 +117,7 @@ def test_options_change_what_is_shown():
     assert OPTIONS.precision == 3
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"precision": 1.5}, {"threshold": True}, {"sci_mode": 1}, {"linewidth": "80"}]
-)
+@pytest.mark.parametrize("wrong", [{"precision": 1.5}, {"threshold": True}, {"sci_mode": 1}, {"linewidth": "80"}])
 def test_options_of_another_type_are_refused(wrong):
     """The error names the option."""
     with pytest.raises(TypeError, match=next(iter(wrong))):

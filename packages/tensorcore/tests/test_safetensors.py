@@ -164,9 +164,7 @@ def test_no_damage_escapes_as_another_error(tmp_path, data):
     raw = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 3))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    path.write_bytes(
-        bytes(raw[: data.draw(st.integers(0, len(raw)))]) if data.draw(st.booleans()) else bytes(raw)
-    )
+    path.write_bytes(bytes(raw[: data.draw(st.integers(0, len(raw)))]) if data.draw(st.booleans()) else bytes(raw))
     try:
         load_file(path)
     except CheckpointError:
@@ -233,13 +231,9 @@ def test_files_are_those_of_the_reference_library(tmp_path):
     theirs = dict(reference.deserialize((tmp_path / "ours.safetensors").read_bytes()))
     assert theirs.keys() == tensors.keys()
     for name, array in tensors.items():
-        assert (bytes(theirs[name]["data"]), theirs[name]["shape"]) == (array.tobytes(), list(array.shape)), (
-            name
-        )
+        assert (bytes(theirs[name]["data"]), theirs[name]["shape"]) == (array.tobytes(), list(array.shape)), name
         assert theirs[name]["dtype"] == NAMES[as_dtype(array.dtype)]
-    plain = {
-        name: np.ascontiguousarray(array) for name, array in tensors.items() if array.dtype.name in PLAIN
-    }
+    plain = {name: np.ascontiguousarray(array) for name, array in tensors.items() if array.dtype.name in PLAIN}
     pytest.importorskip("safetensors.numpy").save_file(plain, tmp_path / "theirs.safetensors")
     back = load_file(tmp_path / "theirs.safetensors")
     assert all(back[name].tobytes() == array.tobytes() for name, array in plain.items())

@@ -49,13 +49,9 @@ def test_contiguous_strides_walk_row_major(shape):
 @st.composite
 def strided_arrays(draw):
     """An array seen through transposition, steps, reversal and broadcasting."""
-    base = np.arange(256, dtype=np.int32).reshape(
-        draw(st.sampled_from([(4, 4, 4, 4), (16, 16), (2, 8, 16), (256,)]))
-    )
+    base = np.arange(256, dtype=np.int32).reshape(draw(st.sampled_from([(4, 4, 4, 4), (16, 16), (2, 8, 16), (256,)])))
     view = base.transpose(draw(st.permutations(range(base.ndim))))
-    view = view[
-        tuple(slice(None, draw(st.integers(0, n)), draw(st.sampled_from([1, 2, -1]))) for n in view.shape)
-    ]
+    view = view[tuple(slice(None, draw(st.integers(0, n)), draw(st.sampled_from([1, 2, -1]))) for n in view.shape)]
     if draw(st.booleans()):
         view = np.broadcast_to(view[..., None], (*view.shape, draw(st.integers(1, 3))))
     return view

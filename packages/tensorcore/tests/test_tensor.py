@@ -320,9 +320,7 @@ class TracedPayload:
     shape, dtype, ndim, is_traced = (2, 3), as_dtype("float32"), 2, True
 
 
-@pytest.mark.parametrize(
-    "read", [bool, int, float, np.asarray, lambda t: t.numpy(), lambda t: t.item(), Tensor.tolist]
-)
+@pytest.mark.parametrize("read", [bool, int, float, np.asarray, lambda t: t.numpy(), lambda t: t.item(), Tensor.tolist])
 def test_traced_tensors_have_no_value(read):
     """Reading the value of a traced tensor raises a TypeError that names its shape and the way out."""
     with pytest.raises(TypeError, match=r"\[2, 3\].*traced"):

@@ -64,9 +64,7 @@ def scalar(tensor: Tensor, purpose: str) -> Any:
     """The one element as a numpy or Python number. Raises NotScalarError when there is not exactly one."""
     a = host_array(tensor, purpose)
     if a.size != 1:
-        raise NotScalarError(
-            f"{purpose} needs a tensor of exactly one element; this one has shape {tensor.shape}"
-        )
+        raise NotScalarError(f"{purpose} needs a tensor of exactly one element; this one has shape {tensor.shape}")
     return a.reshape(()).item()
 
 
@@ -75,14 +73,10 @@ def item(tensor: Tensor, index: tuple[int, ...]) -> Any:
     a = host_array(tensor, "item()")
     if not index:
         if a.size != 1:
-            raise NotScalarError(
-                f"item() without an index needs one element; this tensor has shape {tensor.shape}"
-            )
+            raise NotScalarError(f"item() without an index needs one element; this tensor has shape {tensor.shape}")
         return a.item()
     if len(index) not in (1, a.ndim):
-        raise ValueError(
-            f"item() takes a flat index or {a.ndim} indices for shape {tensor.shape}, not {len(index)}"
-        )
+        raise ValueError(f"item() takes a flat index or {a.ndim} indices for shape {tensor.shape}, not {len(index)}")
     try:
         return a.item(*index)
     except IndexError as error:
@@ -107,9 +101,7 @@ def new_array(data: Any, dtype: DType | None) -> Array:
         return np.array(data, (dtype or as_dtype(data.dtype)).numpy)
     a = np.array(data)
     if a.dtype == object:
-        raise ValueError(
-            f"cannot make a tensor of {data!r}: nested sequences must be rectangular and hold numbers"
-        )
+        raise ValueError(f"cannot make a tensor of {data!r}: nested sequences must be rectangular and hold numbers")
     return np.array(a, (dtype or _inferred(a.dtype)).numpy)
 
 
@@ -132,13 +124,9 @@ def write(tensor: Tensor, value: Any, operator: str, cast: bool) -> None:
     source = host_array(value, operator) if hasattr(value, "payload") else np.asarray(value)
     target: Strided = tensor.payload
     if source.shape != target.shape:
-        raise DataError(
-            f"{operator}: the tensor has shape {tensor.shape}, the value has shape {list(source.shape)}"
-        )
+        raise DataError(f"{operator}: the tensor has shape {tensor.shape}, the value has shape {list(source.shape)}")
     if not cast and as_dtype(source.dtype) is not target.dtype:
-        raise DataError(
-            f"{operator}: the tensor is {target.dtype.name}, the value is {as_dtype(source.dtype).name}"
-        )
+        raise DataError(f"{operator}: the tensor is {target.dtype.name}, the value is {as_dtype(source.dtype).name}")
     target.fill_from(source)
     target.bump_version()
 
@@ -151,8 +139,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 
     if tensor._node is not None:
         raise RuntimeError(
-            f"only leaf tensors can be deep-copied; {tensor.name} is the result of an operator: use clone() "
-            "or detach()"
+            f"only leaf tensors can be deep-copied; {tensor.name} is the result of an operator: use clone() or detach()"
         )
     copy = shallow_copy(tensor)
     memo[id(tensor)] = copy
@@ -182,9 +169,7 @@ def _device_of(tensor: Tensor) -> Any:
 def reduce(tensor: Tensor) -> tuple[Any, ...]:
     """How pickle sees a tensor: bits, dtype name and flags, nothing that can name code."""
     if tensor._node is not None:
-        raise RuntimeError(
-            f"only leaf tensors can be pickled; {tensor.name} is the result of an operator: detach() it"
-        )
+        raise RuntimeError(f"only leaf tensors can be pickled; {tensor.name} is the result of an operator: detach() it")
     bits = np.ascontiguousarray(bit_pattern(host_array(tensor, "pickle"))).reshape(tensor.payload.shape)
     flags = (tensor.stop_gradient, tensor.persistable, tensor.is_parameter)
     return rebuild, (bits, tensor.dtype.name, tensor.name, flags)
@@ -194,11 +179,7 @@ def rebuild(bits: Array, dtype: str, name: str, flags: tuple[bool, bool, bool]) 
     """The tensor that ``reduce`` took apart. Checks its arguments, since a pickle is untrusted."""
     from argosy_tensorcore.tensor import Tensor
 
-    if (
-        not isinstance(bits, np.ndarray)
-        or bits.dtype.kind not in "biufc"
-        or bits.itemsize != as_dtype(dtype).itemsize
-    ):
+    if not isinstance(bits, np.ndarray) or bits.dtype.kind not in "biufc" or bits.itemsize != as_dtype(dtype).itemsize:
         raise ValueError(f"corrupted pickle of a tensor: no array of {dtype} elements")
     tensor = Tensor._wrap(Strided.from_array(np.array(bits).view(as_dtype(dtype).numpy)), bool(flags[0]))
     tensor._name, tensor.persistable, tensor.is_parameter = str(name), bool(flags[1]), bool(flags[2])

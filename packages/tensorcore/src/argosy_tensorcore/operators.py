@@ -22,9 +22,7 @@ OPERATOR_NAMES = frozenset(
 )
 # Without an operator of their own, these leave Python to try something else.
 _OPTIONAL = frozenset(
-    [f"__r{name}__" for name in _BINARY.split()]
-    + [f"__i{name}__" for name in _BINARY.split()]
-    + ["__divmod__"]
+    [f"__r{name}__" for name in _BINARY.split()] + [f"__i{name}__" for name in _BINARY.split()] + ["__divmod__"]
 )
 
 

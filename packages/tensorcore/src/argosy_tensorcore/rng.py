@@ -90,9 +90,7 @@ _HALF, _MASK = np.uint64(32), np.uint64(_WORD)
 _M0, _M1 = np.uint64(_MULTIPLIERS[0]), np.uint64(_MULTIPLIERS[1])
 
 
-def _rounds(
-    c0: Array, c1: Array, c2: Array, c3: Array, p0: Array, p1: Array, keys: list[tuple[Any, Any]]
-) -> None:
+def _rounds(c0: Array, c1: Array, c2: Array, c3: Array, p0: Array, p1: Array, keys: list[tuple[Any, Any]]) -> None:
     """The ten rounds in place on 32-bit words held in uint64 arrays; p0 and p1 take the products."""
     for k0, k1 in keys:
         np.multiply(c0, _M0, out=p0)

@@ -57,9 +57,7 @@ def load_file(path: str | os.PathLike[str], names: Iterable[str] | None = None) 
     with open(path, "rb") as file:
         infos, _ = _read_header(file, os.fspath(path))
         wanted = list(infos) if names is None else list(names)
-        return {
-            name: _read(file, os.fspath(path), name, _find(infos, os.fspath(path), name)) for name in wanted
-        }
+        return {name: _read(file, os.fspath(path), name, _find(infos, os.fspath(path), name)) for name in wanted}
 
 
 class SafetensorsFile:
@@ -79,11 +77,7 @@ class SafetensorsFile:
         info = _find(self.infos, self.path, name)
         if self._map is None:
             raise ValueError(f"{self.path} is closed")
-        raw = (
-            np.frombuffer(self._map, np.uint8, info.nbytes, info.start)
-            if info.nbytes
-            else np.empty(0, np.uint8)
-        )
+        raw = np.frombuffer(self._map, np.uint8, info.nbytes, info.start) if info.nbytes else np.empty(0, np.uint8)
         if info.nbytes and raw.ctypes.data % min(info.dtype.itemsize, 8):
             raw = raw.copy()  # some writers do not align
         return _typed(raw, self.path, name, info)
@@ -115,9 +109,7 @@ class SafetensorsFile:
 def _find(infos: dict[str, TensorInfo], path: str, name: str) -> TensorInfo:
     info = infos.get(name)
     if info is None:
-        raise CheckpointError(
-            f"{path} has no tensor {name!r}; it has {len(infos)}, such as {list(infos)[:5]}"
-        )
+        raise CheckpointError(f"{path} has no tensor {name!r}; it has {len(infos)}, such as {list(infos)[:5]}")
     return info
 
 
@@ -139,9 +131,7 @@ def _read_header(file: BinaryIO, path: str) -> tuple[dict[str, TensorInfo], dict
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or not 2 <= length <= min(size - 8, _MAX_HEADER):
-        raise CheckpointError(
-            f"{path} is not a safetensors file, or is cut short: {size} bytes, header of {length}"
-        )
+        raise CheckpointError(f"{path} is not a safetensors file, or is cut short: {size} bytes, header of {length}")
     text = file.read(length)
     try:
         header = json.loads(text.decode("utf-8"), object_pairs_hook=lambda pairs: _unique(pairs, path))
@@ -189,9 +179,7 @@ def _info(entry: Any, path: str, name: str, data_start: int) -> TensorInfo:
     begin, end = offsets
     needed = prod(shape) * dtype.itemsize
     if end - begin != needed:
-        raise CheckpointError(
-            f"{where} spans bytes {begin} to {end}, but {entry['dtype']} {shape} needs {needed}"
-        )
+        raise CheckpointError(f"{where} spans bytes {begin} to {end}, but {entry['dtype']} {shape} needs {needed}")
     if prod(size or 1 for size in shape) * dtype.itemsize >= 1 << 63:
         raise CheckpointError(f"{where} has shape {shape}, beyond what an array can have")
     return TensorInfo(dtype, tuple(shape), data_start + begin, data_start + end)
@@ -202,14 +190,10 @@ def _checked_layout(infos: dict[str, TensorInfo], path: str, start: int, size: i
     ordered = sorted(infos.items(), key=lambda item: (item[1].start, item[1].end))
     for name, info in ordered:
         if info.end > size:
-            raise CheckpointError(
-                f"{path} is cut short: tensor {name!r} ends at byte {info.end} of a file of {size}"
-            )
+            raise CheckpointError(f"{path} is cut short: tensor {name!r} ends at byte {info.end} of a file of {size}")
         if info.start != start:
             what = "overlaps the one before it" if info.start < start else "leaves a gap before it"
-            raise CheckpointError(
-                f"{path}: tensor {name!r} {what} (begins at byte {info.start}, expected {start})"
-            )
+            raise CheckpointError(f"{path}: tensor {name!r} {what} (begins at byte {info.start}, expected {start})")
         start = info.end
     if start != size:
         raise CheckpointError(f"{path} has {size - start} bytes after its last tensor")

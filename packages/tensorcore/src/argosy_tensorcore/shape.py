@@ -104,9 +104,7 @@ def resolve_reshape(shape: Sequence[int], target: Sequence[int]) -> tuple[int, .
     return tuple(wanted)
 
 
-def view_strides(
-    shape: Sequence[int], strides: Sequence[int], target: Sequence[int]
-) -> tuple[int, ...] | None:
+def view_strides(shape: Sequence[int], strides: Sequence[int], target: Sequence[int]) -> tuple[int, ...] | None:
     """Strides that show a strided array in another shape without copying, or None when only a copy can.
 
     Both shapes must have equal element counts. Runs of axes of the source that can be walked with one stride

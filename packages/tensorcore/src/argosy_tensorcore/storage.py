@@ -1,8 +1,8 @@
 """Storage and strided views of it: the payload of an ordinary tensor.
 
-A ``Strided`` that wraps a fresh ndarray costs one object. Everything else about it (dtype, shape, strides,
-address and the ``Storage`` itself) is worked out when first asked for, and kept. Views of a tensor share its
-Storage and with it one version counter.
+A ``Strided`` that wraps a fresh ndarray costs one object. Whatever dispatch does not need (strides, address
+and the ``Storage`` itself) is worked out when first asked for, and kept. Views of a tensor share its Storage
+and with it one version counter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 _materialising = allocate_lock()
-_native: dict[np.dtype[Any], DType] = {}  # dtypes in this machine's byte order, as from_array meets them
+_dtypes: dict[np.dtype[Any], DType] = {}  # as they are met
 
 
 def host_device() -> Device:
@@ -108,6 +108,12 @@ class Strided:
     def __init__(self, ndarray: Array) -> None:
         self.ndarray = ndarray
         self._storage = None
+        try:
+            self.dtype = _dtypes[ndarray.dtype]
+        except KeyError:
+            self.dtype = _learn(ndarray.dtype)
+        self.shape = shape = ndarray.shape
+        self.ndim = len(shape)
 
     def __getattr__(self, name: str) -> Any:
         """Fill a slot on first use."""
@@ -130,12 +136,9 @@ class Strided:
         """
         if type(a) is not np.ndarray:
             a = np.asarray(a)
-        dtype = _native.get(a.dtype) or _learn_native(a.dtype)
-        if dtype is None or not a.flags.writeable or not (a.base is None or _shareable(a)):
+        if not (a.flags.writeable and a.dtype.isnative and (a.base is None or _shareable(a))):
             a = np.array(a, as_dtype(a.dtype).numpy, order="C")
-            dtype = as_dtype(a.dtype)
         payload = Strided(a)
-        payload.dtype = dtype
         return payload if device is None or device.name == "cpu" else _sent(payload, device)
 
     @staticmethod
@@ -242,11 +245,9 @@ class Strided:
         return f"Strided(dtype={self.dtype.name}, shape={list(self.shape)}, {layout})"
 
 
-def _learn_native(dtype: np.dtype[Any]) -> DType | None:
-    """The DType of a numpy dtype in native byte order, remembered; None for foreign byte orders."""
-    if not dtype.isnative:
-        return None
-    return _native.setdefault(dtype, as_dtype(dtype))
+def _learn(dtype: np.dtype[Any]) -> DType:
+    """The DType of a numpy dtype met for the first time. Raises TypeError when tensors have no such dtype."""
+    return _dtypes.setdefault(dtype, as_dtype(dtype))
 
 
 def _shareable(a: Array) -> bool:
@@ -262,9 +263,7 @@ def _flat_bytes(a: Array) -> tuple[Array, int]:
     if a.flags.c_contiguous:
         return a.reshape(-1).view(np.uint8), 0
     low, high = extent(a.shape, a.strides)  # in bytes of first bytes
-    corner = a[
-        tuple(slice(n - 1, n) if s < 0 else slice(0, 1) for n, s in zip(a.shape, a.strides, strict=True))
-    ]
+    corner = a[tuple(slice(n - 1, n) if s < 0 else slice(0, 1) for n, s in zip(a.shape, a.strides, strict=True))]
     count = high - 1 - low + a.itemsize
     flat = np.lib.stride_tricks.as_strided(corner.reshape(1).view(np.uint8), (count,), (1,))
     return flat, -low
@@ -297,9 +296,7 @@ def _overwrite(p: Strided, source: Array) -> None:
         raise NotImplementedError("writing from the host through a non-contiguous view of device memory")
     data = np.array(np.broadcast_to(source, p.shape), p.dtype.numpy, order="C")
     if data.nbytes:
-        p.device.copy(
-            p.storage.buffer, data.reshape(-1).view(np.uint8), data.nbytes, p.offset * p.dtype.itemsize
-        )
+        p.device.copy(p.storage.buffer, data.reshape(-1).view(np.uint8), data.nbytes, p.offset * p.dtype.itemsize)
 
 
 def _host_view(p: Strided) -> Array:
@@ -342,8 +339,6 @@ def _strides(p: Strided) -> tuple[int, ...]:
 
 _DERIVE: dict[str, Callable[[Strided], Any]] = {
     "ndarray": _host_view,
-    "dtype": lambda p: as_dtype(p.ndarray.dtype),
-    "shape": lambda p: p.ndarray.shape,
     "ndim": lambda p: len(p.shape),
     "size": lambda p: prod(p.shape),
     "nbytes": lambda p: p.size * p.dtype.itemsize,

@@ -98,9 +98,7 @@ class Tensor(metaclass=_TensorType):
         self._name = naming.generate("generated_tensor")
 
     def __init_subclass__(cls, **_: object) -> NoReturn:
-        raise TypeError(
-            "Tensor is final: wrap a tensor, or give it another payload class, instead of subclassing"
-        )
+        raise TypeError("Tensor is final: wrap a tensor, or give it another payload class, instead of subclassing")
 
     @staticmethod
     def _wrap(payload: Any, stop_gradient: bool = True) -> Tensor:
@@ -276,9 +274,7 @@ class Tensor(metaclass=_TensorType):
             if type(value) is not Tensor:
                 raise TypeError(f"a gradient is a Tensor or None, not {type(value).__name__}")
             if value.payload.shape != self.payload.shape:
-                raise ValueError(
-                    f"the gradient of a tensor of shape {self.shape} cannot have shape {value.shape}"
-                )
+                raise ValueError(f"the gradient of a tensor of shape {self.shape} cannot have shape {value.shape}")
         self._grad = value
 
     @grad.deleter
@@ -392,9 +388,7 @@ class _ParameterType(type):
     def __instancecheck__(cls, instance: object) -> bool:
         return type(instance) is Tensor and instance.is_parameter
 
-    def __call__(
-        cls, data: Any, dtype: object = None, name: str | None = None, trainable: bool = True
-    ) -> Tensor:
+    def __call__(cls, data: Any, dtype: object = None, name: str | None = None, trainable: bool = True) -> Tensor:
         parameter = data if type(data) is Tensor else Tensor(data, dtype)
         parameter.stop_gradient, parameter.persistable, parameter.is_parameter = not trainable, True, True
         parameter._name = name or naming.generate("param")
