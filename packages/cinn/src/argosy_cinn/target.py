@@ -97,7 +97,7 @@ class Target:
 
 @cache
 def _host() -> Target:
-    import llvmlite.binding as llvm  # type: ignore[import-untyped]
+    import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
     sizes = _cache_sizes()

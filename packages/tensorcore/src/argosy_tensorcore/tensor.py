@@ -1,7 +1,7 @@
 """The one Tensor class: a payload (the data) and what the framework hangs on it.
 
-Everything about data is defined here. All other methods and every operator are looked up by name when first
-used, from the resolver that the operator library installs, and then live on the class like ordinary methods.
+Everything about data is defined here. All other methods and every operator are looked up by name when first used, from
+the resolver that the operator library installs, and then live on the class like ordinary methods.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Resolver = Callable[[str], "object | None"]
 def set_method_resolver(resolve: Resolver | None) -> None:
     """Install the function that finds methods and operators of Tensor by name (None where there is none).
 
-    What it returns is set on the class, so it may be a function (which becomes a method), a property or a
-    constant. Names it found earlier stay. None uninstalls it.
+    What it returns is set on the class, so it may be a function (which becomes a method), a property or a constant.
+    Names it found earlier stay. None uninstalls it.
     """
     _TensorType.resolve = resolve
 
 
 class _TensorType(type):
-    """Tensor's class: looks up its unknown attributes (``Tensor.reshape``) with the resolver."""
+    """Tensor's class: looks up unknown attributes of the class itself (``Tensor.reshape``) with the resolver."""
 
     resolve: Resolver | None = None
 
@@ -64,12 +64,10 @@ _EMPTY_SLOTS: dict[str, Any] = {
 
 
 class Tensor(metaclass=_TensorType):
-    """A multi-dimensional array of one element type, with a place in the autograd graph. Final: never
-    subclassed.
+    """A multi-dimensional array of one element type, with a place in the autograd graph. Final: never subclassed.
 
-    payload: the data (``Strided``; a tracer, a distributed or a sparse tensor has a payload class of its
-    own); stop_gradient: True when no gradient flows to it; ``_grad``, ``_node``, ``_slot``, ``_hooks`` belong
-    to autograd.
+    payload: the data (``Strided``; a tracer, a distributed or a sparse tensor has a payload class of its own);
+    stop_gradient: True when no gradient flows to it; ``_grad``, ``_node``, ``_slot``, ``_hooks`` belong to autograd.
     """
 
     __slots__ = (
@@ -82,15 +80,8 @@ class Tensor(metaclass=_TensorType):
     stop_gradient: bool
     persistable: bool
     is_parameter: bool
-    _node: Any
-    _slot: int
-    _grad: Tensor | None
-    _hooks: Any
-    _name: str | None
 
-    def __init__(
-        self, data: Any = None, dtype: object = None, place: object = None, stop_gradient: bool = True
-    ) -> None:
+    def __init__(self, data: Any = None, dtype: object = None, place: object = None, stop_gradient: bool = True) -> None:
         """A tensor that copies data (an array, a number or nested lists); ``None`` gives shape [0]."""
         self.payload = conversion.payload_of(() if data is None else data, dtype, as_place(place))
         self.stop_gradient = stop_gradient
@@ -170,7 +161,7 @@ class Tensor(metaclass=_TensorType):
     @property
     def device(self) -> str:
         """Where the data is, as a string: ``'cpu'``, ``'gpu:0'``."""
-        return self.place.name
+        return str(self.place)
 
     @property
     def strides(self) -> list[int]:
@@ -229,7 +220,7 @@ class Tensor(metaclass=_TensorType):
         """Unique name, generated when first asked for."""
         if self._name is None:
             self._name = naming.generate("eager_tmp")
-        return self._name
+        return self._name  # type: ignore[no-any-return]
 
     @name.setter
     def name(self, name: str) -> None:
@@ -266,7 +257,7 @@ class Tensor(metaclass=_TensorType):
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient, or None."""
-        return self._grad
+        return self._grad  # type: ignore[no-any-return]
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -291,11 +282,11 @@ class Tensor(metaclass=_TensorType):
     # ---- leaving the framework
 
     def numpy(self) -> Array:
-        """The data as an ndarray of its own; bfloat16 and float8 as bit patterns (uint16, int8)."""
+        """The data as an ndarray of its own; bfloat16 and float8 as bit patterns (uint16, uint8)."""
         return conversion.bit_pattern(conversion.host_array(self, "numpy()")).copy()
 
-    def item(self, *index: int) -> Any:
-        """The one element, or that at a flat or full index, as a Python number. Raises NotScalarError."""
+    def item(self, *index: int) -> bool | int | float | complex:
+        """The one element, or the element at a flat or full index, as a Python number. Raises NotScalarError."""
         return conversion.item(self, index)
 
     def tolist(self) -> Any:
@@ -305,9 +296,7 @@ class Tensor(metaclass=_TensorType):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return conversion.as_ndarray(self, dtype, copy)
 
-    def __dlpack__(
-        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
-    ) -> Any:
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
         return interchange.to_dlpack(self, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -321,7 +310,7 @@ class Tensor(metaclass=_TensorType):
     def __iter__(self) -> Iterator[Tensor]:
         if not self.payload.shape:
             raise TypeError("iteration over a 0-D tensor")
-        return (self[i] for i in range(len(self)))  # type: ignore[index]
+        return (self[i] for i in range(len(self)))
 
     def __bool__(self) -> bool:
         return bool(conversion.scalar(self, "bool()"))
@@ -344,20 +333,16 @@ class Tensor(metaclass=_TensorType):
         return printing.format_tensor(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and self.size == 1 else object.__format__(self, spec)
+        return format(self.item() if spec and self.size == 1 else str(self), spec)
 
     # ---- writing it
 
     def set_value(self, value: Any) -> None:
-        """Overwrite the data in place with an array or tensor of the same shape and dtype; no gradient is
-        recorded.
-        """
+        """Overwrite the data in place with an array or tensor of the same shape and dtype; no gradient is recorded."""
         conversion.write(self, value, "set_value", cast=False)
 
     def copy_(self, other: Any, blocking: bool = True) -> Tensor:
-        """Overwrite the data in place with other's, cast to this dtype; no gradient is recorded. Returns the
-        tensor.
-        """
+        """Overwrite the data in place with other's, cast to this dtype; no gradient is recorded. Returns the tensor."""
         conversion.write(self, other, "copy_", cast=True)
         return self
 
@@ -396,7 +381,6 @@ class _ParameterType(type):
 
 
 class Parameter(metaclass=_ParameterType):
-    """A tensor that a model learns. Not a class of its own: ``isinstance(t, Parameter)`` asks for
-    ``t.is_parameter``, and ``Parameter(data)`` marks a tensor (its own when data is one) as such: persistable
-    and, if trainable, in the graph.
+    """A tensor that a model learns. Not a class of its own: ``isinstance(t, Parameter)`` asks for ``t.is_parameter``,
+    and ``Parameter(data)`` marks a tensor (its own when data is one) as such: persistable and, if trainable, in the graph.
     """

@@ -1,0 +1,19 @@
+"""Matrix products: the problem (`problem`), how it is cut (`blocking`), copies into reading order
+(`packing`), arithmetic (`tile`), and the loop nest around it (`gemm`).
+
+    problem = Contraction(m, n, k, Matrix(a, lda, 1), Matrix(b, ldb, 1), store_rows(c, ldc))
+    with module.function("product", [("ptr", "argument"), ("i64", "chunk"), ("i64", "chunks")], export=False)
+    as f:
+        emit(f, problem, *f.arguments[1:])          # the problem's values belong to this function
+    with module.function("run", [("ptr", "addresses"), ("ptr", "dims")]) as f:
+        parallel_for(f, "product", f.arguments[0], grid(f, problem))
+
+Values in a problem belong to the function they were made in: build it once in the kernel and once, for
+`grid`, in the caller.
+"""
+
+from argosy_cinn.contraction.blocking import Blocking, choose
+from argosy_cinn.contraction.gemm import emit, grid
+from argosy_cinn.contraction.problem import Cells, Contraction, Epilogue, Matrix, Prologue, store_rows
+
+__all__ = ["Blocking", "Cells", "Contraction", "Epilogue", "Matrix", "Prologue", "choose", "emit", "grid", "store_rows"]

@@ -243,36 +243,44 @@ class Instructions:
         """Lanes where ``mask`` holds are loaded, the rest are ``other``; no mask is an ordinary load."""
         if mask is None:
             return self.load(type, pointer)
+        if type[0] != "<":
+            single = self.masked_load(f"<1 x {type}>", pointer, self._as_vector(mask), other)
+            return self.op(type, f"extractelement {single}, i32 0")
         passthrough = other if isinstance(other, Value) else constant(type, other)
         align = constant(I32, bytes_of(type))
-        return self.intrinsic(
-            "llvm.masked.load", type, pointer, align, mask, passthrough, overloads=(type, PTR)
-        )
+        return self.intrinsic("llvm.masked.load", type, pointer, align, mask, passthrough, overloads=(type, PTR))
 
     def masked_store(self, value: Value, pointer: Value, mask: Value | None) -> None:
         """Store the lanes where ``mask`` holds; no mask is an ordinary store."""
         if mask is None:
             self.store(value, pointer)
             return
+        if value.type[0] != "<":
+            value, mask = self._as_vector(value), self._as_vector(mask)
         align = constant(I32, bytes_of(value.type))
         self.intrinsic("llvm.masked.store", VOID, value, pointer, align, mask, overloads=(value.type, PTR))
 
-    def gather(
-        self, type: str, base: Value, indices: Value, mask: Value | None = None, other: Operand = 0
-    ) -> Value:
+    def _as_vector(self, x: Value) -> Value:
+        """A scalar as a vector of one lane, which masked memory operations need."""
+        return self.op(f"<1 x {x.type}>", f"insertelement <1 x {x.type}> poison, {x}, i32 0")
+
+    def gather(self, type: str, base: Value, indices: Value, mask: Value | None = None, other: Operand = 0) -> Value:
         """``base[indices]`` lane by lane: ``indices`` an integer vector counted in elements."""
         addresses = self._lane_addresses(type, base, indices)
+        if type[0] != "<":
+            return self.masked_load(type, addresses, mask, other)
         passthrough = other if isinstance(other, Value) else constant(type, other)
         mask = mask or constant(vector(I1, lanes_of(type)), True)
         align = constant(I32, bytes_of(type))
         overloads = (type, addresses.type)
-        return self.intrinsic(
-            "llvm.masked.gather", type, addresses, align, mask, passthrough, overloads=overloads
-        )
+        return self.intrinsic("llvm.masked.gather", type, addresses, align, mask, passthrough, overloads=overloads)
 
     def scatter(self, value: Value, base: Value, indices: Value, mask: Value | None = None) -> None:
         """``base[indices] = value`` lane by lane, in lane order where indices repeat."""
         addresses = self._lane_addresses(value.type, base, indices)
+        if value.type[0] != "<":
+            self.masked_store(value, addresses, mask)
+            return
         mask = mask or constant(vector(I1, lanes_of(value.type)), True)
         align = constant(I32, bytes_of(value.type))
         self.intrinsic(
@@ -306,11 +314,7 @@ class Instructions:
 
     def extract(self, x: Value, lane: Index) -> Value:
         """One lane of a vector (a scalar passes through)."""
-        return (
-            x
-            if lanes_of(x.type) == 1
-            else self.op(element_of(x.type), f"extractelement {x}, {self.index(lane)}")
-        )
+        return x if lanes_of(x.type) == 1 else self.op(element_of(x.type), f"extractelement {x}, {self.index(lane)}")
 
     def insert(self, x: Value, value: Value, lane: Index) -> Value:
         """The vector with one lane replaced."""
@@ -332,11 +336,7 @@ class Instructions:
     def tail_mask(self, count: Index, lanes: int) -> Value:
         """Lane ``i`` holds where ``i < count``; ``count`` may be negative or above ``lanes``."""
         if isinstance(count, int):
-            return (
-                vector_constant(I1, [i < count for i in range(lanes)])
-                if lanes > 1
-                else constant(I1, count > 0)
-            )
+            return vector_constant(I1, [i < count for i in range(lanes)]) if lanes > 1 else constant(I1, count > 0)
         bounded = self.intrinsic("llvm.smin", I64, count, constant(I64, lanes))
         narrow = self.convert("trunc", bounded, I32)
         return self.icmp("slt", self.iota(I32, lanes), self.splat(narrow, lanes))
@@ -352,9 +352,7 @@ class Instructions:
             return self.intrinsic(f"llvm.vector.reduce.{kind}", element, x, overloads=(x.type,))
         start = constant(element, -0.0 if kind == "fadd" else 1.0)
         flags = "reassoc" if reassociate else ""
-        return self.intrinsic(
-            f"llvm.vector.reduce.{kind}", element, start, x, overloads=(x.type,), flags=flags
-        )
+        return self.intrinsic(f"llvm.vector.reduce.{kind}", element, start, x, overloads=(x.type,), flags=flags)
 
     def transpose(self, rows: Sequence[Value]) -> list[Value]:
         """The n x n transpose of n vectors of n lanes (n a power of two): n/2 log2 n pairs of two-source

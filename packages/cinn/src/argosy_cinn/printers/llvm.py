@@ -248,6 +248,4 @@ class Module:
         """The whole module as LLVM assembly; equal builds give equal text."""
         declarations = [text for name, text in sorted(self._declared.items()) if name not in self._defined]
         bodies = [f.text() for f in self._functions]
-        return (
-            "\n\n".join(["\n".join(self._globals), *bodies, "\n".join(declarations), "!0 = !{i32 1}"]) + "\n"
-        )
+        return "\n\n".join(["\n".join(self._globals), *bodies, "\n".join(declarations), "!0 = !{i32 1}"]) + "\n"

@@ -4,7 +4,7 @@
 from argosy_cinn.runtime.cache import ObjectCache, default_cache
 from argosy_cinn.runtime.entry import entry
 from argosy_cinn.runtime.jit import CodegenError, Library, compile_assembly, compile_object, load
-from argosy_cinn.runtime.workers import parallel_for, scratch, set_threads
+from argosy_cinn.runtime.workers import parallel_for, scratch, set_threads, thread_count
 
 __all__ = [
     "CodegenError",
@@ -18,4 +18,5 @@ __all__ = [
     "parallel_for",
     "scratch",
     "set_threads",
+    "thread_count",
 ]

@@ -37,7 +37,7 @@ def code_generator_version() -> tuple[str, str]:
     """(llvmlite's version, operating system): part of every key. llvmlite bundles its LLVM, so its version
     fixes both.
     """
-    from llvmlite import __version__  # type: ignore[import-untyped]
+    from llvmlite import __version__
 
     return __version__, sys.platform
 
@@ -50,9 +50,8 @@ class ObjectCache:
         self.limit_bytes = limit_bytes
         self.hits = 0
         self.misses = 0
-        self._written = (
-            limit_bytes // 8
-        )  # measure the folder at the first write, then after every eighth of the limit
+        # measure the folder at the first write, then after every eighth of the limit
+        self._written = limit_bytes // 8
         self._ready: bool | None = None
 
     def get(self, key: str) -> bytes | None:

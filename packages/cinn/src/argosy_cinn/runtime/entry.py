@@ -120,9 +120,7 @@ def _trampoline_object() -> bytes:
     from argosy_cinn.runtime.jit import compile_object
 
     target = Target.host()
-    text = _TEXT.format(
-        held=_BODY.format(before="", after=""), released=_BODY.format(before=_SAVE, after=_RESTORE)
-    )
+    text = _TEXT.format(held=_BODY.format(before="", after=""), released=_BODY.format(before=_SAVE, after=_RESTORE))
     key = cache_key(text, target.key)
     code = default_cache().get(key)
     if code is None:

@@ -120,7 +120,7 @@ def _machine(target: Target) -> Any:
 @cache
 def initialized_llvm() -> Any:
     """``llvmlite.binding`` with the native target ready."""
-    import llvmlite.binding as llvm  # type: ignore[import-untyped]
+    import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

@@ -1,14 +1,16 @@
 """Parallel regions: persistent worker threads that run chunks of a kernel, and scratch memory for each
 thread.
 
-Generated code sees two functions (emit calls with `parallel_for` and `scratch`):
+Generated code sees three functions (emit calls with `parallel_for`, `scratch` and `thread_count`):
 
-- ``void argosy_parallel(ptr kernel, ptr argument, i64 chunks)`` runs ``kernel(argument, chunk)`` for every
-  chunk, on all workers and the caller, and returns when all are done. It runs inline when there is one thread
-  or one chunk, when another thread is inside a region, or inside a region itself.
+- ``void argosy_parallel(ptr kernel, ptr argument, i64 chunks)`` runs ``kernel(argument, chunk, chunks)`` for
+every chunk,
+  on all workers and the caller, and returns when all are done. It runs inline when there is one thread or one
+  chunk, when another thread is inside a region, or inside a region itself.
 - ``ptr argosy_scratch(i64 bytes)`` is this thread's scratch memory, 64-byte aligned, on huge pages where the
   system has them. One slab per thread, valid until the next call on that thread: a chunk asks once and
   divides it.
+- ``i64 argosy_threads()``: how many threads a region may use.
 
 Chunks are claimed dynamically: one 64-bit word holds epoch, chunk count and the next chunk, and a
 compare-and-swap takes one. A worker that wakes late finds the epoch gone and never delays a region; a busy
@@ -20,7 +22,6 @@ on a futex. hwadapt owns the threads; the loop they run is here.
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import os
 import platform
@@ -31,20 +32,24 @@ from functools import cache
 from typing import Any
 
 from argosy_cinn.printers.instructions import Instructions
-from argosy_cinn.printers.types import PTR, VOID, Index, Value
+from argosy_cinn.printers.types import I64, PTR, VOID, Index, Value
 from argosy_cinn.target import Target
+from argosy_hwadapt.cpu.features import physical_cores
+from argosy_hwadapt.cpu.workers import WorkerThreads
 
 #: A region's chunk count must be below this (it shares a word with the epoch); larger regions run on the
 #: caller alone.
 MAX_CHUNKS = 1 << 20
 _CONTEXT_BYTES = 576
 _SPIN = 20_000
-_EXPORTS = ("argosy_parallel", "argosy_scratch", "argosy_worker", "argosy_wake")
+_CALLED = ("argosy_parallel", "argosy_scratch", "argosy_threads")
+_EXPORTS = (*_CALLED, "argosy_worker", "argosy_wake", "argosy_hold")
 
 
 def parallel_for(b: Instructions, kernel: str, argument: Value, chunks: Index) -> None:
-    """Emit a parallel region: ``kernel(ptr argument, i64 chunk)``, a function of this module, for chunks
-    0..chunks-1.
+    """Emit a parallel region: ``kernel(ptr argument, i64 chunk, i64 chunks)`` for chunks 0..chunks-1.
+
+    ``kernel`` is a function of this module; it may leave out the last parameter.
     """
     b.call("argosy_parallel", VOID, Value(PTR, f"@{kernel}"), argument, b.index(chunks))
 
@@ -52,6 +57,11 @@ def parallel_for(b: Instructions, kernel: str, argument: Value, chunks: Index) -
 def scratch(b: Instructions, size_bytes: Index) -> Value:
     """Emit a request for this thread's scratch memory (valid until its next request)."""
     return b.call("argosy_scratch", PTR, b.index(size_bytes))
+
+
+def thread_count(b: Instructions) -> Value:
+    """Emit a question for the number of threads: grids may follow it where chunking changes no arithmetic."""
+    return b.call("argosy_threads", I64)
 
 
 class Workers:
@@ -66,12 +76,13 @@ class Workers:
         self._key = _thread_key()
         self.library = link(_runtime_object(), _EXPORTS, symbols={"context": self._context}, runtime=False)
         self._lock = threading.Lock()
-        self._threads: Any = None
+        self._threads: WorkerThreads | None = None
         self.threads = 1
         self._reset()
-        atexit.register(self.stop)
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._after_fork)
+            os.register_at_fork(
+                before=self._before_fork, after_in_parent=self._release, after_in_child=self._after_fork
+            )
 
     def resize(self, threads: int) -> None:
         """Use so many threads, the caller included. No region may be running."""
@@ -94,24 +105,31 @@ class Workers:
 
     def _start(self) -> None:
         if self.threads > 1:
-            from argosy_cinn.runtime.threads import WorkerThreads
-
-            self._threads = WorkerThreads(self.threads - 1)
-            self._threads.start(self.library.address("argosy_worker"), [self._context] * (self.threads - 1))
+            count = self.threads - 1
+            self._threads = WorkerThreads(count)
+            self._threads.start(self.library.address("argosy_worker"), [self._context] * count, self._request_stop)
 
     def _stop(self) -> None:
         if self._threads is not None:
-            self._word(ctypes.c_int32, 320).value = 1
-            ctypes.CFUNCTYPE(None)(self.library.address("argosy_wake"))()
             self._threads.stop()
             self._threads = None
 
+    def _request_stop(self) -> None:
+        self._word(ctypes.c_int32, 320).value = 1
+        ctypes.CFUNCTYPE(None)(self.library.address("argosy_wake"))()
+
+    def _before_fork(self) -> None:
+        """Let no region be open while the process is copied: its threads would be missing in the child."""
+        ctypes.CFUNCTYPE(None)(self.library.address("argosy_hold"))()
+
+    def _release(self) -> None:
+        self._word(ctypes.c_int32, 448).value = 0
+
     def _after_fork(self) -> None:
-        """A child has none of its parent's threads: forget them, and any region another thread had open."""
+        """hwadapt starts a child's worker threads again; none of them sleeps yet."""
         self._lock = threading.Lock()
-        self._threads = None
-        self._reset()
-        self._start()
+        self._word(ctypes.c_int32, 256).value = 0
+        self._release()
 
     def _reset(self) -> None:
         ctypes.memset(self._context, 0, _CONTEXT_BYTES)
@@ -132,15 +150,13 @@ def workers() -> Workers:
 
 
 def default_threads() -> int:
-    """``ARGOSY_NUM_THREADS``, or the number of cores this process may use."""
+    """``ARGOSY_NUM_THREADS``, or the number of physical cores this process may use."""
     chosen = os.environ.get("ARGOSY_NUM_THREADS")
     if chosen:
         if not chosen.isdecimal() or int(chosen) < 1:
             raise ValueError(f"ARGOSY_NUM_THREADS is {chosen!r}: expected a positive integer")
         return int(chosen)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return physical_cores()
 
 
 def set_threads(threads: int) -> None:
@@ -151,7 +167,7 @@ def set_threads(threads: int) -> None:
 def runtime_symbols() -> Mapping[str, int]:
     """Addresses of the functions that generated code calls."""
     library = workers().library
-    return {name: library.address(name) for name in ("argosy_parallel", "argosy_scratch")}
+    return {name: library.address(name) for name in _CALLED}
 
 
 def _thread_key() -> int:
@@ -183,9 +199,7 @@ def _runtime_object() -> bytes:
 
 def _runtime_text(target: Target) -> str:
     pause = "call void @llvm.x86.sse2.pause()" if target.is_x86 else "call void @llvm.aarch64.hint(i32 1)"
-    declare = (
-        "declare void @llvm.x86.sse2.pause()" if target.is_x86 else "declare void @llvm.aarch64.hint(i32)"
-    )
+    declare = "declare void @llvm.x86.sse2.pause()" if target.is_x86 else "declare void @llvm.aarch64.hint(i32)"
     futex = {"x86_64": 202, "aarch64": 98}.get(platform.machine()) if sys.platform == "linux" else None
     if futex is not None:
         tail = "ptr null, ptr null, i64 0)"
@@ -239,7 +253,7 @@ run:
   ; read after the claim: the region cannot end before this chunk does
   %kernel = load ptr, ptr %kernel.p
   %argument = load ptr, ptr %argument.p
-  call void %kernel(ptr %argument, i64 %next)
+  call void %kernel(ptr %argument, i64 %next, i64 %chunks)
   %d = atomicrmw add ptr %done.p, i32 1 release
   br label %look
 out:
@@ -292,6 +306,21 @@ define void @argosy_wake() nounwind {
   ret void
 }
 
+define void @argosy_hold() nounwind {
+entry:
+  %busy.p = getelementptr i8, ptr @context, i64 448
+  br label %try
+try:
+  %was = atomicrmw xchg ptr %busy.p, i32 1 acquire
+  %held = icmp eq i32 %was, 0
+  br i1 %held, label %out, label %yield
+yield:
+  %y = call i32 @sched_yield()
+  br label %try
+out:
+  ret void
+}
+
 define void @argosy_parallel(ptr %kernel, ptr %argument, i64 %chunks) nounwind {
 entry:
   %epoch.p = getelementptr i8, ptr @context, i64 64
@@ -317,7 +346,7 @@ serial:
   br i1 %none, label %out, label %each
 each:
   %i = phi i64 [0, %serial], [%i1, %each]
-  call void %kernel(ptr %argument, i64 %i)
+  call void %kernel(ptr %argument, i64 %i, i64 %chunks)
   %i1 = add i64 %i, 1
   %again = icmp slt i64 %i1, %chunks
   br i1 %again, label %each, label %out
@@ -363,6 +392,12 @@ close:
   br label %out
 out:
   ret void
+}
+
+define i64 @argosy_threads() nounwind {
+  %threads.p = getelementptr i8, ptr @context, i64 392
+  %threads = load i64, ptr %threads.p
+  ret i64 %threads
 }
 
 ; A slab begins with a header of 64 bytes that holds its capacity.

@@ -1,0 +1,87 @@
+"""Choosing register tiles, cache blocks and the grid of chunks, from shapes and the target alone.
+
+A chunk computes a block of C (``rows`` x ``columns``) of one batch element. It walks k in steps of
+``depth``; for each it packs the block of B into panels of ``tile_columns`` columns (it stays in the
+second-level cache), and passes row tiles of A (in the first-level cache) over the panels (Goto and van de
+Geijn, 2008). Elements of C are chains over k whatever the blocks, so nothing here changes a bit of a result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argosy_cinn.contraction.problem import Contraction
+from argosy_cinn.printers.types import Index, bytes_of
+from argosy_cinn.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Blocking:
+    """``lanes`` of a vector; register tile of ``tile_rows`` x ``vectors`` vectors; cache blocks ``depth``
+    (k), ``rows`` and
+    ``columns``; ``packs_b``: whether B is copied to panels (thin products read it in place)."""
+
+    lanes: int
+    tile_rows: int
+    vectors: int
+    depth: int
+    rows: int
+    columns: int
+    packs_b: bool
+
+    @property
+    def tile_columns(self) -> int:
+        """Columns of a register tile and of a panel."""
+        return self.lanes * self.vectors
+
+
+def choose(problem: Contraction, target: Target) -> Blocking:
+    """The blocking of a product; unknown sizes count as large."""
+    lanes = target.lanes(problem.compute)
+    tile_rows, vectors = _tile(problem.m, problem.n, lanes, target.registers)
+    size = bytes_of(problem.compute)
+    width = lanes * vectors
+    depth = _balanced(problem.k, 400 * 4 // size, 4)
+    packs_b = not _reads_b_in_place(problem)
+    # Half of the second-level cache holds the block of B; the rest is for A, C and what the epilogue reads.
+    panels = max(target.l2_bytes * 9 // 16 // (depth * size * width), 1)
+    columns = _balanced(problem.n, min(panels * width, 512), width) if packs_b else width
+    return Blocking(lanes, tile_rows, vectors, depth, _rows(problem, tile_rows), columns, packs_b)
+
+
+def _tile(m: Index, n: Index, lanes: int, registers: int) -> tuple[int, int]:
+    """(rows, vectors) of the register tile: as near to square in loads as fits, shrunk to narrow or thin
+    products.
+    """
+    budget = 24 if registers >= 32 else 12
+    vectors = 4 if registers >= 32 else 2
+    if isinstance(n, int):
+        vectors = max(min(vectors, -(-n // lanes)), 1)
+    # thin: more columns hide the latency of fused multiply-adds
+    if isinstance(m, int) and 0 < m < budget // vectors:
+        widest = 8 if registers >= 32 else 4
+        if isinstance(n, int):
+            widest = max(min(widest, -(-n // lanes)), 1)
+        return m, max(min(widest, budget // m), 1)
+    return min(budget // vectors, 16), vectors
+
+
+def _reads_b_in_place(problem: Contraction) -> bool:
+    b = problem.b
+    plain = b.prologue is None and b.element == problem.compute and not problem.narrow
+    thin = isinstance(problem.m, int) and problem.m <= 8 and isinstance(problem.n, int)
+    return plain and thin and isinstance(b.column, int) and b.column == 1
+
+
+def _rows(problem: Contraction, tile_rows: int) -> int:
+    """The most rows of a chunk: they bound the memory for sums between steps along k."""
+    return _balanced(problem.m, 2048 // tile_rows * tile_rows, tile_rows)
+
+
+def _balanced(size: Index, limit: int, multiple: int) -> int:
+    """The block size at most ``limit`` that cuts ``size`` into equal parts, rounded up to a multiple."""
+    if not isinstance(size, int):
+        return limit
+    parts = max(-(-size // limit), 1)
+    part = -(-size // parts)
+    return max(-(-part // multiple) * multiple, multiple)

@@ -1,0 +1,300 @@
+"""The loop nest of a matrix product: what one chunk computes, and how many chunks there are.
+
+    chunks = grid(b, problem)                   # in the caller
+    emit(b, problem, chunk, chunks)             # in the kernel that runs chunk after chunk
+
+A chunk is a block of C of one batch element. For each step of ``depth`` along k it packs B, then for each
+row tile of A (packed when it is not read in place) and each panel of B calls the register tile, and hands
+the finished rows to the epilogue. Between steps the sums stay in the thread's scratch memory, tile by tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from argosy_cinn.contraction.blocking import Blocking, choose
+from argosy_cinn.contraction.packing import GROUP, SLACK, Block, pack_a, pack_b
+from argosy_cinn.contraction.problem import Cells, Contraction, Matrix
+from argosy_cinn.contraction.tile import Tile, TileArguments, call_tile
+from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.types import PTR, Index, Value, bytes_of, vector
+from argosy_cinn.runtime.workers import scratch, thread_count
+
+# Buffers that start at equal offsets within a page fight for the same cache sets.
+_STAGGER = 832
+#: Enough chunks for a balanced load, none so small that packing B for it would show.
+_CHUNKS_PER_THREAD = 4
+_FEWEST_ROWS = 128
+#: Row tails are computed as whole tiles when that wastes at most this share of the arithmetic.
+_TOLERATED_WASTE = 0.015
+
+
+def grid(b: Function, problem: Contraction, blocking: Blocking | None = None) -> Index:
+    """The number of chunks: batch elements x column blocks x row blocks.
+
+    There are more row blocks for more threads. That moves no element between chains of sums, so it changes
+    no bit.
+    """
+    blocking = blocking or choose(problem, b.module.target)
+    others = b.ceil_div(problem.n, blocking.columns)
+    for size in problem.batch:
+        others = b.mul(others, size)
+    fewest = b.ceil_div(problem.m, blocking.rows)
+    if isinstance(problem.m, int) and problem.m <= _FEWEST_ROWS:
+        return b.mul(others, fewest)
+    wanted = b.div(b.mul(thread_count(b), _CHUNKS_PER_THREAD), b.maximum(others, 1))
+    several = b.minimum(b.maximum(wanted, 1), b.ceil_div(problem.m, _FEWEST_ROWS))
+    return b.mul(others, b.maximum(several, fewest))
+
+
+def emit(b: Function, problem: Contraction, chunk: Value, chunks: Value, blocking: Blocking | None = None) -> None:
+    """Emit the code of one chunk into a kernel; ``chunks`` is their number, as `grid` gave it."""
+    if problem.location:
+        b.comment(problem.location)
+    _Nest(b, problem, blocking or choose(problem, b.module.target)).emit(chunk, chunks)
+
+
+@dataclass(slots=True)
+class _Buffers:
+    """The thread's scratch memory: a finished tile, a packed row tile of A, panels of B, sums between steps
+    of k.
+    """
+
+    tile: Value
+    a: Value
+    b: Value
+    sums: Value
+
+
+class _Nest:
+    def __init__(self, b: Function, problem: Contraction, blocking: Blocking) -> None:
+        self.b, self.problem, self.blocking = b, problem, blocking
+        self.size = bytes_of(problem.compute)
+        self.several_steps = not isinstance(problem.k, int) or problem.k > blocking.depth
+        self.packs_a = not _reads_a_in_place(problem)
+
+    def emit(self, chunk: Value, chunks: Value) -> None:
+        """Find the block of C that the chunk stands for and compute it."""
+        b, problem, blocking = self.b, self.problem, self.blocking
+        column_blocks = b.ceil_div(problem.n, blocking.columns)
+        others = column_blocks
+        for size in problem.batch:
+            others = b.mul(others, size)
+        row_blocks = b.div(chunks, others)
+        height = b.mul(
+            b.ceil_div(b.div(b.sub(b.add(problem.m, row_blocks), 1), row_blocks), blocking.tile_rows),
+            blocking.tile_rows,
+        )
+        position, row_block = b.div(chunk, row_blocks), b.rem(chunk, row_blocks)
+        self.row0 = b.mul(row_block, height)
+        self.column0 = b.mul(b.rem(position, column_blocks), blocking.columns)
+        self.batch = self._coordinates(b.div(position, column_blocks))
+        self.rows = b.minimum(height, b.sub(problem.m, self.row0))
+        self.columns = b.minimum(blocking.columns, b.sub(problem.n, self.column0))
+        self.a_origin, self.b_origin = self._origin(problem.a), self._origin(problem.b)
+        with b.when(b.icmp("sgt", self.rows, 0)):
+            self.buffers = self._allocate()
+            self._steps()
+
+    def _coordinates(self, position: Index) -> tuple[Index, ...]:
+        out: list[Index] = []
+        for size in reversed(self.problem.batch):
+            out.insert(0, self.b.rem(position, size))
+            position = self.b.div(position, size)
+        return tuple(out)
+
+    def _origin(self, matrix: Matrix) -> Value:
+        offset: Index = 0
+        for position, stride in zip(self.batch, matrix.batch, strict=True):
+            offset = self.b.add(offset, self.b.mul(position, stride))
+        return self.b.at(matrix.pointer, offset, matrix.element)
+
+    def _allocate(self) -> _Buffers:
+        blocking = self.blocking
+        sizes = [
+            blocking.tile_rows * blocking.tile_columns,
+            blocking.depth * blocking.tile_rows * GROUP + SLACK if self.packs_a else 0,
+            blocking.depth * blocking.columns + SLACK if blocking.packs_b else 0,
+            blocking.rows * blocking.columns if self.several_steps else 0,
+        ]
+        offsets, end = [], 0
+        for i, size in enumerate(sizes):
+            offsets.append(end + i * _STAGGER)
+            end += (size * self.size + 63) // 64 * 64
+        slab = scratch(self.b, end + len(sizes) * _STAGGER)
+        return _Buffers(*(self.b.at(slab, offset, "i8") for offset in offsets))
+
+    def _steps(self) -> None:
+        """The steps along k. An empty sum is one step of length 0."""
+        b, problem, blocking = self.b, self.problem, self.blocking
+        if not self.several_steps:
+            self._step(0, problem.k, None, None)
+            return
+        with b.loop(0, b.maximum(problem.k, 1), blocking.depth) as loop:
+            left = b.sub(problem.k, loop.index)
+            first = b.icmp("eq", loop.index, 0)
+            last = b.icmp("sle", left, blocking.depth)
+            self._step(loop.index, b.minimum(left, blocking.depth), first, last)
+
+    def _step(self, k0: Index, depth: Index, first: Value | None, last: Value | None) -> None:
+        """One step along k: pack B, then all row tiles. ``first`` and ``last`` are None where k is one
+        step.
+        """
+        b, blocking = self.b, self.blocking
+        if blocking.packs_b:
+            block = Block(self.problem.b, self.b_origin, k0, self.column0, depth, self.columns, self.batch)
+            pack_b(b, block, self.buffers.b, blocking.tile_columns, blocking.lanes, self.problem.compute)
+        if not self.packs_a:
+            self._row_tiles(0, self.rows, k0, depth, first, last)
+            return
+        group = GROUP * blocking.tile_rows
+        with b.loop(0, self.rows, group) as i:
+            rows = b.minimum(group, b.sub(self.rows, i.index))
+            row = b.add(self.row0, i.index)
+            block = Block(self.problem.a, self.a_origin, row, k0, rows, depth, self.batch)
+            pack_a(b, block, self.buffers.a, blocking.tile_rows, self.problem.compute)
+            self._row_tiles(i.index, rows, k0, depth, first, last)
+
+    def _row_tiles(
+        self, start: Index, count: Index, k0: Index, depth: Index, first: Value | None, last: Value | None
+    ) -> None:
+        """Pass row tiles, ``count`` rows from ``start`` on, over all panels of B."""
+        b, blocking = self.b, self.blocking
+        with b.loop(start, b.add(start, count), blocking.tile_rows) as i:
+            rows = b.minimum(blocking.tile_rows, b.sub(self.rows, i.index))
+            with b.loop(0, self.columns, blocking.tile_columns) as j:
+                place = _Place(i.index, j.index, b.sub(i.index, start), rows, k0, depth)
+                self._tile(place, first, last)
+
+    def _by_rows(self, rows: Index, emit: Callable[[int], None]) -> None:
+        """Code for a whole row tile, and for the last one where its height is known and whole tiles would be
+        waste.
+        """
+        full, rest = self.blocking.tile_rows, self._row_rest()
+        if rest is None:
+            emit(full)
+            return
+        self._choose(self.b.icmp("eq", rows, full), lambda: emit(full), lambda: emit(rest))
+
+    def _row_rest(self) -> int | None:
+        m, full = self.problem.m, self.blocking.tile_rows
+        if self.packs_a or not isinstance(m, int) or m % full == 0 or (full - m % full) / m <= _TOLERATED_WASTE:
+            return None
+        return m % full
+
+    def _by_columns(self, width: Index, emit: Callable[[int, bool], None]) -> None:
+        """Code for a whole panel, and for the last one with fewer vectors where n is known."""
+        blocking, n = self.blocking, self.problem.n
+        full, lanes = blocking.vectors, blocking.lanes
+        if not isinstance(n, int):
+            emit(full, not blocking.packs_b)
+            return
+        rest = n % blocking.tile_columns
+        if rest == 0:
+            emit(full, False)
+            return
+        narrow = -(-rest // lanes)
+        masked = not blocking.packs_b and rest % lanes != 0
+        whole = self.b.icmp("eq", width, blocking.tile_columns)
+        self._choose(whole, lambda: emit(full, False), lambda: emit(narrow, masked))
+
+    def _choose(self, condition: Value, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+        def run(emit: Callable[[], None]) -> Callable[[], list[Value]]:
+            def build() -> list[Value]:
+                emit()
+                return []
+
+            return build
+
+        self.b.either(condition, run(then), run(otherwise))
+
+    def _tile(self, place: _Place, first: Value | None, last: Value | None) -> None:
+        """One register tile, and the epilogue after the last step."""
+        b, blocking, buffers = self.b, self.blocking, self.buffers
+        width = b.minimum(blocking.tile_columns, b.sub(self.columns, place.j))
+        null = Value(PTR, "null")
+        start, out = null, buffers.tile
+        if first is not None and last is not None:
+            tiles = b.add(b.mul(place.i, blocking.columns), b.mul(place.j, blocking.tile_rows))
+            sums = b.at(buffers.sums, tiles, self.problem.compute)
+            start, out = b.select(first, null, sums), b.select(last, buffers.tile, sums)
+        self._by_rows(
+            place.rows,
+            lambda height: self._by_columns(
+                width, lambda vectors, masked: self._call(place, height, vectors, masked, width, start, out)
+            ),
+        )
+        if last is None:
+            self._finish(place)
+            return
+        with b.when(last):
+            self._finish(place)
+
+    def _call(
+        self, place: _Place, height: int, vectors: int, masked: bool, width: Index, start: Value, out: Value
+    ) -> None:
+        b, problem, blocking = self.b, self.problem, self.blocking
+        tile = Tile(
+            problem.compute,
+            blocking.lanes,
+            height,
+            vectors,
+            blocking.tile_columns,
+            self.packs_a,
+            blocking.packs_b,
+            masked,
+        )
+        row, column = b.add(self.row0, place.i), b.add(self.column0, place.j)
+        if self.packs_a:
+            a = b.at(self.buffers.a, b.mul(place.packed, place.depth), problem.compute)
+        else:
+            a = b.at(self.a_origin, b.add(b.mul(row, problem.a.row), place.k0), problem.compute)
+        if blocking.packs_b:
+            panel = b.at(self.buffers.b, b.mul(place.j, place.depth), problem.compute)
+        else:
+            panel = b.at(self.b_origin, b.add(b.mul(place.k0, problem.b.row), column), problem.compute)
+        call_tile(
+            b,
+            tile,
+            TileArguments(a, problem.a.row, panel, problem.b.row, place.depth, place.rows, width, start, out),
+        )
+
+    def _finish(self, place: _Place) -> None:
+        """Hand the rows of a finished tile to the epilogue."""
+        b, problem, blocking = self.b, self.problem, self.blocking
+        column = b.add(self.column0, place.j)
+        masks: list[Value | None] = [None] * blocking.vectors
+        if not isinstance(problem.n, int) or problem.n % blocking.tile_columns:
+            left = b.sub(problem.n, column)
+            masks = [b.tail_mask(b.sub(left, v * blocking.lanes), blocking.lanes) for v in range(blocking.vectors)]
+        type = vector(problem.compute, blocking.lanes)
+        with b.loop(0, place.rows) as r:
+            source = b.at(self.buffers.tile, b.mul(r.index, blocking.tile_columns), problem.compute)
+            align = blocking.lanes * self.size
+            values = [
+                b.load(type, b.at(source, v * blocking.lanes, problem.compute), align) for v in range(blocking.vectors)
+            ]
+            row = b.add(self.row0, b.add(place.i, r.index))
+            problem.epilogue(b, Cells(self.batch, row, column, values, masks))
+
+
+@dataclass(slots=True)
+class _Place:
+    """A register tile: at row ``i`` and column ``j`` of the chunk's block, ``rows`` high, summing ``depth``
+    terms from ``k0``.
+    """
+
+    i: Index
+    j: Index
+    packed: Index
+    rows: Index
+    k0: Index
+    depth: Index
+
+
+def _reads_a_in_place(problem: Contraction) -> bool:
+    """Rows that are contiguous along k and already of the compute type need no packing."""
+    a = problem.a
+    plain = a.prologue is None and a.element == problem.compute and not problem.narrow
+    return plain and isinstance(a.column, int) and a.column == 1

@@ -1,0 +1,99 @@
+"""What a matrix product is to the emitters: sizes, operands as strided matrices, and what happens around the
+arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.types import FLOAT, Index, Value, lanes_of
+
+#: ``prologue(b, batch, row, column, value, axis) -> value``: applied to elements of an operand as they are
+# read. ``value`` is a
+#: vector (or scalar) of the operand's element type whose first lane is element (row, column) and whose lanes
+# go on
+#: along ``axis`` (0: rows, 1: columns); lanes outside the matrix hold zero, and what they become is not used.
+#: Must return the contraction's compute type with as many lanes. ``mask`` is None or tells the lanes inside.
+Prologue = Callable[[Function, "Cells"], Value]
+#: ``epilogue(b, cells)``: gets finished elements of the product and stores what becomes of them.
+Epilogue = Callable[[Function, "Cells"], None]
+
+
+@dataclass(slots=True)
+class Cells:
+    """Consecutive elements of a matrix in registers.
+
+    ``batch``: the batch coordinates; ``row``, ``column``: of the first element; ``values``: vectors of equal
+    lanes that follow each other along ``axis`` (1: along the columns); ``masks``: for each vector the lanes
+    inside the matrix, or None for all. Memory outside the masks must not be touched.
+    """
+
+    batch: tuple[Index, ...]
+    row: Index
+    column: Index
+    values: list[Value]
+    masks: list[Value | None]
+    axis: int = 1
+
+
+@dataclass(slots=True)
+class Matrix:
+    """An operand: element (i, j) at ``pointer[sum(batch_i * strides_i) + i * row + j * column]``, strides in
+    elements.
+
+    ``element`` is the LLVM element type in memory. ``prologue`` changes elements as they are read (see
+    `Prologue`).
+    """
+
+    pointer: Value
+    row: Index
+    column: Index
+    element: str = FLOAT
+    batch: tuple[Index, ...] = ()
+    prologue: Prologue | None = None
+
+    def transposed(self) -> Matrix:
+        """The same memory with rows and columns exchanged (no prologue)."""
+        if self.prologue is not None:
+            raise ValueError("a matrix with a prologue has a fixed orientation")
+        return Matrix(self.pointer, self.column, self.row, self.element, self.batch)
+
+
+@dataclass(slots=True)
+class Contraction:
+    """``C[batch, m, n] = sum over k of A[batch, m, k] * B[batch, k, n]``, handed to ``epilogue`` row by row.
+
+    Sizes are Python integers (specialised) or ``i64`` values (one kernel for every size). ``compute`` is the
+    element type of accumulators: ``float`` for float32, bfloat16 and float16 operands, ``double``, ``i32``
+    or ``i64``. Each element is one chain of fused multiply-adds over k in ascending order, whatever the
+    blocking: the bits depend on nothing else. With ``narrow`` (float accumulators) products are of bfloat16
+    pairs where the machine has them: operands are rounded to bfloat16 first, and the order of the pair's two
+    products is the machine's.
+    """
+
+    m: Index
+    n: Index
+    k: Index
+    a: Matrix
+    b: Matrix
+    epilogue: Epilogue
+    batch: tuple[Index, ...] = ()
+    compute: str = FLOAT
+    narrow: bool = False
+    location: str = field(default="")
+
+
+def store_rows(pointer: Value, leading: Index, batch: tuple[Index, ...] = (), element: str = FLOAT) -> Epilogue:
+    """The plain epilogue: store to a row-major matrix with ``leading`` elements between rows."""
+
+    def epilogue(b: Function, cells: Cells) -> None:
+        offset = b.add(b.mul(cells.row, leading), cells.column)
+        for position, stride in zip(cells.batch, batch, strict=True):
+            offset = b.add(offset, b.mul(position, stride))
+        place = b.at(pointer, offset, element)
+        for v, (value, mask) in enumerate(zip(cells.values, cells.masks, strict=True)):
+            b.masked_store(value, b.at(place, v * lanes_of(value.type), element), mask)
+
+    return epilogue

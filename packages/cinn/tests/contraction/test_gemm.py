@@ -1,0 +1,162 @@
+"""Matrix products equal numpy's for every layout, size, type and number of threads."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+from products import DTYPES, Product, assert_close, operands
+
+from argosy_cinn.contraction import Cells
+from argosy_cinn.printers.types import FLOAT, lanes_of, vector
+from argosy_cinn.runtime import set_threads
+from argosy_cinn.target import Target
+
+SHAPES = [(1, 1, 1), (3, 5, 7), (6, 64, 4), (13, 100, 33), (70, 130, 900), (64, 256, 784), (5, 300, 2000), (9, 40, 0),
+          (0, 4, 4), (4, 0, 4), (300, 17, 1100), (65, 128, 512), (200, 10, 64), (17, 1, 30), (1, 33, 70)]  # fmt: skip
+
+
+def check(product, seed=0):
+    a, w = operands(product, seed)
+    got = product(a, w)
+    if np.issubdtype(a.dtype, np.integer):
+        assert (got == a @ w).all()
+    else:
+        assert_close(got, a.astype(np.float64) @ w.astype(np.float64), product.k, DTYPES[product.compute])
+    return got
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("kind", ["nn", "nt", "tn", "tt", "ss"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_layout_and_tail(shape, kind, dynamic):
+    """Row-major, transposed and strided operands, sizes below and above every block, zero and one."""
+    check(Product(*shape, kind=kind, dynamic=dynamic))
+
+
+@pytest.mark.parametrize("element", ["double", "i32", "i64"])
+@pytest.mark.parametrize("kind", ["nn", "nt", "tn", "ss"])
+def test_other_types(element, kind):
+    """Doubles to double precision, integers exactly."""
+    check(Product(37, 75, 500, kind=kind, element=element))
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v2"])
+@pytest.mark.parametrize("kind", ["nn", "nt", "tn", "ss"])
+def test_narrower_machines(cpu, kind):
+    """The same emitters give right code for AVX2 and SSE."""
+    if not Target.host().is_x86:
+        pytest.skip("x86 levels")
+    check(Product(29, 70, 150, kind=kind, target=Target.x86(cpu)))
+
+
+@pytest.mark.parametrize("kind", ["nn", "nt", "tn"])
+def test_machines_of_other_widths_give_the_same_bits(kind):
+    """Every element is one chain of fused multiply-adds over k, so vector width and blocking do not show."""
+    if not Target.host().is_x86:
+        pytest.skip("x86 levels")
+    wide, narrow = Product(29, 70, 900, kind=kind), Product(29, 70, 900, kind=kind, target=Target.x86("x86-64-v3"))
+    assert check(wide).tobytes() == check(narrow).tobytes()
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("batch", [(3,), (2, 3), (0,)], ids=str)
+def test_batches(batch, dynamic):
+    """Batch elements are independent, with any number of batch axes."""
+    check(Product(33, 65, 20, kind="nt", batch=batch, dynamic=dynamic))
+
+
+@pytest.mark.parametrize("shape", [(700, 400, 900), (1000, 64, 64), (40, 3000, 40), (8, 1024, 300)], ids=str)
+def test_the_number_of_threads_does_not_show(shape):
+    """Results are bit for bit the same on 1, 2 and 4 threads."""
+    product = Product(*shape, kind="tn")
+    a, w = operands(product)
+    try:
+        results = []
+        for threads in (1, 2, 4):
+            set_threads(threads)
+            results.append(product(a, w).tobytes())
+        assert results[0] == results[1] == results[2]
+    finally:
+        set_threads(1)
+
+
+def bias_relu(b, problem, pointers):
+    """relu(x + bias[column]) + residual[row, column], stored."""
+    store = problem.epilogue
+
+    def epilogue(b, cells):
+        values = []
+        for v, (value, mask) in enumerate(zip(cells.values, cells.masks, strict=True)):
+            column = b.add(cells.column, v * lanes_of(value.type))
+            value = b.fadd(value, b.masked_load(value.type, b.at(pointers[3], column), mask))
+            value = b.fmax(value, 0.0)
+            place = b.at(pointers[4], b.add(b.mul(cells.row, problem.n), column))
+            values.append(b.fadd(value, b.masked_load(value.type, place, mask)))
+        store(b, Cells(cells.batch, cells.row, cells.column, values, cells.masks))
+
+    problem.epilogue = epilogue
+
+
+@pytest.mark.parametrize("shape", [(64, 256, 784), (33, 75, 1000), (6, 100, 30), (1, 50, 20)], ids=str)
+def test_epilogues_see_finished_elements(shape):
+    """Bias, activation and residual are applied once, to complete sums, at the right rows and columns."""
+    product = Product(*shape, change=bias_relu)
+    a, w = operands(product)
+    rng = np.random.default_rng(1)
+    bias = rng.standard_normal(shape[1]).astype(np.float32)
+    residual = rng.standard_normal(shape[:2]).astype(np.float32)
+    want = np.maximum(a.astype(np.float64) @ w + bias, 0) + residual
+    assert_close(product(a, w, bias, residual), want, shape[2])
+
+
+def scale_and_add_position(which):
+    """A prologue that multiplies by 2 and by the element of a second matrix of the same layout."""
+
+    def change(b, problem, pointers):
+        matrix = problem.a if which == "a" else problem.b
+
+        def prologue(b, cells):
+            (value,), (mask,) = cells.values, cells.masks
+            offset = b.add(b.mul(cells.row, matrix.row), b.mul(cells.column, matrix.column))
+            stride = matrix.row if cells.axis == 0 else matrix.column
+            lanes = lanes_of(value.type)
+            steps = b.binary("mul", b.iota("i64", lanes), b.splat(b.index(stride), lanes))
+            other = b.gather(vector(FLOAT, lanes), b.at(pointers[3], offset), steps, mask)
+            return b.fmul(b.fmul(value, other), 2.0)
+
+        matrix.prologue = prologue
+
+    return change
+
+
+@pytest.mark.parametrize("kind", ["nn", "nt", "tn", "tt", "ss"])
+@pytest.mark.parametrize("which", ["a", "b"])
+def test_prologues_see_every_element_with_its_place(which, kind):
+    """An operand multiplied elementwise by another array on the way in."""
+    product = Product(29, 70, 150, kind=kind, change=scale_and_add_position(which))
+    a, w = operands(product)
+    other = np.random.default_rng(2).standard_normal(a.shape if which == "a" else w.shape).astype(np.float32)
+    changed = (2.0 * a * other, w) if which == "a" else (a, 2.0 * w * other)
+    laid_out = Product.lay_out(kind["ab".index(which)], other)
+    assert_close(product(a, w, laid_out), changed[0].astype(np.float64) @ changed[1], 150 * 4)
+
+
+def test_products_share_their_arithmetic():
+    """The tile functions of a module do not grow with the number of products that use them."""
+    one = Product(64, 64, 64).text
+    assert one.count("define internal void @tile_") <= 2
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    m=st.integers(0, 70), n=st.integers(0, 150), k=st.integers(0, 500), kind=st.sampled_from(["nn", "nt", "tn", "tt", "ss"]),
+    dynamic=st.booleans(),
+)  # fmt: skip
+def test_random_shapes(m, n, k, kind, dynamic):
+    """Any shape and layout agrees with numpy, and nothing is written behind the end."""
+    check(Product(m, n, k, kind=kind, dynamic=dynamic))
