@@ -46,8 +46,26 @@ MODULES: dict[str, str] = {
     "tan": "elementary", "tanh": "elementary", "trunc": "elementary",
     # linalg
     "matmul": "linalg",
+    # manipulation
+    "assign": "manipulation", "astype": "manipulation", "broadcast_to": "manipulation",
+    "cast": "manipulation", "chunk": "manipulation", "clone": "manipulation", "concat": "manipulation",
+    "diag": "manipulation", "diag_embed": "manipulation", "diagonal": "manipulation",
+    "expand": "manipulation", "expand_as": "manipulation", "flatten": "manipulation", "flip": "manipulation",
+    "masked_fill": "manipulation", "matrix_transpose": "manipulation", "moveaxis": "manipulation",
+    "pad": "manipulation", "repeat_interleave": "manipulation", "reshape": "manipulation",
+    "roll": "manipulation", "split": "manipulation", "squeeze": "manipulation", "stack": "manipulation",
+    "swapaxes": "manipulation", "t": "manipulation", "tile": "manipulation", "transpose": "manipulation",
+    "tril": "manipulation", "triu": "manipulation", "unbind": "manipulation", "unsqueeze": "manipulation",
+    "view": "manipulation", "where": "manipulation",
     # math
     "add": "math", "divide": "math", "multiply": "math", "pow": "math", "subtract": "math",
+    # reduction
+    "all": "reduction", "amax": "reduction", "amin": "reduction", "any": "reduction", "argmax": "reduction",
+    "argmin": "reduction", "count_nonzero": "reduction", "cumprod": "reduction", "cumsum": "reduction",
+    "logcumsumexp": "reduction", "logsumexp": "reduction", "max": "reduction", "mean": "reduction",
+    "min": "reduction", "nanmean": "reduction", "nansum": "reduction", "norm": "reduction",
+    "numel": "reduction", "prod": "reduction", "std": "reduction", "sum": "reduction", "trace": "reduction",
+    "var": "reduction",
 }
 # fmt: on
 
