@@ -1,7 +1,7 @@
 """Dtypes, strided storage, Tensor, interchange, safetensors and the counter-based RNG of argosy."""
 
 from argosy_tensorcore.__about__ import __version__
-from argosy_tensorcore.conversion import NotScalarError
+from argosy_tensorcore.conversion import DataError, NotScalarError
 from argosy_tensorcore.dtype import DType, as_dtype, default_dtype, finfo, iinfo, set_default_dtype
 from argosy_tensorcore.interchange import from_dlpack, from_numpy, to_numpy
 from argosy_tensorcore.naming import UniqueNames, set_name_source
@@ -12,6 +12,7 @@ from argosy_tensorcore.tensor import Parameter, Tensor, set_method_resolver
 
 __all__ = [
     "DType",
+    "DataError",
     "NotScalarError",
     "Parameter",
     "Place",

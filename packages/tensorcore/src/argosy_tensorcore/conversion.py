@@ -13,18 +13,25 @@ from argosy_tensorcore.storage import Array, Strided
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
 
-_PATTERN = {1: np.uint8, 2: np.uint16}
+_PATTERN = {1: np.int8, 2: np.uint16}  # as Paddle gives float8 and bfloat16
 
 
-class NotScalarError(ValueError, AssertionError):
-    """A tensor of another element count than one was used as a Python number (an AssertionError, too, as in Paddle)."""
+class DataError(ValueError, AssertionError):
+    """Data of another shape or dtype than asked for (an AssertionError, too, where Paddle raises one)."""
+
+
+class NotScalarError(DataError):
+    """A tensor of another element count than one was used as a Python number (an AssertionError, too, as in
+    Paddle).
+    """
 
 
 def host_array(tensor: Tensor, purpose: str) -> Array:
-    """The data on the host, zero-copy where the host sees it; purpose ("bool()", "numpy()") is for the tracer and errors.
+    """The data on the host, zero-copy where the host sees it; purpose ("bool()", "numpy()") is for the tracer
+    and errors.
 
-    A traced tensor has no data yet: its payload's ``concretize(purpose)`` may produce it (a graph break); without one
-    this raises TypeError.
+    A traced tensor has no data yet: its payload's ``concretize(purpose)`` may produce it (a graph break);
+    without one this raises TypeError.
     """
     payload = tensor.payload
     if not payload.is_traced:
@@ -32,16 +39,16 @@ def host_array(tensor: Tensor, purpose: str) -> Array:
     concretize = getattr(payload, "concretize", None)
     if concretize is None:
         raise TypeError(
-            f"{purpose} needs the value of a tensor of shape {list(payload.shape)} and dtype {payload.dtype.name} that "
-            "is being traced and has no value yet. Keep the computation in tensors (where, cond, while_loop), or "
-            "compute this value outside the traced function."
+            f"{purpose} needs the value of a tensor of shape {list(payload.shape)} and dtype "
+            f"{payload.dtype.name} that is being traced and has no value yet. Keep the computation in "
+            "tensors (where, cond, while_loop), or compute this value outside the traced function."
         )
     return np.asarray(concretize(purpose))
 
 
 def bit_pattern(a: Array) -> Array:
-    """a itself, or for types that numpy lacks (bfloat16, float8) its bits as unsigned integers of the same width."""
-    return a.view(_PATTERN[a.itemsize]) if a.dtype.kind == "V" else a
+    """a itself, or for types that numpy lacks (bfloat16, float8) its bits as int8 or uint16."""
+    return a if as_dtype(a.dtype).in_numpy else a.view(_PATTERN[a.itemsize])
 
 
 def as_ndarray(tensor: Tensor, dtype: Any, copy: bool | None) -> Array:
@@ -77,13 +84,15 @@ def item(tensor: Tensor, index: tuple[int, ...]) -> Any:
 
 
 def payload_of(data: Any, dtype: object, place: Place) -> Strided:
-    """A payload of its own with data's values: arrays keep their dtype, Python floats take the default dtype."""
+    """A payload of its own with data's values: arrays keep their dtype, Python floats take the default."""
     a = new_array(data, None if dtype is None else as_dtype(dtype))
     return Strided.from_array(a, None if place.is_cpu_place() else place.device())
 
 
 def new_array(data: Any, dtype: DType | None) -> Array:
-    """A fresh ndarray of data (tensor, array, number, nested sequence), as Paddle's to_tensor picks its dtype."""
+    """A fresh ndarray of data (tensor, array, number, nested sequence), as Paddle's to_tensor picks its
+    dtype.
+    """
     held = getattr(data, "payload", None)
     if held is not None:
         source = host_array(data, "to_tensor")
@@ -115,15 +124,17 @@ def write(tensor: Tensor, value: Any, operator: str, cast: bool) -> None:
     source = host_array(value, operator) if hasattr(value, "payload") else np.asarray(value)
     target: Strided = tensor.payload
     if source.shape != target.shape:
-        raise ValueError(f"{operator}: the tensor has shape {tensor.shape}, the value has shape {list(source.shape)}")
+        raise DataError(f"{operator}: the tensor has shape {tensor.shape}, the value has shape {list(source.shape)}")
     if not cast and as_dtype(source.dtype) is not target.dtype:
-        raise ValueError(f"{operator}: the tensor is {target.dtype.name}, the value is {as_dtype(source.dtype).name}")
+        raise DataError(f"{operator}: the tensor is {target.dtype.name}, the value is {as_dtype(source.dtype).name}")
     target.fill_from(source)
     target.bump_version()
 
 
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A leaf's copy with data, gradient and attributes of its own. Raises RuntimeError for tensors inside a graph."""
+    """A leaf's copy with data, gradient and attributes of its own. Raises RuntimeError for tensors inside a
+    graph.
+    """
     from copy import deepcopy
 
     if tensor._node is not None:
@@ -156,12 +167,12 @@ def _device_of(tensor: Tensor) -> Any:
 
 
 def reduce(tensor: Tensor) -> tuple[Any, ...]:
-    """How pickle sees a tensor: bits, dtype name and flags, nothing that can name code."""
+    """How pickle sees a tensor: bits, dtype name, flags and attributes, nothing that names code."""
     if tensor._node is not None:
         raise RuntimeError(f"only leaf tensors can be pickled; {tensor.name} is the result of an operator: detach() it")
     bits = np.ascontiguousarray(bit_pattern(host_array(tensor, "pickle"))).reshape(tensor.payload.shape)
     flags = (tensor.stop_gradient, tensor.persistable, tensor.is_parameter)
-    return rebuild, (bits, tensor.dtype.name, tensor.name, flags)
+    return rebuild, (bits, tensor.dtype.name, tensor.name, flags), tensor.__dict__ or None
 
 
 def rebuild(bits: Array, dtype: str, name: str, flags: tuple[bool, bool, bool]) -> Tensor:

@@ -5,6 +5,11 @@ Importing this module imports neither numpy nor ml_dtypes; ``DType.numpy`` fetch
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
 _LAYOUT: dict[str, tuple[str, int]] = {
     "bool": ("b", 1),
     "uint8": ("u", 1),
@@ -32,15 +37,17 @@ _ALIASES |= {"short": "int16", "cfloat": "complex64", "cdouble": "complex128"}
 class DType:
     """An element type. There is one object per type, so ``is``, ``==`` and ``hash`` go by identity.
 
-    name: the spelling that crosses package borders (``"float32"``); itemsize: bytes of one element;
-    kind: ``'b'`` boolean, ``'i'`` signed, ``'u'`` unsigned, ``'f'`` floating (bfloat16 and float8 too), ``'c'`` complex;
-    numpy: the native ``np.dtype``, made on first use. As in Paddle a DType equals neither its name nor a ``np.dtype``.
+    name: the spelling that crosses package borders (``"float32"``); itemsize: bytes of one element; kind:
+    ``'b'`` boolean, ``'i'`` signed, ``'u'`` unsigned, ``'f'`` floating (bfloat16 and float8 too), ``'c'``
+    complex; numpy: the native ``np.dtype``, made on first use. As in Paddle a DType equals neither its name
+    nor a ``np.dtype``.
     """
 
     __slots__ = ("itemsize", "kind", "name", "numpy")
     name: str
     itemsize: int
     kind: str
+    numpy: np.dtype[Any]
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -51,6 +58,11 @@ class DType:
             raise AttributeError(f"{self!r} has no attribute {attribute!r}")
         self.numpy = _numpy_dtype(self.name)
         return self.numpy
+
+    @property
+    def in_numpy(self) -> bool:
+        """True when numpy itself has the type; bfloat16 and float8 come from ml_dtypes."""
+        return self.name not in _EXTENSION
 
     @property
     def is_floating_point(self) -> bool:
@@ -69,13 +81,14 @@ class DType:
         return as_dtype, (self.name,)
 
 
-def _numpy_dtype(name: str) -> object:
+def _numpy_dtype(name: str) -> np.dtype[Any]:
     import numpy as np
 
     if name in _EXTENSION:
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, name))
+        extension: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return extension
     return np.dtype(name)
 
 
@@ -102,7 +115,8 @@ ALL_DTYPES = (
     float8_e4m3fn, float8_e5m2, float16, bfloat16, float32, float64, complex64, complex128,
 )  # fmt: skip
 
-# Everything ever seen to name a dtype -> its DType; as_dtype adds np.dtype objects and types when it meets them.
+# Everything ever seen to name a dtype -> its DType; as_dtype adds np.dtype objects and types when it meets
+# them.
 _known: dict[object, DType] = {}
 for _dtype in ALL_DTYPES:
     _known |= {_dtype: _dtype, _dtype.name: _dtype, "paddle." + _dtype.name: _dtype}
@@ -154,9 +168,16 @@ def set_default_dtype(x: object) -> None:
 
 
 class finfo:
-    """Limits of a floating (or, for its parts, complex) type: bits, eps, min, max, tiny, smallest_normal, resolution."""
+    """Limits of a floating (or, for its parts, complex) type: bits, eps, min, max, tiny, smallest_normal,
+    resolution.
+    """
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
+    eps: float
+    max: float
+    min: float
+    resolution: float
+    smallest_normal: float
 
     def __init__(self, dtype: object) -> None:
         wanted = as_dtype(dtype)
@@ -164,17 +185,16 @@ class finfo:
             raise TypeError(f"finfo takes a floating or complex dtype, not {wanted!r}; see iinfo")
         import ml_dtypes
 
-        info = ml_dtypes.finfo(wanted.numpy)
+        info: Any = ml_dtypes.finfo(wanted.numpy)  # type: ignore[no-untyped-call]
         self.dtype, self.bits = as_dtype(info.dtype).name, int(info.bits)
         for name in ("eps", "max", "min", "resolution", "smallest_normal"):
             setattr(self, name, float(getattr(info, name)))
         self.tiny: float = self.smallest_normal
 
     def __repr__(self) -> str:
-        return (
-            f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, eps={self.eps}, "
-            f"tiny={self.tiny}, dtype={self.dtype})"
-        )
+        limits = "min max eps resolution smallest_normal tiny".split()
+        shown = ", ".join(f"{name}={getattr(self, name):g}" for name in limits)
+        return f"paddle.finfo({shown}, bits={self.bits}, dtype={self.dtype})"
 
 
 class iinfo:
@@ -192,4 +212,4 @@ class iinfo:
         self.max = (1 << (self.bits - signed)) - 1
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, bits={self.bits}, dtype={self.dtype})"
+        return f"paddle.iinfo(min={self.min}, max={self.max}, bits={self.bits}, dtype={self.dtype})"

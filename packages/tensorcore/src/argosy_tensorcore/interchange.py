@@ -21,7 +21,9 @@ def to_numpy(tensor: Tensor) -> Array:
 
 
 def from_numpy(array: Array) -> Tensor:
-    """A tensor that shares the array's memory; copies only what cannot be shared (``Strided.from_array`` says what)."""
+    """A tensor that shares the array's memory; copies only what cannot be shared (``Strided.from_array`` says
+    what).
+    """
     from argosy_tensorcore.tensor import Tensor
 
     if not isinstance(array, (np.ndarray, np.generic)):
@@ -30,20 +32,26 @@ def from_numpy(array: Array) -> Tensor:
 
 
 def from_dlpack(producer: Any) -> Tensor:
-    """A tensor that shares the memory of any host array with ``__dlpack__`` (numpy, torch, jax, cupy's host arrays)."""
+    """A tensor that shares the memory of any host array with ``__dlpack__`` (numpy, torch, jax)."""
     from argosy_tensorcore.tensor import Tensor
 
     if isinstance(producer, Tensor):
         return producer.detach()
     if not hasattr(producer, "__dlpack__"):
-        raise TypeError(f"from_dlpack takes an object with __dlpack__ and __dlpack_device__, not {type(producer).__name__}")
+        raise TypeError(
+            f"from_dlpack takes an object that has __dlpack__ and its device, not {type(producer).__name__}"
+        )
     return Tensor._wrap(Strided.from_array(np.from_dlpack(producer)))
 
 
 def dlpack_device(tensor: Tensor) -> tuple[int, int]:
-    """DLPack's (device type, index) of the tensor's memory. Raises BufferError for memory that the host cannot see."""
+    """DLPack's (device type, index) of the tensor's memory. Raises BufferError for memory that the host
+    cannot see.
+    """
     if not tensor.place.is_cpu_place():
-        raise BufferError(f"only host memory is offered through DLPack; this tensor is on {tensor.place}: copy it to cpu")
+        raise BufferError(
+            f"only host memory is offered through DLPack; this tensor is on {tensor.place}: copy it to cpu"
+        )
     return _CPU_DEVICE
 
 
@@ -54,6 +62,6 @@ def to_dlpack(tensor: Tensor, **request: Any) -> Any:
     dlpack_device(tensor)
     wanted = {key: value for key, value in request.items() if value is not None}
     array = host_array(tensor, "__dlpack__()")
-    if array.dtype.kind == "V":
+    if not tensor.dtype.in_numpy:
         raise BufferError(f"numpy, which makes the capsule, cannot offer {tensor.dtype.name} through DLPack")
     return array.__dlpack__(**wanted)

@@ -1,7 +1,8 @@
 """Python's operators on tensors: methods that find their operator when first used and then step aside.
 
-Python looks operators up on the class, never on the instance, so each needs a method there from the start. Its first
-call resolves the operator by name and puts it on the class in its own place; later calls go straight to it.
+Python looks operators up on the class, never on the instance, so each needs a method there from the start.
+Its first call resolves the operator by name and puts it on the class in its own place; later calls go
+straight to it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ _PLACE_OF = {runtime: place for place, runtime in _RUNTIME_OF.items()}
 
 
 class Place:
-    """Where a tensor's data lives: a kind of device (``"cpu"``, ``"gpu"``, ...) and its index. Immutable, compared by value."""
+    """Where a tensor's data lives: a kind of device (``"cpu"``, ``"gpu"``, ...) and its index. Immutable,
+    compared by value.
+    """
 
     __slots__ = ("index", "kind")
     kind: str
@@ -25,11 +27,13 @@ class Place:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"places are immutable; cannot set {name!r}")
 
-    def __str__(self) -> str:
+    @property
+    def name(self) -> str:
+        """The string that names it: ``'cpu'``, ``'gpu:0'``."""
         return self.kind if self.kind == "cpu" else f"{self.kind}:{self.index}"
 
     def __repr__(self) -> str:
-        return f"Place({self})"
+        return f"Place({self.name})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Place) and (self.kind, self.index) == (other.kind, other.index)
@@ -69,7 +73,9 @@ def place_of(device: Device) -> Place:
 
 
 def as_place(x: object) -> Place:
-    """The place that x names: a Place, ``None`` (cpu), ``'cpu'``, ``'gpu'`` or ``'gpu:1'``. Raises ValueError otherwise."""
+    """The place that x names: a Place, ``None`` (cpu), ``'cpu'``, ``'gpu'`` or ``'gpu:1'``. Raises ValueError
+    otherwise.
+    """
     if isinstance(x, Place):
         return x
     if x is None:

@@ -1,4 +1,6 @@
-"""Arithmetic of shapes and strides. Strides are in elements; shapes are sequences of ints (or symbolic sizes in ``Size``)."""
+"""Arithmetic of shapes and strides. Strides are in elements; shapes are sequences of ints (or symbolic sizes
+in ``Size``).
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,11 @@ from math import prod
 from typing import Any
 
 
-class Size(list):  # type: ignore[type-arg]
+class Size(list[Any]):
     """A tensor's shape as Paddle shows it: a list that equals both lists and tuples; slices are Sizes."""
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, tuple):
@@ -25,7 +27,7 @@ class Size(list):  # type: ignore[type-arg]
         found = list.__getitem__(self, index)
         return Size(found) if isinstance(index, slice) else found
 
-    def __add__(self, other: Iterable[Any]) -> Size:  # type: ignore[override]
+    def __add__(self, other: Iterable[Any]) -> Size:
         return Size([*self, *other])
 
     def __radd__(self, other: Iterable[Any]) -> Size:
@@ -58,7 +60,9 @@ def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def extent(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
-    """Lowest and one past the highest element that the view touches, relative to its first; (0, 0) when it is empty."""
+    """Lowest and one past the highest element that the view touches, relative to its first; (0, 0) when it is
+    empty.
+    """
     if 0 in shape:
         return 0, 0
     reach = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
@@ -66,7 +70,9 @@ def extent(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that all shapes broadcast to (numpy's rules). Raises ValueError naming the shapes and the axis."""
+    """The shape that all shapes broadcast to (numpy's rules). Raises ValueError naming the shapes and the
+    axis.
+    """
     result = [1] * max((len(shape) for shape in shapes), default=0)
     for shape in shapes:
         for axis, size in enumerate(shape, len(result) - len(shape)):
@@ -75,15 +81,17 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
             if result[axis] != 1:
                 shown = " and ".join(str(list(s)) for s in shapes)
                 raise ValueError(
-                    f"shapes {shown} do not broadcast: axis {axis - len(result)} has sizes {result[axis]} and {size}; "
-                    "sizes must be equal or 1"
+                    f"shapes {shown} do not broadcast: axis {axis - len(result)} has sizes "
+                    f"{result[axis]} and {size}; sizes must be equal or 1"
                 )
             result[axis] = size
     return tuple(result)
 
 
 def resolve_reshape(shape: Sequence[int], target: Sequence[int]) -> tuple[int, ...]:
-    """target with its one ``-1`` worked out from the element count of shape. Raises ValueError where that is impossible."""
+    """target with its one ``-1`` worked out from the element count of shape. Raises ValueError where that is
+    impossible.
+    """
     count, wanted = prod(shape), list(target)
     if wanted.count(-1) > 1 or any(size < -1 for size in wanted):
         raise ValueError(f"cannot reshape {list(shape)} to {wanted}: sizes must be >= 0, with at most one -1")
@@ -99,8 +107,8 @@ def resolve_reshape(shape: Sequence[int], target: Sequence[int]) -> tuple[int, .
 def view_strides(shape: Sequence[int], strides: Sequence[int], target: Sequence[int]) -> tuple[int, ...] | None:
     """Strides that show a strided array in another shape without copying, or None when only a copy can.
 
-    Both shapes must have equal element counts. Runs of axes of the source that can be walked with one stride are
-    matched with runs of target axes of the same element count.
+    Both shapes must have equal element counts. Runs of axes of the source that can be walked with one stride
+    are matched with runs of target axes of the same element count.
     """
     if prod(shape) == 0:
         return contiguous_strides(target)
@@ -122,7 +130,9 @@ def view_strides(shape: Sequence[int], strides: Sequence[int], target: Sequence[
 
 
 def _merge_runs(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
-    """Neighbouring axes joined wherever one stride walks both: [(size, innermost stride), ...] without size-1 axes."""
+    """Neighbouring axes joined wherever one stride walks both: [(size, innermost stride), ...] without size-1
+    axes.
+    """
     runs: list[tuple[int, int]] = []
     for size, stride in zip(shape, strides, strict=True):
         if size == 1:

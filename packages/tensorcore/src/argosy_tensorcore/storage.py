@@ -1,8 +1,8 @@
 """Storage and strided views of it: the payload of an ordinary tensor.
 
-A ``Strided`` that wraps a fresh ndarray costs one object. Everything else about it (dtype, shape, strides, address and
-the ``Storage`` itself) is worked out when first asked for, and kept. Views of a tensor share its Storage and with it
-one version counter.
+A ``Strided`` that wraps a fresh ndarray costs one object. Whatever dispatch does not need (strides, address
+and the ``Storage`` itself) is worked out when first asked for, and kept. Views of a tensor share its Storage
+and with it one version counter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 _materialising = allocate_lock()
-_native: dict[np.dtype[Any], DType] = {}  # dtypes in this machine's byte order, as from_array meets them
+_dtypes: dict[np.dtype[Any], DType] = {}  # as they are met
 
 
 def host_device() -> Device:
@@ -35,8 +35,9 @@ def host_device() -> Device:
 class Storage:
     """A stretch of device memory shared by all views of it, with the count of in-place writes to it.
 
-    nbytes: its size; version: bumped by every in-place write, so that a value saved for a gradient can be checked;
-    buffer: the device's handle on it; device: where it lives. Storage of a host ndarray adopts it when ``buffer`` is read.
+    nbytes: its size; version: bumped by every in-place write, so that a value saved for a gradient can be
+    checked; buffer: the device's handle on it; device: where it lives. Storage of a host ndarray adopts it
+    when ``buffer`` is read.
     """
 
     __slots__ = ("__weakref__", "_buffer", "_owner", "nbytes", "version")
@@ -67,7 +68,7 @@ class Storage:
         view = self.device.host_view(self.buffer)
         if view is None:
             raise BufferError(
-                f"the data is on device {self.device.name!r}, whose memory the host cannot see; copy it to cpu first"
+                f"the data is on {self.device.name!r}, whose memory the host cannot see; copy it to cpu first"
             )
         return view
 
@@ -78,16 +79,18 @@ class Storage:
 class Strided:
     """A strided view of a storage: the payload of an ordinary tensor. Immutable but for the data it shows.
 
-    ``Strided(ndarray)`` trusts its argument to be a writable, aligned, native ``np.ndarray`` of a supported dtype that
-    nobody else owns, as fresh results of kernels are; ``from_array`` checks.
+    ``Strided(ndarray)`` trusts its argument to be a writable, aligned, native ``np.ndarray`` of a supported
+    dtype that nobody else owns, as fresh results of kernels are; ``from_array`` checks.
 
-    ndarray: zero-copy view for the host (what ``array()`` returns; reading it raises BufferError when the host cannot
-    see the memory); dtype: DType; shape: tuple of ints; ndim; size: element count; strides and offset: in elements;
-    contiguous: row-major without gaps; nbytes: of the elements; address: of the first element (host devices only).
+    ndarray: zero-copy view for the host (what ``array()`` returns; reading it raises BufferError when the
+    host cannot see the memory); dtype: DType; shape: tuple of ints; ndim; size: element count; strides and
+    offset: in elements; contiguous: row-major without gaps; nbytes: of the elements; address: of the first
+    element (host devices only).
     """
 
     __slots__ = (
-        "_storage", "address", "contiguous", "dtype", "nbytes", "ndarray", "ndim", "offset", "shape", "size", "strides",
+        "_storage", "address", "contiguous", "dtype", "nbytes", "ndarray", "ndim", "offset", "shape", "size",
+        "strides",
     )  # fmt: skip
     is_traced = False
     ndarray: Array
@@ -105,6 +108,12 @@ class Strided:
     def __init__(self, ndarray: Array) -> None:
         self.ndarray = ndarray
         self._storage = None
+        try:
+            self.dtype = _dtypes[ndarray.dtype]
+        except KeyError:
+            self.dtype = _learn(ndarray.dtype)
+        self.shape = shape = ndarray.shape
+        self.ndim = len(shape)
 
     def __getattr__(self, name: str) -> Any:
         """Fill a slot on first use."""
@@ -121,18 +130,15 @@ class Strided:
     def from_array(a: Any, device: Device | None = None) -> Strided:
         """The payload that shows a's data, shared wherever possible.
 
-        Copied are read-only and unaligned arrays, those in foreign byte order and those whose strides are not whole
-        elements. numpy scalars become 0-D. With a device whose memory the host cannot share, the data goes there.
-        Raises TypeError for dtypes that tensors do not have.
+        Copied are read-only and unaligned arrays, those in foreign byte order and those whose strides are not
+        whole elements. numpy scalars become 0-D. With a device whose memory the host cannot share, the data
+        goes there. Raises TypeError for dtypes that tensors do not have.
         """
         if type(a) is not np.ndarray:
             a = np.asarray(a)
-        dtype = _native.get(a.dtype) or _learn_native(a.dtype)
-        if dtype is None or not a.flags.writeable or not (a.base is None or _shareable(a)):
+        if not (a.flags.writeable and a.dtype.isnative and (a.base is None or _shareable(a))):
             a = np.array(a, as_dtype(a.dtype).numpy, order="C")
-            dtype = as_dtype(a.dtype)
         payload = Strided(a)
-        payload.dtype = dtype
         return payload if device is None or device.name == "cpu" else _sent(payload, device)
 
     @staticmethod
@@ -146,9 +152,15 @@ class Strided:
 
     @staticmethod
     def over(
-        storage: Storage, dtype: object, shape: Sequence[int], strides: Sequence[int] | None = None, offset: int = 0
+        storage: Storage,
+        dtype: object,
+        shape: Sequence[int],
+        strides: Sequence[int] | None = None,
+        offset: int = 0,
     ) -> Strided:
-        """A view of storage; strides (row-major by default) and offset in elements. Raises ValueError when out of bounds."""
+        """A view of storage; strides (row-major by default) and offset in elements. Raises ValueError when
+        out of bounds.
+        """
         view = object.__new__(Strided)
         view.dtype, view.shape, view.offset, view._storage = as_dtype(dtype), tuple(shape), offset, storage
         view.strides = contiguous_strides(shape) if strides is None else tuple(strides)
@@ -156,8 +168,9 @@ class Strided:
         held = storage.nbytes // view.dtype.itemsize
         if offset + low < 0 or offset + high > held:
             raise ValueError(
-                f"a view of shape {list(shape)} with strides {list(view.strides)} at offset {offset} reaches elements "
-                f"{offset + low} to {offset + high} of a storage that holds {held} of {view.dtype.name}"
+                f"a view of shape {list(shape)} with strides {list(view.strides)} at offset {offset} "
+                f"reaches elements {offset + low} to {offset + high} of a storage that holds {held} of "
+                f"{view.dtype.name}"
             )
         return view
 
@@ -166,7 +179,9 @@ class Strided:
         return Strided.over(self.storage, self.dtype, shape, strides, self.offset + offset)
 
     def share(self, ndarray: Array) -> Strided:
-        """The payload of ndarray, a numpy view of this payload's own array (``p.share(p.ndarray[1:])``): same storage."""
+        """The payload of ndarray, a numpy view of this payload's own array (``p.share(p.ndarray[1:])``): same
+        storage.
+        """
         view = Strided(ndarray)
         view._storage = self._storage or self.storage
         return view
@@ -185,7 +200,9 @@ class Strided:
             return _received(self)
 
     def fill_from(self, source: Array) -> None:
-        """Overwrite the data with source's (an ndarray that broadcasts to this shape; cast). Does not bump the version."""
+        """Overwrite the data with source's (an ndarray that broadcasts to this shape; cast). Does not bump
+        the version.
+        """
         try:
             self.ndarray[...] = source
         except BufferError:
@@ -224,18 +241,19 @@ class Strided:
         return self is other or (self._storage is not None and self._storage is other._storage)
 
     def __repr__(self) -> str:
-        return f"Strided(dtype={self.dtype.name}, shape={list(self.shape)}, strides={list(self.strides)}, offset={self.offset})"
+        layout = f"strides={list(self.strides)}, offset={self.offset}"
+        return f"Strided(dtype={self.dtype.name}, shape={list(self.shape)}, {layout})"
 
 
-def _learn_native(dtype: np.dtype[Any]) -> DType | None:
-    """The DType of a numpy dtype in native byte order, remembered; None for foreign byte orders."""
-    if not dtype.isnative:
-        return None
-    return _native.setdefault(dtype, as_dtype(dtype))
+def _learn(dtype: np.dtype[Any]) -> DType:
+    """The DType of a numpy dtype met for the first time. Raises TypeError when tensors have no such dtype."""
+    return _dtypes.setdefault(dtype, as_dtype(dtype))
 
 
 def _shareable(a: Array) -> bool:
-    """True when a's elements are aligned and whole elements apart (an array that owns its memory always is so)."""
+    """True when a's elements are aligned and whole elements apart (an array that owns its memory always is
+    so).
+    """
     flags, itemsize = a.flags, a.itemsize
     return flags.aligned and (flags.c_contiguous or all(stride % itemsize == 0 for stride in a.strides))
 
@@ -256,7 +274,7 @@ def _sent(payload: Strided, device: Device) -> Strided:
     source = np.ascontiguousarray(payload.ndarray).reshape(payload.shape)
     there = Strided.empty(payload.shape, payload.dtype, device)
     if source.nbytes:
-        device.copy(there.storage.buffer, 0, source.reshape(-1).view(np.uint8), 0, source.nbytes)
+        device.copy(there.storage.buffer, source.reshape(-1).view(np.uint8))
     return there
 
 
@@ -266,7 +284,8 @@ def _received(p: Strided) -> Array:
     itemsize = p.dtype.itemsize
     span = np.empty((high - low) * itemsize, np.uint8)
     if span.nbytes:
-        p.device.copy(span, 0, p.storage.buffer, (p.offset + low) * itemsize, span.nbytes)
+        p.device.copy(span, p.storage.buffer, span.nbytes, 0, (p.offset + low) * itemsize)
+        p.device.synchronize()
     strides = [stride * itemsize for stride in p.strides]
     return np.ndarray(p.shape, p.dtype.numpy, span, -low * itemsize, strides).copy()
 
@@ -277,7 +296,7 @@ def _overwrite(p: Strided, source: Array) -> None:
         raise NotImplementedError("writing from the host through a non-contiguous view of device memory")
     data = np.array(np.broadcast_to(source, p.shape), p.dtype.numpy, order="C")
     if data.nbytes:
-        p.device.copy(p.storage.buffer, p.offset * p.dtype.itemsize, data.reshape(-1).view(np.uint8), 0, data.nbytes)
+        p.device.copy(p.storage.buffer, data.reshape(-1).view(np.uint8), data.nbytes, p.offset * p.dtype.itemsize)
 
 
 def _host_view(p: Strided) -> Array:
@@ -306,18 +325,20 @@ def _address_of(a: Array) -> int:
 def _address(p: Strided) -> int:
     if p._storage is None or p._storage._owner is not None:
         return _address_of(p.ndarray)
-    return p.device.address(p.storage.buffer) + p.offset * p.dtype.itemsize
+    start: int = p.device.address(p.storage.buffer)
+    return start + p.offset * p.dtype.itemsize
 
 
 def _strides(p: Strided) -> tuple[int, ...]:
-    itemsize = p.ndarray.itemsize
-    return tuple(stride // itemsize for stride in p.ndarray.strides)
+    a = p.ndarray
+    if a.flags.c_contiguous:  # numpy's strides are arbitrary along axes of size 0 and 1
+        return contiguous_strides(a.shape)
+    itemsize = a.itemsize
+    return tuple(stride // itemsize for stride in a.strides)
 
 
 _DERIVE: dict[str, Callable[[Strided], Any]] = {
     "ndarray": _host_view,
-    "dtype": lambda p: as_dtype(p.ndarray.dtype),
-    "shape": lambda p: p.ndarray.shape,
     "ndim": lambda p: len(p.shape),
     "size": lambda p: prod(p.shape),
     "nbytes": lambda p: p.size * p.dtype.itemsize,

@@ -1,12 +1,12 @@
 """The one Tensor class: a payload (the data) and what the framework hangs on it.
 
-Everything about data is defined here. All other methods and every operator are looked up by name when first used, from
-the resolver that the operator library installs, and then live on the class like ordinary methods.
+Everything about data is defined here. All other methods and every operator are looked up by name when first
+used, from the resolver that the operator library installs, and then live on the class like ordinary methods.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from argosy_tensorcore import conversion, interchange, naming, printing
@@ -17,21 +17,31 @@ from argosy_tensorcore.shape import Size
 from argosy_tensorcore.storage import Array, Strided
 
 Resolver = Callable[[str], "object | None"]
+_found: set[str] = set()  # methods put on the class so far
 
 
-def set_method_resolver(resolve: Resolver | None) -> None:
+def set_method_resolver(resolve: Resolver | None, names: Callable[[], Iterable[str]] = tuple) -> None:
     """Install the function that finds methods and operators of Tensor by name (None where there is none).
 
-    What it returns is set on the class, so it may be a function (which becomes a method), a property or a constant.
-    Names it found earlier stay. None uninstalls it.
+    What it returns is set on the class, so it may be a function (which becomes a method), a property or a
+    constant. ``names()`` lists what it can find, for ``dir``. Names that another resolver found are taken off
+    the class and looked up anew; None uninstalls.
     """
-    _TensorType.resolve = resolve
+    for name in _found:
+        delattr(Tensor, name)
+    _found.clear()
+    install_trampolines(Tensor, find_method)
+    _TensorType.resolve, _TensorType.names = resolve, staticmethod(names)
 
 
 class _TensorType(type):
-    """Tensor's class: looks up unknown attributes of the class itself (``Tensor.reshape``) with the resolver."""
+    """Tensor's class: looks up its unknown attributes (``Tensor.reshape``) with the resolver."""
 
     resolve: Resolver | None = None
+    names: Callable[[], Iterable[str]] = tuple
+
+    def __dir__(cls) -> list[str]:
+        return sorted({*super().__dir__(), *cls.names()})
 
     def __getattr__(cls, name: str) -> Any:
         method = find_method(name)
@@ -42,16 +52,26 @@ class _TensorType(type):
 
 def find_method(name: str) -> object | None:
     """Resolve a method of Tensor by name and cache it on the class; None when nothing provides it."""
-    resolve = _TensorType.resolve
-    if resolve is None or (name[:2] == "__" and name not in OPERATOR_NAMES):
+    if name[:2] == "__" and name not in OPERATOR_NAMES:
         return None
-    method = resolve(name)
+    method = None if _TensorType.resolve is None else _TensorType.resolve(name)
+    if method is None:
+        method = _rare_member(name)
     if method is not None:
         setattr(Tensor, name, method)
+        _found.add(name)
     return method
 
 
+def _rare_member(name: str) -> object | None:
+    from argosy_tensorcore.rare_members import MEMBERS
+
+    return MEMBERS.get(name)
+
+
 def _no_method(name: str) -> str:
+    if name in vars(Tensor):  # it is defined, and raised AttributeError itself
+        return f"Tensor.{name} is not available: the tensor is uninitialised, or its payload does not offer it"
     if _TensorType.resolve is None:
         return f"Tensor has no attribute {name!r}: operators come with argosy-phi-ops, which is not loaded"
     return f"Tensor has no attribute {name!r}"
@@ -64,10 +84,12 @@ _EMPTY_SLOTS: dict[str, Any] = {
 
 
 class Tensor(metaclass=_TensorType):
-    """A multi-dimensional array of one element type, with a place in the autograd graph. Final: never subclassed.
+    """A multi-dimensional array of one element type, with a place in the autograd graph. Final: never
+    subclassed.
 
-    payload: the data (``Strided``; a tracer, a distributed or a sparse tensor has a payload class of its own);
-    stop_gradient: True when no gradient flows to it; ``_grad``, ``_node``, ``_slot``, ``_hooks`` belong to autograd.
+    payload: the data (``Strided``; a tracer, a distributed or a sparse tensor has a payload class of its
+    own); stop_gradient: True when no gradient flows to it; ``_grad``, ``_node``, ``_slot``, ``_hooks`` belong
+    to autograd.
     """
 
     __slots__ = (
@@ -80,8 +102,15 @@ class Tensor(metaclass=_TensorType):
     stop_gradient: bool
     persistable: bool
     is_parameter: bool
+    _node: Any
+    _slot: int
+    _grad: Tensor | None
+    _hooks: Any
+    _name: str | None
 
-    def __init__(self, data: Any = None, dtype: object = None, place: object = None, stop_gradient: bool = True) -> None:
+    def __init__(
+        self, data: Any = None, dtype: object = None, place: object = None, stop_gradient: bool = True
+    ) -> None:
         """A tensor that copies data (an array, a number or nested lists); ``None`` gives shape [0]."""
         self.payload = conversion.payload_of(() if data is None else data, dtype, as_place(place))
         self.stop_gradient = stop_gradient
@@ -106,9 +135,12 @@ class Tensor(metaclass=_TensorType):
             value = _EMPTY_SLOTS[name]
             setattr(self, name, value)
             return value
-        if find_method(name) is None:
+        if name in vars(Tensor) or find_method(name) is None:
             raise AttributeError(_no_method(name))
         return getattr(self, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(Tensor), *self.__dict__})
 
     # ---- what it is
 
@@ -161,7 +193,7 @@ class Tensor(metaclass=_TensorType):
     @property
     def device(self) -> str:
         """Where the data is, as a string: ``'cpu'``, ``'gpu:0'``."""
-        return str(self.place)
+        return self.place.name
 
     @property
     def strides(self) -> list[int]:
@@ -220,7 +252,7 @@ class Tensor(metaclass=_TensorType):
         """Unique name, generated when first asked for."""
         if self._name is None:
             self._name = naming.generate("eager_tmp")
-        return self._name  # type: ignore[no-any-return]
+        return self._name
 
     @name.setter
     def name(self, name: str) -> None:
@@ -257,7 +289,7 @@ class Tensor(metaclass=_TensorType):
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient, or None."""
-        return self._grad  # type: ignore[no-any-return]
+        return self._grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -282,11 +314,11 @@ class Tensor(metaclass=_TensorType):
     # ---- leaving the framework
 
     def numpy(self) -> Array:
-        """The data as an ndarray of its own; bfloat16 and float8 as bit patterns (uint16, uint8)."""
+        """The data as an ndarray of its own; bfloat16 and float8 as bit patterns (uint16, int8)."""
         return conversion.bit_pattern(conversion.host_array(self, "numpy()")).copy()
 
-    def item(self, *index: int) -> bool | int | float | complex:
-        """The one element, or the element at a flat or full index, as a Python number. Raises NotScalarError."""
+    def item(self, *index: int) -> Any:
+        """The one element, or that at a flat or full index, as a Python number. Raises NotScalarError."""
         return conversion.item(self, index)
 
     def tolist(self) -> Any:
@@ -296,7 +328,9 @@ class Tensor(metaclass=_TensorType):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return conversion.as_ndarray(self, dtype, copy)
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
         return interchange.to_dlpack(self, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -310,7 +344,7 @@ class Tensor(metaclass=_TensorType):
     def __iter__(self) -> Iterator[Tensor]:
         if not self.payload.shape:
             raise TypeError("iteration over a 0-D tensor")
-        return (self[i] for i in range(len(self)))
+        return (self[i] for i in range(len(self)))  # type: ignore[index]
 
     def __bool__(self) -> bool:
         return bool(conversion.scalar(self, "bool()"))
@@ -333,16 +367,20 @@ class Tensor(metaclass=_TensorType):
         return printing.format_tensor(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item() if spec and self.size == 1 else str(self), spec)
+        return format(self.item(), spec) if spec and self.size == 1 else object.__format__(self, spec)
 
     # ---- writing it
 
     def set_value(self, value: Any) -> None:
-        """Overwrite the data in place with an array or tensor of the same shape and dtype; no gradient is recorded."""
+        """Overwrite the data in place with an array or tensor of the same shape and dtype; no gradient is
+        recorded.
+        """
         conversion.write(self, value, "set_value", cast=False)
 
     def copy_(self, other: Any, blocking: bool = True) -> Tensor:
-        """Overwrite the data in place with other's, cast to this dtype; no gradient is recorded. Returns the tensor."""
+        """Overwrite the data in place with other's, cast to this dtype; no gradient is recorded. Returns the
+        tensor.
+        """
         conversion.write(self, other, "copy_", cast=True)
         return self
 
@@ -381,6 +419,7 @@ class _ParameterType(type):
 
 
 class Parameter(metaclass=_ParameterType):
-    """A tensor that a model learns. Not a class of its own: ``isinstance(t, Parameter)`` asks for ``t.is_parameter``,
-    and ``Parameter(data)`` marks a tensor (its own when data is one) as such: persistable and, if trainable, in the graph.
+    """A tensor that a model learns. Not a class of its own: ``isinstance(t, Parameter)`` asks for
+    ``t.is_parameter``, and ``Parameter(data)`` marks a tensor (its own when data is one) as such: persistable
+    and, if trainable, in the graph.
     """

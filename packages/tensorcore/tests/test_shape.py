@@ -1,0 +1,134 @@
+"""Shapes, strides and which reshapes are views."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from argosy_tensorcore import Size
+from argosy_tensorcore.shape import (
+    broadcast_shapes,
+    contiguous_strides,
+    extent,
+    is_contiguous,
+    resolve_reshape,
+    view_strides,
+)
+
+shapes = st.lists(st.integers(0, 4), max_size=4).map(tuple)
+
+
+def element_strides(array: np.ndarray) -> tuple[int, ...]:
+    return tuple(s // array.itemsize for s in array.strides)
+
+
+def test_size_is_a_list_that_equals_tuples():
+    """A Size equals lists and tuples, gives Sizes when sliced, and cannot be hashed."""
+    size = Size([2, 3, 4])
+    assert size == [2, 3, 4] == size
+    assert size == (2, 3, 4)
+    assert size != (2, 3)
+    assert type(size[1:]) is Size
+    assert type(size + [5]) is type((1,) + size) is Size  # noqa: RUF005
+    assert size.numel() == 24
+    assert repr(size) == "[2, 3, 4]"
+    with pytest.raises(TypeError):
+        hash(size)
+
+
+@given(shapes)
+def test_contiguous_strides_walk_row_major(shape):
+    """Strides are numpy's for arrays that hold elements, and always count as contiguous."""
+    strides = contiguous_strides(shape)
+    assert is_contiguous(shape, strides)
+    if np.prod(shape):
+        assert strides == element_strides(np.empty(shape, np.int8))
+
+
+@st.composite
+def strided_arrays(draw):
+    """An array seen through transposition, steps, reversal and broadcasting."""
+    base = np.arange(256, dtype=np.int32).reshape(draw(st.sampled_from([(4, 4, 4, 4), (16, 16), (2, 8, 16), (256,)])))
+    view = base.transpose(draw(st.permutations(range(base.ndim))))
+    view = view[tuple(slice(None, draw(st.integers(0, n)), draw(st.sampled_from([1, 2, -1]))) for n in view.shape)]
+    if draw(st.booleans()):
+        view = np.broadcast_to(view[..., None], (*view.shape, draw(st.integers(1, 3))))
+    return view
+
+
+@given(strided_arrays())
+def test_contiguity_is_numpys(array):
+    """is_contiguous agrees with numpy on every view."""
+    assert is_contiguous(array.shape, element_strides(array)) == array.flags.c_contiguous
+
+
+@given(strided_arrays(), st.data())
+def test_reshapes_are_views_exactly_where_strides_allow(array, data):
+    """view_strides gives strides that show the reshaped elements, or None exactly where numpy copies."""
+    target = data.draw(factorisations(array.size))
+    strides = view_strides(array.shape, element_strides(array), target)
+    expected = array.reshape(target)
+    if array.size == 0:
+        assert strides == contiguous_strides(target)
+        return
+    assert (strides is not None) == np.shares_memory(expected, array)
+    if strides is not None:
+        got = np.lib.stride_tricks.as_strided(array, target, [s * array.itemsize for s in strides])
+        np.testing.assert_array_equal(got, expected)
+
+
+@st.composite
+def factorisations(draw, count):
+    """A shape of count elements, with axes of size 1 strewn in."""
+    if count == 0:
+        return (0, *draw(shapes))
+    sizes, rest = [], count
+    while rest > 1:
+        size = draw(st.sampled_from([d for d in range(2, rest + 1) if rest % d == 0]))
+        sizes.append(size)
+        rest //= size
+    for _ in range(draw(st.integers(0, 2))):
+        sizes.insert(draw(st.integers(0, len(sizes))), 1)
+    return tuple(sizes)
+
+
+@given(hnp.mutually_broadcastable_shapes(num_shapes=3))
+def test_shapes_broadcast_as_in_numpy(generated):
+    """The broadcast of several shapes is numpy's."""
+    assert broadcast_shapes(*generated.input_shapes) == generated.result_shape
+
+
+def test_shapes_that_do_not_broadcast_are_named():
+    """The error names the shapes and the axis."""
+    with pytest.raises(ValueError, match=r"\[2, 3\] and \[4\].*axis -1 has sizes 3 and 4"):
+        broadcast_shapes((2, 3), (4,))
+    assert broadcast_shapes() == ()
+
+
+def test_one_size_may_be_left_open():
+    """-1 stands for what is left, and only one may; zero sizes are exact."""
+    assert resolve_reshape((2, 6), (3, -1)) == (3, 4)
+    assert resolve_reshape((0, 3), (-1, 3)) == (0, 3)
+    assert resolve_reshape((), (1, -1)) == (1, 1)
+    for wrong in [(5, -1), (-1, -1), (13,), (-2,), (0, -1)]:
+        with pytest.raises(ValueError, match="reshape"):
+            resolve_reshape((2, 6), wrong)
+
+
+@given(strided_arrays())
+def test_extent_bounds_what_a_view_touches(array):
+    """The lowest and highest elements of a view are those its indices reach."""
+    low, high = extent(array.shape, element_strides(array))
+    if array.size == 0:
+        assert (low, high) == (0, 0)
+        return
+    start = array.__array_interface__["data"][0]
+    reached = [
+        (array[i : i + 1].__array_interface__["data"][0] - start) // 4 if array.ndim == 1 else None
+        for i in range(len(array))
+    ]
+    if array.ndim == 1:
+        assert (min(reached), max(reached) + 1) == (low, high)
+    bounds = np.lib.array_utils.byte_bounds(array)
+    assert (bounds[0] - start, bounds[1] - start) == (4 * low, 4 * high)
