@@ -179,8 +179,9 @@ def test_memory_that_the_host_cannot_see_is_copied():
     assert payload.view((2, 2), (3, -2), 2).to_host().tolist() == [[2, 0], [5, 3]]
     payload.fill_from(np.int32(7))
     assert payload.view((3,), (1,), 3).to_host().tolist() == [7, 7, 7]
-    with pytest.raises(NotImplementedError, match="non-contiguous"):
-        payload.view((2,), (3,)).fill_from(np.int32(1))
+    payload.view((2, 2), (3, -2), 2).fill_from(np.array([[1, 2], [3, 4]]))
+    assert payload.to_host().tolist() == [[2, 7, 1], [4, 7, 3]]
+    payload.view((0,), (1,), 6).fill_from(np.zeros(0))
 
 
 def test_storage_of_a_buffer():

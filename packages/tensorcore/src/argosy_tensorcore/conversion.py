@@ -21,9 +21,7 @@ class DataError(ValueError, AssertionError):
 
 
 class NotScalarError(DataError):
-    """A tensor of another element count than one was used as a Python number (an AssertionError, too, as in
-    Paddle).
-    """
+    """Not exactly one element where a Python number was asked for."""
 
 
 def host_array(tensor: Tensor, purpose: str) -> Array:
@@ -90,9 +88,7 @@ def payload_of(data: Any, dtype: object, place: Place) -> Strided:
 
 
 def new_array(data: Any, dtype: DType | None) -> Array:
-    """A fresh ndarray of data (tensor, array, number, nested sequence), as Paddle's to_tensor picks its
-    dtype.
-    """
+    """A fresh ndarray of data (tensor, array, number, nested lists) in the dtype Paddle's to_tensor picks."""
     held = getattr(data, "payload", None)
     if held is not None:
         source = host_array(data, "to_tensor")
@@ -132,9 +128,7 @@ def write(tensor: Tensor, value: Any, operator: str, cast: bool) -> None:
 
 
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A leaf's copy with data, gradient and attributes of its own. Raises RuntimeError for tensors inside a
-    graph.
-    """
+    """A leaf's copy with data, gradient and attributes of its own. Raises RuntimeError for other tensors."""
     from copy import deepcopy
 
     if tensor._node is not None:

@@ -168,9 +168,7 @@ def set_default_dtype(x: object) -> None:
 
 
 class finfo:
-    """Limits of a floating (or, for its parts, complex) type: bits, eps, min, max, tiny, smallest_normal,
-    resolution.
-    """
+    """Limits of a floating or complex type: bits, eps, min, max, tiny, smallest_normal, resolution."""
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
     eps: float

@@ -21,9 +21,7 @@ def to_numpy(tensor: Tensor) -> Array:
 
 
 def from_numpy(array: Array) -> Tensor:
-    """A tensor that shares the array's memory; copies only what cannot be shared (``Strided.from_array`` says
-    what).
-    """
+    """A tensor that shares the array's memory, or a copy where ``Strided.from_array`` must copy."""
     from argosy_tensorcore.tensor import Tensor
 
     if not isinstance(array, (np.ndarray, np.generic)):
@@ -45,9 +43,7 @@ def from_dlpack(producer: Any) -> Tensor:
 
 
 def dlpack_device(tensor: Tensor) -> tuple[int, int]:
-    """DLPack's (device type, index) of the tensor's memory. Raises BufferError for memory that the host
-    cannot see.
-    """
+    """DLPack's (device type, index) of the memory. Raises BufferError when the host cannot see it."""
     if not tensor.place.is_cpu_place():
         raise BufferError(
             f"only host memory is offered through DLPack; this tensor is on {tensor.place}: copy it to cpu"

@@ -24,9 +24,7 @@ _source: Callable[[str], str] = UniqueNames().generate
 
 
 def set_name_source(generate: Callable[[str], str]) -> None:
-    """Install the function that makes unique names from prefixes; the operator library installs one per
-    rank's context.
-    """
+    """Install the function that makes unique names from prefixes (say, one per rank's context)."""
     global _source
     _source = generate
 

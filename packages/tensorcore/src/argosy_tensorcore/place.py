@@ -73,9 +73,7 @@ def place_of(device: Device) -> Place:
 
 
 def as_place(x: object) -> Place:
-    """The place that x names: a Place, ``None`` (cpu), ``'cpu'``, ``'gpu'`` or ``'gpu:1'``. Raises ValueError
-    otherwise.
-    """
+    """The place named by a Place, ``None`` (cpu), ``'cpu'``, ``'gpu'`` or ``'gpu:1'``; else ValueError."""
     if isinstance(x, Place):
         return x
     if x is None:

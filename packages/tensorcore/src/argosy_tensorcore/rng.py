@@ -109,9 +109,7 @@ def _rounds(c0: Array, c1: Array, c2: Array, c3: Array, p0: Array, p1: Array, ke
 
 
 def words_per_number(dtype: object) -> int:
-    """How many 32-bit words ``uniform_from_bits`` and ``normal_from_bits`` use up per number: 2 for float64,
-    else 1.
-    """
+    """32-bit words that one number of uniform_from_bits or normal_from_bits uses up."""
     return 2 if _floating(dtype) == "float64" else 1
 
 

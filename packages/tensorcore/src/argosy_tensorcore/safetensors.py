@@ -30,9 +30,7 @@ _ALIGNMENT = 8
 
 
 class CheckpointError(ValueError):
-    """A file that is not what it says it is. The message names the file and, where it concerns one, the
-    tensor.
-    """
+    """A file that is not what it says it is. The message names the file and, if any, the tensor."""
 
 
 class TensorInfo:

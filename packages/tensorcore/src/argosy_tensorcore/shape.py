@@ -1,6 +1,4 @@
-"""Arithmetic of shapes and strides. Strides are in elements; shapes are sequences of ints (or symbolic sizes
-in ``Size``).
-"""
+"""Arithmetic of shapes and strides (in elements), as sequences of ints."""
 
 from __future__ import annotations
 
@@ -60,9 +58,7 @@ def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def extent(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
-    """Lowest and one past the highest element that the view touches, relative to its first; (0, 0) when it is
-    empty.
-    """
+    """Lowest and one past the highest element that a view touches, relative to its first; (0, 0) if empty."""
     if 0 in shape:
         return 0, 0
     reach = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
@@ -70,9 +66,7 @@ def extent(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that all shapes broadcast to (numpy's rules). Raises ValueError naming the shapes and the
-    axis.
-    """
+    """The shape that all shapes broadcast to. Raises ValueError naming the shapes and the axis."""
     result = [1] * max((len(shape) for shape in shapes), default=0)
     for shape in shapes:
         for axis, size in enumerate(shape, len(result) - len(shape)):
@@ -89,9 +83,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def resolve_reshape(shape: Sequence[int], target: Sequence[int]) -> tuple[int, ...]:
-    """target with its one ``-1`` worked out from the element count of shape. Raises ValueError where that is
-    impossible.
-    """
+    """target with its one ``-1`` worked out so that it holds shape's elements; ValueError if impossible."""
     count, wanted = prod(shape), list(target)
     if wanted.count(-1) > 1 or any(size < -1 for size in wanted):
         raise ValueError(f"cannot reshape {list(shape)} to {wanted}: sizes must be >= 0, with at most one -1")
@@ -130,9 +122,7 @@ def view_strides(shape: Sequence[int], strides: Sequence[int], target: Sequence[
 
 
 def _merge_runs(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
-    """Neighbouring axes joined wherever one stride walks both: [(size, innermost stride), ...] without size-1
-    axes.
-    """
+    """Axes joined wherever one stride walks both, as (size, stride) pairs; axes of size 1 left out."""
     runs: list[tuple[int, int]] = []
     for size, stride in zip(shape, strides, strict=True):
         if size == 1:

@@ -158,9 +158,7 @@ class Strided:
         strides: Sequence[int] | None = None,
         offset: int = 0,
     ) -> Strided:
-        """A view of storage; strides (row-major by default) and offset in elements. Raises ValueError when
-        out of bounds.
-        """
+        """A view of storage; strides and offset in elements. Raises ValueError when out of bounds."""
         view = object.__new__(Strided)
         view.dtype, view.shape, view.offset, view._storage = as_dtype(dtype), tuple(shape), offset, storage
         view.strides = contiguous_strides(shape) if strides is None else tuple(strides)
@@ -179,9 +177,7 @@ class Strided:
         return Strided.over(self.storage, self.dtype, shape, strides, self.offset + offset)
 
     def share(self, ndarray: Array) -> Strided:
-        """The payload of ndarray, a numpy view of this payload's own array (``p.share(p.ndarray[1:])``): same
-        storage.
-        """
+        """The payload of a numpy view of this payload's array (``p.share(p.ndarray[1:])``): same storage."""
         view = Strided(ndarray)
         view._storage = self._storage or self.storage
         return view
@@ -200,9 +196,7 @@ class Strided:
             return _received(self)
 
     def fill_from(self, source: Array) -> None:
-        """Overwrite the data with source's (an ndarray that broadcasts to this shape; cast). Does not bump
-        the version.
-        """
+        """Overwrite the data with source, broadcast and cast. Does not bump the version."""
         try:
             self.ndarray[...] = source
         except BufferError:
@@ -251,9 +245,7 @@ def _learn(dtype: np.dtype[Any]) -> DType:
 
 
 def _shareable(a: Array) -> bool:
-    """True when a's elements are aligned and whole elements apart (an array that owns its memory always is
-    so).
-    """
+    """True when elements are aligned and whole elements apart; what owns its memory always is so."""
     flags, itemsize = a.flags, a.itemsize
     return flags.aligned and (flags.c_contiguous or all(stride % itemsize == 0 for stride in a.strides))
 
@@ -275,28 +267,42 @@ def _sent(payload: Strided, device: Device) -> Strided:
     there = Strided.empty(payload.shape, payload.dtype, device)
     if source.nbytes:
         device.copy(there.storage.buffer, source.reshape(-1).view(np.uint8))
+        device.synchronize()  # the source may change or go away
     return there
+
+
+def _span(p: Strided) -> tuple[Array, Array, int]:
+    """Host memory as large as what p reaches on a device, p's elements in it, and p's first byte there."""
+    low, high = extent(p.shape, p.strides)
+    itemsize = p.dtype.itemsize
+    span = np.empty((high - low) * itemsize, np.uint8)
+    strides = [stride * itemsize for stride in p.strides]
+    elements: Array = np.ndarray(p.shape, p.dtype.numpy, span, -low * itemsize, strides)
+    return span, elements, (p.offset + low) * itemsize
 
 
 def _received(p: Strided) -> Array:
     """The elements of a payload that the host cannot see, copied over."""
-    low, high = extent(p.shape, p.strides)
-    itemsize = p.dtype.itemsize
-    span = np.empty((high - low) * itemsize, np.uint8)
+    span, elements, start = _span(p)
+    _fetch(p, span, start)
+    return elements.copy()
+
+
+def _fetch(p: Strided, span: Array, start: int) -> None:
     if span.nbytes:
-        p.device.copy(span, p.storage.buffer, span.nbytes, 0, (p.offset + low) * itemsize)
+        p.device.copy(span, p.storage.buffer, span.nbytes, 0, start)
         p.device.synchronize()
-    strides = [stride * itemsize for stride in p.strides]
-    return np.ndarray(p.shape, p.dtype.numpy, span, -low * itemsize, strides).copy()
 
 
 def _overwrite(p: Strided, source: Array) -> None:
     """Copy source's elements over the ones of a payload that the host cannot see."""
+    span, elements, start = _span(p)
     if not p.contiguous:
-        raise NotImplementedError("writing from the host through a non-contiguous view of device memory")
-    data = np.array(np.broadcast_to(source, p.shape), p.dtype.numpy, order="C")
-    if data.nbytes:
-        p.device.copy(p.storage.buffer, data.reshape(-1).view(np.uint8), data.nbytes, p.offset * p.dtype.itemsize)
+        _fetch(p, span, start)  # what lies between the elements must stay
+    elements[...] = source
+    if span.nbytes:
+        p.device.copy(p.storage.buffer, span, span.nbytes, start)
+        p.device.synchronize()  # span goes away
 
 
 def _host_view(p: Strided) -> Array:

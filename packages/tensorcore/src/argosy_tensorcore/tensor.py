@@ -372,15 +372,11 @@ class Tensor(metaclass=_TensorType):
     # ---- writing it
 
     def set_value(self, value: Any) -> None:
-        """Overwrite the data in place with an array or tensor of the same shape and dtype; no gradient is
-        recorded.
-        """
+        """Overwrite the data in place with a value of the same shape and dtype; no gradient is recorded."""
         conversion.write(self, value, "set_value", cast=False)
 
     def copy_(self, other: Any, blocking: bool = True) -> Tensor:
-        """Overwrite the data in place with other's, cast to this dtype; no gradient is recorded. Returns the
-        tensor.
-        """
+        """Overwrite the data in place, cast to this dtype; no gradient is recorded. Returns the tensor."""
         conversion.write(self, other, "copy_", cast=True)
         return self
 
