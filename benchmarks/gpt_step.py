@@ -1,0 +1,119 @@
+"""One AdamW training step of a GPT: 6 layers, width 384, 6 heads, 256 tokens, vocabulary 4096 (untied), batch 8, float32."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from timing import arguments, run
+
+LAYERS, WIDTH, HEADS, TOKENS, VOCABULARY, BATCH, RATE = 6, 384, 6, 256, 4096, 8, 3e-4
+rng = np.random.default_rng(0)
+IDS = rng.integers(0, VOCABULARY, (BATCH, TOKENS + 1)).astype(np.int64)
+MATRICES = ("qkv", "o", "f1", "f2", "head")
+
+
+def normal(*shape: int) -> Any:
+    return (0.02 * rng.standard_normal(shape)).astype(np.float32)
+
+
+def ones_and_zeros(prefix: str) -> dict[str, Any]:
+    return {prefix + "_w": np.ones(WIDTH, np.float32), prefix + "_b": np.zeros(WIDTH, np.float32)}
+
+
+def initial() -> dict[str, Any]:
+    """Initial weights by name; matrices are [in, out]."""
+    made = {"te": normal(VOCABULARY, WIDTH), "pe": normal(TOKENS, WIDTH), "head": normal(WIDTH, VOCABULARY)}
+    made |= ones_and_zeros("lnf")
+    for i in range(LAYERS):
+        made |= ones_and_zeros(f"l{i}.ln1") | ones_and_zeros(f"l{i}.ln2")
+        for name, rows, columns in (("qkv", 1, 3), ("o", 1, 1), ("f1", 1, 4), ("f2", 4, 1)):
+            made[f"l{i}.{name}"] = normal(rows * WIDTH, columns * WIDTH)
+            made[f"l{i}.{name}_b"] = np.zeros(columns * WIDTH, np.float32)
+    return made
+
+
+def argosy_step(compiled: bool) -> Callable[[], Any]:
+    import argosy as paddle
+
+    F = paddle.nn.functional
+    assign = paddle.nn.initializer.Assign
+    ps = {k: paddle.create_parameter(v.shape, "float32", default_initializer=assign(v)) for k, v in initial().items()}
+    x, y = paddle.to_tensor(IDS[:, :-1].copy()), paddle.to_tensor(IDS[:, 1:].copy())
+    mask = paddle.to_tensor(np.triu(np.full((TOKENS, TOKENS), -1e9, np.float32), 1))
+    size = WIDTH // HEADS
+
+    def loss_fn(x: Any, y: Any) -> Any:
+        h = F.embedding(x, ps["te"]) + ps["pe"]
+        for i in range(LAYERS):
+            p = lambda name, g=f"l{i}.": ps[g + name]  # noqa: E731
+            z = F.layer_norm(h, [WIDTH], p("ln1_w"), p("ln1_b"))
+            qkv = F.linear(z, p("qkv"), p("qkv_b")).reshape([BATCH, TOKENS, 3, HEADS, size])
+            q, k, v = paddle.unbind(qkv.transpose([2, 0, 3, 1, 4]), 0)
+            s = F.softmax(paddle.matmul(q, k, transpose_y=True) * (1 / math.sqrt(size)) + mask, -1)
+            z = paddle.matmul(s, v).transpose([0, 2, 1, 3]).reshape([BATCH, TOKENS, WIDTH])
+            h = h + F.linear(z, p("o"), p("o_b"))
+            z = F.layer_norm(h, [WIDTH], p("ln2_w"), p("ln2_b"))
+            h = h + F.linear(F.gelu(F.linear(z, p("f1"), p("f1_b")), approximate=True), p("f2"), p("f2_b"))
+        h = F.layer_norm(h, [WIDTH], ps["lnf_w"], ps["lnf_b"])
+        return F.cross_entropy(paddle.matmul(h, ps["head"]).reshape([-1, VOCABULARY]), y.reshape([-1]))
+
+    optimizer = paddle.optimizer.AdamW(RATE, parameters=list(ps.values()))
+
+    def step(x: Any, y: Any) -> Any:
+        loss = loss_fn(x, y)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    whole = paddle.jit.to_static(step, full_graph=True) if compiled else step
+    return lambda: whole(x, y)
+
+
+def torch_step(compiled: bool) -> Callable[[], Any]:
+    import torch
+
+    F = torch.nn.functional
+    ps = {
+        k: torch.from_numpy(v.T.copy() if k.rpartition(".")[2] in MATRICES else v.copy()).requires_grad_()
+        for k, v in initial().items()
+    }
+    ids = torch.from_numpy(IDS)
+    x, y = ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+
+    def loss_fn(x: Any, y: Any) -> Any:
+        h = F.embedding(x, ps["te"]) + ps["pe"]
+        for i in range(LAYERS):
+            p = lambda name, g=f"l{i}.": ps[g + name]  # noqa: E731
+            z = F.layer_norm(h, (WIDTH,), p("ln1_w"), p("ln1_b"))
+            qkv = F.linear(z, p("qkv"), p("qkv_b")).view(BATCH, TOKENS, 3, HEADS, WIDTH // HEADS)
+            z = F.scaled_dot_product_attention(*qkv.permute(2, 0, 3, 1, 4), is_causal=True)
+            h = h + F.linear(z.transpose(1, 2).reshape(BATCH, TOKENS, WIDTH), p("o"), p("o_b"))
+            z = F.layer_norm(h, (WIDTH,), p("ln2_w"), p("ln2_b"))
+            h = h + F.linear(F.gelu(F.linear(z, p("f1"), p("f1_b")), approximate="tanh"), p("f2"), p("f2_b"))
+        h = F.layer_norm(h, (WIDTH,), ps["lnf_w"], ps["lnf_b"])
+        return F.cross_entropy(F.linear(h, ps["head"]).view(-1, VOCABULARY), y.view(-1))
+
+    optimizer = torch.optim.AdamW(ps.values(), lr=RATE, weight_decay=0.01, fused=True)
+    loss_of = torch.compile(loss_fn, dynamic=False) if compiled else loss_fn
+
+    def step() -> Any:
+        loss = loss_of(x, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return step
+
+
+if __name__ == "__main__":
+    options = arguments(__doc__ or "", ("argosy", "argosy-eager", "torch", "torch-compile"))
+    makers = {
+        "argosy": lambda: argosy_step(True), "argosy-eager": lambda: argosy_step(False),
+        "torch": lambda: torch_step(False), "torch-compile": lambda: torch_step(True),
+    }  # fmt: skip
+    run(options, "gpt_step", makers[options.framework]())

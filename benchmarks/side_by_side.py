@@ -1,0 +1,66 @@
+"""Run a workload on argosy and its peers in turn and record the figures with their provenance.
+
+``python benchmarks/side_by_side.py gpt_step --peer-python PATH --peers torch`` where PATH is an interpreter that has the
+peers. Writes ``benchmarks/results/<workload>.json``: command, commit, versions, machine class, every figure of the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+# Settings under which the peers' allocator reuses large buffers on 2 MiB pages: their best.
+TUNED = "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"
+
+
+def one(python: str, workload: str, framework: str, options: argparse.Namespace) -> dict[str, Any]:
+    """The figures of one process."""
+    command = [python, str(HERE / f"{workload}.py"), "--framework", framework, "--threads", str(options.threads)]
+    command += ["--seconds", str(options.seconds), "--core", str(options.core)]
+    environment = dict(os.environ) if framework.startswith("argosy") else {**os.environ, "GLIBC_TUNABLES": TUNED}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        return {"workload": workload, "framework": framework, "failed": done.stderr.strip().splitlines()[-1:]}
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were taken on."""
+    model = next((l.split(":")[1].strip() for l in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in l), "")
+    return {"cpu": model, "cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("workload")
+    parser.add_argument("--peer-python", default=sys.executable)
+    parser.add_argument("--peers", nargs="*", default=["torch"])
+    parser.add_argument("--ours", nargs="*", default=["argosy"])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--core", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=8.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    figures = []
+    for _ in range(options.rounds):
+        for framework in (*options.ours, *options.peers):
+            python = sys.executable if framework in options.ours else options.peer_python
+            figures.append(one(python, options.workload, framework, options))
+            print(json.dumps(figures[-1]), flush=True)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False).stdout.strip()
+    record = {"command": " ".join(["python", "benchmarks/side_by_side.py", *sys.argv[1:]]), "commit": commit, "machine": machine()}
+    target = HERE / "results" / f"{options.workload}-{options.threads}.json"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(json.dumps({**record, "figures": figures}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

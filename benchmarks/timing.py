@@ -1,0 +1,71 @@
+"""Timing shared by the benchmarks: one process for each framework, pinned to the same cores, medians, one JSON line out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def arguments(description: str, frameworks: tuple[str, ...]) -> argparse.Namespace:
+    """Parse the common options and pin the process before any framework is imported."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--framework", choices=frameworks, required=True)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--core", type=int, default=0, help="first core to pin to")
+    parser.add_argument("--seconds", type=float, default=8.0, help="time spent measuring")
+    parser.add_argument("--losses", type=int, default=0, help="print the losses of that many steps instead of timing")
+    options = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, set(range(options.core, options.core + options.threads)))
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARGOSY_NUM_THREADS"):
+        os.environ[name] = str(options.threads)
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    if options.framework.startswith("torch"):
+        import torch
+
+        torch.set_num_threads(options.threads)
+    return options
+
+
+def measure(options: argparse.Namespace, workload: str, step: Callable[[], Any]) -> None:
+    """Time ``step`` (which must block until its result is there) and print one JSON line.
+
+    The clock is CPU time when others used more than 3% of our core meanwhile (``clock`` says which), else wall time.
+    """
+    start = time.perf_counter()
+    loss = float(step())
+    first = time.perf_counter() - start
+    for _ in range(2):
+        step()
+    walls, cpus = [], []
+    begin = time.perf_counter()
+    while len(walls) < 5 or (time.perf_counter() - begin < options.seconds and len(walls) < 5000):
+        wall, cpu = time.perf_counter(), time.process_time()
+        loss = float(step())
+        walls.append(time.perf_counter() - wall)
+        cpus.append(time.process_time() - cpu)
+    wall, cpu = statistics.median(walls), statistics.median(cpus)
+    shared = options.threads == 1 and wall > cpu * 1.03
+    result = {
+        "workload": workload, "framework": options.framework, "threads": options.threads,
+        "median_ms": round((cpu if shared else wall) * 1e3, 4), "wall_median_ms": round(wall * 1e3, 4),
+        "clock": "cpu" if shared else "wall", "first_call_s": round(first, 3), "repeats": len(walls),
+        "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, "last_loss": loss,
+    }  # fmt: skip
+    print(json.dumps(result), flush=True)
+
+
+def run(options: argparse.Namespace, workload: str, step: Callable[[], Any]) -> None:
+    """Time the step, or print the losses of the first steps."""
+    if options.losses:
+        print(json.dumps({"framework": options.framework, "losses": [float(step()) for _ in range(options.losses)]}))
+    else:
+        measure(options, workload, step)
+    sys.stdout.flush()
