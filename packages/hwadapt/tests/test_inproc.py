@@ -159,9 +159,7 @@ def test_different_collectives_are_named_with_both_lines():
         else:
             comm.all_reduce(np.ones(3), np.ones(3))
 
-    with pytest.raises(
-        CollectiveMismatch, match=r"barrier\(\) at .*test_inproc.py:\d+; .*all_reduce.*inproc.py:\d+"
-    ):
+    with pytest.raises(CollectiveMismatch, match=r"barrier\(\) at .*test_inproc.py:\d+; .*all_reduce.*inproc.py:\d+"):
         run_ranks(program, 2)
 
 
@@ -238,9 +236,7 @@ def test_waiting_for_each_other_is_detected_at_once():
         comm.recv(np.ones(1), 1 - comm.rank)
 
     start = time.monotonic()
-    with pytest.raises(
-        CollectiveMismatch, match=r"every rank waits.*rank 0 waits in recv.*rank 1 waits in recv"
-    ):
+    with pytest.raises(CollectiveMismatch, match=r"every rank waits.*rank 0 waits in recv.*rank 1 waits in recv"):
         run_ranks(program, 2)
     assert time.monotonic() - start < 1
 

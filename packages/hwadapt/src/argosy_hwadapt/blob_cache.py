@@ -71,8 +71,7 @@ class BlobCache:
 def _check_private(folder: Path) -> None:
     if not _is_private(folder.stat()):
         raise DeviceError(
-            f"kernel cache folder {folder} is not private: it must belong to this user "
-            "and be writable by nobody else"
+            f"kernel cache folder {folder} is not private: it must belong to this user and be writable by nobody else"
         )
 
 

@@ -10,6 +10,7 @@ from argosy_hwadapt.contract import Context, DeviceInfo, DeviceRuntime, Kernel, 
 from argosy_hwadapt.errors import DeviceError, DeviceLost, LaunchError, UnsupportedOperation
 from argosy_hwadapt.kernel import TRANSIENT_FORMS, Pointer, Scalar
 from argosy_hwadapt.memory import Buffer, CachingAllocator, MemoryStats
+from argosy_hwadapt.watchdog import call_with_deadline
 
 if TYPE_CHECKING:
     from argosy_hwadapt.blob_cache import BlobCache
@@ -39,6 +40,7 @@ class Device:
         "observer",
         "runtime",
         "trace",
+        "watchdog",
     )
 
     def __init__(self, name: str, index: int, info: DeviceInfo, runtime: DeviceRuntime) -> None:
@@ -49,6 +51,8 @@ class Device:
         self.observer: Callable[..., None] | None = None
         #: Finished profile events of the default profiler.
         self.trace: list[TraceEvent] = []
+        #: Seconds after which :meth:`synchronize` gives a device up as hung; None waits for ever.
+        self.watchdog: float | None = None
         self.context: Context = None
         self.allocator = CachingAllocator(self)
         self.context = runtime.open(index)
@@ -71,9 +75,7 @@ class Device:
         except (DeviceError, MemoryError):
             raise
         except Exception as cause:
-            raise DeviceError(
-                f"plug-in {self.name!r} raised {type(cause).__name__} in {method}: {cause}"
-            ) from cause
+            raise DeviceError(f"plug-in {self.name!r} raised {type(cause).__name__} in {method}: {cause}") from cause
 
     def offers(self, method: str) -> bool:
         """Say whether the runtime itself has this optional method (otherwise its default is used)."""
@@ -121,9 +123,7 @@ class Device:
 
     def address(self, buffer: Buffer) -> int:
         """Return the address of a buffer's first byte (host devices only; 0 for an empty buffer)."""
-        raise UnsupportedOperation(
-            f"{self} has no host addresses: pass the buffer and an offset to its kernels"
-        )
+        raise UnsupportedOperation(f"{self} has no host addresses: pass the buffer and an offset to its kernels")
 
     def copy(
         self,
@@ -150,9 +150,7 @@ class Device:
         else:
             self._submit("copy", _side(self, dst), dst_offset, _side(self, src), src_offset, nbytes, stream)
 
-    def _copy_from_peer(
-        self, dst: Copyable, src: Buffer, nbytes: int, dst_offset: int, src_offset: int
-    ) -> None:
+    def _copy_from_peer(self, dst: Copyable, src: Buffer, nbytes: int, dst_offset: int, src_offset: int) -> None:
         target = _side(self, dst)
         if src.device.runtime is self.runtime and self.offers("peer_copy"):
             self.call("peer_copy", target, dst_offset, src.device.context, src.handle, src_offset, nbytes)
@@ -178,8 +176,15 @@ class Device:
     # Work.
 
     def synchronize(self, stream: Stream = None) -> None:
-        """Wait for the submitted work; errors of that work are raised here."""
-        self.call("synchronize", stream)
+        """Wait for the submitted work; errors of that work are raised here.
+
+        Raises DeviceLost when the device does not answer within :attr:`watchdog` seconds.
+        """
+        if self.watchdog is None:
+            self.call("synchronize", stream)
+        elif not call_with_deadline(lambda: self.call("synchronize", stream), self.watchdog):
+            self._failure = DeviceLost(f"{self} did not answer within {self.watchdog:g} s")
+            raise self._failure
 
     def build(
         self,
@@ -222,13 +227,9 @@ class Device:
         grid3, block3 = _extents("grid", grid), _extents("block", block)
         threads = block3[0] * block3[1] * block3[2]
         if threads > self.info.max_block:
-            raise LaunchError(
-                f"{self}: block {block3} has {threads} work-items; at most {self.info.max_block} fit"
-            )
+            raise LaunchError(f"{self}: block {block3} has {threads} work-items; at most {self.info.max_block} fit")
         if shared > self.info.shared_bytes:
-            raise LaunchError(
-                f"{self}: {shared} bytes of shared memory asked; a block has {self.info.shared_bytes}"
-            )
+            raise LaunchError(f"{self}: {shared} bytes of shared memory asked; a block has {self.info.shared_bytes}")
         self._submit("launch", kernel, grid3, block3, [self._argument(a) for a in args], shared, stream)
 
     def _argument(self, argument: Buffer | tuple[Buffer, int] | Scalar) -> Pointer | Scalar:
@@ -236,9 +237,7 @@ class Device:
             return argument
         buffer, offset = argument if isinstance(argument, tuple) else (argument, 0)
         if not isinstance(buffer, Buffer):
-            raise LaunchError(
-                f"{self}: a kernel argument is a Buffer, (Buffer, offset) or Scalar, not {argument!r}"
-            )
+            raise LaunchError(f"{self}: a kernel argument is a Buffer, (Buffer, offset) or Scalar, not {argument!r}")
         if buffer.device is not self:
             raise LaunchError(f"{self}: a kernel argument lives on {buffer.device}; copy it here first")
         return Pointer(buffer.handle, offset)
@@ -275,9 +274,7 @@ def _side(device: Device, side: Copyable) -> Any:
     if not isinstance(side, Buffer):
         return side
     if side.device is not device:
-        raise ValueError(
-            f"copy on {device}: the destination lives on {side.device}; call copy on that device"
-        )
+        raise ValueError(f"copy on {device}: the destination lives on {side.device}; call copy on that device")
     return side.handle
 
 

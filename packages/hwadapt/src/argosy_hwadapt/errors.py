@@ -12,9 +12,7 @@ class DeviceNotFound(DeviceError, LookupError):
 class DeviceOutOfMemory(DeviceError, MemoryError):
     """The device has no room, also after cached blocks were released; it stays usable."""
 
-    def __init__(
-        self, message: str, requested: int = 0, free: int | None = None, total: int | None = None
-    ) -> None:
+    def __init__(self, message: str, requested: int = 0, free: int | None = None, total: int | None = None) -> None:
         super().__init__(message)
         #: Bytes asked for, free and in all; ``None`` where the device does not tell.
         self.requested, self.free, self.total = requested, free, total

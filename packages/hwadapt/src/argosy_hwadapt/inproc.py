@@ -123,9 +123,7 @@ class InprocCommunicator:
             self._world.wait(self._group.ranks[self.rank], Wait(call, lambda: bool(letters), lambda: sender))
             sent, message = letters.popleft()
         if (message.dtype, message.size) != (buffer.dtype, buffer.size):
-            raise CollectiveMismatch(
-                f"message does not fit: rank {peer} called {sent}; this rank calls {call}"
-            )
+            raise CollectiveMismatch(f"message does not fit: rank {peer} called {sent}; this rank calls {call}")
         buffer.reshape(-1)[:] = message.reshape(-1)
 
     # Life.
@@ -182,9 +180,7 @@ class InprocCommunicator:
 
 
 def _data_call(kind: str, send: Array, recv: Array, **agreed: Any) -> Call:
-    return Call(
-        kind, {"dtype": str(send.dtype), "size": send.size, **agreed}, (send.reshape(-1), recv.reshape(-1))
-    )
+    return Call(kind, {"dtype": str(send.dtype), "size": send.size, **agreed}, (send.reshape(-1), recv.reshape(-1)))
 
 
 # Each takes the calls in rank order. Operands may alias, so results are complete before any is written.
@@ -246,9 +242,7 @@ def run_ranks(fn: Callable[[InprocCommunicator], T], size: int, timeout: float =
 class _RankThread(threading.Thread):
     """One rank: keeps what the function returned or raised, and tells the world when it ends."""
 
-    def __init__(
-        self, fn: Callable[[InprocCommunicator], Any], communicator: InprocCommunicator, world: World
-    ):
+    def __init__(self, fn: Callable[[InprocCommunicator], Any], communicator: InprocCommunicator, world: World):
         super().__init__(name=f"rank-{communicator.rank}", daemon=True)
         self._fn, self._communicator, self._world = fn, communicator, world
         self.result: Any = None
@@ -283,9 +277,7 @@ def _join(ranks: list[_RankThread], world: World, timeout: float) -> None:
         with world.condition:
             busy = ", ".join(f"rank {rank} computes" for rank in late if rank not in world.waiting)
             waits = world.describe_waits()
-            failure = RankFailure(
-                f"not finished after {timeout:g} s: {'; '.join(filter(None, (busy, waits)))}"
-            )
+            failure = RankFailure(f"not finished after {timeout:g} s: {'; '.join(filter(None, (busy, waits)))}")
             world.fail(failure)
         raise failure
 

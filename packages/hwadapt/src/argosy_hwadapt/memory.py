@@ -47,9 +47,7 @@ class PooledBuffer(Buffer):
 
     __slots__ = ("allocator", "block_bytes")
 
-    def __init__(
-        self, device: Device, nbytes: int, handle: Any, allocator: CachingAllocator, block_bytes: int
-    ):
+    def __init__(self, device: Device, nbytes: int, handle: Any, allocator: CachingAllocator, block_bytes: int):
         self.device = device
         self.nbytes = nbytes
         self.handle = handle
@@ -147,9 +145,7 @@ class CachingAllocator:
 
     def _ask(self, block: int) -> Any:
         if self.limit is not None and self._reserved + block > self.limit:
-            raise DeviceOutOfMemory(
-                f"{self.device}: the allocator's limit of {self.limit} bytes is reached", block
-            )
+            raise DeviceOutOfMemory(f"{self.device}: the allocator's limit of {self.limit} bytes is reached", block)
         handle = self.device.call("alloc", block)
         self._reserved += block
         return handle

@@ -45,9 +45,7 @@ def world(ranks: Sequence[int] | None = None) -> MpiCommunicator:
     if ranks is None:
         return MpiCommunicator(mpi.COMM_WORLD.Dup())
     if mpi.COMM_WORLD.rank not in ranks:
-        raise ValueError(
-            f"mpi: this process is rank {mpi.COMM_WORLD.rank}, which is not among {tuple(ranks)}"
-        )
+        raise ValueError(f"mpi: this process is rank {mpi.COMM_WORLD.rank}, which is not among {tuple(ranks)}")
     group = mpi.COMM_WORLD.group.Incl(list(ranks))
     return MpiCommunicator(mpi.COMM_WORLD.Create_group(group))
 
@@ -193,7 +191,5 @@ def _import_mpi() -> Any:
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as cause:
-        raise CommunicatorError(
-            f"MPI is not available ({cause}); pip install 'argosy-hwadapt[mpi]'"
-        ) from cause
+        raise CommunicatorError(f"MPI is not available ({cause}); pip install 'argosy-hwadapt[mpi]'") from cause
     return MPI

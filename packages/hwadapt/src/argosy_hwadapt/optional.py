@@ -93,9 +93,7 @@ def event_elapsed(device: Device, start: HostEvent, end: HostEvent) -> float:
 # Memory.
 
 
-def memset(
-    device: Device, handle: Handle, offset: int, value: int, nbytes: int, stream: Stream = None
-) -> None:
+def memset(device: Device, handle: Handle, offset: int, value: int, nbytes: int, stream: Stream = None) -> None:
     """Fill ``nbytes`` bytes with ``value`` by copies from the host."""
     pattern = bytes([value]) * min(nbytes, _FILL_CHUNK)
     for start in range(0, nbytes, _FILL_CHUNK):

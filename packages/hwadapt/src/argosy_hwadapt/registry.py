@@ -136,9 +136,7 @@ def _locate(name: str) -> tuple[str, Callable[[], Any]]:
         raise DeviceNotFound(f"no device plug-in is named {name!r}; installed: {', '.join(device_names())}")
     owners = [point.dist.name if point.dist else "unknown distribution" for point in points]
     if len(points) > 1:
-        raise DeviceNotFound(
-            f"device name {name!r} is claimed by {' and '.join(owners)}; uninstall one of them"
-        )
+        raise DeviceNotFound(f"device name {name!r} is claimed by {' and '.join(owners)}; uninstall one of them")
     return owners[0], points[0].load
 
 
@@ -156,9 +154,7 @@ def _forbid_after_fork(opened: Device) -> None:
     """Make a device fail clearly in a forked child, where its driver would hang."""
 
     def forbid() -> None:
-        opened.mark_unusable(
-            DeviceError(f"{opened} was opened before a fork; open it in the child process only")
-        )
+        opened.mark_unusable(DeviceError(f"{opened} was opened before a fork; open it in the child process only"))
 
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=forbid)

@@ -20,9 +20,7 @@ class Call:
 
     __slots__ = ("agreed", "kind", "operands", "private", "site")
 
-    def __init__(
-        self, kind: str, agreed: dict[str, Hashable], operands: tuple[Any, ...], private: Any = None
-    ):
+    def __init__(self, kind: str, agreed: dict[str, Hashable], operands: tuple[Any, ...], private: Any = None):
         self.kind = kind
         self.agreed = agreed  # must be equal on all ranks of the group
         self.operands = operands

@@ -73,9 +73,7 @@ def _round_up(value: int, multiple: int) -> int:
 
 def _map(nbytes: int, limit: int) -> mmap.mmap:
     if nbytes > limit:
-        raise DeviceOutOfMemory(
-            f"cpu: {nbytes} bytes were requested, the machine has {limit}", nbytes, None, limit
-        )
+        raise DeviceOutOfMemory(f"cpu: {nbytes} bytes were requested, the machine has {limit}", nbytes, None, limit)
     try:
         mapping = _private_mapping(nbytes)
     except (OSError, ValueError, OverflowError) as cause:

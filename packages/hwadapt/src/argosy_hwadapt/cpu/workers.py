@@ -55,9 +55,7 @@ class WorkerThreads:
         if self.running:
             raise DeviceError("WorkerThreads are running already; stop them first")
         if len(argument_addresses) != self.count:
-            raise ValueError(
-                f"WorkerThreads: {self.count} threads need as many arguments, got {argument_addresses}"
-            )
+            raise ValueError(f"WorkerThreads: {self.count} threads need as many arguments, got {argument_addresses}")
         if not entry_address:
             raise ValueError("WorkerThreads: the entry address is null")
         self._entry, self._arguments = entry_address, tuple(argument_addresses)
@@ -80,9 +78,7 @@ class WorkerThreads:
     def _start_threads(self) -> None:
         entry = function(self._entry, "void(*)(void *)")
         self._threads = [
-            threading.Thread(
-                target=entry, args=(ffi.cast("void *", argument),), name=f"argosy-worker-{i}", daemon=True
-            )
+            threading.Thread(target=entry, args=(ffi.cast("void *", argument),), name=f"argosy-worker-{i}", daemon=True)
             for i, argument in enumerate(self._arguments)
         ]
         for thread in self._threads:
