@@ -1,4 +1,6 @@
-"""One AdamW training step of a GPT: 6 layers, width 384, 6 heads, 256 tokens, vocabulary 4096 (untied), batch 8, float32."""
+"""One AdamW training step of a GPT: 6 layers, width 384, 6 heads, 256 tokens, vocabulary 4096 (untied), batch 8,
+float32.
+"""
 
 from __future__ import annotations
 

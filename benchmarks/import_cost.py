@@ -15,13 +15,24 @@ def main(modules: tuple[str, ...] = ("argosy", "numpy"), repeats: int = 15) -> N
     samples: dict[str, list[tuple[float, float]]] = {m: [] for m in modules}
     for _ in range(repeats):
         for module in modules:
-            out = subprocess.run([sys.executable, "-c", PROBE.format(module)], capture_output=True, text=True, check=True)
+            out = subprocess.run(
+                [sys.executable, "-c", PROBE.format(module)], capture_output=True, text=True, check=True
+            )
             cpu, rss = map(float, out.stdout.split())
             samples[module].append((cpu, rss))
     for module, values in samples.items():
         cpu = statistics.median(v[0] for v in values[1:])
         rss = max(v[1] for v in values)
-        print(json.dumps({"workload": "import", "module": module, "cpu_ms": round(cpu * 1e3, 1), "peak_rss_mib": round(rss / 1024, 1)}))
+        print(
+            json.dumps(
+                {
+                    "workload": "import",
+                    "module": module,
+                    "cpu_ms": round(cpu * 1e3, 1),
+                    "peak_rss_mib": round(rss / 1024, 1),
+                }
+            )
+        )
 
 
 if __name__ == "__main__":

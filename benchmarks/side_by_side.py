@@ -1,7 +1,8 @@
 """Run a workload on argosy and its peers in turn and record the figures with their provenance.
 
-``python benchmarks/side_by_side.py gpt_step --peer-python PATH --peers torch`` where PATH is an interpreter that has the
-peers. Writes ``benchmarks/results/<workload>.json``: command, commit, versions, machine class, every figure of the run.
+``python benchmarks/side_by_side.py gpt_step --peer-python PATH --peers torch`` where PATH is an interpreter that has
+the peers. Writes ``benchmarks/results/<workload>.json``: command, commit, versions, machine class, every figure of the
+run.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ def one(python: str, workload: str, framework: str, options: argparse.Namespace)
 
 def machine() -> dict[str, Any]:
     """What the figures were taken on."""
-    model = next((l.split(":")[1].strip() for l in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in l), "")
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    model = next(
+        (l.split(":")[1].strip() for line in lines if "model name" in line), ""
+    )
     return {"cpu": model, "cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()}
 
 
@@ -55,8 +59,14 @@ def main() -> None:
             python = sys.executable if framework in options.ours else options.peer_python
             figures.append(one(python, options.workload, framework, options))
             print(json.dumps(figures[-1]), flush=True)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False).stdout.strip()
-    record = {"command": " ".join(["python", "benchmarks/side_by_side.py", *sys.argv[1:]]), "commit": commit, "machine": machine()}
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
+    ).stdout.strip()
+    record = {
+        "command": " ".join(["python", "benchmarks/side_by_side.py", *sys.argv[1:]]),
+        "commit": commit,
+        "machine": machine(),
+    }
     target = HERE / "results" / f"{options.workload}-{options.threads}.json"
     target.parent.mkdir(exist_ok=True)
     target.write_text(json.dumps({**record, "figures": figures}, indent=1) + "\n")

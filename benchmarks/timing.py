@@ -1,4 +1,6 @@
-"""Timing shared by the benchmarks: one process for each framework, pinned to the same cores, medians, one JSON line out."""
+"""Timing shared by the benchmarks: one process for each framework, pinned to the same cores, medians, one JSON line
+out.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,14 @@ import sys
 import pytest
 from workspace import ALLOWED, MODULES, ROOT, project
 
-_DISTRIBUTIONS = {"mpi4py": "mpi4py", "llvmlite": "llvmlite", "cffi": "cffi", "_cffi_backend": "cffi", "numpy": "numpy", "ml_dtypes": "ml-dtypes"}
+_DISTRIBUTIONS = {
+    "mpi4py": "mpi4py",
+    "llvmlite": "llvmlite",
+    "cffi": "cffi",
+    "_cffi_backend": "cffi",
+    "numpy": "numpy",
+    "ml_dtypes": "ml-dtypes",
+}
 
 
 def imports(package: str) -> dict[str, list[str]]:
@@ -27,7 +34,7 @@ def declared(package: str) -> set[str]:
     """Distribution names in dependencies and extras."""
     table = project(package)
     requirements = list(table["dependencies"])
-    for extra, lines in table.get("optional-dependencies", {}).items():
+    for lines in table.get("optional-dependencies", {}).values():
         requirements += lines
     return {re.match(r"[A-Za-z0-9._-]+", line).group().lower().replace("_", "-") for line in requirements}
 

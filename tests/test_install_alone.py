@@ -27,7 +27,19 @@ def test_package_alone_passes_its_tests(package, tmp_path):
     run(sys.executable, "-m", "uv", "venv", "--python", sys.executable, home, cwd=tmp_path)
     python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
     requirement = f"{project(package)['name']}[test]"
-    run(sys.executable, "-m", "uv", "pip", "install", "--python", python, "--find-links", wheels, requirement, cwd=tmp_path)
+    run(
+        sys.executable,
+        "-m",
+        "uv",
+        "pip",
+        "install",
+        "--python",
+        python,
+        "--find-links",
+        wheels,
+        requirement,
+        cwd=tmp_path,
+    )
     installed = run(python, "-c", _SIBLINGS, cwd=tmp_path).split()
     assert set(installed) == {MODULES[name] for name in closure(package)}
     shutil.copytree(ROOT / "packages" / package / "tests", tmp_path / "tests")
@@ -37,7 +49,4 @@ def test_package_alone_passes_its_tests(package, tmp_path):
     run(python, "-m", "pytest", "tests", cwd=tmp_path)
 
 
-_SIBLINGS = (
-    "import importlib.util as u;"
-    f"print(*[m for m in {sorted(MODULES.values())!r} if u.find_spec(m)])"
-)
+_SIBLINGS = f"import importlib.util as u;print(*[m for m in {sorted(MODULES.values())!r} if u.find_spec(m)])"

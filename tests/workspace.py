@@ -19,7 +19,9 @@ ALLOWED: dict[str, set[str]] = {
     "infer": {"phi-ops", "pir", "tensorcore", "hwadapt"},
     "meta": {"hwadapt", "tensorcore", "pir", "phi-ops", "autograd", "cinn", "autoparallel", "infer"},
 }
-"""Sibling packages that each may import directly. ``infer[fast]`` finds cinn through its entry point, never by import."""
+"""Sibling packages that each may import directly. ``infer[fast]`` finds cinn through its entry point, never by
+import.
+"""
 
 MODULES = {name: "argosy" if name == "meta" else "argosy_" + name.replace("-", "_") for name in ALLOWED}
 
