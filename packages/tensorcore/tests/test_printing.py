@@ -128,12 +128,7 @@ def test_traced_tensors_print_without_a_value():
     """Printing a traced tensor shows its payload."""
 
     class Traced:
-        shape, dtype, is_traced, device = (
-            (2,),
-            as_dtype("float32"),
-            True,
-            type("D", (), {"name": "cpu", "index": 0}),
-        )
+        shape, dtype, is_traced = (2,), as_dtype("float32"), True
 
         def __repr__(self) -> str:
             return "%3"

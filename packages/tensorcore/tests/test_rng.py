@@ -189,6 +189,8 @@ def test_a_generator_counts_draws_in_its_state():
     assert (generator.seed, generator.offset, generator.draw()) == (7, 100, (7, 100))
     generator.set_state(saved)
     assert generator.draw() == (42, 3)
+    generator.advance(5)
+    assert generator.draw() == (42, 9)
     assert generator.manual_seed(-1) is generator
     assert generator.initial_seed() == 2**64 - 1
     with pytest.raises(ValueError, match="uint64"):

@@ -208,8 +208,13 @@ class Generator:
     def draw(self) -> tuple[int, int]:
         """The (seed, counter) of a fresh draw, for ``philox_bits``."""
         seed, counter = self._words().tolist()
-        self._set(seed, (counter + 1) & 0xFFFFFFFFFFFFFFFF)
+        self._set(seed, counter + 1)
         return seed, counter
+
+    def advance(self, draws: int) -> None:
+        """Count draws that were made elsewhere, by a compiled program say."""
+        seed, counter = self._words().tolist()
+        self._set(seed, counter + draws)
 
     def get_state(self) -> Tensor:
         """A copy of the state."""
@@ -227,7 +232,7 @@ class Generator:
         self._set(*words.tolist())
 
     def _set(self, seed: int, offset: int) -> None:
-        self._words()[:] = seed, offset
+        self._words()[:] = seed, offset & 0xFFFFFFFFFFFFFFFF
         if not isinstance(self._state, np.ndarray):
             self._state.payload.bump_version()
 

@@ -188,7 +188,10 @@ class Tensor(metaclass=_TensorType):
     def place(self) -> Place:
         """Where the data is."""
         payload = self.payload
-        return CPU if type(payload) is Strided and payload.host_owned else place_of(payload.device)
+        if type(payload) is Strided and payload.host_owned:
+            return CPU
+        device = getattr(payload, "device", None)  # a tracer need not know
+        return CPU if device is None else place_of(device)
 
     @property
     def device(self) -> str:
