@@ -1,5 +1,55 @@
-"""A complete deep-learning framework in Python with the system architecture of PaddlePaddle 3."""
+"""A complete deep-learning framework in Python with the system architecture of PaddlePaddle 3.
+
+``import argosy as paddle`` and go on as usual. The names of this module live in the packages it is made of and are
+fetched when first used, so that importing it costs next to nothing.
+"""
 
 from argosy.__about__ import __version__
+from argosy.faces import face, operator_function
+
+_DTYPES = (
+    "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float8_e4m3fn", "float8_e5m2",
+    "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+_DTYPE_ALIASES = {
+    "bool": "bool_", "half": "float16", "float": "float32", "double": "float64",
+    "cfloat": "complex64", "cdouble": "complex128",
+}  # fmt: skip
+_SUBMODULES = ("nn", "optimizer", "io", "jit", "models", "autograd", "static", "device")
+
+_TABLE: dict[str, str] = {
+    **{name: f"argosy.{name}" for name in _SUBMODULES},
+    **{name: f"argosy_tensorcore.dtype:{name}" for name in _DTYPES},
+    **{name: f"argosy_tensorcore.dtype:{target}" for name, target in _DTYPE_ALIASES.items()},
+    **{name: f"argosy.dtypes:{name}" for name in ("get_default_dtype", "set_default_dtype")},
+    **{name: f"argosy.random:{name}" for name in ("seed", "get_rng_state", "set_rng_state")},
+    **{
+        name: f"argosy.creation:{name}"
+        for name in ("to_tensor", "as_tensor", "create_parameter", "is_tensor", "from_numpy")
+    },
+    **{name: f"argosy.modes:{name}" for name in ("in_dynamic_mode", "enable_static", "disable_static")},
+    **{name: f"argosy.device:{name}" for name in ("get_device", "set_device")},
+    **{name: f"argosy.serialization:{name}" for name in ("save", "load")},
+    **{
+        name: f"argosy.autograd:{name}"
+        for name in ("grad", "no_grad", "enable_grad", "set_grad_enabled", "is_grad_enabled")
+    },
+    "Tensor": "argosy.runtime:Tensor",
+    "ParamAttr": "argosy.attributes:ParamAttr",
+    "dtype": "argosy_tensorcore.dtype:DType",
+    "finfo": "argosy_tensorcore.dtype:finfo",
+    "iinfo": "argosy_tensorcore.dtype:iinfo",
+    "Size": "argosy_tensorcore.shape:Size",
+    "CPUPlace": "argosy.device:CPUPlace",
+    "set_printoptions": "argosy_tensorcore.printing:set_printoptions",
+    "from_dlpack": "argosy_tensorcore.interchange:from_dlpack",
+}
+
+pi = 3.141592653589793
+e = 2.718281828459045
+inf = float("inf")
+nan = float("nan")
+newaxis = None
 
 __all__ = ["__version__"]
+__getattr__, __dir__ = face(__name__, _TABLE, globals(), operator_function)

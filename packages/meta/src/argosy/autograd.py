@@ -1,0 +1,10 @@
+"""Face of automatic differentiation: everything lives in ``argosy_autograd``."""
+
+from argosy.faces import face
+
+_NAMES = (
+    "PyLayer", "PyLayerContext", "backward", "enable_grad", "grad", "hessian", "is_grad_enabled", "jacobian",
+    "no_grad", "saved_tensors_hooks", "set_grad_enabled",
+)  # fmt: skip
+
+__getattr__, __dir__ = face(__name__, {name: f"argosy_autograd:{name}" for name in _NAMES}, globals())

@@ -1,0 +1,98 @@
+"""Tensors from data, and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
+from argosy.attributes import ParamAttr, as_param_attr
+from argosy_phi_ops.dispatch import suspended
+from argosy_tensorcore import naming
+from argosy_tensorcore.dtype import as_dtype, default_dtype
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Parameter, Tensor
+
+__all__ = ["as_tensor", "create_parameter", "from_numpy", "is_tensor", "make_parameter", "to_tensor"]
+
+
+def to_tensor(data: Any, dtype: object = None, place: object = None, stop_gradient: bool = True) -> Tensor:
+    """A tensor that copies ``data``: an array (whose dtype it keeps), a number, nested lists, or a tensor.
+
+    Python floats take the default dtype, integers int64. Raises ValueError for ragged nests.
+    """
+    return Tensor(data, dtype, place, stop_gradient)
+
+
+as_tensor = to_tensor
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor that shares the memory of ``ndarray``."""
+    return Tensor._wrap(Strided.from_array(ndarray))
+
+
+def is_tensor(x: object) -> bool:
+    """Whether ``x`` is a tensor."""
+    return type(x) is Tensor
+
+
+def create_parameter(
+    shape: Sequence[int],
+    dtype: object,
+    name: str | None = None,
+    attr: object = None,
+    is_bias: bool = False,
+    default_initializer: Callable[..., Any] | None = None,
+) -> Tensor:
+    """A trainable tensor outside any layer; by default XavierUniform, for a bias zeros."""
+    chosen = as_param_attr(attr)
+    if chosen is None:
+        raise ValueError("create_parameter() makes a parameter, but attr is False, which asks for none")
+    if name is not None and chosen.name is None:
+        chosen = _named(chosen, name)
+    return make_parameter(naming.generate("create_parameter"), shape, chosen, dtype, is_bias, default_initializer)
+
+
+def _named(attr: ParamAttr, name: str) -> ParamAttr:
+    copy = ParamAttr()
+    copy.__dict__.update(attr.__dict__, name=name)
+    return copy
+
+
+def make_parameter(
+    owner: str,
+    shape: Sequence[int],
+    attr: ParamAttr,
+    dtype: object = None,
+    is_bias: bool = False,
+    default_initializer: Callable[..., Any] | None = None,
+) -> Tensor:
+    """The parameter ``<owner>.w_0`` (``b_0`` for a bias) that ``attr`` describes, initialised.
+
+    It is made eagerly even within a capture, where it becomes a state. Raises ValueError for negative sizes.
+    """
+    from argosy.nn.initializer import default_for
+
+    sizes = _checked_shape(shape)
+    element = as_dtype(dtype) if dtype is not None else default_dtype()
+    name = attr.name or naming.generate(f"{owner}.{'b' if is_bias else 'w'}")
+    initializer = attr.initializer or default_for(is_bias, default_initializer)
+    with suspended():
+        parameter = Parameter(Tensor._wrap(Strided.empty(sizes, element)), name=name, trainable=attr.trainable)
+        initializer(parameter)
+    parameter.optimize_attr = {"learning_rate": attr.learning_rate}
+    parameter.regularizer = attr.regularizer
+    parameter.need_clip = attr.need_clip
+    parameter.is_distributed = False
+    return parameter
+
+
+def _checked_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    try:
+        sizes = tuple(int(n) for n in shape)
+    except TypeError as error:
+        raise TypeError(f"the shape of a parameter is a sequence of integers, not {shape!r}") from error
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"the shape of a parameter cannot hold negative sizes: {list(sizes)}")
+    return sizes

@@ -1,0 +1,100 @@
+"""Gradient clipping: callables from pairs (parameter, gradient) to pairs, for ``grad_clip`` of an optimizer.
+
+Parameters whose ``need_clip`` is False keep their gradient and count for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "Pairs"]
+
+Pairs = Sequence[tuple[Tensor, "Tensor | None"]]
+
+
+class _Clip:
+    """What the three have in common: which gradients are clipped."""
+
+    def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Tensor | None]]:
+        """The pairs with clipped gradients."""
+        return [(p, self._clip(g) if _wanted(p, g) else g) for p, g in params_grads]
+
+    def _clip(self, grad: Any) -> Tensor:
+        raise NotImplementedError
+
+
+def _wanted(parameter: Tensor, grad: Tensor | None) -> bool:
+    return grad is not None and bool(getattr(parameter, "need_clip", True))
+
+
+class ClipGradByValue(_Clip):
+    """Every element into [min, max]; ``min`` is ``-max`` by default."""
+
+    def __init__(self, max: float, min: float | None = None) -> None:
+        self.max = float(max)
+        self.min = -self.max if min is None else float(min)
+        if self.min > self.max:
+            raise ValueError(f"ClipGradByValue: min {self.min} is greater than max {self.max}")
+
+    def _clip(self, grad: Any) -> Tensor:
+        return grad.clip(self.min, self.max)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"ClipGradByValue(max={self.max}, min={self.min})"
+
+
+class ClipGradByNorm(_Clip):
+    """Each gradient scaled so that its 2-norm is at most ``clip_norm``."""
+
+    def __init__(self, clip_norm: float) -> None:
+        self.clip_norm = _positive(clip_norm, "ClipGradByNorm")
+
+    def _clip(self, grad: Any) -> Tensor:
+        norm = (grad * grad).sum().sqrt()
+        return grad * (self.clip_norm / norm.clip(min=self.clip_norm))  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"ClipGradByNorm(clip_norm={self.clip_norm})"
+
+
+class ClipGradByGlobalNorm(_Clip):
+    """All gradients scaled by one factor so that the 2-norm of all together is at most ``clip_norm``."""
+
+    def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False) -> None:
+        self.clip_norm = _positive(clip_norm, "ClipGradByGlobalNorm")
+        self.group_name = group_name
+        self.auto_skip_clip = auto_skip_clip
+
+    def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Tensor | None]]:
+        """The pairs with clipped gradients."""
+        clipped: list[Any] = [g for p, g in params_grads if _wanted(p, g)]
+        if not clipped:
+            return list(params_grads)
+        squares = [_square_sum(g) for g in clipped]
+        total = squares[0]
+        for square in squares[1:]:
+            total = total + square
+        scale = self.clip_norm / total.sqrt().clip(min=self.clip_norm)
+        return [(p, _scaled(g, scale) if _wanted(p, g) else g) for p, g in params_grads]
+
+    def __repr__(self) -> str:
+        return f"ClipGradByGlobalNorm(clip_norm={self.clip_norm})"
+
+
+def _square_sum(grad: Any) -> Any:
+    wide = grad.cast("float32") if grad.dtype.itemsize < 4 else grad
+    return (wide * wide).sum()
+
+
+def _scaled(grad: Any, scale: Any) -> Tensor:
+    return grad * (scale if scale.dtype is grad.dtype else scale.cast(grad.dtype))  # type: ignore[no-any-return]
+
+
+def _positive(clip_norm: float, name: str) -> float:
+    value = float(clip_norm)
+    if not value > 0:
+        raise ValueError(f"{name}: clip_norm must be positive, got {clip_norm}")
+    return value

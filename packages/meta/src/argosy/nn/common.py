@@ -1,0 +1,128 @@
+"""Linear, Embedding, Dropout, Flatten, Identity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from argosy.nn import functional as F
+from argosy.nn.layer import Layer
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Dropout", "Embedding", "Flatten", "Identity", "Linear"]
+
+
+class Linear(Layer):
+    """``x @ weight + bias`` with weight [in_features, out_features] and bias [out_features].
+
+    x: [..., in_features]; result: [..., out_features].
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = self.create_parameter([in_features, out_features], weight_attr)
+        self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The affine map."""
+        return F.linear(input, self.weight, self.bias)  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        """Sizes and dtype."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, dtype={self._dtype}"
+
+
+class Embedding(Layer):
+    """Rows of a table ``weight`` [num_embeddings, embedding_dim] by integer ids.
+
+    x: [...] of integers; result: [..., embedding_dim]. The row of ``padding_idx`` starts at zero and gets no gradient.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        *,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        weight_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        if max_norm is not None or scale_grad_by_freq:
+            raise NotImplementedError("Embedding: max_norm and scale_grad_by_freq are not implemented")
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ValueError(
+                f"Embedding: padding_idx {padding_idx} is not in [-{num_embeddings}, {num_embeddings})"
+            )
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = padding_idx if padding_idx is None or padding_idx >= 0 else padding_idx + num_embeddings
+        self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr)
+        if self.padding_idx is not None:
+            self.weight.payload.ndarray[self.padding_idx] = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The rows."""
+        return F.embedding(x, self.weight, self.padding_idx)  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        """Sizes and padding index."""
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+
+
+class Dropout(Layer):
+    """Zero each element with probability ``p`` while training, and scale the rest by 1 / (1 - p)."""
+
+    def __init__(
+        self,
+        p: float = 0.5,
+        inplace: bool = False,
+        axis: int | Sequence[int] | None = None,
+        mode: str = "upscale_in_train",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.p, self.axis, self.mode = p, axis, mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with elements dropped, in evaluation the input itself."""
+        return F.dropout(input, p=self.p, axis=self.axis, training=self.training, mode=self.mode)  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        """Probability, axis and mode."""
+        return f"p={self.p}, axis={self.axis}, mode={self.mode}"
+
+
+class Flatten(Layer):
+    """Merge the axes from ``start_axis`` to ``stop_axis`` into one."""
+
+    def __init__(self, start_axis: int = 1, stop_axis: int = -1) -> None:
+        super().__init__()
+        self.start_axis, self.stop_axis = start_axis, stop_axis
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The flattened input."""
+        return input.flatten(self.start_axis, self.stop_axis)  # type: ignore[no-any-return]
+
+
+class Identity(Layer):
+    """Gives back its input; arguments of the constructor are ignored."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Any) -> Any:
+        """The input."""
+        return input

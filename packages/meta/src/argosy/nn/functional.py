@@ -1,0 +1,5 @@
+"""The functions behind layers: operators of the operator library by their names (``linear``, ``softmax``, ...)."""
+
+from argosy.faces import face, operator_function
+
+__getattr__, __dir__ = face(__name__, {}, globals(), operator_function)

@@ -1,0 +1,44 @@
+"""Initialisers without randomness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argosy_tensorcore.interchange import to_numpy
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Assign", "Constant", "fill"]
+
+
+def fill(parameter: Tensor, values: Any) -> None:
+    """Overwrite the parameter's data with an array that broadcasts to its shape, cast to its dtype."""
+    parameter.payload.fill_from(values)
+    parameter.payload.bump_version()
+
+
+class Constant:
+    """Every element ``value``."""
+
+    def __init__(self, value: float = 0.0) -> None:
+        self.value = value
+
+    def __call__(self, param: Tensor, block: object = None) -> None:
+        """Fill ``param``."""
+        fill(param, np.asarray(self.value))
+
+
+class Assign:
+    """The elements of ``value``: an array, a tensor or nested lists with as many elements as the parameter."""
+
+    def __init__(self, value: Any, name: str | None = None) -> None:
+        self.value = to_numpy(value) if isinstance(value, Tensor) else np.asarray(value)
+
+    def __call__(self, param: Tensor, block: object = None) -> None:
+        """Fill ``param``. Raises ValueError when the shapes differ."""
+        if list(self.value.shape) != list(param.shape):
+            raise ValueError(
+                f"Assign: the value has shape {list(self.value.shape)}, parameter {param.name} has {list(param.shape)}"
+            )
+        fill(param, self.value)

@@ -1,0 +1,76 @@
+"""Initialisers that draw from a distribution with given parameters."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from argosy.nn.initializer.constant import fill
+from argosy_phi_ops.context import context
+from argosy_tensorcore.erfinv import erfinv
+from argosy_tensorcore.rng import normal_from_bits, philox_bits, uniform_from_bits
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Normal", "TruncatedNormal", "Uniform", "draw_normal", "draw_uniform"]
+
+
+def _bits(shape: list[int]) -> Any:
+    return philox_bits(*context().generator.draw(), shape)
+
+
+def draw_uniform(param: Tensor, low: float, high: float) -> None:
+    """Fill ``param`` with uniform numbers from [low, high)."""
+    fill(param, uniform_from_bits(_bits(param.shape)) * np.float32(high - low) + np.float32(low))
+
+
+def draw_normal(param: Tensor, mean: float, std: float) -> None:
+    """Fill ``param`` with normal numbers."""
+    fill(param, normal_from_bits(_bits(param.shape)) * np.float32(std) + np.float32(mean))
+
+
+class Uniform:
+    """Uniform numbers from [low, high)."""
+
+    def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
+        if low > high:
+            raise ValueError(f"Uniform: low {low} is greater than high {high}")
+        self.low, self.high = float(low), float(high)
+
+    def __call__(self, param: Tensor, block: object = None) -> None:
+        """Fill ``param``."""
+        draw_uniform(param, self.low, self.high)
+
+
+class Normal:
+    """Normal numbers of the given mean and standard deviation."""
+
+    def __init__(self, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> None:
+        self.mean, self.std = float(mean), float(std)
+
+    def __call__(self, param: Tensor, block: object = None) -> None:
+        """Fill ``param``."""
+        draw_normal(param, self.mean, self.std)
+
+
+class TruncatedNormal:
+    """Normal numbers conditioned to lie within [a, b], by the inverse of the distribution function.
+
+    As in Paddle, ``a`` and ``b`` bound the standard normal before scaling: the result lies in [mean + a std, mean + b
+    std].
+    """
+
+    def __init__(
+        self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None
+    ) -> None:
+        if a >= b:
+            raise ValueError(f"TruncatedNormal: a {a} must be less than b {b}")
+        self.mean, self.std, self.a, self.b = float(mean), float(std), float(a), float(b)
+
+    def __call__(self, param: Tensor, block: object = None) -> None:
+        """Fill ``param``."""
+        low, high = (math.erf(x / math.sqrt(2)) for x in (self.a, self.b))
+        u = uniform_from_bits(_bits(param.shape)) * np.float32(high - low) + np.float32(low)
+        z = erfinv(u) * np.float32(math.sqrt(2))
+        fill(param, z.clip(self.a, self.b) * np.float32(self.std) + np.float32(self.mean))

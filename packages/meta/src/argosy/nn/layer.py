@@ -1,0 +1,404 @@
+"""``Layer``: parameters, buffers and sublayers under names, and a forward function with hooks around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self
+
+from argosy.attributes import as_param_attr
+from argosy.creation import make_parameter
+from argosy.nn import state, traversal
+from argosy.nn.hooks import HookHandle, Hooks
+from argosy_tensorcore import naming
+from argosy_tensorcore.dtype import DType, as_dtype
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Layer"]
+
+_OWN = ("_parameters", "_buffers", "_sub_layers")
+
+
+class Layer:
+    """The base of everything in ``nn``: subclass it, make sublayers and parameters in ``__init__``, write
+    ``forward``.
+
+    Attributes that are parameters, layers or (registered) buffers are kept in ``_parameters``, ``_sub_layers`` and
+    ``_buffers`` in the order they were set, and found as attributes all the same.
+    """
+
+    training: bool
+
+    def __init__(self, name_scope: str | None = None, dtype: object = "float32") -> None:
+        own = self.__dict__
+        own["training"] = True
+        own["_full_name"] = naming.generate(name_scope or type(self).__name__.lower())
+        own["_dtype"] = as_dtype(dtype).name if dtype is not None else None
+        own["_parameters"] = {}
+        own["_buffers"] = {}
+        own["_non_persistable_buffer_names_set"] = set()
+        own["_sub_layers"] = {}
+        own["_forward_pre_hooks"] = Hooks()
+        own["_forward_post_hooks"] = Hooks()
+        own["_state_dict_hooks"] = Hooks()
+
+    # ---- calling
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """What the layer computes; subclasses define it."""
+        raise NotImplementedError(f"{type(self).__name__} does not define forward()")
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        """``forward`` with the hooks around it."""
+        own = self.__dict__
+        if not own["_forward_pre_hooks"] and not own["_forward_post_hooks"]:
+            return self.forward(*inputs, **kwargs)
+        inputs, kwargs = own["_forward_pre_hooks"].before(self, inputs, kwargs)
+        outputs = self.forward(*inputs, **kwargs)
+        return own["_forward_post_hooks"].after(self, inputs, kwargs, outputs)
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookHandle:
+        """Call ``hook(layer, inputs)`` before ``forward``; what it returns (unless None) replaces the inputs."""
+        return self._forward_pre_hooks.add(hook, prepend, with_kwargs)  # type: ignore[no-any-return]
+
+    def register_forward_post_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> HookHandle:
+        """Call ``hook(layer, inputs, outputs)`` after ``forward``; what it returns (unless None) replaces the
+        outputs.
+        """
+        if always_call:
+            raise NotImplementedError("register_forward_post_hook(always_call=True) is not implemented")
+        return self._forward_post_hooks.add(hook, prepend, with_kwargs)  # type: ignore[no-any-return]
+
+    # ---- attributes
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        for kind in _OWN:
+            held = own.get(kind)
+            if held is not None and name in held:
+                return held[name]
+        if "_parameters" not in own:
+            raise AttributeError(
+                f"{type(self).__name__} has no {name!r} yet: call super().__init__() first in __init__"
+            )
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        if type(value) is Tensor and value.is_parameter:
+            self._put("_parameters", name, value)
+        elif isinstance(value, Layer):
+            self._put("_sub_layers", name, value)
+        elif "_parameters" not in own:
+            object.__setattr__(self, name, value)
+        elif name in own["_parameters"]:
+            if value is not None:
+                raise TypeError(
+                    f"{name!r} is a parameter of {type(self).__name__}; assign a parameter or None, not {value!r}"
+                )
+            own["_parameters"][name] = None
+        elif name in own["_buffers"]:
+            self._set_buffer(name, value)
+        elif value is None and name in own["_sub_layers"]:
+            own["_sub_layers"][name] = None
+        else:
+            object.__setattr__(self, name, value)
+
+    def _put(self, kind: str, name: str, value: Any) -> None:
+        own = self.__dict__
+        if kind not in own:
+            raise RuntimeError(f"call super().__init__() of {type(self).__name__} before assigning {name!r}")
+        for other in _OWN:
+            if other != kind:
+                own[other].pop(name, None)
+        own.pop(name, None)
+        own[kind][name] = value
+
+    def _set_buffer(self, name: str, value: Any) -> None:
+        if value is not None and type(value) is not Tensor:
+            raise TypeError(
+                f"{name!r} is a buffer of {type(self).__name__}; assign a Tensor or None, not {value!r}"
+            )
+        self._buffers[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        for kind in _OWN:
+            if name in self.__dict__.get(kind, ()):
+                del self.__dict__[kind][name]
+                self._non_persistable_buffer_names_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        own = self.__dict__
+        return sorted({*super().__dir__(), *own["_parameters"], *own["_buffers"], *own["_sub_layers"]})
+
+    # ---- making parts
+
+    def create_parameter(
+        self,
+        shape: Sequence[int],
+        attr: object = None,
+        dtype: object = None,
+        is_bias: bool = False,
+        default_initializer: Callable[..., Any] | None = None,
+        device: object = None,
+    ) -> Tensor | None:
+        """A parameter named after the layer; None when ``attr`` is False. By default XavierUniform, for a bias zeros."""
+        chosen = as_param_attr(attr)
+        if chosen is None:
+            return None
+        return make_parameter(self._full_name, shape, chosen, dtype or self._dtype, is_bias, default_initializer)
+
+    def add_parameter(self, name: str, parameter: Tensor | None) -> Tensor | None:
+        """Register ``parameter`` (or None, for none) under ``name``. Raises TypeError when it is no parameter."""
+        self._check_name(name, "_parameters")
+        if parameter is not None and not (type(parameter) is Tensor and parameter.is_parameter):
+            raise TypeError(f"add_parameter({name!r}) takes a parameter or None, not {type(parameter).__name__}")
+        self._parameters[name] = parameter
+        return parameter
+
+    register_parameter = add_parameter
+
+    def add_sublayer(self, name: str, sublayer: Layer) -> Layer:
+        """Register ``sublayer`` under ``name``. Raises TypeError when it is no Layer."""
+        if not isinstance(sublayer, Layer) and sublayer is not None:
+            raise TypeError(f"add_sublayer({name!r}) takes a Layer, not {type(sublayer).__name__}")
+        self._sub_layers[str(name)] = sublayer
+        return sublayer
+
+    add_module = add_sublayer
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True) -> None:
+        """Register a tensor that is no parameter; in the state dict when ``persistable``."""
+        self._check_name(name, "_buffers")
+        if tensor is not None and type(tensor) is not Tensor:
+            raise TypeError(f"register_buffer({name!r}) takes a Tensor or None, not {type(tensor).__name__}")
+        self._buffers[name] = tensor
+        if persistable:
+            self._non_persistable_buffer_names_set.discard(name)
+        else:
+            self._non_persistable_buffer_names_set.add(name)
+        if tensor is not None:
+            tensor.persistable = persistable
+
+    def _check_name(self, name: str, kind: str) -> None:
+        if not isinstance(name, str) or not name or "." in name:
+            raise ValueError(f"a name within a layer is a non-empty string without dots, not {name!r}")
+        if hasattr(self, name) and name not in self.__dict__[kind]:
+            raise KeyError(f"{type(self).__name__} already has an attribute {name!r}")
+
+    # ---- walking
+
+    def parameters(self, include_sublayers: bool = True) -> list[Tensor]:
+        """All parameters, each once."""
+        return [p for _, p in self.named_parameters(include_sublayers=include_sublayers)]
+
+    def named_parameters(
+        self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Pairs (dotted name, parameter)."""
+        return traversal.named_members(self, "_parameters", prefix, include_sublayers, remove_duplicate)
+
+    def buffers(self, include_sublayers: bool = True) -> list[Tensor]:
+        """All buffers, each once."""
+        return [b for _, b in self.named_buffers(include_sublayers=include_sublayers)]
+
+    def named_buffers(
+        self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Pairs (dotted name, buffer)."""
+        return traversal.named_members(self, "_buffers", prefix, include_sublayers, remove_duplicate)
+
+    def children(self) -> Iterator[Layer]:
+        """Direct sublayers, each once."""
+        return (layer for _, layer in self.named_children())
+
+    def named_children(self) -> Iterator[tuple[str, Layer]]:
+        """Pairs (name, direct sublayer)."""
+        return traversal.named_children(self)
+
+    def sublayers(self, include_self: bool = False) -> list[Layer]:
+        """All layers below this one, depth first."""
+        return [layer for _, layer in self.named_sublayers(include_self=include_self)]
+
+    def named_sublayers(
+        self,
+        prefix: str = "",
+        include_self: bool = False,
+        layers_set: set[Layer] | None = None,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Layer]]:
+        """Pairs (dotted name, layer) of all layers below this one, depth first."""
+        return traversal.named_layers(self, prefix, include_self, layers_set, remove_duplicate)
+
+    def modules(self) -> list[Layer]:
+        """This layer and all below it."""
+        return self.sublayers(include_self=True)
+
+    def named_modules(
+        self, memo: set[Layer] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Layer]]:
+        """Pairs (dotted name, layer) of this layer and all below it."""
+        return traversal.named_layers(self, prefix, True, memo, remove_duplicate)
+
+    def get_sublayer(self, target: str) -> Layer:
+        """The layer of that dotted name. Raises AttributeError naming the part that is missing."""
+        return traversal.find_layer(self, target)
+
+    def get_parameter(self, target: str) -> Tensor:
+        """The parameter of that dotted name. Raises AttributeError when there is none."""
+        return traversal.find_member(self, target, "_parameters")
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer of that dotted name. Raises AttributeError when there is none."""
+        return traversal.find_member(self, target, "_buffers")
+
+    def apply(self, fn: Callable[[Layer], Any]) -> Self:
+        """Call ``fn`` on every layer below, then on this one."""
+        for layer in self.children():
+            layer.apply(fn)
+        fn(self)
+        return self
+
+    def full_name(self) -> str:
+        """The unique name, ``linear_0``."""
+        return self._full_name  # type: ignore[no-any-return]
+
+    # ---- modes, conversion, gradients
+
+    def train(self, mode: bool = True) -> Self:
+        """Put this layer and all below it in training mode."""
+        for layer in self.sublayers(include_self=True):
+            layer.training = mode
+        return self
+
+    def eval(self) -> Self:
+        """Put this layer and all below it in evaluation mode."""
+        return self.train(False)
+
+    def clear_gradients(self, set_to_zero: bool = True) -> None:
+        """Forget the gradients of all parameters."""
+        for p in self.parameters():
+            if not p.stop_gradient:
+                p.clear_gradient(set_to_zero)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters."""
+        self.clear_gradients(not set_to_none)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Set whether all parameters want gradients."""
+        for p in self.parameters():
+            p.stop_gradient = not requires_grad
+        return self
+
+    def to(
+        self, device: object = None, dtype: object = None, blocking: bool | None = None, non_blocking: object = None
+    ) -> Self:
+        """Convert floating parameters and buffers to ``dtype``. Devices other than the cpu are not implemented."""
+        if device is not None and str(device) != "cpu":
+            raise NotImplementedError(f"Layer.to(device={device!r}): operators run on the cpu only so far")
+        return self if dtype is None else self.astype(dtype)
+
+    def astype(self, dtype: object = None) -> Self:
+        """Convert floating parameters and buffers to ``dtype``, in place of the old data."""
+        wanted = as_dtype(dtype if dtype is not None else "float32")
+        for layer in self.sublayers(include_self=True):
+            layer.__dict__["_dtype"] = wanted.name
+        for tensor in (*self.parameters(), *self.buffers()):
+            state.convert(tensor, wanted)
+        return self
+
+    def float(self, excluded_layers: object = None) -> Self:
+        """``astype("float32")``."""
+        return self._converted("float32", excluded_layers)
+
+    def float16(self, excluded_layers: object = None) -> Self:
+        """``astype("float16")``."""
+        return self._converted("float16", excluded_layers)
+
+    def bfloat16(self, excluded_layers: object = None) -> Self:
+        """``astype("bfloat16")``."""
+        return self._converted("bfloat16", excluded_layers)
+
+    def double(self) -> Self:
+        """``astype("float64")``."""
+        return self.astype("float64")
+
+    def _converted(self, dtype: str, excluded_layers: object) -> Self:
+        if excluded_layers is not None:
+            raise NotImplementedError(
+                f"{dtype}(excluded_layers=...) is not implemented; convert sublayers one by one"
+            )
+        return self.astype(dtype)
+
+    # ---- state
+
+    def state_dict(
+        self,
+        destination: dict[str, Tensor] | None = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
+        use_hook: bool = True,
+        keep_vars: bool = True,
+    ) -> dict[str, Tensor]:
+        """Parameters and persistable buffers by dotted name: own parameters, own buffers, then sublayers in order.
+
+        The tensors are the layer's own, not copies; with ``keep_vars=False`` they are detached.
+        """
+        return state.collect(self, destination, include_sublayers, structured_name_prefix, use_hook, keep_vars)
+
+    def to_static_state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Tensor]:
+        """The same as :meth:`state_dict`."""
+        return self.state_dict(*args, **kwargs)
+
+    def register_state_dict_hook(self, hook: Callable[[dict[str, Tensor]], Any]) -> HookHandle:
+        """Call ``hook(state_dict)`` before :meth:`state_dict` returns; what it returns (unless None) replaces it."""
+        return self._state_dict_hooks.add(hook, False, False)  # type: ignore[no-any-return]
+
+    def set_state_dict(
+        self, state_dict: Mapping[str, Any], use_structured_name: bool = True
+    ) -> tuple[list[str], list[str]]:
+        """Copy values of ``state_dict`` into parameters and buffers of the same name and shape.
+
+        Returns (missing, unexpected) names and warns about both; a name of another shape stands in both, as in
+        Paddle.
+        """
+        return state.restore(self, state_dict, use_structured_name)
+
+    set_dict = set_state_dict
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> tuple[list[str], list[str]]:
+        """:meth:`set_state_dict` that raises RuntimeError about missing, unexpected and misshaped names when
+        ``strict``.
+        """
+        if assign:
+            raise NotImplementedError("load_state_dict(assign=True) is not implemented; values are copied in place")
+        if strict:
+            state.check(self, state_dict)
+        return state.restore(self, state_dict, True)
+
+    # ---- showing
+
+    def extra_repr(self) -> str:
+        """What stands between the parentheses of the layer's repr; subclasses define it."""
+        return ""
+
+    def __repr__(self) -> str:
+        return traversal.describe(self)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of parameters made by this layer."""
+        return as_dtype(self._dtype)

@@ -1,0 +1,86 @@
+"""State dicts of layers: what is in them, and how values get back."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from argosy_tensorcore.dtype import DType
+from argosy_tensorcore.interchange import to_numpy
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["check", "collect", "convert", "copy_into", "restore"]
+
+
+def collect(
+    layer: Any, destination: dict[str, Tensor] | None, deep: bool, prefix: str, use_hook: bool, keep_vars: bool
+) -> dict[str, Tensor]:
+    """Parameters and persistable buffers by dotted name."""
+    found: dict[str, Tensor] = {} if destination is None else destination
+    left_out = layer._non_persistable_buffer_names_set
+    for kind in ("_parameters", "_buffers"):
+        for name, tensor in layer.__dict__[kind].items():
+            if tensor is not None and not (kind == "_buffers" and name in left_out):
+                found[prefix + name] = tensor if keep_vars else tensor.detach()
+    if deep:
+        for name, child in layer._sub_layers.items():
+            if child is not None:
+                collect(child, found, True, f"{prefix}{name}.", use_hook, keep_vars)
+    if use_hook:
+        for hook, _ in layer._state_dict_hooks.values():
+            found = hook(found) or found
+    return found
+
+
+def restore(layer: Any, values: Mapping[str, Any], structured: bool) -> tuple[list[str], list[str]]:
+    """Copy what fits; returns (missing, unexpected) and warns about each."""
+    missing, unexpected = [], [name for name in values if name != "StructuredToParameterName@@"]
+    for name, tensor in layer.state_dict(use_hook=False).items():
+        key = name if structured else tensor.name
+        value = values.get(key)
+        if value is None:
+            missing.append(key)
+            warnings.warn(f"{key} is not found in the provided state dict", stacklevel=3)
+        elif list(np.shape(value) if not hasattr(value, "shape") else value.shape) != list(tensor.shape):
+            missing.append(key)
+            warnings.warn(
+                f"{key} has shape {list(value.shape)} in the state dict; the layer expects {list(tensor.shape)}",
+                stacklevel=3,
+            )
+        else:
+            unexpected.remove(key)
+            copy_into(tensor, value)
+    return missing, unexpected
+
+
+def check(layer: Any, values: Mapping[str, Any]) -> None:
+    """Raises RuntimeError listing every missing, unexpected and misshaped name; changes nothing."""
+    own = layer.state_dict(use_hook=False)
+    wrong = [f"missing {name} {list(own[name].shape)}" for name in own if name not in values]
+    wrong += [f"unexpected {name}" for name in values if name not in own and name != "StructuredToParameterName@@"]
+    wrong += [
+        f"{name} has shape {list(values[name].shape)}, expected {list(tensor.shape)}"
+        for name, tensor in own.items()
+        if name in values and list(values[name].shape) != list(tensor.shape)
+    ]
+    if wrong:
+        raise RuntimeError(f"the state dict does not fit {type(layer).__name__}: " + "; ".join(wrong))
+
+
+def copy_into(tensor: Tensor, value: Any) -> None:
+    """Overwrite the data in place with a tensor's or array's of the same shape, cast to the tensor's dtype."""
+    source = to_numpy(value) if type(value) is Tensor else np.asarray(value)
+    if source.dtype == np.uint16 and tensor.dtype.name == "bfloat16":  # how bfloat16 travels as a numpy array
+        source = source.view(tensor.dtype.numpy)
+    tensor.payload.fill_from(source)
+    tensor.payload.bump_version()
+
+
+def convert(tensor: Tensor, dtype: DType) -> None:
+    """Give a floating tensor data of another dtype; others are left alone."""
+    if tensor.dtype.kind == "f" and tensor.dtype is not dtype:
+        tensor.payload = Strided.from_array(to_numpy(tensor).astype(dtype.numpy))

@@ -1,0 +1,198 @@
+"""Adam and AdamW.
+
+As in Paddle the bias correction goes into the step size and epsilon is scaled with it:
+``p -= lr * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon * sqrt(1 - beta2^t))``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.optimizer import Optimizer, Pairs
+from argosy_phi_ops.dispatch import write
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Adam", "AdamW"]
+
+BETA1_POW, BETA2_POW = "beta1_pow_acc", "beta2_pow_acc"
+
+
+class _Correction:
+    """Bias corrections of one step: 0-D tensors ``1 / (1 - beta1^t)`` and ``sqrt(1 - beta2^t)``."""
+
+    __slots__ = ("first", "root")
+
+    def __init__(self, first: Any, root: Any) -> None:
+        self.first = first
+        self.root = root
+
+
+class Adam(Optimizer):
+    """Adaptive moments (Kingma and Ba, 2015)."""
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        lazy_mode: bool = False,
+        multi_precision: bool = False,
+        use_multi_tensor: bool = False,
+        amsgrad: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, multi_precision)
+        for label, value in (("beta1", beta1), ("beta2", beta2)):
+            if not 0 <= float(value) < 1:
+                raise ValueError(f"{type(self).__name__}: {label} must be in [0, 1), got {value}")
+        if float(epsilon) < 0:
+            raise ValueError(f"{type(self).__name__}: epsilon must not be negative, got {epsilon}")
+        self._beta1, self._beta2, self._epsilon = float(beta1), float(beta2), float(epsilon)
+        self._amsgrad = amsgrad
+
+    # The powers beta^t. Parameters that began together share one pair of tensors, so that a step corrects once.
+
+    def _shared(self, pairs: Pairs, options: Mapping[str, Any]) -> dict[int, _Correction]:
+        corrections: dict[int, _Correction] = {}
+        for cohort in self._cohorts([p for p, _ in pairs]):
+            pows = [self._accumulators[name][cohort[0].name] for name in (BETA1_POW, BETA2_POW)]
+            first, second = (pow.reshape([]) for pow in pows)
+            made = _Correction(1.0 / (1.0 - first), (1.0 - second).sqrt())
+            corrections.update({id(p): made for p in cohort})
+            for pow, beta in zip(pows, (self._beta1, self._beta2), strict=True):
+                write(pow, pow * beta)
+        return corrections
+
+    def _cohorts(self, parameters: list[Tensor]) -> list[list[Tensor]]:
+        """``parameters`` by the pair of powers they share; who shares one but does not step keeps the old pair."""
+        self._begin([p for p in parameters if p.name not in self._accumulators.get(BETA1_POW, {})])
+        held = self._accumulators[BETA1_POW]
+        found: dict[int, list[Tensor]] = {}
+        for p in parameters:
+            found.setdefault(id(held[p.name]), []).append(p)
+        for shared, cohort in found.items():
+            stepping = {p.name for p in cohort}
+            if any(id(pow) == shared and name not in stepping for name, pow in held.items()):
+                self._part(cohort)
+        return list(found.values())
+
+    def _begin(self, parameters: list[Tensor]) -> None:
+        waiting = [p for p in parameters if f"{p.name}_{BETA1_POW}_0" in self._pending]
+        for p in waiting:
+            self._make_pows([p])
+        self._make_pows([p for p in parameters if p not in _Identity(waiting)])
+        self._join(waiting)
+
+    def _make_pows(self, parameters: list[Tensor]) -> None:
+        if not parameters:
+            return
+        for name, beta in ((BETA1_POW, self._beta1), (BETA2_POW, self._beta2)):
+            pow = self._accumulator(name, parameters[0], beta, [1])
+            self._accumulators[name].update({p.name: pow for p in parameters})
+
+    def _join(self, parameters: list[Tensor]) -> None:
+        """Share powers that a checkpoint restored to equal values."""
+        first: dict[tuple[float, float], str] = {}
+        for p in parameters:
+            values = tuple(
+                float(self._accumulators[name][p.name].payload.ndarray[0]) for name in (BETA1_POW, BETA2_POW)
+            )
+            owner = first.setdefault(values, p.name)  # type: ignore[arg-type]
+            for name in (BETA1_POW, BETA2_POW):
+                self._accumulators[name][p.name] = self._accumulators[name][owner]
+
+    def _part(self, parameters: list[Tensor]) -> None:
+        for name, beta in ((BETA1_POW, self._beta1), (BETA2_POW, self._beta2)):
+            old = self._accumulators[name][parameters[0].name]
+            new = self._make(name, parameters[0], beta, [1])
+            write(new, old)
+            self._accumulators[name].update({p.name: new for p in parameters})
+
+    # The rule
+
+    def _update(self, parameter: Tensor, value: Any, grad: Any, rate: Any, shared: Any) -> Tensor:
+        moment1: Any = self._accumulator("moment1", parameter)
+        moment2: Any = self._accumulator("moment2", parameter)
+        m = moment1 * self._beta1 + grad * (1 - self._beta1)
+        v = moment2 * self._beta2 + (grad * grad) * (1 - self._beta2)
+        write(moment1, m)
+        write(moment2, v)
+        if self._amsgrad:
+            highest: Any = self._accumulator("moment2_max", parameter)
+            v = highest.maximum(v)
+            write(highest, v)
+        correction = shared[id(parameter)]
+        size = rate * correction.root * correction.first
+        return value - size * (m / (v.sqrt() + correction.root * self._epsilon))  # type: ignore[no-any-return]
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay: ``p *= 1 - lr * weight_decay`` first (Loshchilov and Hutter, 2019)."""
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: float = 0.01,
+        use_lowprecision_moment: bool = False,
+        lr_ratio: Callable[[Tensor], float] | None = None,
+        apply_decay_param_fun: Callable[[str], bool] | None = None,
+        grad_clip: Any = None,
+        lazy_mode: bool = False,
+        multi_precision: bool = False,
+        amsgrad: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate,
+            beta1,
+            beta2,
+            epsilon,
+            parameters,
+            None,
+            grad_clip,
+            lazy_mode,
+            multi_precision,
+            False,
+            amsgrad,
+            name,
+        )
+        if not isinstance(weight_decay, (int, float)):
+            raise TypeError(f"AdamW: weight_decay is a number, not {type(weight_decay).__name__}")
+        self._decoupled = float(weight_decay)
+        self._lr_ratio = lr_ratio
+        self._decays = apply_decay_param_fun
+
+    def _decayed(self, parameter: Tensor, grad: Any, decay: Any) -> Any:
+        return grad  # decoupled: see _shrunk
+
+    def _shrunk(self, parameter: Tensor, value: Any, rate: Any, options: Mapping[str, Any]) -> Any:
+        amount = float(options.get("weight_decay", self._decoupled) or 0.0)
+        if not amount or (self._decays is not None and not self._decays(parameter.name)):
+            return value
+        return value * (1.0 - rate * amount)
+
+    def _rate_of(self, parameter: Tensor, options: Mapping[str, Any]) -> Any:
+        rate = super()._rate_of(parameter, options)
+        return rate if self._lr_ratio is None else rate * float(self._lr_ratio(parameter))
+
+
+class _Identity:
+    """Membership by identity: ``==`` of tensors is elementwise."""
+
+    __slots__ = ("_ids",)
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        self._ids = {id(t) for t in tensors}
+
+    def __contains__(self, tensor: object) -> bool:
+        return id(tensor) in self._ids

@@ -1,0 +1,56 @@
+"""The state dict of an optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from argosy_tensorcore.interchange import to_numpy
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["collect", "fill", "restore"]
+
+
+def collect(optimizer: Any) -> dict[str, Any]:
+    """Accumulators by key, then master weights and the schedule's state."""
+    found: dict[str, Any] = {}
+    for name, held in optimizer._accumulators.items():
+        for parameter, state in held.items():
+            found[f"{parameter}_{name}_0"] = state
+    found.update(optimizer._pending)
+    if optimizer._master_weights:
+        found["master_weights"] = dict(optimizer._master_weights)
+    if optimizer._scheduler is not None:
+        found["LR_Scheduler"] = optimizer._scheduler.state_dict()
+    return found
+
+
+def restore(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
+    """Put back accumulators (those not made yet wait), master weights and the schedule."""
+    values = {k: v for k, v in state_dict.items() if k not in ("LR_Scheduler", "master_weights")}
+    schedule = state_dict.get("LR_Scheduler")
+    if schedule is not None and optimizer._scheduler is not None:
+        optimizer._scheduler.set_state_dict(schedule)
+    for parameter, value in dict(state_dict.get("master_weights", {})).items():
+        held = optimizer._master_weights.get(parameter)
+        if held is None:
+            values[f"{parameter}_fp32_master_0"] = value
+        else:
+            fill(held, value, held.name)
+    for name, accumulators in optimizer._accumulators.items():
+        for parameter, state in accumulators.items():
+            key = f"{parameter}_{name}_0"
+            if key in values:
+                fill(state, values.pop(key), key)
+    optimizer._pending = values
+
+
+def fill(state: Tensor, value: Any, key: str) -> None:
+    """Overwrite a state tensor. Raises ValueError naming the key when the shape is another."""
+    source = to_numpy(value) if isinstance(value, Tensor) else np.asarray(value)
+    if list(source.shape) != list(state.shape):
+        raise ValueError(f"optimizer state {key} has shape {list(source.shape)}, expected {list(state.shape)}")
+    state.payload.fill_from(source)
+    state.payload.bump_version()

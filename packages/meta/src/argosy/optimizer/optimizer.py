@@ -1,0 +1,254 @@
+"""What all optimizers share: parameters and groups, clipping, decay, accumulators, the rate, and their state dict.
+
+The update rules are ordinary tensor operators and in-place writes without gradients, so that one code path serves
+eager steps and captured ones. Accumulators are made eagerly even while a step is captured, where they become states
+of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from argosy import autograd
+from argosy.optimizer import checkpoint
+from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.rate import Rate
+from argosy_phi_ops.dispatch import suspended, write
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Optimizer"]
+
+Pairs = list[tuple[Tensor, Tensor]]
+
+
+class Group:
+    """Parameters that share settings; ``options`` override the optimizer's (learning_rate is a factor)."""
+
+    __slots__ = ("options", "params")
+
+    def __init__(self, params: Iterable[Tensor], options: dict[str, Any]) -> None:
+        self.params = list(params)
+        self.options = options
+
+
+class Optimizer:
+    """The base class: ``step`` collects gradients, clips, decays and calls :meth:`_update` for each parameter.
+
+    learning_rate: a number or an ``lr.LRScheduler``; parameters: tensors, or dicts with ``params`` and own settings;
+    weight_decay: a number (L2 added to the gradient) or a regularizer; grad_clip: one of ``nn.ClipGradBy*``.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+        multi_precision: bool = False,
+    ) -> None:
+        if parameters is None:
+            raise AttributeError("parameters must be given: a list of tensors, as model.parameters() gives it")
+        if isinstance(parameters, Tensor):
+            raise TypeError("parameters must be a list of tensors, not a single tensor")
+        self._scheduler = learning_rate if isinstance(learning_rate, LRScheduler) else None
+        self._rate = self._scheduler.rate if self._scheduler else Rate(learning_rate)  # type: ignore[arg-type]
+        self._weight_decay = weight_decay
+        self._grad_clip = grad_clip
+        self._multi_precision = multi_precision
+        self._groups = _make_groups(parameters)
+        self._accumulators: dict[str, dict[str, Tensor]] = {}
+        self._master_weights: dict[str, Tensor] = {}
+        self._pending: dict[str, Any] = {}
+
+    @property
+    def _parameter_list(self) -> list[Tensor]:
+        return [p for group in self._groups for p in group.params]
+
+    # ---- the step
+
+    def step(self) -> None:
+        """Update every parameter that has a gradient."""
+        with autograd.no_grad():
+            for group in self._groups:
+                pairs = [(p, p.grad) for p in group.params if not p.stop_gradient and p.grad is not None]
+                self._apply(pairs, group.options)
+
+    def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> None:
+        """Update the parameters of these pairs with these gradients."""
+        with autograd.no_grad():
+            self._apply([(p, g) for p, g in params_grads if g is not None], {})
+
+    def minimize(
+        self, loss: Tensor, startup_program: object = None, parameters: Any = None, no_grad_set: Any = None
+    ) -> Any:
+        """``loss.backward()`` and ``step()``; gradients are not cleared. Returns (None, pairs)."""
+        loss.backward()
+        pairs = [(p, p.grad) for p in self._parameter_list if not p.stop_gradient and p.grad is not None]
+        self.step()
+        return None, pairs
+
+    def clear_grad(self, set_to_zero: bool = True) -> None:
+        """Forget the gradients of all parameters; they read as zeros, or with ``set_to_zero=False`` as None."""
+        for p in self._parameter_list:
+            if not p.stop_gradient:
+                p.clear_gradient(set_to_zero)
+
+    clear_gradients = clear_grad
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters."""
+        self.clear_grad(not set_to_none)
+
+    def _apply(self, pairs: Pairs, options: Mapping[str, Any]) -> None:
+        if not pairs:
+            return
+        clip = options.get("grad_clip", self._grad_clip)
+        if clip is not None:
+            pairs = clip(pairs)
+        decay = options.get("weight_decay", self._weight_decay)
+        pairs = [(p, self._decayed(p, g, decay)) for p, g in pairs]
+        shared = self._shared(pairs, options)
+        for parameter, grad in pairs:
+            self._update_one(parameter, grad, options, shared)
+
+    def _update_one(self, parameter: Tensor, grad: Tensor, options: Mapping[str, Any], shared: Any) -> None:
+        target = self._master(parameter)
+        if target is not parameter:
+            grad = grad.cast("float32")
+        rate = self._rate_of(parameter, options)
+        value = self._shrunk(parameter, target, rate, options)
+        new = self._update(parameter, value, grad, rate, shared)
+        write(target, new)
+        if target is not parameter:
+            write(parameter, new.cast(parameter.dtype))
+
+    def _rate_of(self, parameter: Tensor, options: Mapping[str, Any]) -> Any:
+        factor = options.get("learning_rate", 1.0) * _own_rate(parameter)
+        return self._rate.tensor if factor == 1.0 else self._rate.tensor * float(factor)
+
+    def _decayed(self, parameter: Tensor, grad: Any, decay: Any) -> Any:
+        """The gradient with L2 decay: the parameter's own regularizer wins over the optimizer's."""
+        own = getattr(parameter, "regularizer", None)
+        chosen = own if own is not None else decay
+        if chosen is None or chosen == 0:
+            return grad
+        if isinstance(chosen, (int, float)):
+            return grad + parameter * float(chosen)
+        return chosen(parameter, grad)
+
+    def _shrunk(self, parameter: Tensor, value: Any, rate: Any, options: Mapping[str, Any]) -> Any:
+        """The value that the update starts from; AdamW decays it here."""
+        return value
+
+    def _shared(self, pairs: Pairs, options: Mapping[str, Any]) -> Any:
+        """What one step computes once for all its parameters; see Adam."""
+        return None
+
+    def _update(self, parameter: Tensor, value: Any, grad: Any, rate: Any, shared: Any) -> Tensor:
+        """The new value of ``parameter``. ``value`` is its current one (a float32 master copy with multi_precision)."""
+        raise NotImplementedError(f"{type(self).__name__} does not define an update rule")
+
+    # ---- state tensors
+
+    def _accumulator(
+        self, name: str, parameter: Tensor, fill: float = 0.0, shape: Sequence[int] | None = None
+    ) -> Tensor:
+        """The state tensor ``name`` of ``parameter``, made on first use."""
+        held = self._accumulators.setdefault(name, {})
+        found = held.get(parameter.name)
+        if found is None:
+            found = held[parameter.name] = self._make(name, parameter, fill, shape)
+        return found
+
+    def _make(self, name: str, parameter: Tensor, fill: float, shape: Sequence[int] | None) -> Tensor:
+        key = f"{parameter.name}_{name}_0"
+        sizes = tuple(parameter.shape if shape is None else shape)
+        dtype = self._state_dtype(parameter)
+        with suspended():
+            state = Tensor._wrap(Strided.empty(sizes, dtype))
+            state.payload.fill_from(fill)
+            state.name = key
+            if key in self._pending:
+                checkpoint.fill(state, self._pending.pop(key), key)
+        state.persistable = True
+        return state
+
+    def _state_dtype(self, parameter: Tensor) -> str:
+        return "float32" if self._wants_master(parameter) else parameter.dtype.name
+
+    def _wants_master(self, parameter: Tensor) -> bool:
+        return self._multi_precision and parameter.dtype.itemsize < 4
+
+    def _master(self, parameter: Tensor) -> Tensor:
+        """The float32 copy that is updated in place of a half-precision parameter, or the parameter itself."""
+        if not self._wants_master(parameter):
+            return parameter
+        found = self._master_weights.get(parameter.name)
+        if found is None:
+            with suspended(), autograd.no_grad():
+                found = parameter.cast("float32")
+                found.name = f"{parameter.name}_fp32_master_0"
+                if found.name in self._pending:
+                    checkpoint.fill(found, self._pending.pop(found.name), found.name)
+            self._master_weights[parameter.name] = found
+        return found
+
+    # ---- the rate
+
+    def get_lr(self) -> float:
+        """The current learning rate."""
+        return self._rate.value
+
+    def set_lr(self, value: float) -> None:
+        """Change the learning rate. Raises RuntimeError when a scheduler determines it."""
+        if self._scheduler is not None:
+            raise RuntimeError(
+                "set_lr() cannot change the rate of an optimizer with an LRScheduler; use set_lr_scheduler()"
+            )
+        self._rate.set(value)
+
+    def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
+        """Let ``scheduler`` determine the rate from now on. A captured step is captured anew."""
+        if not isinstance(scheduler, LRScheduler):
+            raise TypeError(f"set_lr_scheduler() takes an LRScheduler, not {type(scheduler).__name__}")
+        self._scheduler, self._rate = scheduler, scheduler.rate
+
+    # ---- checkpoints
+
+    def state_dict(self) -> dict[str, Any]:
+        """Accumulators as ``<parameter>_<name>_0``, ``master_weights`` and ``LR_Scheduler`` when there are such."""
+        return checkpoint.collect(self)
+
+    def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Put back what :meth:`state_dict` gave. Accumulators not made yet take their value when they are.
+
+        Raises ValueError naming entries of the wrong shape.
+        """
+        checkpoint.restore(self, state_dict)
+
+    set_dict = set_state_dict
+
+
+def _make_groups(parameters: Sequence[Any]) -> list[Group]:
+    items = list(parameters)
+    if items and isinstance(items[0], dict):
+        groups = [Group(item["params"], {k: v for k, v in item.items() if k != "params"}) for item in items]
+    else:
+        groups = [Group(items, {})]
+    seen: set[int] = set()
+    for group in groups:
+        for p in group.params:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"an optimizer takes tensors, not {type(p).__name__}")
+            if id(p) in seen:
+                raise ValueError(f"parameter {p.name} is given to the optimizer twice")
+            seen.add(id(p))
+    return groups
+
+
+def _own_rate(parameter: Tensor) -> float:
+    attributes = parameter.__dict__.get("optimize_attr")
+    return float(attributes["learning_rate"]) if attributes else 1.0

@@ -1,0 +1,62 @@
+"""Importing argosy costs next to nothing and loads no part before it is used."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def _modules_after(code: str) -> set[str]:
+    listing = subprocess.run(
+        [sys.executable, "-c", code + "\nimport sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(listing.stdout.split())
+
+
+def test_import_loads_no_package_behind_the_faces():
+    """`import argosy` loads only the face itself: no numpy, no operators, no compiler."""
+    loaded = _modules_after("import argosy")
+    ours = {name for name in loaded if name.partition(".")[0].startswith("argosy")}
+    assert ours == {"argosy", "argosy.__about__", "argosy.faces"}
+    assert not loaded & {"numpy", "llvmlite", "inspect", "dataclasses", "typing"}
+
+
+def test_first_operator_loads_neither_compiler_nor_passes():
+    """An eager addition needs no compiler, no passes, no inference."""
+    loaded = _modules_after("import argosy as paddle; (paddle.to_tensor([1.0]) + 1).numpy()")
+    packages = {name.partition(".")[0] for name in loaded}
+    assert not packages & {
+        "llvmlite",
+        "argosy_cinn",
+        "argosy_infer",
+        "argosy_autoparallel",
+        "mpi4py",
+        "rich",
+        "matplotlib",
+    }
+    assert not any(name.startswith("argosy_pir.passes") for name in loaded)
+
+
+def test_unknown_names_raise_attribute_error():
+    """A name that exists nowhere says so."""
+    import argosy
+
+    with pytest.raises(AttributeError, match=r"no package of argosy provides argosy\.no_such_thing"):
+        _ = argosy.no_such_thing
+    with pytest.raises(AttributeError, match=r"argosy\.nn\.NoSuchLayer"):
+        _ = argosy.nn.NoSuchLayer
+
+
+def test_missing_sibling_names_the_installation():
+    """When a sibling package is missing the error names the command that installs it."""
+    code = (
+        "import sys; sys.modules['argosy_autograd'] = None\n"
+        "import argosy\n"
+        "try: argosy.to_tensor\n"
+        "except ImportError as e: print(e)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "pip install argosy-autograd" in shown

@@ -1,0 +1,166 @@
+"""Layers: names, order, state dicts, hooks, modes."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+
+nn = paddle.nn
+ONES = nn.initializer.Constant(1.0)
+
+
+class Block(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(3, 3)
+        self.scale = self.create_parameter([3], default_initializer=ONES)
+        self.register_buffer("steps", paddle.to_tensor([0]))
+        self.register_buffer("scratch", paddle.to_tensor([0]), persistable=False)
+
+    def forward(self, x):
+        return self.inner(x) * self.scale
+
+
+def test_parameters_have_paddles_names():
+    """A parameter is called <layer>_<n>.w_0 or .b_0, with one counter for each class."""
+    layer = nn.Linear(2, 3)
+    assert layer.full_name().startswith("linear_")
+    assert layer.weight.name == layer.full_name() + ".w_0"
+    assert layer.bias.name == layer.full_name() + ".b_0"
+    assert not layer.weight.stop_gradient
+    assert layer.weight.is_parameter
+
+
+def test_state_dict_has_own_members_first_and_no_temporary_buffers():
+    """Own parameters, own persistable buffers, then sublayers in order."""
+    assert list(Block().state_dict()) == ["scale", "steps", "inner.weight", "inner.bias"]
+
+
+def test_state_dict_moves_between_layers():
+    """set_state_dict copies values by name and reports nothing missing."""
+    a, b = Block(), Block()
+    assert b.set_state_dict(a.state_dict()) == ([], [])
+    np.testing.assert_array_equal(b.inner.weight.numpy(), a.inner.weight.numpy())
+    assert b.inner.weight is not a.inner.weight
+
+
+def test_set_state_dict_warns_about_what_does_not_fit():
+    """Missing and misshaped names come back and are warned about; a misshaped one stands in both lists."""
+    layer = nn.Linear(2, 3)
+    with pytest.warns(UserWarning, match="expects"):
+        missing, unexpected = layer.set_state_dict(
+            {"weight": np.zeros((3, 2)), "bias": np.zeros(3), "extra": np.zeros(1)}
+        )
+    assert missing == ["weight"]
+    assert unexpected == ["weight", "extra"]
+    with pytest.warns(UserWarning, match="not found"):
+        assert layer.set_state_dict({"bias": np.zeros(3)}) == (["weight"], [])
+
+
+def test_load_state_dict_is_strict_and_changes_nothing_when_it_raises():
+    """The strict form names everything that is wrong before it touches a parameter."""
+    layer = nn.Linear(2, 3)
+    before = layer.weight.numpy()
+    with pytest.raises(RuntimeError, match=r"missing bias.*unexpected extra.*weight has shape"):
+        layer.load_state_dict({"weight": np.zeros((3, 2)), "extra": np.zeros(1)})
+    np.testing.assert_array_equal(layer.weight.numpy(), before)
+
+
+def test_parameters_are_listed_once_and_attributes_replaced():
+    """A shared parameter is listed once; assigning None keeps the name with no parameter behind it."""
+    block = Block()
+    block.other = block.inner
+    assert len(block.parameters()) == 3
+    block.scale = None
+    assert block.scale is None
+    assert len(block.parameters()) == 2
+    with pytest.raises(TypeError, match="is a parameter"):
+        block.inner.weight = 3
+
+
+def test_layer_without_super_init_says_so():
+    """Assigning a parameter before super().__init__() explains what is missing."""
+
+    class Bad(nn.Layer):
+        def __init__(self):
+            self.inner = nn.Linear(1, 1)
+
+    with pytest.raises(RuntimeError, match="super"):
+        Bad()
+
+
+def test_hooks_change_inputs_and_outputs_and_can_be_removed():
+    """A pre-hook may replace the inputs, a post-hook the output; a removed hook does not run."""
+    layer = nn.Identity()
+    pre = layer.register_forward_pre_hook(lambda layer, inputs: (inputs[0] + 1,))
+    post = layer.register_forward_post_hook(lambda layer, inputs, output: output * 10)
+    assert layer(1) == 20
+    pre.remove()
+    assert layer(1) == 10
+    post.remove()
+    post.remove()
+    assert layer(1) == 1
+
+
+def test_modes_and_apply_reach_every_sublayer():
+    """train and eval set the flag everywhere; apply visits children first."""
+    model = nn.Sequential(nn.Linear(1, 1), nn.Sequential(nn.Dropout(0.5)))
+    model.eval()
+    assert not any(layer.training for layer in model.sublayers(include_self=True))
+    seen = []
+    model.apply(lambda layer: seen.append(type(layer).__name__))
+    assert seen == ["Linear", "Dropout", "Sequential", "Sequential"]
+
+
+def test_astype_converts_floating_members_only():
+    """astype changes floating parameters and leaves integer buffers."""
+    block = Block().astype("float64")
+    assert block.scale.dtype is paddle.float64
+    assert block.steps.dtype is paddle.int64
+    assert block.scale.is_parameter
+
+
+def test_attr_false_makes_no_parameter():
+    """bias_attr=False leaves the attribute None; a ParamAttr sets name, rate and trainability."""
+    layer = nn.Linear(
+        2, 2, weight_attr=paddle.ParamAttr(name="mine", learning_rate=0.5, trainable=False), bias_attr=False
+    )
+    assert layer.bias is None
+    assert layer.weight.name == "mine"
+    assert layer.weight.stop_gradient
+    assert layer.weight.optimize_attr == {"learning_rate": 0.5}
+
+
+def test_containers_index_and_grow():
+    """Sequential, LayerList and LayerDict behave as sequences and dictionaries."""
+    seq = nn.Sequential(("a", nn.Identity()), ("b", nn.Linear(1, 2)))
+    assert seq["a"] is seq[0]
+    assert len(seq[0:1]) == 1
+    layers = nn.LayerList([nn.Identity()])
+    layers.append(nn.Linear(1, 1)).insert(0, nn.ReLU())
+    assert [type(layer).__name__ for layer in layers] == ["ReLU", "Identity", "Linear"]
+    del layers[0]
+    assert list(layers.state_dict()) == ["1.weight", "1.bias"]
+    with pytest.raises(IndexError, match="has no layer 5"):
+        layers[5]
+    table = nn.LayerDict({"x": nn.Identity()})
+    assert "x" in table
+
+
+def test_seed_rms_norm_runs_eagerly():
+    """The announcement's RMSNorm layer equals its formula in numpy."""
+
+    class RMSNorm(paddle.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.variance_epsilon = 1e-6
+            self.weight = paddle.create_parameter(shape=[768], dtype="float32", default_initializer=ONES)
+
+        def forward(self, x):
+            variance = x.pow(2).mean(-1, keepdim=True)
+            x = paddle.rsqrt(variance + self.variance_epsilon) * x
+            return x * self.weight
+
+    x = np.random.default_rng(0).standard_normal((4, 768)).astype(np.float32)
+    expected = x / np.sqrt((x.astype(np.float64) ** 2).mean(-1, keepdims=True) + 1e-6)
+    np.testing.assert_allclose(RMSNorm()(paddle.to_tensor(x)).numpy(), expected, rtol=1e-6, atol=1e-6)
