@@ -30,6 +30,11 @@ MODULES: dict[str, str] = {
     "less_equal": "comparison", "less_than": "comparison", "logical_and": "comparison",
     "logical_not": "comparison", "logical_or": "comparison", "logical_xor": "comparison",
     "not_equal": "comparison",
+    # creation
+    "arange": "creation", "empty": "creation", "empty_like": "creation", "eye": "creation",
+    "full": "creation", "full_like": "creation", "linspace": "creation", "logspace": "creation",
+    "meshgrid": "creation", "one_hot": "creation", "ones": "creation", "ones_like": "creation",
+    "tril_indices": "creation", "triu_indices": "creation", "zeros": "creation", "zeros_like": "creation",
     # elementary
     "abs": "elementary", "acos": "elementary", "acosh": "elementary", "angle": "elementary",
     "asin": "elementary", "asinh": "elementary", "atan": "elementary", "atanh": "elementary",
@@ -59,6 +64,12 @@ MODULES: dict[str, str] = {
     "view": "manipulation", "where": "manipulation",
     # math
     "add": "math", "divide": "math", "multiply": "math", "pow": "math", "subtract": "math",
+    # nn
+    "bilinear": "nn", "cosine_similarity": "nn", "embedding": "nn", "linear": "nn",
+    "scaled_dot_product_attention": "nn",
+    # normalization
+    "batch_norm": "normalization", "group_norm": "normalization", "instance_norm": "normalization",
+    "layer_norm": "normalization", "normalize": "normalization", "rms_norm": "normalization",
     # reduction
     "all": "reduction", "amax": "reduction", "amin": "reduction", "any": "reduction", "argmax": "reduction",
     "argmin": "reduction", "count_nonzero": "reduction", "cumprod": "reduction", "cumsum": "reduction",

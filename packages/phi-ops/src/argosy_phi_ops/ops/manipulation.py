@@ -355,7 +355,10 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator()
 def roll(x: Tensor, shifts: int | Sequence[int], axis: Axes = None) -> Tensor:
-    """Elements moved on by `shifts` along `axis`, those that fall off coming back in front; flattened without `axis`."""
+    """Elements moved on by `shifts` along `axis`, those that fall off coming back in front.
+
+    Without `axis` the tensor is rolled as if it were flat.
+    """
     if axis is None:
         rolled = _rolled(prim.reshape(x, shape=(x.type.size,)), 0, shifts if isinstance(shifts, int) else shifts[0])
         return prim.reshape(rolled, shape=x.shape)

@@ -1,0 +1,178 @@
+"""The layers' workhorses: linear maps, embeddings, attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.ops.activation import softmax
+from argosy_phi_ops.reference.kernels import KERNELS
+from argosy_phi_ops.reference.kernels.registry import Array
+from argosy_tensorcore.tensor import Tensor
+
+
+@operator(promote="same", aliases={"input": "x"})
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``x @ weight + bias`` with weight [in, out]."""
+    if weight.ndim != 2 or x.shape[-1] != weight.shape[0]:
+        raise ShapeError(f"linear: x {x.type} has not the features of weight {weight.type} [in, out]")
+    result = prim.dot_general(x, weight, lhs_contract=(x.ndim - 1,), rhs_contract=(0,))
+    return result if bias is None else prim.add(result, bias)
+
+
+@linear.reference
+def _(x: Array, weight: Array, bias: Array | None) -> Array:
+    result: Array = KERNELS["dot_general"](x, weight, lhs_contract=(x.ndim - 1,), rhs_contract=(0,))
+    if bias is None:
+        return result
+    return np.add(result, bias, out=result) if result.dtype.kind == "f" and result.ndim else result + bias
+
+
+@linear.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    weight, bias = rng.standard_normal((3, 5)), rng.standard_normal(5)
+    yield Sample(rng.standard_normal((2, 3)), weight, bias)
+    yield Sample(rng.standard_normal((2, 4, 3)), weight)
+
+
+@operator(aliases={"input": "x"})
+def embedding(
+    x: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    sparse: bool = False,
+) -> Tensor:
+    """Rows of `weight` [classes, features] at the indices `x`; those of `padding_idx` are zeros without gradient."""
+    indices = prim.reshape(x, shape=(*x.shape, 1))
+    rows = prim.gather(weight, indices, axes=(0,))
+    if padding_idx is None or padding_idx == -1:
+        return rows
+    index = padding_idx if padding_idx >= 0 else padding_idx + weight.shape[0]
+    missing = prim.broadcast(prim.eq(x, index), shape=rows.shape, axes=tuple(range(x.ndim)))
+    return prim.select(missing, 0.0, rows)
+
+
+@embedding.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    weight = rng.standard_normal((5, 3))
+    yield Sample(np.array([[0, 4], [2, 2]]), weight)
+    yield Sample(np.array([1, 3], np.int32), weight, padding_idx=3)
+
+
+@operator(promote="none")
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    training: bool = True,
+    scale: float | None = None,
+    enable_gqa: bool = True,
+) -> Tensor:
+    """``softmax(query key^T * scale + mask) value`` with operands [batch, sequence, heads, dim] (Vaswani et al., 2017).
+
+    `scale` is ``1 / sqrt(dim)`` by default. A boolean mask keeps where it is True, a float one is added; it broadcasts
+    to [batch, heads, queries, keys]. With `is_causal` query i sees the keys up to i. With `enable_gqa` fewer heads of
+    key and value serve groups of query heads. Dropout of the weights is done by the layer that calls this, not here.
+    """
+    if dropout_p and training:
+        raise NotImplementedError("scaled_dot_product_attention: dropout inside the operator is not implemented")
+    groups = _head_groups(query, key, value, enable_gqa)
+    if groups > 1:
+        key, value = _repeated_heads(key, groups), _repeated_heads(value, groups)
+    scores = prim.dot_general(query, key, lhs_contract=(3,), rhs_contract=(3,), lhs_batch=(0, 2), rhs_batch=(0, 2))
+    scores = prim.mul(scores, inverse_root(query.shape[3], query.dtype) if scale is None else scale)
+    # Scores are [batch, heads, queries, keys].
+    scores = _masked(scores, attn_mask, is_causal)
+    weights = softmax(scores)
+    mixed = prim.dot_general(weights, value, lhs_contract=(3,), rhs_contract=(1,), lhs_batch=(0, 1), rhs_batch=(0, 2))
+    return prim.transpose(mixed, permutation=(0, 2, 1, 3))
+
+
+def inverse_root(size: Any, dtype: str) -> Any:
+    """``1 / sqrt(size)``: a number, or a 0-D value where the size is symbolic."""
+    if isinstance(size, int):
+        return 1 / sqrt(size)
+    return prim.rsqrt(prim.cast(prim.dim_size(dim=size, dtype="int64"), dtype=dtype))
+
+
+def _head_groups(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> int:
+    if not query.ndim == key.ndim == value.ndim == 4:
+        raise ShapeError(
+            "scaled_dot_product_attention takes [batch, sequence, heads, dim], got "
+            f"query {query.type}, key {key.type}, value {value.type}"
+        )
+    heads, shared = query.shape[2], key.shape[2]
+    if heads == shared:
+        return 1
+    if not enable_gqa or heads % shared:
+        raise ShapeError(f"scaled_dot_product_attention: {shared} heads of key cannot serve {heads} heads of query")
+    return int(heads // shared)
+
+
+def _repeated_heads(x: Tensor, times: int) -> Tensor:
+    batch, length, heads, dim = x.shape
+    spread = prim.broadcast(x, shape=(batch, length, heads, times, dim), axes=(0, 1, 2, 4))
+    return prim.reshape(spread, shape=(batch, length, heads * times, dim))
+
+
+def _masked(scores: Tensor, mask: Tensor | None, is_causal: bool) -> Tensor:
+    if is_causal:
+        rows, columns = (prim.iota(shape=scores.shape, axis=axis, dtype="int64") for axis in (2, 3))
+        scores = prim.select(prim.le(columns, rows), scores, float("-inf"))
+    if mask is None:
+        return scores
+    if mask.dtype == "bool":
+        return prim.select(mask, scores, float("-inf"))
+    return prim.add(scores, mask if mask.dtype == scores.dtype else prim.cast(mask, dtype=scores.dtype))
+
+
+@scaled_dot_product_attention.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    query, key, value = (rng.standard_normal((2, 5, 4, 3)) for _ in range(3))
+    yield Sample(query, key, value)
+    yield Sample(query, key, value, is_causal=True)
+    yield Sample(query[:, :3], key, value, rng.standard_normal((2, 1, 3, 5)))
+    yield Sample(query, key, value, np.tril(np.ones((5, 5), bool)), scale=0.5)
+    yield Sample(query, key[:, :, :2], value[:, :, :2])
+
+
+@operator(promote="same")
+def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``x1 weight[o] x2`` for each output o; weight [out, in1, in2], bias [1, out]."""
+    left = prim.dot_general(x1, weight, lhs_contract=(1,), rhs_contract=(1,))  # [batch, out, in2]
+    result = prim.dot_general(left, x2, lhs_contract=(2,), rhs_contract=(1,), lhs_batch=(0,), rhs_batch=(0,))
+    return result if bias is None else prim.add(result, bias)
+
+
+@bilinear.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x1, x2, weight = rng.standard_normal((2, 3)), rng.standard_normal((2, 4)), rng.standard_normal((5, 3, 4))
+    yield Sample(x1, x2, weight, rng.standard_normal((1, 5)))
+
+
+@operator(promote="float")
+def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along `axis`; lengths count as at least `eps`."""
+    shape = prim.broadcast_shapes([x1.shape, x2.shape])
+    x1, x2 = prim.broadcast_to(x1, shape), prim.broadcast_to(x2, shape)
+    axes = (axis % x1.ndim,)
+
+    def dot(x: Any, y: Any) -> Any:
+        return prim.reduce_sum(prim.mul(x, y), axes=axes)
+
+    return prim.div(dot(x1, x2), prim.sqrt(prim.maximum(prim.mul(dot(x1, x1), dot(x2, x2)), eps * eps)))
+
+
+@cosine_similarity.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 3)), rng.standard_normal((2, 3)))
+    yield Sample(rng.standard_normal((2, 3)), rng.standard_normal(3), axis=-1)
