@@ -86,6 +86,7 @@ def jax_step() -> Callable[[], Any]:
 if __name__ == "__main__":
     options = arguments(__doc__ or "", ("argosy", "argosy-eager", "torch", "jax"))
     makers = {
-        "argosy": lambda: argosy_step(True), "argosy-eager": lambda: argosy_step(False), "torch": torch_step, "jax": jax_step
+        "argosy": lambda: argosy_step(True), "argosy-eager": lambda: argosy_step(False), "torch": torch_step,
+        "jax": jax_step,
     }  # fmt: skip
     run(options, "mlp_step", makers[options.framework]())

@@ -37,7 +37,7 @@ def machine() -> dict[str, Any]:
     """What the figures were taken on."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     model = next(
-        (l.split(":")[1].strip() for line in lines if "model name" in line), ""
+        (line.split(":")[1].strip() for line in lines if "model name" in line), ""
     )
     return {"cpu": model, "cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()}
 

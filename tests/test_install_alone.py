@@ -43,10 +43,15 @@ def test_package_alone_passes_its_tests(package, tmp_path):
     installed = run(python, "-c", _SIBLINGS, cwd=tmp_path).split()
     assert set(installed) == {MODULES[name] for name in closure(package)}
     shutil.copytree(ROOT / "packages" / package / "tests", tmp_path / "tests")
-    (tmp_path / "pytest.ini").write_text(
-        "[pytest]\naddopts = --import-mode=importlib -q -p no:cacheprovider\nfilterwarnings = error\nmarkers =\n    soak: long\n"
-    )
+    (tmp_path / "pytest.ini").write_text(_PYTEST)
     run(python, "-m", "pytest", "tests", cwd=tmp_path)
 
 
 _SIBLINGS = f"import importlib.util as u;print(*[m for m in {sorted(MODULES.values())!r} if u.find_spec(m)])"
+
+_PYTEST = """[pytest]
+addopts = --import-mode=importlib -q -p no:cacheprovider
+filterwarnings = error
+markers =
+    soak: long runs, started by name
+"""
