@@ -118,3 +118,12 @@ def test_suspended_code_runs_eagerly_inside_a_capture():
 def test_captures_do_not_nest():
     with Tracer(), pytest.raises(CaptureError, match="inside a capture"), Tracer():
         pass
+
+
+def test_a_state_that_was_changed_behind_the_tracers_back_is_named():
+    weight = tensor(3)
+    with Tracer() as tracer:
+        x = weight + 1.0
+        weight.set_value(np.zeros(3, np.float32))
+        with pytest.raises(CaptureError, match="changed outside of it"):
+            tracer.finish([x])

@@ -65,7 +65,7 @@ class Traced:
 
 
 class _StateEntry:
-    __slots__ = ("current", "state", "tensor", "view", "written")
+    __slots__ = ("current", "state", "tensor", "version", "view", "written")
 
     def __init__(self, tensor: Tensor, state: State) -> None:
         payload = tensor.payload
@@ -73,6 +73,7 @@ class _StateEntry:
         self.state = state
         self.current: Value = state.argument
         self.written = False
+        self.version = payload.version
         self.view = (payload.shape, payload.strides, payload.offset, payload.dtype)
 
 
@@ -279,6 +280,12 @@ class Tracer(Interpreter):
             else:
                 grads.append((tensor, None, final))
         entries = list(self._states.values())
+        for entry in entries:
+            if entry.tensor.payload.version != entry.version:
+                raise CaptureError(
+                    f"{entry.tensor.name} was read by the capture and then changed outside of it (set_value, numpy); "
+                    "change it before the capture, or with an operator"
+                )
         self.program.set_outputs(values, [entry.current for entry in entries])
         return Captured(
             self.program,

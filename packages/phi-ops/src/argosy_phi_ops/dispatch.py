@@ -274,8 +274,7 @@ def _with_randomness(
     if tracer is not None:
         rng, counter = generator.state, tracer.next_counter(generator)
     else:
-        rng, counter = _wrap(Strided(np.array([generator.seed, generator.offset], np.uint64))), 0
-        generator.advance(1)
+        rng, counter = _wrap(Strided(np.array(generator.draw(), np.uint64))), 0
     return (*operands, rng), {**attributes, "counter": counter, "segments": (*attributes["segments"][:-1], 1)}
 
 
