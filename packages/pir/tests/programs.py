@@ -44,24 +44,18 @@ sizes = st.integers(0, 9) | dims.filter(lambda d: isinstance(d, SymExpr) or d >=
 dtypes = st.sampled_from(["float32", "bfloat16", "int64", "bool", "complex64", "float8_e5m2", "custom"])
 tensor_types = st.builds(TensorType, st.lists(sizes, max_size=3).map(tuple), dtypes)
 leaf_types = tensor_types | st.just(TokenType()) | st.builds(OpaqueType, st.text(max_size=5))
-types = leaf_types | st.builds(
-    FunctionType, st.lists(leaf_types, max_size=2), st.lists(leaf_types, max_size=2)
-)
+types = leaf_types | st.builds(FunctionType, st.lists(leaf_types, max_size=2), st.lists(leaf_types, max_size=2))
 
 
 @st.composite
 def dense(draw):
-    dtype, item = draw(
-        st.sampled_from([("float32", 4), ("bool", 1), ("int16", 2), ("bfloat16", 2), ("complex64", 8)])
-    )
+    dtype, item = draw(st.sampled_from([("float32", 4), ("bool", 1), ("int16", 2), ("bfloat16", 2), ("complex64", 8)]))
     shape = tuple(draw(st.lists(st.integers(0, 3), max_size=2)))
     count = 1
     for size in shape:
         count *= size
     if dtype == "bool":
-        return Dense(
-            TensorType(shape, dtype), bytes(draw(st.lists(st.integers(0, 1), min_size=count, max_size=count)))
-        )
+        return Dense(TensorType(shape, dtype), bytes(draw(st.lists(st.integers(0, 1), min_size=count, max_size=count))))
     length = item * draw(st.sampled_from([1, count]))
     return Dense(TensorType(shape, dtype), draw(st.binary(min_size=length, max_size=length)))
 
@@ -78,9 +72,7 @@ attributes = st.recursive(
 attribute_sets = st.dictionaries(names, attributes, max_size=3)
 single_locations = st.builds(Location, names, st.integers(0, 999), st.integers(0, 99), st.text(max_size=4))
 locations = st.none() | single_locations | st.lists(single_locations, max_size=3).map(Location.fused)
-operation_names = st.sampled_from(
-    ["foo.add", "foo.bar.baz", "inf.x", "weird name", "nodot", "return", "a.1$"]
-)
+operation_names = st.sampled_from(["foo.add", "foo.bar.baz", "inf.x", "weird name", "nodot", "return", "a.1$"])
 
 
 @st.composite

@@ -26,9 +26,7 @@ def test_if():
     program = Program("p", [FLAG, T])
     flag, x = program.inputs
     builder = Builder(program.block)
-    op = builder.create(
-        "control.if", [flag], regions=[region([], lambda b: [neg(b, x)]), region([], lambda b: [x])]
-    )
+    op = builder.create("control.if", [flag], regions=[region([], lambda b: [neg(b, x)]), region([], lambda b: [x])])
     assert op.result.type == T
     with pytest.raises(ValueError, match=r"yields \(\), expected \(tensor<\[3\], float32>\)"):
         builder.create("control.if", [flag], regions=[region([], lambda b: [x]), region([], lambda b: [])])
@@ -50,9 +48,7 @@ def test_while_and_for():
     )
     program.set_outputs([counted.result])
     program.verify()
-    with pytest.raises(
-        VerifyError, match=r"region 0 takes \(tensor<\[3\], float32>\), expected \(tensor<\[\], int64>"
-    ):
+    with pytest.raises(VerifyError, match=r"region 0 takes \(tensor<\[3\], float32>\), expected \(tensor<\[\], int64>"):
         builder.create("control.for", [n, n, n, x], regions=[region([T], lambda b, v: [x])])
 
 
@@ -67,9 +63,7 @@ def test_scan_stacks_and_carries():
         total = b.create("test.add", [x, c]).result
         return [total, total]
 
-    op = builder.create(
-        "control.scan", [xs, carry], {"inputs": 1, "reverse": True}, regions=[region([T, T], body)]
-    )
+    op = builder.create("control.scan", [xs, carry], {"inputs": 1, "reverse": True}, regions=[region([T, T], body)])
     assert [r.type for r in op.results] == [TensorType((rows, 3), "float32"), T]
     program.set_outputs(op.results)
     program.verify()

@@ -59,9 +59,7 @@ def test_programs_round_trip(program):
 @given(attributes)
 def test_attributes_round_trip(value):
     """Attribute values come back exactly, including signed zeros, infinities and bytes."""
-    assert attribute_key(parse_attribute(format_attribute(normalise(value)))) == attribute_key(
-        normalise(value)
-    )
+    assert attribute_key(parse_attribute(format_attribute(normalise(value)))) == attribute_key(normalise(value))
 
 
 @given(types)

@@ -78,9 +78,7 @@ class Dense:
             raise ValueError(f"{len(self.data)} bytes do not fill {self.type}: expected {expected}")
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Dense) and self.type == other.type and self.data == other.data
-        )
+        return self is other or (isinstance(other, Dense) and self.type == other.type and self.data == other.data)
 
     def __hash__(self) -> int:
         if self._hash is None:

@@ -27,9 +27,7 @@ class Builder:
 
     __slots__ = ("_before", "block", "location")
 
-    def __init__(
-        self, block: Block, before: Operation | None = None, location: Location | None = None
-    ) -> None:
+    def __init__(self, block: Block, before: Operation | None = None, location: Location | None = None) -> None:
         self.block = block
         self._before = before
         self.location = location

@@ -261,9 +261,7 @@ class Block:
         owner = self.parent.parent if self.parent is not None else None
         return owner if isinstance(owner, Operation) else None
 
-    def add_argument(
-        self, type: Type, name_hint: str | None = None, index: int | None = None
-    ) -> BlockArgument:
+    def add_argument(self, type: Type, name_hint: str | None = None, index: int | None = None) -> BlockArgument:
         """Add an argument at ``index`` (by default the end); those after it move up."""
         arguments = list(self.arguments)
         made = BlockArgument(self, 0, type, name_hint)

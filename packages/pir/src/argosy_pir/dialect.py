@@ -91,9 +91,7 @@ def register_dialect(dialect: Dialect) -> Dialect:
     ``DialectError``."""
     old = _dialects.setdefault(dialect.name, dialect)
     if old is not dialect:
-        raise DialectError(
-            f"dialect '{dialect.name}' is registered twice: by {old.owner} and by {dialect.owner}"
-        )
+        raise DialectError(f"dialect '{dialect.name}' is registered twice: by {old.owner} and by {dialect.owner}")
     _absent.discard(dialect.name)
     return dialect
 

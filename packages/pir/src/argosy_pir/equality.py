@@ -28,10 +28,14 @@ def structurally_equal(a: Program, b: Program, locations: bool = False, names: b
     if not comparison.regions((a.region,), (b.region,)):
         return False
     return all(
-        attributes_key(f.attributes) == attributes_key(g.attributes)
-        and comparison.regions((f.region,), (g.region,))
+        attributes_key(f.attributes) == attributes_key(g.attributes) and comparison.regions((f.region,), (g.region,))
         for f, g in zip(a.functions.values(), b.functions.values(), strict=True)
     )
+
+
+def regions_equal(a: Region, b: Region) -> bool:
+    """Whether two regions without values from outside are the same, apart from locations and name hints."""
+    return _Comparison(False, False).regions((a,), (b,))
 
 
 def _same_states(a: Program, b: Program) -> bool:

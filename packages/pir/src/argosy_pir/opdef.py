@@ -125,7 +125,8 @@ class OpDef:
     def infer_types(
         self, operand_types: Sequence[Type], attributes: Mapping[str, Attribute], regions: Sequence[Region]
     ) -> list[Type]:
-        """The result types for these operands; ``infer`` sees them only once numbers and attributes are right.
+        """The result types for these operands; ``infer`` sees them only once numbers and attributes are
+        right.
 
         Raises ``VerifyError`` where those are not, and whatever ``infer`` raises.
         """

@@ -27,9 +27,7 @@ class State:
 
     __slots__ = ("argument", "attributes", "name")
 
-    def __init__(
-        self, name: str, argument: BlockArgument, attributes: Mapping[str, Attribute] | None = None
-    ) -> None:
+    def __init__(self, name: str, argument: BlockArgument, attributes: Mapping[str, Attribute] | None = None) -> None:
         self.name = name
         self.argument = argument
         self.attributes = Attributes(attributes or {})
@@ -140,9 +138,7 @@ class Program:
             last.set_operands((*last.operands, state.argument))
         return state
 
-    def set_outputs(
-        self, outputs: Iterable[Value], state_updates: Sequence[Value] | None = None
-    ) -> Operation:
+    def set_outputs(self, outputs: Iterable[Value], state_updates: Sequence[Value] | None = None) -> Operation:
         """End the block with a return of ``outputs`` and the states' new values (None: all unchanged, or as
         already returned). Replaces a terminator that is there."""
         last = self.block.last
@@ -150,9 +146,7 @@ class Program:
             ended = last is not None and last.name == RETURN
             state_updates = self.state_updates if ended else [state.argument for state in self.states]
         if len(state_updates) != len(self.states):
-            raise IRError(
-                f"program '{self.name}' has {len(self.states)} states but {len(state_updates)} updates"
-            )
+            raise IRError(f"program '{self.name}' has {len(self.states)} states but {len(state_updates)} updates")
         values = (*outputs, *state_updates)
         if last is not None and last.name == RETURN:
             last.erase()

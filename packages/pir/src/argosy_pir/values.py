@@ -136,9 +136,7 @@ def set_value_operators(table: Mapping[str, Callable[..., Any]]) -> None:
     """
     unknown = sorted(set(table) - set(VALUE_OPERATORS))
     if unknown:
-        raise ValueError(
-            f"not operators of values: {', '.join(unknown)}; allowed are {', '.join(VALUE_OPERATORS)}"
-        )
+        raise ValueError(f"not operators of values: {', '.join(unknown)}; allowed are {', '.join(VALUE_OPERATORS)}")
     for name in VALUE_OPERATORS:
         setattr(Value, name, table.get(name) or _missing(name))
 

@@ -66,9 +66,7 @@ def _verify_if(op: Operation) -> None:
         _expect_arguments(op, index, ())
 
 
-def _infer_while(
-    types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Region]
-) -> list[Type]:
+def _infer_while(types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Region]) -> list[Type]:
     if _ended_by(regions[0], "control.condition") != [CONDITION]:
         raise TypeError(f"the first region ends in control.condition of a {CONDITION}")
     _expect_yields(_ended_by(regions[1], "control.yield"), types)
@@ -117,9 +115,7 @@ def _leading(type: Type) -> Dim:
     return type.shape[0]
 
 
-def _infer_scan(
-    types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Region]
-) -> list[Type]:
+def _infer_scan(types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Region]) -> list[Type]:
     length = scan_length(types, attributes)
     carried = list(types[attributes["inputs"] :])
     yields = _ended_by(regions[0], "control.yield")

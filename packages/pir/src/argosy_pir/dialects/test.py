@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from argosy_pir.values import Value
 
 
-def _same_type(
-    types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Region]
-) -> Iterable[Type]:
+def _same_type(types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Region]) -> Iterable[Type]:
     if any(type != types[0] for type in types):
         raise TypeError(f"operands should be of one type, got {', '.join(map(str, types))}")
     return types[:1]

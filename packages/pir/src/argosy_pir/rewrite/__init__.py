@@ -1,0 +1,23 @@
+"""Rewriting: declarative and class-based patterns, the greedy driver, statistics and optimisation fuel."""
+
+from argosy_pir.rewrite.declarative import any_value, attribute, computed, op, rule, splat
+from argosy_pir.rewrite.driver import RewriteResult, apply_patterns
+from argosy_pir.rewrite.fuel import Session, fuel_left, observed, spend
+from argosy_pir.rewrite.pattern import Pattern, Rewriter
+
+__all__ = [
+    "Pattern",
+    "RewriteResult",
+    "Rewriter",
+    "Session",
+    "any_value",
+    "apply_patterns",
+    "attribute",
+    "computed",
+    "fuel_left",
+    "observed",
+    "op",
+    "rule",
+    "spend",
+    "splat",
+]
