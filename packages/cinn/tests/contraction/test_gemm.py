@@ -70,6 +70,31 @@ def test_batches(batch, dynamic):
     check(Product(33, 65, 20, kind="nt", batch=batch, dynamic=dynamic))
 
 
+THIN = [
+    (1, 300, 900),
+    (300, 1, 900),
+    (2, 70, 3000),
+    (70, 2, 300),
+    (8, 100, 2100),
+    (100, 8, 2100),
+    (3, 33, 17),
+    (1, 1, 5000),
+]
+
+
+@pytest.mark.parametrize("kind", ["nn", "nt", "tn", "tt", "ss"])
+@pytest.mark.parametrize("shape", THIN, ids=str)
+def test_few_rows_or_columns(shape, kind):
+    """Products bound by reading one operand, in both directions of memory, longer than every block."""
+    check(Product(*shape, kind=kind))
+    check(Product(*shape, kind=kind, batch=(3,), change=scale_and_add_nothing))
+
+
+def scale_and_add_nothing(b, problem, pointers):
+    """Prologues that change nothing, so that every read passes through one."""
+    problem.a.prologue = problem.b.prologue = lambda b, cells: cells.values[0]
+
+
 @pytest.mark.parametrize("shape", [(700, 400, 900), (1000, 64, 64), (40, 3000, 40), (8, 1024, 300)], ids=str)
 def test_the_number_of_threads_does_not_show(shape):
     """Results are bit for bit the same on 1, 2 and 4 threads."""
@@ -154,9 +179,12 @@ def test_products_share_their_arithmetic():
 
 @settings(max_examples=25, deadline=None)
 @given(
-    m=st.integers(0, 70), n=st.integers(0, 150), k=st.integers(0, 500), kind=st.sampled_from(["nn", "nt", "tn", "tt", "ss"]),
+    m=st.integers(0, 70),
+    n=st.integers(0, 150),
+    k=st.integers(0, 500),
+    kind=st.sampled_from(["nn", "nt", "tn", "tt", "ss"]),
     dynamic=st.booleans(),
-)  # fmt: skip
+)
 def test_random_shapes(m, n, k, kind, dynamic):
     """Any shape and layout agrees with numpy, and nothing is written behind the end."""
     check(Product(m, n, k, kind=kind, dynamic=dynamic))

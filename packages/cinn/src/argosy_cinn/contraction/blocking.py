@@ -14,6 +14,8 @@ from argosy_cinn.contraction.problem import Contraction
 from argosy_cinn.printers.types import Index, bytes_of
 from argosy_cinn.target import Target
 
+_SMALL_BYTES = 128 << 10
+
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
@@ -41,12 +43,20 @@ def choose(problem: Contraction, target: Target) -> Blocking:
     tile_rows, vectors = _tile(problem.m, problem.n, lanes, target.registers)
     size = bytes_of(problem.compute)
     width = lanes * vectors
-    depth = _balanced(problem.k, 400 * 4 // size, 4)
     packs_b = not _reads_b_in_place(problem)
+    depth = _depth(problem.k, size, packs_b)
     # Half of the second-level cache holds the block of B; the rest is for A, C and what the epilogue reads.
     panels = max(target.l2_bytes * 9 // 16 // (depth * size * width), 1)
-    columns = _balanced(problem.n, min(panels * width, 512), width) if packs_b else width
+    columns = _balanced(problem.n, min(panels * width, 512 if packs_b else 256), width)
     return Blocking(lanes, tile_rows, vectors, depth, _rows(problem, tile_rows), columns, packs_b)
+
+
+def _depth(k: Index, size: int, packs_b: bool) -> int:
+    """Terms of a step along k: one step where the panels still fit, else steps of equal length."""
+    single = (512 if packs_b else 800) * 4 // size
+    if isinstance(k, int) and k <= single:
+        return max(-(-k // 4) * 4, 4)
+    return _balanced(k, 400 * 4 // size, 4)
 
 
 def _tile(m: Index, n: Index, lanes: int, registers: int) -> tuple[int, int]:
@@ -67,10 +77,16 @@ def _tile(m: Index, n: Index, lanes: int, registers: int) -> tuple[int, int]:
 
 
 def _reads_b_in_place(problem: Contraction) -> bool:
-    b = problem.b
+    """Whether packing B would cost more than it brings: rows of B are contiguous, and few rows of A use each
+    element, or B is small enough to stay in the cache as it is.
+    """
+    b, m, n, k = problem.b, problem.m, problem.n, problem.k
     plain = b.prologue is None and b.element == problem.compute and not problem.narrow
-    thin = isinstance(problem.m, int) and problem.m <= 8 and isinstance(problem.n, int)
-    return plain and thin and isinstance(b.column, int) and b.column == 1
+    if not plain or not isinstance(b.column, int) or b.column != 1 or not isinstance(n, int):
+        return False
+    if isinstance(m, int) and m <= 64:
+        return True
+    return isinstance(k, int) and k * n * bytes_of(problem.compute) <= _SMALL_BYTES
 
 
 def _rows(problem: Contraction, tile_rows: int) -> int:

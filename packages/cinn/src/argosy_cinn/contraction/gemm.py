@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.packing import GROUP, SLACK, Block, pack_a, pack_b
-from argosy_cinn.contraction.problem import Cells, Contraction, Matrix
+from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, origin
+from argosy_cinn.contraction.thin import emit_thin, plan_thin, thin_grid
 from argosy_cinn.contraction.tile import Tile, TileArguments, call_tile
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import PTR, Index, Value, bytes_of, vector
@@ -36,6 +37,8 @@ def grid(b: Function, problem: Contraction, blocking: Blocking | None = None) ->
     There are more row blocks for more threads. That moves no element between chains of sums, so it changes
     no bit.
     """
+    if blocking is None and (thin := plan_thin(problem, b.module.target)) is not None:
+        return thin_grid(b, problem, thin)
     blocking = blocking or choose(problem, b.module.target)
     others = b.ceil_div(problem.n, blocking.columns)
     for size in problem.batch:
@@ -52,6 +55,9 @@ def emit(b: Function, problem: Contraction, chunk: Value, chunks: Value, blockin
     """Emit the code of one chunk into a kernel; ``chunks`` is their number, as `grid` gave it."""
     if problem.location:
         b.comment(problem.location)
+    if blocking is None and (thin := plan_thin(problem, b.module.target)) is not None:
+        emit_thin(b, problem, thin, chunk)
+        return
     _Nest(b, problem, blocking or choose(problem, b.module.target)).emit(chunk, chunks)
 
 
@@ -89,26 +95,13 @@ class _Nest:
         position, row_block = b.div(chunk, row_blocks), b.rem(chunk, row_blocks)
         self.row0 = b.mul(row_block, height)
         self.column0 = b.mul(b.rem(position, column_blocks), blocking.columns)
-        self.batch = self._coordinates(b.div(position, column_blocks))
+        self.batch = coordinates(b, problem, b.div(position, column_blocks))
         self.rows = b.minimum(height, b.sub(problem.m, self.row0))
         self.columns = b.minimum(blocking.columns, b.sub(problem.n, self.column0))
-        self.a_origin, self.b_origin = self._origin(problem.a), self._origin(problem.b)
+        self.a_origin, self.b_origin = origin(b, problem.a, self.batch), origin(b, problem.b, self.batch)
         with b.when(b.icmp("sgt", self.rows, 0)):
             self.buffers = self._allocate()
             self._steps()
-
-    def _coordinates(self, position: Index) -> tuple[Index, ...]:
-        out: list[Index] = []
-        for size in reversed(self.problem.batch):
-            out.insert(0, self.b.rem(position, size))
-            position = self.b.div(position, size)
-        return tuple(out)
-
-    def _origin(self, matrix: Matrix) -> Value:
-        offset: Index = 0
-        for position, stride in zip(self.batch, matrix.batch, strict=True):
-            offset = self.b.add(offset, self.b.mul(position, stride))
-        return self.b.at(matrix.pointer, offset, matrix.element)
 
     def _allocate(self) -> _Buffers:
         blocking = self.blocking

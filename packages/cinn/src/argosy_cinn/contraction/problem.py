@@ -97,3 +97,20 @@ def store_rows(pointer: Value, leading: Index, batch: tuple[Index, ...] = (), el
             b.masked_store(value, b.at(place, v * lanes_of(value.type), element), mask)
 
     return epilogue
+
+
+def coordinates(b: Function, problem: Contraction, position: Index) -> tuple[Index, ...]:
+    """The batch coordinates of a batch element by its number."""
+    out: list[Index] = []
+    for size in reversed(problem.batch):
+        out.insert(0, b.rem(position, size))
+        position = b.div(position, size)
+    return tuple(out)
+
+
+def origin(b: Function, matrix: Matrix, batch: tuple[Index, ...]) -> Value:
+    """The address of element (0, 0) of a batch element."""
+    offset: Index = 0
+    for position, stride in zip(batch, matrix.batch, strict=True):
+        offset = b.add(offset, b.mul(position, stride))
+    return b.at(matrix.pointer, offset, matrix.element)
