@@ -85,6 +85,9 @@ class Dense:
             self._hash = hash((self.type, self.data))
         return self._hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Dense, (self.type, self.data)
+
     def __repr__(self) -> str:
         shown = self.data[:16].hex() + ("..." if len(self.data) > 16 else "")
         return f"Dense({self.type}, {shown})"
@@ -115,6 +118,9 @@ class FrozenDict(Mapping[str, "Attribute"]):
         if self._hash is None:
             self._hash = hash(frozenset(self._items.items()))
         return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenDict, (self._items,)
 
     def __repr__(self) -> str:
         return f"FrozenDict({self._items!r})"

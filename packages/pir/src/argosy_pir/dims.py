@@ -9,6 +9,7 @@ minus infinity.
 from __future__ import annotations
 
 from _thread import allocate_lock
+from operator import index
 from weakref import WeakValueDictionary
 
 TYPE_CHECKING = False
@@ -133,6 +134,8 @@ class SymExpr:
     def __repr__(self) -> str:
         return f"SymExpr({self._text})"
 
+    __array_ufunc__ = None  # numpy's integers leave arithmetic to us
+
     def __copy__(self) -> SymExpr:
         return self
 
@@ -149,6 +152,7 @@ _expressions: WeakValueDictionary[tuple[Any, ...], SymExpr] = WeakValueDictionar
 
 def floor_div(a: Dim, b: Dim) -> Dim:
     """``a // b``. Exact quotients of polynomials simplify, taking divisors to be non-zero."""
+    a, b = _plain(a), _plain(b)
     _check_divisor(a, b)
     if isinstance(a, int) and isinstance(b, int):
         return a // b
@@ -164,6 +168,7 @@ def floor_div(a: Dim, b: Dim) -> Dim:
 
 def modulo(a: Dim, b: Dim) -> Dim:
     """``a % b``, with the sign of ``b`` as in Python; terms that ``b`` divides drop out."""
+    a, b = _plain(a), _plain(b)
     _check_divisor(a, b)
     if isinstance(a, int) and isinstance(b, int):
         return a % b
@@ -177,12 +182,12 @@ def modulo(a: Dim, b: Dim) -> Dim:
 
 def minimum(a: Dim, b: Dim) -> Dim:
     """The smaller of two sizes."""
-    return _extremum("min", a, b)
+    return _extremum("min", _plain(a), _plain(b))
 
 
 def maximum(a: Dim, b: Dim) -> Dim:
     """The larger of two sizes."""
-    return _extremum("max", a, b)
+    return _extremum("max", _plain(a), _plain(b))
 
 
 _APPLY = {"floordiv": floor_div, "mod": modulo, "min": minimum, "max": maximum}
@@ -212,7 +217,12 @@ def dim_symbols(size: Dim) -> frozenset[str]:
 
 
 def _is_dim(x: object) -> bool:
-    return isinstance(x, (int, SymExpr))
+    return isinstance(x, (int, SymExpr)) or hasattr(x, "__index__")
+
+
+def _plain(x: Dim) -> Dim:
+    """Integers of other kinds, such as numpy's, as plain ones."""
+    return x if isinstance(x, (int, SymExpr)) else index(x)
 
 
 def _substitute(x: Dim, values: Mapping[str, Dim]) -> Dim:
@@ -227,7 +237,7 @@ def _check_divisor(a: Dim, b: Dim) -> None:
 def _terms(x: Dim) -> Sequence[tuple[Monomial, int]]:
     if isinstance(x, SymExpr):
         return x.terms
-    return (((), int(x)),) if x else ()
+    return (((), index(x)),) if x else ()
 
 
 def _add(a: Dim, b: Dim, sign: int) -> Dim:

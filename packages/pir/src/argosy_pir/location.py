@@ -55,7 +55,8 @@ class Location:
 
 
 class FusedLocation(Location):
-    """Several places at once; ``file`` and ``line`` are those of the first."""
+    """Several places at once, as :meth:`Location.fused` makes it; ``file`` and ``line`` are those of the
+    first."""
 
     __slots__ = ("locations",)
 

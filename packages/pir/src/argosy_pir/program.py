@@ -11,6 +11,7 @@ from argosy_pir.types import FunctionType, TensorType
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from argosy_pir.attributes import Attribute
     from argosy_pir.types import Type
@@ -194,6 +195,12 @@ class Program:
         from argosy_pir.verifier import verify_program
 
         verify_program(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickling and deep copies go through the binary form."""
+        from argosy_pir.serialization import from_bytes, to_bytes
+
+        return from_bytes, (to_bytes(self),)
 
     @staticmethod
     def parse(text: str, name: str = "<text>") -> Program:

@@ -79,8 +79,10 @@ class Value:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name_hint or ''}: {self.type}>"
 
-    # With __getitem__ installed, Python would iterate a value for ever by index.
+    # With __getitem__ installed, Python would iterate a value for ever by index; and numpy would take
+    # arithmetic with its arrays and scalars for itself.
     __iter__ = None
+    __array_ufunc__ = None
 
 
 class OpResult(Value):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argosy_pir.attributes import Attributes, Dense, FrozenDict, Symbol
-from argosy_pir.location import UNKNOWN, FusedLocation, Location
+from argosy_pir.location import UNKNOWN, Location
 from argosy_pir.text.dims import parse_dim, parse_dims
 from argosy_pir.types import FunctionType, OpaqueType, TensorType, TokenType
 
@@ -211,7 +211,7 @@ def _fused(reader: Reader) -> Location:
         parts.append(read_location(reader))
         reader.separate("]")
     reader.leave()
-    return FusedLocation(tuple(parts)) if parts else UNKNOWN
+    return Location.fused(parts)
 
 
 def _constant(value: Attribute) -> Callable[[Reader], Attribute]:
