@@ -1,0 +1,121 @@
+"""One captured and compiled call: the fast path of ``to_static``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from argosy.jit.arguments import Call, tensors_in
+from argosy.jit.guards import Guards
+from argosy_phi_ops.capture import Captured
+from argosy_phi_ops.compiler import Executable
+from argosy_tensorcore.dtype import default_dtype
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["CompiledCall", "OutputTree"]
+
+_wrap = Tensor._wrap
+
+
+class OutputTree:
+    """What the function returned while it was captured, with positions in place of its traced tensors."""
+
+    __slots__ = ("bare", "traced", "tree")
+
+    def __init__(self, result: Any) -> None:
+        self.traced: list[Tensor] = []
+        self.tree = tensors_in(result, self._position)
+        self.bare = type(result) is Tensor and bool(self.traced)
+
+    def _position(self, tensor: Tensor) -> Any:
+        if not tensor.payload.is_traced:
+            return tensor
+        self.traced.append(tensor)
+        return _Position(len(self.traced) - 1)
+
+    def fill(self, outputs: list[Any]) -> Any:
+        """The function's result for one call, from the payloads of the traced tensors."""
+        return _filled(self.tree, outputs)
+
+
+class _Position:
+    __slots__ = ("at",)
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+
+def _filled(x: Any, outputs: list[Any]) -> Any:
+    kind = type(x)
+    if kind is _Position:
+        return _wrap(outputs[x.at])
+    if kind in (list, tuple):
+        return kind(_filled(item, outputs) for item in x)
+    if kind is dict:
+        return {name: _filled(item, outputs) for name, item in x.items()}
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return kind(*(_filled(item, outputs) for item in x))
+    return x
+
+
+class CompiledCall:
+    """An executable bound to its states, with the guards under which it is valid."""
+
+    __slots__ = ("bound", "executable", "fixed", "grads", "guards", "program", "run", "runtime", "slots", "tree")
+
+    def __init__(
+        self,
+        captured: Captured,
+        executable: Executable,
+        tree: OutputTree,
+        guards: Guards,
+        fixed: list[tuple[int, float]],
+        runtime: list[int],
+    ) -> None:
+        self.program = executable.program
+        self.executable = executable
+        self.tree = tree
+        self.guards = guards
+        self.bound = [(tensor, tensor.payload) for tensor in captured.states]
+        self.run: Callable[[list[Any]], list[Any]] = executable.bind([payload for _, payload in self.bound])
+        self.grads = captured.grads
+        self.slots = [(tensor, tensor._grad) for tensor, _, _ in captured.grads]
+        self.fixed = fixed
+        self.runtime = runtime
+
+    def valid(self, floats: list[float]) -> bool:
+        """Whether fixed floats, states, gradient slots and guarded Python values are those of the capture."""
+        for i, value in self.fixed:
+            if floats[i] != value:
+                return False
+        for tensor, payload in self.bound:
+            if tensor.payload is not payload:
+                return False
+        for tensor, grad in self.slots:
+            if tensor._grad is not grad:
+                return False
+        return self.guards.hold()
+
+    def __call__(self, call: Call) -> Any:
+        """Execute; returns what the function would."""
+        payloads = [x.payload for x in call.tensors]
+        for i in self.runtime:
+            payloads.append(Strided(np.array(call.floats[i], default_dtype().numpy)))
+        outputs = self.run(payloads)
+        if self.grads:
+            self._set_grads(outputs)
+        tree = self.tree
+        return _wrap(outputs[0]) if tree.bare else tree.fill(outputs)
+
+    def _set_grads(self, outputs: list[Any]) -> None:
+        for (tensor, position, final), (_, original) in zip(self.grads, self.slots, strict=True):
+            if position is None:
+                tensor._grad = final
+            elif original is None:
+                tensor._grad = _wrap(outputs[position])
+            else:
+                original.payload.fill_from(outputs[position].to_host())
+                original.payload.bump_version()

@@ -1,0 +1,69 @@
+"""``to_static`` and its switches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from argosy.jit.static_function import StaticFunction, enabled
+from argosy.nn.layer import Layer
+
+__all__ = ["enable_to_static", "ignore_module", "not_to_static", "to_static"]
+
+
+def to_static(
+    function: Any = None,
+    input_spec: Sequence[Any] | None = None,
+    build_strategy: Any = None,
+    backend: str | None = "CINN",
+    full_graph: bool | None = None,
+    property: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Capture a function, a method or a layer's ``forward`` as a program, compile it, and run that from then on.
+
+    function: what to capture; without it, returns a decorator. A Layer is changed and returned.
+    input_spec: ``InputSpec`` of the tensors; None for a size makes it a symbol, so that one program serves all sizes.
+    backend: the compiler, ``"CINN"`` (the reference interpreter where it is not installed) or None for the reference.
+    full_graph: True skips the Python code of later calls, guarded on what it read (see ``argosy.jit.guards``). Unset
+    does the same for now: what cannot be captured raises NotImplementedError instead of breaking the graph.
+
+    A captured function may hold a whole training step: ``backward()``, ``optimizer.step()`` and random numbers are
+    captured, and states are updated in place.
+    """
+    if kwargs:
+        raise TypeError(f"to_static() has no argument {sorted(kwargs)}")
+    if property:
+        raise NotImplementedError("to_static(property=True) is not implemented")
+
+    def decorate(target: Any) -> Any:
+        if isinstance(target, Layer):
+            target.forward = StaticFunction(target.forward, input_spec, backend, full_graph)  # type: ignore[method-assign]
+            return target
+        if isinstance(target, StaticFunction):
+            return target
+        if not callable(target):
+            raise TypeError(f"to_static() takes a function, a method or a Layer, not {type(target).__name__}")
+        if getattr(target, "_argosy_not_to_static", False):
+            return target
+        return StaticFunction(target, input_spec, backend, full_graph)
+
+    return decorate if function is None else decorate(function)
+
+
+def not_to_static(func: Callable[..., Any] | None = None) -> Any:
+    """Mark ``func`` so that :func:`to_static` leaves it as it is."""
+    if func is None:
+        return not_to_static
+    func._argosy_not_to_static = True  # type: ignore[attr-defined]
+    return func
+
+
+def enable_to_static(enable_to_static_bool: bool) -> None:
+    """Run captured functions as plain Python (False), or captured again (True)."""
+    enabled.on = bool(enable_to_static_bool)
+
+
+def ignore_module(modules: Sequence[Any]) -> None:
+    """Raises NotImplementedError: nothing is captured by rewriting modules, so there is nothing to ignore."""
+    raise NotImplementedError("ignore_module() is not implemented: argosy captures running code, not modules")

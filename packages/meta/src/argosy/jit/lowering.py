@@ -1,0 +1,73 @@
+"""From a captured program to an executable: gradients expanded, operators decomposed, then the compiler.
+
+``ARGOSY_DUMP`` names a folder that receives the program before and after each pass.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+import argosy_phi_ops.passes.decompose  # noqa: F401  (registers its pass)
+from argosy_hwadapt import device
+from argosy_phi_ops.compiler import Executable, available_compilers, get_compiler
+from argosy_phi_ops.errors import CompileError
+from argosy_pir.passes import PassManager
+from argosy_pir.program import Program
+
+__all__ = ["PIPELINE", "choose_compiler", "lower"]
+
+PIPELINE = "decompose,expand-gradients,cse,dce"
+_warned: set[str] = set()
+_dumps = 0
+
+
+def lower(program: Program, backend: str | None) -> Executable:
+    """Run the passes on ``program`` in place and compile it for the host."""
+    PassManager(PIPELINE, dump=_dump_folder(program.name)).run(program)
+    compiler = get_compiler(choose_compiler(backend))
+    return compiler.compile(program, device("cpu", 0))
+
+
+def choose_compiler(backend: str | None) -> str:
+    """The name of the compiler for ``backend``: ``"CINN"``, the name of another one, or None for the reference.
+
+    Where cinn is not installed the reference interpreter stands in, with one warning.
+    """
+    if backend is None:
+        return "reference"
+    name = backend.lower()
+    if name == "cinn" and not _loads("cinn"):
+        if "cinn" not in _warned:
+            _warned.add("cinn")
+            warnings.warn(
+                "argosy-cinn is not installed: programs run on the slow reference interpreter; "
+                "python -m pip install argosy-cinn",
+                stacklevel=2,
+            )
+        return "reference"
+    if name not in ("cinn", "reference") and name not in available_compilers():
+        raise CompileError(f"there is no backend {backend!r}; there are {available_compilers()}")
+    return name
+
+
+def _loads(name: str) -> bool:
+    if name not in available_compilers():
+        return False
+    try:
+        get_compiler(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("argosy_cinn", "llvmlite"):
+            raise
+        return False
+    return True
+
+
+def _dump_folder(name: str) -> Any:
+    global _dumps
+    root = os.environ.get("ARGOSY_DUMP")
+    if not root:
+        return None
+    _dumps += 1
+    return os.path.join(root, f"{_dumps:03d}-{name}")

@@ -1,0 +1,139 @@
+"""A function that is captured once for each kind of call and then runs as one native call."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from argosy.jit import lowering
+from argosy.jit.arguments import Call, flatten
+from argosy.jit.compiled import CompiledCall
+from argosy.jit.counting import note_compile
+from argosy.jit.guards import watch
+from argosy.jit.input_spec import InputSpec
+from argosy.jit.specs import matched_key
+from argosy.jit.tracing import explain_break, trace
+from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.context import AMBIENT, grad_enabled
+from argosy_phi_ops.errors import GraphBreak
+
+__all__ = ["StaticFunction", "enabled"]
+
+_MANY = 64  # captures of one function that are kept
+
+
+class _Switch:
+    """Whether captured functions run captured; see ``enable_to_static``."""
+
+    __slots__ = ("on",)
+
+    def __init__(self) -> None:
+        self.on = True
+
+
+enabled = _Switch()
+
+
+class StaticFunction:
+    """What ``to_static`` makes of a function. Calling it captures, compiles, or finds what is compiled already.
+
+    Attributes of use: ``compiled`` (the captures so far, newest last), ``rollback()`` (the plain function).
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        input_spec: Sequence[InputSpec] | None = None,
+        backend: str | None = "CINN",
+        full_graph: bool | None = None,
+    ) -> None:
+        self.__wrapped__ = function
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+        self.__doc__ = function.__doc__
+        self._function = function
+        self._spec = None if input_spec is None else list(input_spec)
+        self._backend = backend
+        self._full_graph = full_graph
+        self._by_key: dict[Any, list[CompiledCall]] = {}
+        self._floats: dict[Any, list[float]] = {}  # by key: the values of floats when it was first seen
+        self._runtime: dict[Any, frozenset[int]] = {}  # by key: which floats became inputs
+        self._by_value: set[Any] = set()  # keys of calls whose floats cannot be inputs
+        self._instances: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
+
+    def __get__(self, instance: Any, cls: type | None = None) -> Any:
+        """As a method: one captured function for each instance."""
+        if instance is None:
+            return self
+        bound = self._instances.get(instance)
+        if bound is None:
+            method = self._function.__get__(instance, cls)
+            bound = StaticFunction(method, self._spec, self._backend, self._full_graph)
+            self._instances[instance] = bound
+        return bound
+
+    def rollback(self) -> Callable[..., Any]:
+        """The function as it was before."""
+        return self._function
+
+    @property
+    def compiled(self) -> list[CompiledCall]:
+        """The captures so far."""
+        return [call for calls in self._by_key.values() for call in calls]
+
+    @property
+    def main_program(self) -> Any:
+        """The program of the newest capture, as it was compiled. Raises RuntimeError before the first call."""
+        if not self.compiled:
+            raise RuntimeError(f"{self.__name__} has not been captured yet: call it first")
+        return self.compiled[-1].program
+
+    # ---- calling
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the compiled program for these arguments, capturing it first when there is none."""
+        if not enabled.on or (AMBIENT.word and active_tracer() is not None):
+            return self._function(*args, **kwargs)
+        call = flatten(args, kwargs)
+        key = call.key if self._spec is None else matched_key(self._spec, call, self.__name__)
+        if AMBIENT.word:
+            key = (key, grad_enabled())
+        for compiled in self._by_key.get(key, ()):
+            if compiled.valid(call.floats):
+                return compiled(call)
+        return self._capture(args, kwargs, call, key)(call)
+
+    def _capture(self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, key: Any) -> CompiledCall:
+        runtime = self._changing(key, call.floats)
+        try:
+            compiled = self._compile(args, kwargs, call, runtime)
+        except GraphBreak as error:
+            if not runtime:
+                raise explain_break(self.__name__, error, self._full_graph) from error
+            self._by_value.add(key)  # Python needs these floats as numbers
+            compiled = self._capture(args, kwargs, call, key)
+        kept = self._by_key.setdefault(key, [])
+        if compiled not in kept:
+            kept.append(compiled)
+        del kept[:-_MANY]
+        return compiled
+
+    def _changing(self, key: Any, floats: list[float]) -> frozenset[int]:
+        """Positions of floats that are inputs of the program: those that differ from the first call of this kind."""
+        if key in self._by_value:
+            return frozenset()
+        first = self._floats.setdefault(key, list(floats))
+        changed = {i for i, (a, b) in enumerate(zip(first, floats, strict=True)) if a != b}
+        self._runtime[key] = self._runtime.get(key, frozenset()) | changed
+        return self._runtime[key]
+
+    def _compile(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, runtime: frozenset[int]
+    ) -> CompiledCall:
+        guards = watch(self._function, (*args, *kwargs.values()))
+        captured, tree = trace(self._function, self.__name__, args, kwargs, call, self._spec, runtime)
+        guards.keep_unchanged()
+        executable = lowering.lower(captured.program, self._backend)
+        note_compile(self.__name__)
+        fixed = [(i, x) for i, x in enumerate(call.floats) if i not in runtime]
+        return CompiledCall(captured, executable, tree, guards, fixed, sorted(runtime))
