@@ -43,6 +43,15 @@ def test_long_chains_collapse_in_few_iterations():
     program.verify()
 
 
+def test_long_dead_chains_go_at_once():
+    """What dies with a dead operation goes in the same iteration."""
+    program = negations(300)
+    program.set_outputs(program.inputs)
+    result = apply_patterns(program, [], max_iterations=1)
+    assert len(program.block) == 1
+    assert result.applied == {"dead": 300}
+
+
 def test_fuel_allows_only_so_many_steps():
     """With fuel for three steps three happen, and the session names the last."""
     program = negations(20)

@@ -7,6 +7,7 @@ from argosy_pir.effects import is_dead
 from argosy_pir.folding import fold_operation
 from argosy_pir.rewrite.fuel import fuel_left, spend
 from argosy_pir.rewrite.pattern import Pattern, Rewriter
+from argosy_pir.values import OpResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,13 +89,23 @@ class _Driver:
 
     def _simplify(self, op: Operation) -> bool:
         if is_dead(op):
-            Rewriter(op, self._revisit).erase(op)
-            return self._count("dead")
+            return self._erase_dead(op)
         values = fold_operation(op) if op.results else None
         if values is None:
             return False
         Rewriter(op, self._revisit).replace(op, values)
         return self._count("fold")
+
+    def _erase_dead(self, op: Operation) -> bool:
+        """Erase ``op`` and at once all that dies with it, so that long dead chains need no iterations."""
+        dead = [op]
+        while dead and fuel_left():
+            last = dead.pop()
+            if last.parent is not None and is_dead(last):
+                dead.extend(value.op for value in last._operands if isinstance(value, OpResult))
+                Rewriter(last, self._revisit).erase(last)
+                self._count("dead")
+        return True
 
     def _try(self, pattern: Pattern, op: Operation) -> bool:
         if not pattern.rewrite(op, Rewriter(op, self._revisit)):
