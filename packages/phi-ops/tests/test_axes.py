@@ -63,6 +63,6 @@ def test_every_primitive_on_plain_tensors_depends_only_on_what_its_notation_says
         changed[1] += 3.0
         before, after = primitive(x, **attributes), primitive(changed, **attributes)
         (row,) = notation.operands[0][0]
-        axis = [i for i, term in enumerate(notation.results[0]) if row in term][0]
+        axis = next(i for i, term in enumerate(notation.results[0]) if row in term)
         other = np.moveaxis(before != after, axis, 0)
         assert not np.delete(other, 1, axis=0).any(), name

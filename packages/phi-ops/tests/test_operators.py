@@ -21,6 +21,7 @@ FIXED_SIZES = {
     # it cannot be known that a symbolic size divides into groups
     "reshape": {"all": {2}},
     "group_norm": {"all": {0, 1}},
+    "paged_attention": {"all": {0}},
     # the number of results, or which of two sizes is smaller, depends on the size
     "unbind": {"all": {0}},
     "diagonal": {"all": {0, 1, 2}, "leading": {0, 2}},

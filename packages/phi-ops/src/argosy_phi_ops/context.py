@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from argosy_tensorcore.rng import Generator
-
     from argosy_pir.builder import Builder
     from argosy_pir.location import Location
+    from argosy_tensorcore.rng import Generator
 
 __all__ = ["AMBIENT", "Context", "bind_context", "building", "context", "grad_enabled", "set_grad_enabled"]
 

@@ -70,6 +70,8 @@ MODULES: dict[str, str] = {
     # normalization
     "batch_norm": "normalization", "group_norm": "normalization", "instance_norm": "normalization",
     "layer_norm": "normalization", "normalize": "normalization", "rms_norm": "normalization",
+    # paged
+    "paged_attention": "paged",
     # reduction
     "all": "reduction", "amax": "reduction", "amin": "reduction", "any": "reduction", "argmax": "reduction",
     "argmin": "reduction", "count_nonzero": "reduction", "cumprod": "reduction", "cumsum": "reduction",

@@ -54,12 +54,21 @@ class Sample:
 class Operator:
     """A declared operator. Calling it binds operands and attributes at the one bind point of ``dispatch``.
 
-    ``apply`` and ``decompose`` are put here by the modules :mod:`dispatch` and :mod:`expansion`, which build on this
-    one.
+    ``apply`` and ``decompose`` belong to the modules :mod:`dispatch` and :mod:`expansion`, which build on this one and
+    put themselves in the place of these two when they are imported.
     """
 
-    apply: Callable[[Operator, Sequence[Any], dict[str, Any]], Any]
-    decompose: Callable[[Operator, Sequence[Any], dict[str, Any]], Expansion]
+    @staticmethod
+    def apply(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        """Apply ``op`` to bound operands; see :func:`argosy_phi_ops.dispatch.call`."""
+        import_module("argosy_phi_ops.dispatch")
+        return Operator.apply(op, operands, attributes)
+
+    @staticmethod
+    def decompose(op: Operator, operand_types: Sequence[Any], attributes: dict[str, Any]) -> Expansion:
+        """Run the body of ``op``; see :func:`argosy_phi_ops.expansion.expand`."""
+        import_module("argosy_phi_ops.expansion")
+        return Operator.decompose(op, operand_types, attributes)
 
     def __init__(
         self,

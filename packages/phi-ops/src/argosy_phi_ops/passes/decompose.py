@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argosy_pir.passes import Pass, register_pass
-
 from argosy_phi_ops.operator import get_operator
 from argosy_pir.core import Block, Operation
+from argosy_pir.passes import Pass, register_pass
 from argosy_pir.program import Program
 
 __all__ = ["Decompose"]

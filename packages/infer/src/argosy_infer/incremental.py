@@ -1,0 +1,203 @@
+"""Incremental decoding as a pass: the program that was trained becomes the program that is served.
+
+Given a causal program over tokens [batch, sequence], the pass proves from axis notation that nothing but causal
+attention mixes positions, and rewrites it over a *flat token axis*: inputs are the new tokens of any number of
+sequences, each with its position and the row of its sequence's block table; attention reads and writes a paged cache
+that is a state of the program; an iota along the sequence becomes the positions. A model needs no cache code.
+
+What cannot be proven is refused by name (:class:`IncrementalError`). The paged cache follows Kwon et al., "Efficient
+Memory Management for Large Language Model Serving with PagedAttention", SOSP 2023.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from argosy_infer.errors import IncrementalError
+from argosy_infer.rewriting import REWRITES, Site, rewrite_elementwise
+from argosy_infer.roles import BATCH, NONE, TOKENS, Roles, result_roles
+from argosy_phi_ops.context import building
+from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.passes.decompose import decompose_operation
+from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_pir.builder import Builder
+from argosy_pir.core import Operation
+from argosy_pir.dims import SymExpr
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+from argosy_pir.values import Value
+
+__all__ = ["ATTENTION", "make_incremental"]
+
+ATTENTION = "phi.scaled_dot_product_attention"
+_INT = "int64"
+
+
+def make_incremental(program: Program, block_size: int = 16) -> Program:
+    """The incremental form of ``program``, whose first input is tokens of integer type [batch, sequence].
+
+    The result has the inputs ``tokens`` [t], ``positions`` [t], ``sequences`` [t] (rows of the block tables) and
+    ``block_tables`` [rows, blocks of a sequence], all int64; its states are those of ``program`` and, for each
+    attention, a key and a value cache [kv_blocks, block_size, heads, head size] named ``cache.<n>.key`` and
+    ``cache.<n>.value``. Every [batch, sequence, ...] output becomes [t, ...]. Raises :class:`IncrementalError` naming
+    the operation that mixes positions.
+    """
+    source = program.clone()
+    for op in list(source.walk()):
+        if op.dialect == "phi" and op.name != ATTENTION:
+            decompose_operation(op)
+    return _Rewriter(source, block_size).run()
+
+
+class _Rewriter:
+    """Carries roles and new values through the program, operation by operation."""
+
+    def __init__(self, source: Program, block_size: int) -> None:
+        self.source = source
+        self.block_size = block_size
+        self.target = Program(source.name + "_incremental")
+        self.roles: dict[Value, Roles] = {}
+        self.values: dict[Value, Value] = {}
+        self.caches: list[tuple[Value, Value]] = []
+        self.batch, self.sequence = _token_dims(source)
+        self.tokens = SymExpr.symbol("t")
+
+    def run(self) -> Program:
+        self._inputs()
+        terminator = self.source.block.last
+        with building(Builder.at_end(self.target.block)):
+            for op in self.source.block:
+                if op is not terminator:
+                    self._operation(op)
+        outputs = [self.values[value] for value in self.source.outputs]
+        for value in self.source.outputs:
+            if TOKENS not in self.roles[value]:
+                raise IncrementalError(f"output of type {value.type} does not run along the tokens")
+        kept = [self.values[value] for value in self.source.state_updates]
+        self.target.set_outputs(outputs, [*kept, *(v for pair in self.caches for v in pair)])
+        self.target.attributes["incremental"] = {"block_size": self.block_size, "layers": len(self.caches)}
+        return self.target
+
+    def _inputs(self) -> None:
+        add, flat = self.target.add_input, TensorType((self.tokens,), _INT)
+        first, *others = self.source.inputs
+        if others:
+            raise IncrementalError(
+                f"the program takes {len(others) + 1} inputs; only tokens can be decoded incrementally"
+            )
+        self.values[first] = add(TensorType((self.tokens,), first.dtype), "tokens")
+        self.roles[first] = (BATCH, TOKENS)
+        self.positions = add(flat, "positions")
+        self.sequences = add(flat, "sequences")
+        table = TensorType((SymExpr.symbol("rows"), SymExpr.symbol("table_blocks")), _INT)
+        self.block_tables = add(table, "block_tables")
+        for state in self.source.states:
+            made = self.target.add_state(state.name, state.type, state.attributes)
+            self.values[state.argument] = made.argument
+            self.roles[state.argument] = (NONE,) * state.argument.ndim
+
+    def _operation(self, op: Operation) -> None:
+        if op.name == ATTENTION:
+            self._attention(op)
+            return
+        primitive = PRIMITIVES.get(op.name.removeprefix("prim.")) if op.dialect == "prim" else None
+        if all(not any(self.roles[v]) for v in op.operands) and not self._makes_tokens(op):
+            self._copy(op)
+            return
+        if primitive is None:
+            raise IncrementalError(f"{_place(op)} takes tokens, and its dependence on positions is not known")
+        notation = primitive.notation([v.type for v in op.operands], _declared(primitive, op))
+        if notation is None:
+            raise IncrementalError(f"{_place(op)} takes tokens, and has no axis notation")
+        operand_roles = [self.roles[v] for v in op.operands]
+        sizes = (self.batch, self.sequence)
+        if op.name == "prim.slice" and not any(operand_roles[0]):
+            roles = [self._table_roles(op)]
+        else:
+            roles = result_roles(notation, operand_roles, [r.shape for r in op.results], sizes, _place(op))
+        site = Site(op, [self.values[v] for v in op.operands], operand_roles, roles, self)
+        rewrite = REWRITES.get(primitive.name) or (rewrite_elementwise if primitive.category == "elementwise" else None)
+        if rewrite is None:
+            raise IncrementalError(f"{_place(op)} along tokens is not implemented in incremental decoding")
+        self._define(op, rewrite(site), roles)
+
+    def _table_roles(self, op: Operation) -> Roles:
+        """The roles of a slice of a plain table: the first rows, as many as the sequence is long, stand for
+        positions.
+        """
+        attributes = op.attributes
+        whole = zip(attributes["start"], attributes["limit"], attributes["stride"], op.operands[0].shape, strict=True)
+        roles = tuple(
+            TOKENS if (start, limit, stride) == (0, self.sequence, 1) else NONE for start, limit, stride, _ in whole
+        )
+        if [r for r in roles if r] != [TOKENS] or any(
+            _mentions(n, self.sequence) or _mentions(n, self.batch)
+            for n, role in zip(op.result.shape, roles, strict=True)
+            if not role
+        ):
+            raise IncrementalError(f"{_place(op)} cuts a table in a way that depends on the length of the sequence")
+        return roles
+
+    def _define(self, op: Operation, results: Value | Sequence[Value], roles: Sequence[Roles]) -> None:
+        made = [results] if isinstance(results, Value) else list(results)
+        for old, new, role in zip(op.results, made, roles, strict=True):
+            self.values[old] = new
+            self.roles[old] = role
+
+    def _makes_tokens(self, op: Operation) -> bool:
+        """Whether an operation on plain values gives axes that run along batch or sequence (a broadcast, an iota)."""
+        shapes = [r.shape for r in op.results if isinstance(r.type, TensorType)]
+        return any(_mentions(dim, self.batch) or _mentions(dim, self.sequence) for shape in shapes for dim in shape)
+
+    def _copy(self, op: Operation) -> None:
+        clone = op.clone(self.values)
+        self.target.block.append(clone)
+        for old in op.results:
+            self.roles[old] = (NONE,) * (old.ndim if isinstance(old.type, TensorType) else 0)
+
+    def _attention(self, op: Operation) -> None:
+        query, key, value, *mask = op.operands
+        if mask or not op.attributes.get("is_causal"):
+            raise IncrementalError(f"{_place(op)} must be causal (is_causal=True) and take no mask")
+        for v in (query, key, value):
+            if self.roles[v] != (BATCH, TOKENS, NONE, NONE):
+                raise IncrementalError(f"{_place(op)} takes {v.type}, expected [batch, sequence, heads, head size]")
+        layer = len(self.caches)
+        shape = (SymExpr.symbol("kv_blocks"), self.block_size, *key.shape[2:])
+        caches = [
+            self.target.add_state(f"cache.{layer}.{what}", TensorType(shape, v.dtype), {"role": "cache"}).argument
+            for what, v in (("key", key), ("value", value))
+        ]
+        new = [self.values[v] for v in (query, key, value)]
+        scale = op.attributes.get("scale")
+        out, *updated = get_operator("paged_attention")(
+            *new, *caches, self.positions, self.sequences, self.block_tables, scale=scale
+        )
+        self.caches.append((updated[0], updated[1]))
+        self._define(op, [out], [(BATCH, TOKENS, NONE, NONE)])
+
+
+def _token_dims(program: Program) -> tuple[Any, Any]:
+    if not program.inputs:
+        raise IncrementalError("the program takes no inputs; its first input must be tokens [batch, sequence]")
+    type = program.inputs[0].type
+    if not isinstance(type, TensorType) or len(type.shape) != 2 or not type.dtype.startswith(("int", "uint")):
+        raise IncrementalError(f"the first input is {type}; expected integer tokens [batch, sequence]")
+    batch, sequence = type.shape
+    if not isinstance(sequence, SymExpr) or batch == sequence:
+        raise IncrementalError(f"the tokens are {type}; their sequence axis must be symbolic (None in the InputSpec)")
+    return batch, sequence
+
+
+def _mentions(dim: Any, symbol: Any) -> bool:
+    return isinstance(dim, SymExpr) and isinstance(symbol, SymExpr) and bool(dim.symbols & symbol.symbols)
+
+
+def _declared(primitive: Any, op: Operation) -> dict[str, Any]:
+    declared: dict[str, Any] = primitive.complete({k: v for k, v in op.attributes.items() if k in primitive.attributes})
+    return declared
+
+
+def _place(op: Operation) -> str:
+    return f"{op.name} at {op.location}"

@@ -1,0 +1,103 @@
+"""Generate text with an exported causal program: prefill the prompt, then decode token by token over the paged
+cache.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_infer.export import LoadedProgram, load_program
+from argosy_infer.incremental import make_incremental
+from argosy_infer.llm.kv_cache import BlockAllocator
+from argosy_infer.llm.sampling import SamplingOptions, sample
+from argosy_infer.predictor import Predictor
+from argosy_pir.types import TensorType
+from argosy_tensorcore.dtype import as_dtype
+
+__all__ = ["Generator", "SamplingOptions"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Generator:
+    """A causal language model ready to generate.
+
+    ``source`` is an exported program over tokens [batch, sequence] giving logits [batch, sequence, vocabulary]; it is
+    made incremental here. The cache holds ``capacity`` tokens in all.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | LoadedProgram,
+        capacity: int = 4096,
+        block_size: int = 16,
+        compiler: str | None = None,
+    ) -> None:
+        loaded = source if isinstance(source, LoadedProgram) else load_program(source)
+        program = make_incremental(loaded.program, block_size)
+        self.allocator = BlockAllocator(-(-capacity // block_size), block_size)
+        states = dict(loaded.states)
+        for state in program.states:
+            if state.attributes.get("role") == "cache":
+                assert isinstance(state.type, TensorType)
+                shape = (self.allocator.blocks, *(int(n) for n in state.type.shape[1:]))  # type: ignore[arg-type]
+                states[state.name] = np.zeros(shape, as_dtype(state.type.dtype).numpy)
+        self.predictor = Predictor(LoadedProgram(program, states), compiler)
+        self._next_sequence = 0
+
+    def step(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int]) -> Array:
+        """Logits [t, vocabulary] of new tokens; sequence ``sequences[i]`` holds token ``i`` at ``positions[i]``."""
+        rows = list(dict.fromkeys(sequences))
+        for sequence in rows:
+            last = max(p for p, s in zip(positions, sequences, strict=True) if s == sequence)
+            self.allocator.reserve(sequence, last + 1)
+        row_of = {sequence: i for i, sequence in enumerate(rows)}
+        (logits,) = self.predictor.run(
+            np.asarray(tokens, np.int64),
+            np.asarray(positions, np.int64),
+            np.asarray([row_of[s] for s in sequences], np.int64),
+            self.allocator.table(rows),
+        )
+        return logits
+
+    def stream(
+        self,
+        prompt: Sequence[int],
+        max_new_tokens: int,
+        options: SamplingOptions | None = None,
+        stop: int | None = None,
+    ) -> Iterator[int]:
+        """New tokens after ``prompt``, one by one; ends before the token ``stop``.
+
+        Raises ``ValueError`` for an empty prompt and ``CacheFull`` when the cache cannot hold the sequence.
+        """
+        if not len(prompt):
+            raise ValueError("the prompt is empty; generation needs at least one token")
+        options = options or SamplingOptions()
+        sequence = self._next_sequence
+        self._next_sequence += 1
+        try:
+            logits = self.step(prompt, range(len(prompt)), [sequence] * len(prompt))
+            for position in range(len(prompt), len(prompt) + max_new_tokens):
+                token = sample(logits[-1], options, position)
+                if token == stop:
+                    return
+                yield token
+                if position + 1 < len(prompt) + max_new_tokens:
+                    logits = self.step([token], [position], [sequence])
+        finally:
+            self.allocator.release(sequence)
+
+    def generate(
+        self,
+        prompt: Sequence[int],
+        max_new_tokens: int,
+        options: SamplingOptions | None = None,
+        stop: int | None = None,
+    ) -> list[int]:
+        """All new tokens at once; see :meth:`stream`."""
+        return list(self.stream(prompt, max_new_tokens, options, stop))

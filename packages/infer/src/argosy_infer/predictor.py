@@ -1,0 +1,79 @@
+"""Run a loaded program: named inputs in, arrays out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_hwadapt import device as open_device
+from argosy_infer.errors import InputError
+from argosy_infer.export import LoadedProgram, load_program
+from argosy_phi_ops.compiler import Executable, get_compiler
+from argosy_pir.types import TensorType
+from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.storage import Strided
+
+__all__ = ["Predictor"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Predictor:
+    """A program bound to its weights and compiled, on the CPU device.
+
+    ``source`` is a path as given to ``save_program`` or a :class:`LoadedProgram`; ``compiler`` a name (``"cinn"``,
+    ``"reference"``), by default the best one installed. States that the program updates (caches) live on here between
+    calls, in ``states`` by name.
+    """
+
+    def __init__(self, source: str | os.PathLike[str] | LoadedProgram, compiler: str | None = None) -> None:
+        loaded = source if isinstance(source, LoadedProgram) else load_program(source)
+        self.program = loaded.program
+        self.input_names = [x.name_hint or f"input_{i}" for i, x in enumerate(self.program.inputs)]
+        self.output_names = [v.name_hint or f"output_{i}" for i, v in enumerate(self.program.outputs)]
+        self.states = {s.name: Strided.from_array(loaded.states[s.name]) for s in self.program.states}
+        self.executable: Executable = get_compiler(compiler).compile(self.program, open_device("cpu"))
+        self._call: Callable[[Sequence[Strided]], list[Strided]] = self.executable.bind(list(self.states.values()))
+
+    def run(self, *arrays: Any, **named: Any) -> list[Array]:
+        """The outputs for inputs given in order or by name.
+
+        Raises :class:`InputError` for missing or unknown inputs, wrong ranks, sizes or dtypes (integers and floats
+        convert within their kind where nothing is lost).
+        """
+        given = self._gather(arrays, named)
+        inputs = [
+            Strided.from_array(self._fit(name, value, type))
+            for (name, value), type in zip(given.items(), (x.type for x in self.program.inputs), strict=True)
+        ]
+        return [payload.array() for payload in self._call(inputs)]
+
+    def _gather(self, arrays: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
+        if len(arrays) > len(self.input_names):
+            raise InputError(f"the program takes {len(self.input_names)} inputs {self.input_names}, got {len(arrays)}")
+        given = dict(zip(self.input_names, arrays, strict=False))
+        twice, unknown = given.keys() & named.keys(), named.keys() - set(self.input_names)
+        missing = [name for name in self.input_names if name not in given and name not in named]
+        for what, names in (("given twice", twice), ("unknown", unknown), ("missing", missing)):
+            if names:
+                raise InputError(f"inputs {sorted(names)} are {what}; the program takes {self.input_names}")
+        given.update(named)
+        return {name: given[name] for name in self.input_names}
+
+    def _fit(self, name: str, value: Any, type: Any) -> Array:
+        assert isinstance(type, TensorType)
+        array = np.asarray(value)
+        wanted = as_dtype(type.dtype).numpy
+        if array.dtype != wanted:
+            if not np.can_cast(array.dtype, wanted, "same_kind"):
+                raise InputError(f"input {name!r} has dtype {array.dtype}, expected {type}")
+            array = array.astype(wanted)
+        fits = array.ndim == len(type.shape) and all(
+            not isinstance(n, int) or n == m for n, m in zip(type.shape, array.shape, strict=True)
+        )
+        if not fits:
+            raise InputError(f"input {name!r} has shape {list(array.shape)}, expected {type}")
+        return array

@@ -1,0 +1,62 @@
+"""The block allocator never leaks; sampling follows its options."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from argosy_infer.llm.kv_cache import BlockAllocator, CacheFull
+from argosy_infer.llm.sampling import SamplingOptions, sample
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 40)), max_size=60))
+def test_blocks_are_owned_once_and_all_come_back(steps):
+    """Whatever is reserved and released, every block is free or in exactly one table."""
+    allocator = BlockAllocator(12, 4)
+    for sequence, tokens in steps:
+        before = {s: list(t) for s, t in allocator.tables.items()}
+        if tokens % 7 == 6:
+            allocator.release(sequence)
+            continue
+        try:
+            allocator.reserve(sequence, tokens)
+        except CacheFull:
+            assert allocator.tables == before
+        held = [b for table in allocator.tables.values() for b in table]
+        assert sorted(held + allocator.free) == list(range(12))
+    for sequence in list(allocator.tables):
+        allocator.release(sequence)
+    assert sorted(allocator.free) == list(range(12))
+
+
+def test_a_full_cache_says_what_is_missing():
+    allocator = BlockAllocator(2, 4)
+    with pytest.raises(CacheFull, match="needs 3 more blocks of 4 tokens, 2 of 2 are free"):
+        allocator.reserve(0, 9)
+
+
+def test_temperature_zero_is_the_first_maximum():
+    assert sample(np.array([0.0, 3.0, 3.0]), SamplingOptions(), 0) == 1
+
+
+def test_top_k_and_top_p_leave_out_the_unlikely():
+    logits = np.log(np.array([0.5, 0.3, 0.15, 0.05]))
+    for options, allowed in (
+        (SamplingOptions(1.0, top_k=2), {0, 1}),
+        (SamplingOptions(1.0, top_p=0.79), {0, 1}),
+        (SamplingOptions(1.0, top_p=0.4), {0}),
+    ):
+        assert {sample(logits, options, position) for position in range(200)} == allowed
+
+
+def test_draws_have_the_probabilities_of_the_softmax():
+    probabilities = np.array([0.5, 0.3, 0.15, 0.05])
+    options = SamplingOptions(1.0, seed=3)
+    draws = np.bincount([sample(np.log(probabilities), options, i) for i in range(4000)], minlength=4) / 4000
+    np.testing.assert_allclose(draws, probabilities, atol=0.03)
+
+
+@pytest.mark.parametrize("wrong", [{"temperature": -1.0}, {"top_k": -1}, {"top_p": 0.0}, {"temperature": float("nan")}])
+def test_options_out_of_range_are_named(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        SamplingOptions(**wrong)
