@@ -1,0 +1,94 @@
+"""Checks of derivatives against finite differences, to any order.
+
+Forward mode is compared with a central difference along random directions, reverse mode with forward mode by the identity
+``<g, J v> = <J* g, v>``; higher orders by checking the gradient program itself in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_autograd.activity import has_gradient
+from argosy_autograd.transform import jvp_program, vjp_program
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_pir import Program
+
+__all__ = ["check_program"]
+
+Array = np.ndarray[Any, Any]
+
+
+def check_program(
+    program: Program,
+    inputs: Sequence[Array],
+    order: int = 2,
+    step: float = 1e-5,
+    rtol: float = 1e-5,
+    atol: float = 1e-6,
+    seed: int = 0,
+) -> None:
+    """Check both modes of the derivatives of ``program`` (primitives, no states) at ``inputs`` (float64 or complex128).
+
+    ``order`` 2 checks the derivatives of the gradient as well, and so on. Raises ``AssertionError`` naming the mode and
+    the output or input that disagrees.
+    """
+    rng = np.random.default_rng(seed)
+    moving = [i for i, value in enumerate(program.inputs) if has_gradient(value)]
+    ends = [i for i, value in enumerate(program.outputs) if has_gradient(value)]
+    directions = [_random_like(inputs[i], rng) for i in moving]
+    tangents = _outputs(jvp_program(program), [*inputs, *directions])[len(program.outputs) :]
+    expected = _difference(program, inputs, moving, ends, directions, step)
+    for i, got, want in zip(ends, tangents, expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol, atol, err_msg=f"forward derivative of output {i} of {program.name}")
+    cotangents = [_random_like(t, rng) for t in tangents]
+    gradient = vjp_program(program)
+    pulled = _outputs(gradient, [*inputs, *cotangents])[len(program.outputs) :]
+    left, right = _inner(cotangents, tangents), _inner(pulled, directions)
+    np.testing.assert_allclose(
+        right, left, 1e-8, 1e-8, err_msg=f"reverse derivative of {program.name} is not the transpose of the forward one"
+    )
+    if order > 1:
+        check_program(_gradients_only(gradient, len(ends)), [*inputs, *cotangents], order - 1, step, rtol, atol, seed + 1)
+
+
+def _gradients_only(program: Program, ends: int) -> Program:
+    count = len(program.inputs) - ends
+    kept = program.outputs[-sum(has_gradient(v) for v in program.inputs[:count]) :]
+    program.set_outputs(kept)
+    program.name += "'"
+    return program
+
+
+def _outputs(program: Program, inputs: Sequence[Array]) -> list[Array]:
+    return interpret(program, list(inputs))[0]
+
+
+def _random_like(x: Array, rng: np.random.Generator) -> Array:
+    v = rng.standard_normal(np.shape(x))
+    return np.asarray(v + 1j * rng.standard_normal(np.shape(x)) if np.iscomplexobj(x) else v, np.asarray(x).dtype)
+
+
+def _difference(
+    program: Program,
+    inputs: Sequence[Array],
+    moving: Sequence[int],
+    ends: Sequence[int],
+    directions: Sequence[Array],
+    step: float,
+) -> list[Array]:
+    def at(distance: float) -> list[Array]:
+        moved = list(inputs)
+        for i, v in zip(moving, directions, strict=True):
+            moved[i] = np.asarray(moved[i] + distance * v)
+        outputs = _outputs(program, moved)
+        return [outputs[i] for i in ends]
+
+    return [(b - a) / (2 * step) for a, b in zip(at(-step), at(step), strict=True)]
+
+
+def _inner(xs: Sequence[Array], ys: Sequence[Array]) -> float:
+    """The real inner product."""
+    return float(sum(np.sum((np.conj(x) * y).real) for x, y in zip(xs, ys, strict=True)))

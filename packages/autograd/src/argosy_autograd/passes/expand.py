@@ -1,0 +1,75 @@
+"""The pass ``expand-gradients``: every gradient request becomes the operations that compute it.
+
+Requests are taken in program order, functions first, so that the outputs of one may depend on the results of an earlier
+one: a gradient of a gradient meets primitives only. What is made carries the attribute ``phase``: ``"weight-gradient"`` where
+it serves the gradient of one program state alone, so that a schedule may put it off, else ``"input-gradient"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from argosy_autograd.algebra import zeros
+from argosy_autograd.dialect import parts
+from argosy_autograd.insertion import Inserted
+from argosy_autograd.transform import vjp_values
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_pir import Builder, Operation, Program, Value
+from argosy_pir.passes import Pass, register_pass
+
+__all__ = ["ExpandGradients", "expand_gradient"]
+
+
+@register_pass("expand-gradients")
+@dataclass(frozen=True)
+class ExpandGradients(Pass):
+    """Expand all ``ad.gradient`` operations by reverse accumulation. Run ``decompose`` first."""
+
+    def run(self, program: Program) -> bool:
+        """Returns whether there were any."""
+        found = _requests(program)
+        states = {state.argument for state in program.states}
+        for op in found:
+            expand_gradient(op, states)
+        return bool(found)
+
+
+def _requests(program: Program) -> list[Operation]:
+    inner = [op for function in program.functions.values() for op in function.region.walk()]
+    return [op for op in (*inner, *program.region.walk()) if op.name == "ad.gradient"]
+
+
+def expand_gradient(op: Operation, states: set[Value]) -> None:
+    """Replace one request by its expansion. ``states`` are the values whose gradients are weight gradients."""
+    outputs, inputs, cotangents = parts(op)
+    builder = Builder.before(op)
+    inserted = Inserted(builder)
+    with building(builder, op.location):
+        seeds = cotangents or [prim.constant(1, y.dtype, y.shape) for y in outputs]
+        gradients = vjp_values(outputs, seeds, inputs, builder)
+        results = [zeros(x.shape, x.dtype) if g is None else g for x, g in zip(inputs, gradients, strict=True)]
+    _tag_phases(inserted.operations(), inputs, results, states)
+    op.replace_with(results)
+
+
+def _tag_phases(
+    operations: Sequence[Operation], inputs: Sequence[Value], results: Sequence[Value], states: set[Value]
+) -> None:
+    """Give each operation the set of gradients that it serves as bits, from the last to the first, and tag by it."""
+    serves: dict[Value, int] = {}
+    state_bits = 0
+    for i, (x, g) in enumerate(zip(inputs, results, strict=True)):
+        serves[g] = serves.get(g, 0) | 1 << i
+        if x in states:
+            state_bits |= 1 << i
+    for op in reversed(operations):
+        bits = 0
+        for result in op.results:
+            bits |= serves.get(result, 0)
+        for inner in op.walk():
+            for value in inner.operands:
+                serves[value] = serves.get(value, 0) | bits
+        one_state = bits & (bits - 1) == 0 and bits & state_bits == bits
+        op.attributes["phase"] = "weight-gradient" if one_state else "input-gradient"

@@ -1,0 +1,40 @@
+"""The derivative of digamma, written with primitives; its own derivatives follow."""
+
+from __future__ import annotations
+
+import math
+
+from argosy_autograd.algebra import where
+from argosy_phi_ops import prim
+from argosy_pir import Value
+
+__all__ = ["trigamma"]
+
+_SHIFT = 10
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730)
+
+
+def trigamma(x: Value) -> Value:
+    """The second derivative of log gamma.
+
+    Recurrence to x + 10 and the asymptotic series there (Abramowitz and Stegun 6.4.12); reflection below 1/2 (6.4.7).
+    Relative error about 1e-13 in float64.
+    """
+    small = prim.lt(x, 0.5)
+    positive = _series(where(small, 1 - x, x))
+    sine = prim.sin(where(small, x, 0.5) * math.pi)
+    return where(small, math.pi**2 / (sine * sine) - positive, positive)
+
+
+def _series(x: Value) -> Value:
+    total = None
+    for k in range(_SHIFT):
+        term = 1 / ((x + k) * (x + k))
+        total = term if total is None else total + term
+    z = 1 / (x + _SHIFT)
+    square = z * z
+    tail = square * _BERNOULLI[-1]
+    for coefficient in reversed(_BERNOULLI[:-1]):
+        tail = (tail + coefficient) * square
+    # 1/z + 1/(2 z^2) + sum B_2k / z^(2k+1)
+    return total + z + square * 0.5 + tail * z

@@ -1,0 +1,32 @@
+"""Derivative rules of the primitives, one module for each family, as in ``argosy_phi_ops.primitives``."""
+
+from argosy_autograd.registry import NOT_APPLICABLE, RuleTable, jvp, vjp
+from argosy_autograd.rules import (
+    calls,
+    communication,
+    contraction,
+    control,
+    decomposition,
+    elementwise,
+    indexing,
+    layout,
+    reduction,
+    transform,
+)
+
+__all__ = [
+    "NOT_APPLICABLE",
+    "RuleTable",
+    "calls",
+    "communication",
+    "contraction",
+    "control",
+    "decomposition",
+    "elementwise",
+    "indexing",
+    "jvp",
+    "layout",
+    "reduction",
+    "transform",
+    "vjp",
+]

@@ -1,0 +1,123 @@
+"""Derivatives of collectives: each is a linear map of the ranks' tensors taken together, and its transpose is a collective.
+
+The gradient is that of the sum of all ranks' losses. A program in which every rank computes the same loss counts it once
+for each rank; whoever builds such a program divides, or seeds the gradient on one rank.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy_autograd.algebra import where
+from argosy_autograd.errors import MissingRule
+from argosy_autograd.registry import jvp, vjp
+from argosy_autograd.tokens import communicate
+from argosy_phi_ops import prim
+from argosy_pir import Value
+
+Results = tuple[Value, Value]
+Cotangents = tuple[Value, None]
+Group = tuple[int, ...]
+
+
+@vjp("all_reduce")
+def _(g: Cotangents, results: Results, x: Value, token: Value, *, group: Group, size: int, kind: str) -> Cotangents:
+    if kind in ("sum", "avg"):
+        return communicate("all_reduce", g[0], group=group, size=size, kind=kind), None
+    total = communicate("all_reduce", g[0], group=group, size=size, kind="sum")
+    if kind == "prod":
+        return total * results[0] / x, None
+    mine, ties = _winners(results[0], x, group, size)
+    return where(mine, total / ties, 0), None
+
+
+@jvp("all_reduce")
+def _(
+    results: Results, x: Value, token: Value, dx: Value, _: None, *, group: Group, size: int, kind: str
+) -> Cotangents:
+    if kind in ("sum", "avg"):
+        return communicate("all_reduce", dx, group=group, size=size, kind=kind), None
+    if kind == "prod":
+        share = communicate("all_reduce", dx / x, group=group, size=size, kind="sum")
+        return share * results[0], None
+    mine, ties = _winners(results[0], x, group, size)
+    return communicate("all_reduce", where(mine, dx, 0), group=group, size=size, kind="sum") / ties, None
+
+
+def _winners(y: Value, x: Value, group: Group, size: int) -> tuple[Value, Value]:
+    """Where this rank has the extremum, and how many ranks do."""
+    mine = prim.eq(x, y)
+    return mine, communicate("all_reduce", prim.cast(mine, dtype=x.dtype), group=group, size=size, kind="sum")
+
+
+@vjp("all_gather")
+def _(g: Cotangents, results: Results, x: Value, token: Value, *, group: Group, size: int, axis: int) -> Cotangents:
+    return communicate("reduce_scatter", g[0], group=group, size=size, axis=axis, kind="sum"), None
+
+
+@vjp("reduce_scatter")
+def _(
+    g: Cotangents, results: Results, x: Value, token: Value, *, group: Group, size: int, axis: int, kind: str
+) -> Cotangents:
+    _only_linear("reduce_scatter", kind)
+    gathered = communicate("all_gather", g[0], group=group, size=size, axis=axis)
+    return gathered if kind == "sum" else gathered / size, None
+
+
+@jvp("reduce_scatter")
+def _(results: Results, x: Value, token: Value, dx: Value, _: None, *, kind: str, **attributes: Any) -> Cotangents:
+    _only_linear("reduce_scatter", kind)
+    return communicate("reduce_scatter", dx, kind=kind, **attributes), None
+
+
+def _only_linear(name: str, kind: str) -> None:
+    if kind not in ("sum", "avg"):
+        raise MissingRule(f"{name} of kind {kind!r} has no derivative rule; use all_reduce and slice its result")
+
+
+@vjp("all_to_all")
+def _(
+    g: Cotangents,
+    results: Results,
+    x: Value,
+    token: Value,
+    *,
+    group: Group,
+    size: int,
+    split_axis: int,
+    concat_axis: int,
+) -> Cotangents:
+    back = {"split_axis": concat_axis, "concat_axis": split_axis}
+    return communicate("all_to_all", g[0], group=group, size=size, **back), None
+
+
+@vjp("broadcast_rank")
+def _(g: Cotangents, results: Results, x: Value, token: Value, *, group: Group, size: int, root: int) -> Cotangents:
+    total = communicate("all_reduce", g[0], group=group, size=size, kind="sum")
+    return communicate("permute", total, pairs=((root, root),)), None  # zeros everywhere but on the root
+
+
+@vjp("permute")
+def _(g: Cotangents, results: Results, x: Value, token: Value, *, pairs: tuple[tuple[int, int], ...]) -> Cotangents:
+    rounds: list[dict[int, int]] = []  # a source that has several targets gets their cotangents one after another
+    for source, target in pairs:
+        free = next((r for r in rounds if source not in r), None)
+        if free is None:
+            rounds.append(free := {})
+        free[source] = target
+    parts = [communicate("permute", g[0], pairs=tuple((t, s) for s, t in r.items())) for r in rounds]
+    total = parts[0] if parts else g[0] * 0
+    for part in parts[1:]:
+        total = total + part
+    return total, None
+
+
+def _linear(name: str) -> None:
+    def rule(results: Results, x: Value, token: Value, dx: Value, _: None, **attributes: Any) -> Cotangents:
+        return communicate(name, dx, **attributes), None
+
+    jvp.add(name, rule)
+
+
+for _name in ("all_gather", "all_to_all", "broadcast_rank", "permute"):
+    _linear(_name)

@@ -1,0 +1,103 @@
+"""Derivatives of the primitives that move elements: each is linear, and its transpose moves them back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy_autograd.algebra import argsort, zeros, zeros_like
+from argosy_autograd.registry import jvp, vjp
+from argosy_phi_ops import prim
+from argosy_pir import Value
+
+Shape = tuple[Any, ...]
+
+
+def _linear(name: str) -> None:
+    """The tangent goes the way of the value."""
+    function = getattr(prim, name)
+    jvp.add(name, lambda result, x, dx, **attributes: function(dx, **attributes))
+
+
+for _name in ("broadcast", "reshape", "transpose", "slice", "reverse"):
+    _linear(_name)
+
+
+@vjp("broadcast")
+def _(g: Value, result: Value, x: Value, *, shape: Shape, axes: Shape) -> Value:
+    stretched = {axis for size, axis in zip(x.shape, axes, strict=True) if size == 1 and shape[axis] != 1}
+    summed = tuple(i for i in range(len(shape)) if i not in axes or i in stretched)
+    if summed:
+        g = prim.reduce_sum(g, axes=summed)
+    return prim.reshape(g, shape=x.shape) if stretched else g
+
+
+@vjp("reshape")
+def _(g: Value, result: Value, x: Value, *, shape: Shape) -> Value:
+    return prim.reshape(g, shape=x.shape)
+
+
+@vjp("transpose")
+def _(g: Value, result: Value, x: Value, *, permutation: Shape) -> Value:
+    return prim.transpose(g, permutation=argsort(permutation))
+
+
+@vjp("slice")
+def _(g: Value, result: Value, x: Value, *, start: Shape, limit: Shape, stride: Shape) -> Value:
+    covered = [_covered(n, step) for n, step in zip(g.shape, stride, strict=True)]
+    high = tuple(n - lo - c for n, lo, c in zip(x.shape, start, covered, strict=True))
+    zero = prim.constant(0, x.dtype)
+    return prim.pad(g, zero, low=start, high=high, interior=tuple(step - 1 for step in stride))
+
+
+def _covered(count: Any, step: int) -> Any:
+    return (count - 1) * step + 1 if step != 1 and count != 0 else count
+
+
+@vjp("pad")
+def _(g: Value, result: Value, x: Value, value: Value, *, low: Shape, high: Shape, interior: Shape) -> Any:
+    cropped = [isinstance(n, int) and n < 0 for n in (*low, *high)]
+    if any(cropped):
+        below, above = (tuple(-n if isinstance(n, int) and n < 0 else 0 for n in side) for side in (low, high))
+        g_x = prim.pad(g, prim.constant(0, g.dtype), low=below, high=above, interior=(0,) * g.ndim)
+        low, high = (tuple(0 if isinstance(n, int) and n < 0 else n for n in side) for side in (low, high))
+    else:
+        g_x = g
+    limit = tuple(n - hi for n, hi in zip(g_x.shape, high, strict=True))
+    steps = tuple(gap + 1 for gap in interior)
+    if any(low) or any(high) or any(interior):
+        g_x = prim.slice(g_x, start=low, limit=limit, stride=steps)
+    every = tuple(range(g.ndim))
+    padded = prim.reduce_sum(g, axes=every) - prim.reduce_sum(g_x, axes=every)
+    return g_x, padded
+
+
+@jvp("pad")
+def _(result: Value, x: Value, value: Value, dx: Value | None, dvalue: Value | None, **attributes: Any) -> Value:
+    return prim.pad(
+        zeros_like(x) if dx is None else dx, zeros((), x.dtype) if dvalue is None else dvalue, **attributes
+    )
+
+
+@vjp("concat")
+def _(g: Value, result: Value, *xs: Value, axis: int) -> tuple[Value, ...]:
+    parts, at = [], 0
+    stride = (1,) * g.ndim
+    for x in xs:
+        end = at + x.shape[axis]
+        start = tuple(at if i == axis else 0 for i in range(g.ndim))
+        limit = tuple(end if i == axis else n for i, n in enumerate(g.shape))
+        parts.append(prim.slice(g, start=start, limit=limit, stride=stride))
+        at = end
+    return tuple(parts)
+
+
+@jvp("concat")
+def _(result: Value, *xs: Value | None, axis: int) -> Value:
+    count = len(xs) // 2
+    pairs = zip(xs[:count], xs[count:], strict=True)
+    return prim.concat(*[zeros_like(x) if dx is None and x is not None else dx for x, dx in pairs], axis=axis)
+
+
+@vjp("reverse")
+def _(g: Value, result: Value, x: Value, *, axes: Shape) -> Value:
+    return prim.reverse(g, axes=axes)

@@ -1,0 +1,65 @@
+"""The order of communication that derivatives add.
+
+All ranks must call collectives in one order, which the chain of tokens fixes. Derivatives continue the chain at the place where
+they are inserted, and what communicates later continues theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import context
+from argosy_pir import Builder, Operation, TokenType, Value
+
+__all__ = ["communicate", "token_chain"]
+
+_KEY = "autograd.token_chain"
+
+
+class _Chain:
+    """``first`` is the token that the insertion point finds, ``last`` the one that it leaves."""
+
+    def __init__(self, first: Value | None) -> None:
+        self.first = first
+        self.last = first
+
+
+@contextmanager
+def token_chain(builder: Builder) -> Iterator[None]:
+    """Within the block :func:`communicate` continues the chain of tokens that ends before ``builder``'s place."""
+    values = context().values
+    if _KEY in values:  # a derivative inside a derivative: one chain
+        yield
+        return
+    chain = values[_KEY] = _Chain(None)
+    start = builder._before.previous if builder._before is not None else builder.block.last
+    chain.first = chain.last = _latest_token(builder, start)
+    users = list(chain.first.uses) if chain.first is not None else []
+    try:
+        yield
+    finally:
+        del values[_KEY]
+    if chain.last is not chain.first and chain.last is not None:
+        for op, index in users:
+            op.set_operand(index, chain.last)
+
+
+def _latest_token(builder: Builder, op: Operation | None) -> Value | None:
+    while op is not None:
+        if op.results and isinstance(op.results[-1].type, TokenType):
+            return op.results[-1]
+        op = op.previous
+    tokens = [a for a in builder.block.arguments if isinstance(a.type, TokenType)]
+    return tokens[-1] if tokens else None
+
+
+def communicate(name: str, x: Value, **attributes: Any) -> Value:
+    """Emit the communication primitive ``name`` on ``x`` at the end of the chain; returns its tensor."""
+    chain = context().values[_KEY]
+    if chain.last is None:
+        chain.last = prim.create_token()
+    result, chain.last = getattr(prim, name)(x, chain.last, **attributes)
+    return result  # type: ignore[no-any-return]
