@@ -105,6 +105,13 @@ class FrozenDict(Mapping[str, "Attribute"]):
             if type(key) is not str:
                 raise TypeError(f"keys of a mapping attribute are strings, got {key!r}")
 
+    @staticmethod
+    def of_normal(items: dict[str, Attribute]) -> FrozenDict:
+        """Keep ``items`` themselves, whose values must be normalised already."""
+        made = FrozenDict()
+        made._items = items
+        return made
+
     def __getitem__(self, key: str) -> Attribute:
         return self._items[key]
 

@@ -7,6 +7,7 @@ parse, print and move, but nothing is verified or assumed about them.
 
 from __future__ import annotations
 
+from _thread import RLock
 from sys import _getframe
 
 from argosy_pir.errors import DialectError, VerifyError
@@ -73,9 +74,10 @@ class Dialect:
         """The description of operation ``name`` (with the prefix), or None."""
         found = self.ops.get(name)
         if found is None and self.resolve is not None:
-            found = self.resolve(name)
-            if found is not None:
-                self.add(found)
+            with _lock:
+                found = self.ops.get(name) or self.resolve(name)
+                if found is not None:
+                    self.add(found)
         return found
 
     def __repr__(self) -> str:
@@ -84,6 +86,7 @@ class Dialect:
 
 _dialects: dict[str, Dialect] = {}
 _absent: set[str] = set()
+_lock = RLock()  # several ranks may live in one process, a thread each
 
 
 def register_dialect(dialect: Dialect) -> Dialect:
@@ -100,9 +103,10 @@ def get_dialect(name: str) -> Dialect | None:
     """The dialect ``name``, loaded on first use; None where nobody provides it."""
     found = _dialects.get(name)
     if found is None and name not in _absent:
-        found = _load(name)
-        if found is None:
-            _absent.add(name)
+        with _lock:
+            found = _dialects.get(name) or _load(name)
+            if found is None:
+                _absent.add(name)
     return found
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MAX_NODES = 1 << 20  # parts of one entry with shared parts counted as often as they occur
 MAX_DEPTH = 100  # as in the text form
+MAX_INTEGER = 512  # bytes
 
 _TENSOR, _TOKEN, _FUNCTION, _OPAQUE = range(4)
 _NONE, _FALSE, _TRUE, _INT, _NEGATIVE, _BIG, _FLOAT, _COMPLEX, _STRING, _BYTES, _TUPLE, _MAPPING, _DIM = range(13)
@@ -115,6 +116,8 @@ class Writer:
     def _integer(self, value: int) -> list[int]:
         if abs(value) < 1 << 63:
             return [_INT, value] if value >= 0 else [_NEGATIVE, -value]
+        if value.bit_length() >= 8 * MAX_INTEGER:
+            raise FormatError(f"an integer of {value.bit_length()} bits is beyond the limit of {8 * MAX_INTEGER}")
         return [_BIG, self._bytes(value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True))]
 
     def _bytes(self, data: bytes) -> int:
@@ -203,17 +206,21 @@ class Reader:
         elif kind == _MAPPING:
             pairs = numbers.take(2 * numbers.count())
             parts = pairs[1::2]
-            made = FrozenDict(self.pairs(pairs))
+            made = FrozenDict.of_normal(self.pairs(pairs))
         else:
             made = self._read_leaf(kind, numbers)
         self._weigh(parts)
         self.attributes.append(made)
 
     def pairs(self, numbers: list[int]) -> Attributes:
-        """Names and values for index pairs; raises ``FormatError`` for a name that comes twice."""
+        """Names and values for index pairs; raises ``FormatError`` for a name that comes twice.
+
+        The values are normal already: normalising again would unfold what they share.
+        """
         made = Attributes()
+        strings, values = self.strings, self.attributes
         for i in range(0, len(numbers), 2):
-            made[self.strings[numbers[i]]] = self.attributes[numbers[i + 1]]
+            dict.__setitem__(made, strings[numbers[i]], values[numbers[i + 1]])
         if len(made) != len(numbers) // 2:
             raise FormatError("an attribute is given twice")
         return made
@@ -232,7 +239,7 @@ class Reader:
             return self.strings[first]
         if kind in (_BYTES, _BIG):
             data = self._take(first)
-            return data if kind == _BYTES else int.from_bytes(data, "little", signed=True)
+            return data if kind == _BYTES else _big_integer(data)
         if kind == _TYPE:
             return self.types[first]
         if kind == _SYMBOL:
@@ -270,6 +277,12 @@ class Reader:
 
 
 _SIMPLE = {_NONE: None, _FALSE: False, _TRUE: True}
+
+
+def _big_integer(data: bytes) -> int:
+    if len(data) > MAX_INTEGER:
+        raise FormatError(f"an integer of {len(data)} bytes is beyond the limit of {MAX_INTEGER}")
+    return int.from_bytes(data, "little", signed=True)
 
 
 def _bits(value: float) -> int:

@@ -139,9 +139,16 @@ def _verify_scan(op: Operation) -> None:
     _expect_arguments(op, 0, [*slices, *types[count:]])
 
 
+def _patterns() -> list[Any]:
+    from argosy_pir.dialects.control_patterns import PATTERNS
+
+    return PATTERNS
+
+
 DIALECT = Dialect(
     "control",
-    [
+    patterns=_patterns,
+    ops=[
         OpDef("control.if", ["condition"], {}, None, [PURE], _infer_if, _verify_if, regions=2),
         OpDef("control.while", ["*carried"], {}, None, [PURE], _infer_while, _verify_while, regions=2),
         OpDef(

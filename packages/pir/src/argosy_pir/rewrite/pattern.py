@@ -70,6 +70,12 @@ class Rewriter:
         self.touch(op)
         op.erase()
 
+    def move_here(self, op: Operation) -> None:
+        """Move ``op`` from inside the root's regions to just before the root."""
+        op.detach()
+        self._builder.insert(op)
+        self._revisit(op)
+
     def touch(self, op: Operation) -> None:
         """Look again at ``op``'s users, at itself, at what defines its operands, and at what it lies in."""
         if op.parent_op is not None:
