@@ -134,6 +134,7 @@ def test_verify_errors_show_operation_types_and_line():
             r"operand 0 \(a result of 'test.pure'\) is not defined before",
         ),
         ("program @p() { %0 = foo.a() : token return(%0) foo.b() }", "does not end in"),
+        ("program @p() { builtin.call() {callee = @f} return() } function @f() { }", "@f does not end in"),
     ],
 )
 def test_verifier_rules(text, message):

@@ -22,12 +22,16 @@ def verify_program(program: Program) -> None:
     Regions see the values around them. The blocks of one region do not see each other's values: every
     shipped dialect has structured control flow.
     """
-    _verify_body(program.region, f"program '{program.name}'")
-    _verify_states(program)
+    bodies = {f"program '{program.name}'": program.region}
     for key, function in program.functions.items():
         if key != function.name or function.parent is not program:
             raise VerifyError(f"function @{function.name} is filed as @{key} or belongs to another program")
-        _verify_body(function.region, f"function @{function.name}")
+        bodies[f"function @{key}"] = function.region
+    for owner, region in bodies.items():  # before any call looks at what its callee returns
+        _verify_ending(region, owner)
+    for owner, region in bodies.items():
+        _verify_region(region, set(), owner)
+    _verify_states(program)
 
 
 def _verify_states(program: Program) -> None:
@@ -46,12 +50,12 @@ def _verify_states(program: Program) -> None:
             raise VerifyError(f"state {state.name!r} of type {state.type} becomes {value.type}", last)
 
 
-def _verify_body(region: Region, owner: str) -> None:
-    block = region.block
-    last = block.last
+def _verify_ending(region: Region, owner: str) -> None:
+    if len(region.blocks) != 1:
+        raise VerifyError(f"{owner} has {len(region.blocks)} blocks, expected one")
+    last = region.block.last
     if last is None or last.name != RETURN:
         raise VerifyError(f"{owner} does not end in {RETURN}")
-    _verify_region(region, set(), owner)
 
 
 def _verify_region(region: Region, visible: set[Value], owner: object) -> None:

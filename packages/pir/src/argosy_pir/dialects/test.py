@@ -40,7 +40,10 @@ def _fold_add(op: Operation) -> Value | Dense | None:
         return None
     constant = constant_of(x)
     assert constant is not None
-    return Dense.splat(constant.type, a + b)
+    try:
+        return Dense.splat(constant.type, a + b)
+    except ValueError:  # an integer sum that overflows is left to run time
+        return None
 
 
 def _patterns() -> list[Any]:
