@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,6 +44,43 @@ def test_every_layout_and_tail(shape, kind, dynamic):
 def test_other_types(element, kind):
     """Doubles to double precision, integers exactly."""
     check(Product(37, 75, 500, kind=kind, element=element))
+
+
+@pytest.mark.parametrize("cpu", ["host", "x86-64-v3"])
+@pytest.mark.parametrize("kind", ["nn", "nt", "tn", "tt", "ss"])
+@pytest.mark.parametrize("shape", [(37, 75, 500), (20, 33, 901), (2, 65, 333), (300, 5, 64), (64, 64, 1)], ids=str)
+def test_bfloat16_operands(shape, kind, cpu):
+    """Products of bfloat16 matrices are summed in float32, in pairs where the machine has them, k
+    odd or even.
+    """
+    if cpu != "host" and not Target.host().is_x86:
+        pytest.skip("x86 levels")
+    target = Target.host() if cpu == "host" else Target.x86(cpu)
+    product = Product(*shape, kind=kind, element="bfloat", compute="float", target=target)
+    a, w = (x.astype(ml_dtypes.bfloat16) for x in operands(product))
+    assert_close(product(a, w), a.astype(np.float64) @ w.astype(np.float64), shape[2])
+
+
+@pytest.mark.parametrize("cpu", ["host", "x86-64-v3"])
+@pytest.mark.parametrize("kind", ["nn", "nt", "tn", "tt", "ss"])
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_operands_are_narrowed_on_request(kind, cpu, dynamic):
+    """float32 operands of a narrow product count as their bfloat16 roundings."""
+    if cpu != "host" and not Target.host().is_x86:
+        pytest.skip("x86 levels")
+    target = Target.host() if cpu == "host" else Target.x86(cpu)
+    product = Product(37, 75, 503, kind=kind, narrow=True, target=target, dynamic=dynamic)
+    a, w = operands(product)
+    rounded = [x.astype(ml_dtypes.bfloat16).astype(np.float64) for x in (a, w)]
+    assert_close(product(a, w), rounded[0] @ rounded[1], 503)
+
+
+@pytest.mark.parametrize("kind", ["nn", "nt", "tn"])
+def test_float16_operands(kind):
+    """Products of float16 matrices are summed in float32."""
+    product = Product(37, 75, 500, kind=kind, element="half", compute="float")
+    a, w = (x.astype(np.float16) for x in operands(product))
+    assert_close(product(a, w), a.astype(np.float64) @ w.astype(np.float64), 500)
 
 
 @pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v2"])

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from argosy_cinn.contraction.blocking import Blocking, choose
-from argosy_cinn.contraction.packing import GROUP, SLACK, Block, pack_a, pack_b
+from argosy_cinn.contraction.packing import GROUP, SLACK, Block, Format, pack_a, pack_b
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, origin
 from argosy_cinn.contraction.thin import emit_thin, plan_thin, thin_grid
 from argosy_cinn.contraction.tile import Tile, TileArguments, call_tile
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import PTR, Index, Value, bytes_of, vector
+from argosy_cinn.printers.types import BFLOAT, PTR, Index, Value, bytes_of, vector
 from argosy_cinn.runtime.workers import scratch, thread_count
 
 # Buffers that start at equal offsets within a page fight for the same cache sets.
@@ -77,8 +77,9 @@ class _Nest:
     def __init__(self, b: Function, problem: Contraction, blocking: Blocking) -> None:
         self.b, self.problem, self.blocking = b, problem, blocking
         self.size = bytes_of(problem.compute)
+        self.format = Format(problem.compute, problem.narrow and not blocking.pairs, blocking.pairs)
         self.several_steps = not isinstance(problem.k, int) or problem.k > blocking.depth
-        self.packs_a = not _reads_a_in_place(problem)
+        self.packs_a = not _reads_a_in_place(problem, blocking.pairs)
 
     def emit(self, chunk: Value, chunks: Value) -> None:
         """Find the block of C that the chunk stands for and compute it."""
@@ -137,7 +138,7 @@ class _Nest:
         b, blocking = self.b, self.blocking
         if blocking.packs_b:
             block = Block(self.problem.b, self.b_origin, k0, self.column0, depth, self.columns, self.batch)
-            pack_b(b, block, self.buffers.b, blocking.tile_columns, blocking.lanes, self.problem.compute)
+            pack_b(b, block, self.buffers.b, blocking.tile_columns, blocking.lanes, self.format)
         if not self.packs_a:
             self._row_tiles(0, self.rows, k0, depth, first, last)
             return
@@ -146,7 +147,7 @@ class _Nest:
             rows = b.minimum(group, b.sub(self.rows, i.index))
             row = b.add(self.row0, i.index)
             block = Block(self.problem.a, self.a_origin, row, k0, rows, depth, self.batch)
-            pack_a(b, block, self.buffers.a, blocking.tile_rows, self.problem.compute)
+            pack_a(b, block, self.buffers.a, blocking.tile_rows, self.format)
             self._row_tiles(i.index, rows, k0, depth, first, last)
 
     def _row_tiles(
@@ -227,31 +228,24 @@ class _Nest:
     def _call(
         self, place: _Place, height: int, vectors: int, masked: bool, width: Index, start: Value, out: Value
     ) -> None:
-        b, problem, blocking = self.b, self.problem, self.blocking
-        tile = Tile(
-            problem.compute,
-            blocking.lanes,
-            height,
-            vectors,
-            blocking.tile_columns,
-            self.packs_a,
-            blocking.packs_b,
-            masked,
-        )
-        row, column = b.add(self.row0, place.i), b.add(self.column0, place.j)
+        """Call the tile function of a kind on the operands at a place."""
+        b, a, blocking, compute = self.b, self.problem.a, self.blocking, self.problem.compute
+        leading, pairs = blocking.tile_columns, blocking.pairs
+        kind = Tile(compute, blocking.lanes, height, vectors, leading, self.packs_a, blocking.packs_b, masked, pairs)
+        terms = b.ceil_div(place.depth, 2 if pairs else 1)
         if self.packs_a:
-            a = b.at(self.buffers.a, b.mul(place.packed, place.depth), problem.compute)
+            rows = b.at(self.buffers.a, b.mul(place.packed, terms), compute)
         else:
-            a = b.at(self.a_origin, b.add(b.mul(row, problem.a.row), place.k0), problem.compute)
+            row = b.add(self.row0, place.i)
+            rows = b.at(self.a_origin, b.add(b.mul(row, a.row), place.k0), a.element)
         if blocking.packs_b:
-            panel = b.at(self.buffers.b, b.mul(place.j, place.depth), problem.compute)
+            panel = b.at(self.buffers.b, b.mul(place.j, terms), compute)
         else:
-            panel = b.at(self.b_origin, b.add(b.mul(place.k0, problem.b.row), column), problem.compute)
-        call_tile(
-            b,
-            tile,
-            TileArguments(a, problem.a.row, panel, problem.b.row, place.depth, place.rows, width, start, out),
-        )
+            column = b.add(self.column0, place.j)
+            panel = b.at(self.b_origin, b.add(b.mul(place.k0, self.problem.b.row), column), compute)
+        a_row = b.mul(a.row, bytes_of(a.element))
+        arguments = TileArguments(rows, a_row, panel, self.problem.b.row, terms, place.rows, width, start, out)
+        call_tile(b, kind, arguments)
 
     def _finish(self, place: _Place) -> None:
         """Hand the rows of a finished tile to the epilogue."""
@@ -286,8 +280,11 @@ class _Place:
     depth: Index
 
 
-def _reads_a_in_place(problem: Contraction) -> bool:
-    """Rows that are contiguous along k and already of the compute type need no packing."""
+def _reads_a_in_place(problem: Contraction, pairs: bool) -> bool:
+    """Rows that are contiguous along k and of the right type need no packing; pairs must be complete."""
     a = problem.a
-    plain = a.prologue is None and a.element == problem.compute and not problem.narrow
-    return plain and isinstance(a.column, int) and a.column == 1
+    if a.prologue is not None or not isinstance(a.column, int) or a.column != 1:
+        return False
+    if pairs:
+        return a.element == BFLOAT and isinstance(problem.k, int) and problem.k % 2 == 0
+    return a.element == problem.compute and not problem.narrow

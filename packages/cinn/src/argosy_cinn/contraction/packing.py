@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from argosy_cinn.contraction.problem import Cells, Matrix
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import Index, Value, bits_of, bytes_of, element_of, is_float, vector
+from argosy_cinn.printers.types import BFLOAT, Index, Value, bits_of, bytes_of, element_of, is_float, vector
 
 #: Row tiles of A that are packed together, so that every cache line of a transposed A is read once.
 GROUP = 8
@@ -38,31 +38,40 @@ class Block:
     batch: tuple[Index, ...]
 
 
-def pack_b(f: Function, block: Block, out: Value, width: int, lanes: int, compute: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What elements become: type ``compute``; ``rounded``: to bfloat16 first; ``pairs``: of bfloat16, two
+    terms of k in a place of 32 bits."""
+
+    compute: str
+    rounded: bool = False
+    pairs: bool = False
+
+
+def pack_b(f: Function, block: Block, out: Value, width: int, lanes: int, format: Format) -> None:
     """Pack a block of B into panels of ``width`` columns at ``out``."""
-    matrix = block.matrix
-    if _is_one(matrix.column):
-        _share(f, "pack_rows", (width, lanes, compute), block, out, _Packer(compute, lanes, width).rows)
-    elif _is_one(matrix.row):
-        _share(f, "pack_columns", (width, lanes, compute), block, out, _Packer(compute, lanes, width).columns)
-    else:
-        _share(f, "pack_strided", (width, lanes, compute), block, out, _Packer(compute, lanes, width).strided)
+    _pack(f, block, out, _Packer(format, lanes, width))
 
 
-def pack_a(f: Function, block: Block, out: Value, height: int, compute: str) -> None:
+def pack_a(f: Function, block: Block, out: Value, height: int, format: Format) -> None:
     """Pack rows of A into tiles of ``height`` rows, ``[rows / height][k][height]``, at ``out``."""
     # Tiles of A are panels of its transpose.
     matrix = block.matrix
     flipped = Matrix(matrix.pointer, matrix.column, matrix.row, matrix.element, matrix.batch, matrix.prologue)
     turned = Block(flipped, block.origin, block.column, block.row, block.columns, block.rows, block.batch)
     lanes = 1 << (height - 1).bit_length()
-    packer = _Packer(compute, lanes, height, flipped=True, unroll=GROUP if matrix.prologue is None else 1)
-    if _is_one(flipped.column):
-        _share(f, "pack_a_columns", (height, compute), turned, out, packer.rows)
-    elif _is_one(flipped.row):
-        _share(f, "pack_a_rows", (height, compute), turned, out, packer.columns)
+    unroll = GROUP if matrix.prologue is None else 1
+    _pack(f, turned, out, _Packer(format, lanes, height, flipped=True, unroll=unroll))
+
+
+def _pack(f: Function, block: Block, out: Value, packer: _Packer) -> None:
+    matrix = block.matrix
+    if _is_one(matrix.column):
+        _share(f, "rows", packer, block, out, packer.rows)
+    elif _is_one(matrix.row):
+        _share(f, "columns", packer, block, out, packer.columns)
     else:
-        _share(f, "pack_a_strided", (height, compute), turned, out, packer.strided)
+        _share(f, "strided", packer, block, out, packer.strided)
 
 
 def _is_one(stride: Index) -> bool:
@@ -80,7 +89,7 @@ _PARAMETERS = [
 ]
 
 
-def _share(f: Function, name: str, kind: tuple[object, ...], block: Block, out: Value, emit: _Emit) -> None:
+def _share(f: Function, order: str, packer: _Packer, block: Block, out: Value, emit: _Emit) -> None:
     """Emit a copy; one without prologue becomes a function that all products of the module share."""
     matrix = block.matrix
     if matrix.prologue is not None:
@@ -95,17 +104,22 @@ def _share(f: Function, name: str, kind: tuple[object, ...], block: Block, out: 
             emit(g, Block(Matrix(source, row, column, matrix.element), source, 0, 0, rows, columns, ()), target)
 
     unit = (_is_one(matrix.row), _is_one(matrix.column))
-    unique = f.module.once((name, *kind, matrix.element, *unit), f"{name}_{matrix.element}", define)
+    name = f"pack_{'a' if packer.flipped else 'b'}_{order}_{matrix.element}"
+    unique = f.module.once((order, packer, matrix.element, *unit), name, define)
     offset = f.add(f.mul(block.row, matrix.row), f.mul(block.column, matrix.column))
     sizes = [f.index(x) for x in (matrix.row, matrix.column, block.rows, block.columns)]
     f.call(unique, "void", f.at(block.origin, offset, matrix.element), *sizes, out)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Packer:
-    """Copies a block into panels of ``width`` columns, ``lanes`` columns at a time."""
+    """Copies a block into panels of ``width`` columns, ``lanes`` columns at a time.
 
-    compute: str
+    The second term of a last pair is zero where k is odd. ``flipped``: the block is a transposed A, and a
+    prologue sees it as A. ``unroll``: panels that are copied together.
+    """
+
+    format: Format
     lanes: int
     width: int
     flipped: bool = False
@@ -115,99 +129,116 @@ class _Packer:
     def _groups(self) -> int:
         return -(-self.width // self.lanes)
 
+    @property
+    def _terms(self) -> int:
+        return 2 if self.format.pairs else 1
+
     def rows(self, f: Function, block: Block, out: Value) -> None:
         """The source is contiguous along columns: whole rows are copied, for the hardware's prefetchers."""
         whole = f.sub(block.columns, f.rem(block.columns, self.width))
         wide = self.width * self.unroll
         many = f.sub(whole, f.rem(whole, wide))
-        with f.loop(0, block.rows) as k:
+        with f.loop(0, block.rows, self._terms) as k:
             with f.loop(0, many, wide) as j:
                 for u in range(self.unroll):
-                    self._row(f, block, out, k.index, f.add(j.index, u * self.width), None)
+                    self._row(f, block, out, k.index, f.add(j.index, u * self.width), self.width)
             if self.unroll > 1:
                 with f.loop(many, whole, self.width) as j:
-                    self._row(f, block, out, k.index, j.index, None)
+                    self._row(f, block, out, k.index, j.index, self.width)
             with f.when(f.icmp("slt", whole, f.index(block.columns))):
                 self._row(f, block, out, k.index, whole, f.sub(block.columns, whole))
 
-    def _row(self, f: Function, block: Block, out: Value, k: Index, j: Index, count: Index | None) -> None:
-        """One row of one panel; ``count`` columns exist (None: all)."""
+    def strided(self, f: Function, block: Block, out: Value) -> None:
+        """Any strides: lanes are gathered one by one."""
+        with f.loop(0, block.rows, self._terms) as k, f.loop(0, block.columns, self.width) as j:
+            left = f.minimum(f.sub(block.columns, j.index), self.width)
+            self._row(f, block, out, k.index, j.index, left)
+
+    def _row(self, f: Function, block: Block, out: Value, k: Index, j: Index, count: Index) -> None:
+        """One row (or pair of rows) of one panel, of which ``count`` columns exist."""
         place = self._place(f, block, out, k, j)
         for v in range(self._groups):
             lane = v * self.lanes
-            partial = count is not None or lane + self.lanes > self.width
-            count_here = f.sub(self.width if count is None else count, lane)
-            mask = f.tail_mask(count_here, self.lanes) if partial else None
-            value = self._read(f, block, k, f.add(j, lane), 1, mask)
-            f.masked_store(value, f.at(place, lane, self.compute), self._inside(f, lane))
+            left = f.sub(count, lane)
+            mask = None if isinstance(left, int) and left >= self.lanes else f.tail_mask(left, self.lanes)
+            value = self._terms_of(f, block, k, f.add(j, lane), mask)
+            f.masked_store(value, f.at(place, lane, self.format.compute), self._inside(f, lane))
 
-    def strided(self, f: Function, block: Block, out: Value) -> None:
-        """Any strides: lanes are gathered one by one."""
-        with f.loop(0, block.rows) as k, f.loop(0, block.columns, self.width) as j:
-            place = self._place(f, block, out, k.index, j.index)
-            for v in range(self._groups):
-                lane = v * self.lanes
-                left = f.minimum(f.sub(block.columns, j.index), self.width)
-                mask = f.tail_mask(f.sub(left, lane), self.lanes)
-                value = self._read(f, block, k.index, f.add(j.index, lane), 1, mask, gather=True)
-                f.masked_store(value, f.at(place, lane, self.compute), self._inside(f, lane))
+    def _terms_of(self, f: Function, block: Block, k: Index, j: Index, mask: Value | None) -> Value:
+        """What goes to ``lanes`` places: elements of one row, or of a pair of rows interleaved."""
+        if not self.format.pairs:
+            return self._read(f, block, k, j, 1, self.lanes, mask)
+        exists = f.splat(f.icmp("slt", f.add(k, 1), f.index(block.rows)), self.lanes)
+        both = exists if mask is None else f.binary("and", mask, exists)
+        first = self._narrow(f, self._read(f, block, k, j, 1, self.lanes, mask))
+        second = self._narrow(f, self._read(f, block, f.add(k, 1), j, 1, self.lanes, both))
+        second = f.select(both, second, 0.0)
+        n = self.lanes
+        mixed = f.shuffle(first, second, [i // 2 + n * (i % 2) for i in range(2 * n)])
+        return f.bitcast(mixed, vector(self.format.compute, n))
 
     def columns(self, f: Function, block: Block, out: Value) -> None:
         """The source is contiguous along rows (k): square blocks are transposed in registers.
 
         A last block of k writes beyond its panel, where the next panel is written later (or into the slack).
         """
-        with f.loop(0, block.columns, self.width) as j, f.loop(0, block.rows, self.lanes) as k:
-            mask = f.tail_mask(f.sub(block.rows, k.index), self.lanes)
+        step = self.lanes * self._terms
+        with f.loop(0, block.columns, self.width) as j, f.loop(0, block.rows, step) as k:
+            mask = f.tail_mask(f.sub(block.rows, k.index), step)
             for v in range(self._groups):
-                self._transpose(f, block, out, k.index, f.add(j.index, v * self.lanes), mask, v * self.lanes, j.index)
+                self._transpose(f, block, out, k.index, j.index, v * self.lanes, mask)
+
+    def _transpose(self, f: Function, block: Block, out: Value, k: Index, panel: Index, lane: int, mask: Value) -> None:
+        last = f.sub(block.columns, 1)
+        rows = []
+        for i in range(self.lanes):
+            # Columns beyond the edge, or beyond the panel, repeat one that exists.
+            column = f.minimum(f.add(panel, min(lane + i, self.width - 1)), last)
+            value = self._read(f, block, k, column, 0, self.lanes * self._terms, mask)
+            if self.format.pairs:
+                value = f.bitcast(f.select(mask, self._narrow(f, value), 0.0), vector(self.format.compute, self.lanes))
+            rows.append(value)
+        place = self._place(f, block, out, k, panel)
+        for i, value in enumerate(f.transpose(rows)):
+            f.store(value, f.at(place, i * self.width + lane, self.format.compute))
 
     def _inside(self, f: Function, lane: int) -> Value | None:
         """The lanes of a vector that belong to its panel: another panel begins after them."""
         return f.tail_mask(self.width - lane, self.lanes) if lane + self.lanes > self.width else None
 
-    def _transpose(
-        self, f: Function, block: Block, out: Value, k: Index, j: Index, mask: Value, lane: int, panel: Index
-    ) -> None:
-        last = f.sub(block.columns, 1)
-        rows = []
-        for i in range(self.lanes):
-            # Columns beyond the edge, or beyond the panel, repeat one that exists.
-            exists = min(i, self.width - 1 - lane)
-            rows.append(self._read(f, block, k, f.minimum(f.add(j, exists), last), 0, mask))
-        place = self._place(f, block, out, k, panel)
-        for i, value in enumerate(f.transpose(rows)):
-            f.store(value, f.at(place, i * self.width + lane, self.compute))
-
     def _place(self, f: Function, block: Block, out: Value, k: Index, j: Index) -> Value:
         """Where element (k, j) goes, j the first column of a panel."""
-        return f.at(out, f.add(f.mul(j, block.rows), f.mul(k, self.width)), self.compute)
+        length = f.ceil_div(block.rows, self._terms)
+        return f.at(out, f.add(f.mul(j, length), f.mul(f.div(k, self._terms), self.width)), self.format.compute)
 
-    def _read(
-        self,
-        f: Function,
-        block: Block,
-        k: Index,
-        j: Index,
-        axis: int,
-        mask: Value | None,
-        gather: bool = False,
-    ) -> Value:
+    def _narrow(self, f: Function, value: Value) -> Value:
+        """Rounded to bfloat16 by the machine's instruction, which its products use anyway."""
+        return f.convert("fptrunc", value, BFLOAT) if element_of(value.type) != BFLOAT else value
+
+    def _read(self, f: Function, block: Block, k: Index, j: Index, axis: int, lanes: int, mask: Value | None) -> Value:
         """``lanes`` elements from (k, j) on along ``axis``, converted and transformed."""
         matrix = block.matrix
         row, column = f.add(block.row, k), f.add(block.column, j)
-        type = vector(matrix.element, self.lanes)
         start = f.at(block.origin, f.add(f.mul(row, matrix.row), f.mul(column, matrix.column)), matrix.element)
-        if gather:
-            steps = f.binary("mul", f.iota("i64", self.lanes), f.splat(f.index(matrix.column), self.lanes))
-            value = f.gather(type, start, steps, mask)
-        else:
-            value = f.masked_load(type, start, mask)
-        if matrix.prologue is None:
-            return convert_element(f, value, self.compute)
-        if self.flipped:
-            row, column, axis = column, row, 1 - axis
-        return matrix.prologue(f, Cells(block.batch, row, column, [value], [mask], axis))
+        value = read_strided(f, start, matrix.element, matrix.column if axis == 1 else matrix.row, lanes, mask)
+        if matrix.prologue is not None:
+            if self.flipped:
+                row, column, axis = column, row, 1 - axis
+            value = matrix.prologue(f, Cells(block.batch, row, column, [value], [mask], axis))
+        if self.format.pairs and element_of(value.type) == BFLOAT:
+            return value
+        if self.format.rounded and element_of(value.type) != BFLOAT:
+            value = f.narrow_float(value, BFLOAT)
+        return convert_element(f, value, self.format.compute)
+
+
+def read_strided(f: Function, start: Value, element: str, stride: Index, lanes: int, mask: Value | None) -> Value:
+    """``lanes`` elements that lie ``stride`` apart: one load where they are neighbours, else a gather."""
+    type = vector(element, lanes)
+    if _is_one(stride):
+        return f.masked_load(type, start, mask)
+    steps = f.binary("mul", f.iota("i64", lanes), f.splat(f.index(stride), lanes))
+    return f.gather(type, start, steps, mask)
 
 
 def convert_element(f: Function, value: Value, element: str) -> Value:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import FLOAT, Index, Value, lanes_of
+from argosy_cinn.printers.types import BFLOAT, FLOAT, Index, Value, lanes_of
+from argosy_cinn.target import Target
 
 #: ``prologue(b, batch, row, column, value, axis) -> value``: applied to elements of an operand as they are
 # read. ``value`` is a
@@ -68,9 +69,11 @@ class Contraction:
     Sizes are Python integers (specialised) or ``i64`` values (one kernel for every size). ``compute`` is the
     element type of accumulators: ``float`` for float32, bfloat16 and float16 operands, ``double``, ``i32``
     or ``i64``. Each element is one chain of fused multiply-adds over k in ascending order, whatever the
-    blocking: the bits depend on nothing else. With ``narrow`` (float accumulators) products are of bfloat16
-    pairs where the machine has them: operands are rounded to bfloat16 first, and the order of the pair's two
-    products is the machine's.
+    blocking: the bits depend on nothing else.
+
+    Where both operands are bfloat16, or ``narrow`` is set (operands are then rounded to bfloat16 first),
+    machines with instructions for pairs of bfloat16 products use them: the order within a pair is then the
+    machine's.
     """
 
     m: Index
@@ -83,6 +86,12 @@ class Contraction:
     compute: str = FLOAT
     narrow: bool = False
     location: str = field(default="")
+
+
+def uses_pairs(problem: Contraction, target: Target) -> bool:
+    """Whether a product runs on the machine's bfloat16 pair instructions."""
+    narrow = problem.narrow or (problem.a.element == BFLOAT and problem.b.element == BFLOAT)
+    return narrow and problem.compute == FLOAT and target.has("avx512bf16") and target.vector_bits == 512
 
 
 def store_rows(pointer: Value, leading: Index, batch: tuple[Index, ...] = (), element: str = FLOAT) -> Epilogue:

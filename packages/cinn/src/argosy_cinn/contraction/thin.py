@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argosy_cinn.contraction.packing import convert_element
+from argosy_cinn.contraction.packing import convert_element, read_strided
 from argosy_cinn.contraction.problem import Cells, Contraction, Matrix, coordinates, origin
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import Index, Value, bytes_of, is_float, vector
@@ -55,7 +55,7 @@ def plan_thin(problem: Contraction, target: Target) -> ThinPlan | None:
     assert isinstance(count, int)
     along_r, along_k = (problem.b.column, problem.b.row) if few_rows else (problem.a.row, problem.a.column)
     lanes = target.lanes(problem.compute)
-    if count == 0 or (isinstance(problem.k, int) and problem.k < lanes):
+    if problem.narrow or count == 0 or (isinstance(problem.k, int) and problem.k < lanes):
         return None
     if isinstance(along_k, int) and along_k == 1:
         return ThinPlan(few_rows, True, count, _DOT_BLOCK, lanes)
@@ -138,12 +138,7 @@ class _Thin:
         b = self.b
         stride = matrix.column if axis == 1 else matrix.row
         place = b.at(origin, b.add(b.mul(row, matrix.row), b.mul(column, matrix.column)), matrix.element)
-        type = vector(matrix.element, self.lanes)
-        if isinstance(stride, int) and stride == 1:
-            value = b.masked_load(type, place, mask)
-        else:
-            steps = b.binary("mul", b.iota("i64", self.lanes), b.splat(b.index(stride), self.lanes))
-            value = b.gather(type, place, steps, mask)
+        value = read_strided(b, place, matrix.element, stride, self.lanes, mask)
         if matrix.prologue is not None:
             return matrix.prologue(b, Cells(self.batch, row, column, [value], [mask], axis))
         return convert_element(b, value, self.compute)

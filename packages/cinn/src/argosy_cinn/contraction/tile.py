@@ -47,7 +47,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class TileArguments:
-    """``a``, ``b``: first elements; ``a_row``: elements between A's rows; ``b_step``: between B's rows;
+    """``a``, ``b``: first elements; ``a_row``: bytes between A's rows; ``b_step``: between B's rows;
     ``k``: length of the sum; ``rows``: how many rows of A exist (others repeat the last, their results are
     not used); ``columns``: how many of B's
     (masked tiles); ``partial``: start values or null for zero; ``out``: where the tile goes."""
@@ -113,7 +113,7 @@ class _Body:
         if self.tile.a_packed:
             return row
         f = self.f
-        return f.mul(f.minimum(row, f.sub(self.rows, 1)), self.a_row) if row else 0
+        return f.mul(f.minimum(row, f.sub(self.rows, 1)), self.a_row) if row else 0  # in bytes
 
     def emit(self) -> None:
         f, tile = self.f, self.tile
@@ -158,10 +158,16 @@ class _Body:
         f, tile = self.f, self.tile
         columns = [self._load_b(f.at(b, self._b_offset(u, v), tile.compute), v) for v in range(tile.vectors)]
         for i in range(tile.rows):
-            offset = u * tile.rows + i if tile.a_packed else f.add(self.offsets[i], u)
-            scalar = f.splat(f.load(tile.compute, f.at(a, offset, tile.compute)), tile.lanes)
+            scalar = f.splat(self._load_a(a, i, u), tile.lanes)
             for v in range(tile.vectors):
                 sums[i * tile.vectors + v] = self._multiply_add(scalar, columns[v], sums[i * tile.vectors + v])
+
+    def _load_a(self, a: Value, row: int, u: int) -> Value:
+        f, tile = self.f, self.tile
+        if tile.a_packed:
+            return f.load(tile.compute, f.at(a, u * tile.rows + row, tile.compute))
+        place = f.at(a, f.add(self.offsets[row], u * bytes_of(tile.compute)), "i8")
+        return f.load(tile.compute, place, 2 if tile.pairs else 0)
 
     def _load_b(self, place: Value, v: int) -> Value:
         if self.tile.b_packed:

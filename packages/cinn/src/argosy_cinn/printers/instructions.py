@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from argosy_cinn.printers.types import (
     BFLOAT,
     FLOAT,
+    HALF,
     I1,
     I16,
     I32,
@@ -246,9 +247,10 @@ class Instructions:
         if type[0] != "<":
             single = self.masked_load(f"<1 x {type}>", pointer, self._as_vector(mask), other)
             return self.op(type, f"extractelement {single}, i32 0")
-        passthrough = other if isinstance(other, Value) else constant(type, other)
-        align = constant(I32, bytes_of(type))
-        return self.intrinsic("llvm.masked.load", type, pointer, align, mask, passthrough, overloads=(type, PTR))
+        passthrough = self._bits(other if isinstance(other, Value) else constant(type, other))
+        align, moved = constant(I32, bytes_of(type)), passthrough.type
+        value = self.intrinsic("llvm.masked.load", moved, pointer, align, mask, passthrough, overloads=(moved, PTR))
+        return self.bitcast(value, type)
 
     def masked_store(self, value: Value, pointer: Value, mask: Value | None) -> None:
         """Store the lanes where ``mask`` holds; no mask is an ordinary store."""
@@ -257,8 +259,15 @@ class Instructions:
             return
         if value.type[0] != "<":
             value, mask = self._as_vector(value), self._as_vector(mask)
+        value = self._bits(value)
         align = constant(I32, bytes_of(value.type))
         self.intrinsic("llvm.masked.store", VOID, value, pointer, align, mask, overloads=(value.type, PTR))
+
+    def _bits(self, x: Value) -> Value:
+        """A vector of 16-bit floats as integers: masked moves of those exist on every target."""
+        if element_of(x.type) not in (BFLOAT, HALF):
+            return x
+        return self.bitcast(x, x.type.replace(element_of(x.type), I16))
 
     def _as_vector(self, x: Value) -> Value:
         """A scalar as a vector of one lane, which masked memory operations need."""
@@ -269,11 +278,12 @@ class Instructions:
         addresses = self._lane_addresses(type, base, indices)
         if type[0] != "<":
             return self.masked_load(type, addresses, mask, other)
-        passthrough = other if isinstance(other, Value) else constant(type, other)
+        passthrough = self._bits(other if isinstance(other, Value) else constant(type, other))
+        moved = passthrough.type
         mask = mask or constant(vector(I1, lanes_of(type)), True)
-        align = constant(I32, bytes_of(type))
-        overloads = (type, addresses.type)
-        return self.intrinsic("llvm.masked.gather", type, addresses, align, mask, passthrough, overloads=overloads)
+        operands = (addresses, constant(I32, bytes_of(type)), mask, passthrough)
+        value = self.intrinsic("llvm.masked.gather", moved, *operands, overloads=(moved, addresses.type))
+        return self.bitcast(value, type)
 
     def scatter(self, value: Value, base: Value, indices: Value, mask: Value | None = None) -> None:
         """``base[indices] = value`` lane by lane, in lane order where indices repeat."""
@@ -281,11 +291,10 @@ class Instructions:
         if value.type[0] != "<":
             self.masked_store(value, addresses, mask)
             return
+        value = self._bits(value)
         mask = mask or constant(vector(I1, lanes_of(value.type)), True)
-        align = constant(I32, bytes_of(value.type))
-        self.intrinsic(
-            "llvm.masked.scatter", VOID, value, addresses, align, mask, overloads=(value.type, addresses.type)
-        )
+        operands = (value, addresses, constant(I32, bytes_of(value.type)), mask)
+        self.intrinsic("llvm.masked.scatter", VOID, *operands, overloads=(value.type, addresses.type))
 
     def _lane_addresses(self, type: str, base: Value, indices: Value) -> Value:
         addresses = vector(PTR, lanes_of(type))
