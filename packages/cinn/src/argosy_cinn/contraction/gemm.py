@@ -79,7 +79,7 @@ class _Nest:
         self.size = bytes_of(problem.compute)
         self.format = Format(problem.compute, problem.narrow and not blocking.pairs, blocking.pairs)
         self.several_steps = not isinstance(problem.k, int) or problem.k > blocking.depth
-        self.packs_a = not _reads_a_in_place(problem, blocking.pairs)
+        self.a_order = _order_of_a(problem, blocking)
 
     def emit(self, chunk: Value, chunks: Value) -> None:
         """Find the block of C that the chunk stands for and compute it."""
@@ -108,7 +108,7 @@ class _Nest:
         blocking = self.blocking
         sizes = [
             blocking.tile_rows * blocking.tile_columns,
-            blocking.depth * blocking.tile_rows * GROUP + SLACK if self.packs_a else 0,
+            blocking.depth * blocking.tile_rows * GROUP + SLACK if self.a_order == "packed" else 0,
             blocking.depth * blocking.columns + SLACK if blocking.packs_b else 0,
             blocking.rows * blocking.columns if self.several_steps else 0,
         ]
@@ -139,7 +139,7 @@ class _Nest:
         if blocking.packs_b:
             block = Block(self.problem.b, self.b_origin, k0, self.column0, depth, self.columns, self.batch)
             pack_b(b, block, self.buffers.b, blocking.tile_columns, blocking.lanes, self.format)
-        if not self.packs_a:
+        if self.a_order != "packed":
             self._row_tiles(0, self.rows, k0, depth, first, last)
             return
         group = GROUP * blocking.tile_rows
@@ -173,7 +173,12 @@ class _Nest:
 
     def _row_rest(self) -> int | None:
         m, full = self.problem.m, self.blocking.tile_rows
-        if self.packs_a or not isinstance(m, int) or m % full == 0 or (full - m % full) / m <= _TOLERATED_WASTE:
+        if (
+            self.a_order == "packed"
+            or not isinstance(m, int)
+            or m % full == 0
+            or (self.a_order == "rows" and (full - m % full) / m <= _TOLERATED_WASTE)
+        ):
             return None
         return m % full
 
@@ -231,20 +236,20 @@ class _Nest:
         """Call the tile function of a kind on the operands at a place."""
         b, a, blocking, compute = self.b, self.problem.a, self.blocking, self.problem.compute
         leading, pairs = blocking.tile_columns, blocking.pairs
-        kind = Tile(compute, blocking.lanes, height, vectors, leading, self.packs_a, blocking.packs_b, masked, pairs)
+        kind = Tile(compute, blocking.lanes, height, vectors, leading, self.a_order, blocking.packs_b, masked, pairs)
         terms = b.ceil_div(place.depth, 2 if pairs else 1)
-        if self.packs_a:
+        if self.a_order == "packed":
             rows = b.at(self.buffers.a, b.mul(place.packed, terms), compute)
         else:
             row = b.add(self.row0, place.i)
-            rows = b.at(self.a_origin, b.add(b.mul(row, a.row), place.k0), a.element)
+            rows = b.at(self.a_origin, b.add(b.mul(row, a.row), b.mul(place.k0, a.column)), a.element)
         if blocking.packs_b:
             panel = b.at(self.buffers.b, b.mul(place.j, terms), compute)
         else:
             column = b.add(self.column0, place.j)
             panel = b.at(self.b_origin, b.add(b.mul(place.k0, self.problem.b.row), column), compute)
-        a_row = b.mul(a.row, bytes_of(a.element))
-        arguments = TileArguments(rows, a_row, panel, self.problem.b.row, terms, place.rows, width, start, out)
+        a_step = b.mul(a.row if self.a_order == "rows" else a.column, bytes_of(a.element))
+        arguments = TileArguments(rows, a_step, panel, self.problem.b.row, terms, place.rows, width, start, out)
         call_tile(b, kind, arguments)
 
     def _finish(self, place: _Place) -> None:
@@ -280,11 +285,16 @@ class _Place:
     depth: Index
 
 
-def _reads_a_in_place(problem: Contraction, pairs: bool) -> bool:
-    """Rows that are contiguous along k and of the right type need no packing; pairs must be complete."""
+def _order_of_a(problem: Contraction, blocking: Blocking) -> str:
+    """How the tile reads A: its "rows" or "columns" in place where they are contiguous and of the right type,
+    else "packed". Pairs must be complete, columns must not end inside a tile of unknown height.
+    """
     a = problem.a
-    if a.prologue is not None or not isinstance(a.column, int) or a.column != 1:
-        return False
-    if pairs:
-        return a.element == BFLOAT and isinstance(problem.k, int) and problem.k % 2 == 0
-    return a.element == problem.compute and not problem.narrow
+    plain = a.prologue is None and a.element == problem.compute and not problem.narrow and not blocking.pairs
+    if isinstance(a.column, int) and a.column == 1 and a.prologue is None:
+        pairs = blocking.pairs and a.element == BFLOAT and isinstance(problem.k, int) and problem.k % 2 == 0
+        return "rows" if plain or pairs else "packed"
+    if plain and isinstance(a.row, int) and a.row == 1 and isinstance(problem.m, int) and isinstance(a.column, int):
+        # Columns a multiple of a page apart would fall into few sets of the caches.
+        return "columns" if a.column * bytes_of(a.element) % 4096 else "packed"
+    return "packed"

@@ -19,18 +19,21 @@ _UNROLL = 4
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A kind of tile function. ``a_packed``: A comes as [k][rows], else its rows are read in place with unit
-    stride along k; ``b_packed``: B comes as [k][columns], else its rows lie ``b_step`` elements apart;
-    ``masked``: the last vector of B's rows ends inside (only in place); ``leading``: elements between rows
-    of ``partial`` and ``out``; ``pairs``: operands are pairs of
-    bfloat16."""
+    """A kind of tile function.
+
+    ``a_order``: A comes "packed" as [k][rows], or is read in place with its "rows" contiguous along k, or
+    with its "columns" contiguous (then all rows exist). ``b_packed``: B comes as [k][``leading``], else its
+    rows lie ``b_step`` elements apart; ``masked``: the last vector of B's rows ends inside (only in place).
+    ``leading``: elements between rows of ``partial``, ``out`` and packed B. ``pairs``: operands are pairs of
+    bfloat16.
+    """
 
     compute: str
     lanes: int
     rows: int
     vectors: int
     leading: int
-    a_packed: bool
+    a_order: str
     b_packed: bool = True
     masked: bool = False
     pairs: bool = False
@@ -40,20 +43,21 @@ class Tile:
         """A name that tells what it is."""
         parts = [
             f"tile_{self.compute}_{self.rows}x{self.vectors * self.lanes}",
-            "packed" if self.a_packed else "rows",
+            self.a_order,
         ]
         return "_".join(parts + ["inplace"] * (not self.b_packed) + ["masked"] * self.masked + ["pairs"] * self.pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class TileArguments:
-    """``a``, ``b``: first elements; ``a_row``: bytes between A's rows; ``b_step``: between B's rows;
-    ``k``: length of the sum; ``rows``: how many rows of A exist (others repeat the last, their results are
-    not used); ``columns``: how many of B's
-    (masked tiles); ``partial``: start values or null for zero; ``out``: where the tile goes."""
+    """``a``, ``b``: first elements; ``a_step``: bytes between A's rows (or columns, where they are
+    contiguous); ``b_step``: elements between B's rows; ``k``: length of the sum; ``rows``: how many rows of A
+    exist (others repeat the last, their results are not used); ``columns``: how many of B's (masked tiles);
+    ``partial``: start values or null for zero; ``out``: where the tile goes.
+    """
 
     a: Value
-    a_row: Index
+    a_step: Index
     b: Value
     b_step: Index
     k: Index
@@ -69,7 +73,7 @@ def call_tile(b: Function, tile: Tile, arguments: TileArguments) -> None:
     x = arguments
     values = [
         x.a,
-        b.index(x.a_row),
+        b.index(x.a_step),
         x.b,
         b.index(x.b_step),
         b.index(x.k),
@@ -81,7 +85,7 @@ def call_tile(b: Function, tile: Tile, arguments: TileArguments) -> None:
 
 _PARAMETERS = [
     ("ptr noalias readonly", "a"),
-    ("i64", "a_row"),
+    ("i64", "a_step"),
     ("ptr noalias readonly", "b"),
     ("i64", "b_step"),
     ("i64", "k"),
@@ -102,18 +106,25 @@ class _Body:
 
     def __init__(self, f: Function, tile: Tile) -> None:
         self.f, self.tile = f, tile
-        self.a, self.a_row, self.b, self.b_step, self.k, self.rows, self.columns, self.partial, self.out = f.arguments
+        self.a, self.a_step, self.b, self.b_step, self.k, self.rows, self.columns, self.partial, self.out = f.arguments
         self.type = vector(tile.compute, tile.lanes)
         self.offsets = [self._row_offset(i) for i in range(tile.rows)]
         last = tile.vectors - 1
         self.mask = f.tail_mask(f.sub(self.columns, last * tile.lanes), tile.lanes) if tile.masked else None
 
     def _row_offset(self, row: int) -> Index:
-        """Where row i of A begins; rows that do not exist read the last one."""
-        if self.tile.a_packed:
-            return row
-        f = self.f
-        return f.mul(f.minimum(row, f.sub(self.rows, 1)), self.a_row) if row else 0  # in bytes
+        """Where row i of A begins, in bytes; rows that do not exist read the last one."""
+        f, size = self.f, bytes_of(self.tile.compute)
+        if self.tile.a_order != "rows":
+            return row * size
+        return f.mul(f.minimum(row, f.sub(self.rows, 1)), self.a_step) if row else 0
+
+    def _a_advance(self, terms: int) -> Index:
+        """Bytes from one term of k to a later one."""
+        size = bytes_of(self.tile.compute)
+        if self.tile.a_order == "columns":
+            return self.f.mul(terms, self.a_step)
+        return terms * size * (self.tile.rows if self.tile.a_order == "packed" else 1)
 
     def emit(self) -> None:
         f, tile = self.f, self.tile
@@ -144,7 +155,7 @@ class _Body:
             *sums, a, b = loop.carry
             for u in range(unroll):
                 self._step(sums, a, b, u)
-            a_next = f.at(a, unroll * (tile.rows if tile.a_packed else 1), tile.compute)
+            a_next = f.at(a, self._a_advance(unroll), "i8")
             loop.next(*sums, a_next, f.at(b, self._b_offset(unroll, 0), tile.compute))
         return loop.results
 
@@ -163,11 +174,8 @@ class _Body:
                 sums[i * tile.vectors + v] = self._multiply_add(scalar, columns[v], sums[i * tile.vectors + v])
 
     def _load_a(self, a: Value, row: int, u: int) -> Value:
-        f, tile = self.f, self.tile
-        if tile.a_packed:
-            return f.load(tile.compute, f.at(a, u * tile.rows + row, tile.compute))
-        place = f.at(a, f.add(self.offsets[row], u * bytes_of(tile.compute)), "i8")
-        return f.load(tile.compute, place, 2 if tile.pairs else 0)
+        place = self.f.at(a, self.f.add(self.offsets[row], self._a_advance(u)), "i8")
+        return self.f.load(self.tile.compute, place, 2 if self.tile.pairs and self.tile.a_order == "rows" else 0)
 
     def _load_b(self, place: Value, v: int) -> Value:
         if self.tile.b_packed:
