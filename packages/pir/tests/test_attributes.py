@@ -8,7 +8,7 @@ from math import inf, isnan, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from programs import attributes, programs
+from pir_programs import attributes, programs, steady
 
 from argosy_pir import (
     UNKNOWN,
@@ -67,6 +67,7 @@ def test_keys_tell_apart_what_prints_differently():
     assert attribute_key(nan) == attribute_key(float("nan"))
 
 
+@steady
 @given(attributes)
 def test_attributes_hash_and_pickle(value):
     """Every normalised value is hashable and survives pickling."""
@@ -75,6 +76,7 @@ def test_attributes_hash_and_pickle(value):
     assert attribute_key(pickle.loads(pickle.dumps(value))) == attribute_key(value)
 
 
+@steady
 @given(programs())
 def test_programs_pickle(program):
     """A program can be sent to another process."""
@@ -154,6 +156,7 @@ def test_rounding_to_small_floats(dtype, value, expected):
     assert isnan(found) if isnan(expected) else found == expected
 
 
+@steady
 @given(st.complex_numbers(allow_nan=False))
 def test_complex_round_trip(value):
     """Double precision complex numbers are exact."""

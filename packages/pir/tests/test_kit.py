@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
-from programs import programs
+from pir_programs import programs, steady
 
 from argosy_pir import Dialect, OpDef, Program, register_dialect
 from argosy_pir.passes import Pass, get_pass, register_pass
@@ -23,6 +23,7 @@ class Liar(Pass):
         return False
 
 
+@steady
 @given(programs())
 def test_any_program_conforms(program):
     """Valid programs pass the check, and shipped passes keep them so."""

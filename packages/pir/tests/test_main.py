@@ -4,7 +4,7 @@ import io
 import sys
 
 import pytest
-from test_text import EXAMPLE
+from pir_programs import EXAMPLE
 
 from argosy_pir import Program, from_bytes, structurally_equal
 from argosy_pir.__main__ import main

@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreter import Interpreter
+from pir_interpreter import Interpreter
+from pir_programs import steady
 
 from argosy_pir import Block, Builder, Function, Operation, Program, Region, Symbol, TensorType
 from argosy_pir.passes import PassManager
@@ -125,6 +126,7 @@ def meaning(program, arguments):
     "pipeline",
     ["canonicalize", "cse", "dce", "inline,symbol-dce", "outline", "outline,inline,canonicalize,cse,dce,canonicalize"],
 )
+@steady
 @given(program=meaningful_programs(), arguments=ARGUMENTS)
 def test_passes_keep_the_meaning(pipeline, program, arguments):
     """Outputs, new states and the sequence of effects are what they were."""
@@ -133,7 +135,7 @@ def test_passes_keep_the_meaning(pipeline, program, arguments):
     assert meaning(program, arguments) == before
 
 
-@settings(max_examples=40)
+@settings(steady, max_examples=40)
 @given(program=meaningful_programs(), arguments=ARGUMENTS, fuel=st.integers(0, 12))
 def test_any_amount_of_fuel_leaves_a_right_program(program, arguments, fuel):
     """Stopping after any number of steps leaves a valid program of the same meaning."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
-from programs import programs
+from pir_programs import programs, steady
 
 from argosy_pir import PassError, Program, TensorType, print_program
 from argosy_pir.passes import Pass, PassManager, available_passes, parse_pipeline, print_pipeline, register_pass
@@ -120,6 +120,7 @@ def test_registering():
     assert {"cse", "dce", "inline", "outline", "test-break"} <= set(available_passes())
 
 
+@steady
 @given(programs())
 def test_passes_keep_unknown_operations(program):
     """On operations nobody knows, the clean-up passes change nothing but constants' duplicates; all stays valid."""
@@ -128,6 +129,7 @@ def test_passes_keep_unknown_operations(program):
     assert print_program(program, locations=False) == before
 
 
+@steady
 @given(programs())
 def test_clones_are_equal(program):
     """A clone prints as its original, and changing it leaves the original alone."""

@@ -6,8 +6,7 @@ from zlib import crc32
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from programs import programs
-from test_text import EXAMPLE
+from pir_programs import EXAMPLE, programs, steady
 
 from argosy_pir import (
     Builder,
@@ -31,6 +30,7 @@ def sealed(data):
     return data + crc32(data).to_bytes(4, "little")
 
 
+@steady
 @given(programs())
 def test_round_trip(program):
     """Bytes give back the same program, with locations and hints, and the same bytes again."""
@@ -41,7 +41,7 @@ def test_round_trip(program):
     assert to_bytes(back) == data
 
 
-@settings(max_examples=100)
+@settings(steady, max_examples=100)
 @given(programs(), st.data())
 def test_damage_gives_format_errors(program, data):
     """Flipped bits and truncation end in FormatError, also behind a valid checksum."""

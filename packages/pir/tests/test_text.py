@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from programs import attributes, programs, types
+from pir_programs import EXAMPLE, attributes, programs, steady, types
 
 from argosy_pir import (
     Dense,
@@ -19,20 +19,6 @@ from argosy_pir import (
 from argosy_pir.text.attributes import format_attribute
 from argosy_pir.text.parser import parse_attribute, parse_type
 
-EXAMPLE = """\
-program @train(%x: tensor<[s0, 3], float32>) state(%w = "linear_0.w_0": tensor<[3, 4], float32> {a = true}) {
-  %0 = prim.dot_general(%x, %w) {lhs_contract = (1,)} : tensor<[s0, 4], float32> loc("f.py":12)
-  %lr = builtin.constant() {value = dense<tensor<[3, 4], float32>, 0.1>} : tensor<[3, 4], float32>
-  %w#1 = prim.sub(%w, %lr) : tensor<[3, 4], float32>
-  %last, %1 = control.while(%0, %0) : tensor<[s0, 4], float32>, tensor<[s0, 4], float32> region (%i: token) {
-    control.condition(%i)
-  } region {
-    control.yield()
-  }
-  return(%0; %w#1)
-}
-"""
-
 
 def test_example_reads_and_prints_the_same():
     """The form that people read is the form that is written."""
@@ -44,6 +30,7 @@ def test_example_reads_and_prints_the_same():
     assert program.symbols() == ("s0",)
 
 
+@steady
 @given(programs())
 def test_programs_round_trip(program):
     """Whatever a program holds, its text gives it back: attributes, hints, locations and all."""
@@ -55,13 +42,14 @@ def test_programs_round_trip(program):
     assert structurally_equal(program, bare)
 
 
-@settings(max_examples=300)
+@settings(steady, max_examples=300)
 @given(attributes)
 def test_attributes_round_trip(value):
     """Attribute values come back exactly, including signed zeros, infinities and bytes."""
     assert attribute_key(parse_attribute(format_attribute(normalise(value)))) == attribute_key(normalise(value))
 
 
+@steady
 @given(types)
 def test_types_round_trip(type_):
     """A type's text is that type."""
@@ -140,7 +128,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
+@settings(steady, max_examples=300)
 @given(st.lists(_PIECES, max_size=30).map(" ".join) | st.text(max_size=60))
 def test_only_parse_errors_come_out(text):
     """Any text is a program or a ParseError."""
@@ -156,7 +144,7 @@ def test_only_parse_errors_come_out(text):
             pass
 
 
-@settings(max_examples=300)
+@settings(steady, max_examples=300)
 @given(st.integers(0, len(EXAMPLE) - 1), st.integers(0, 8), st.text(max_size=3))
 def test_damaged_text_gives_parse_errors(start, length, insert):
     """A program with a piece cut out or put in parses or gives a ParseError."""

@@ -1,5 +1,6 @@
 """Random programs for property tests, built by hypothesis."""
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from argosy_pir import (
@@ -20,6 +21,23 @@ from argosy_pir import (
     minimum,
 )
 from argosy_pir.types import FunctionType
+
+steady = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+"""Settings for property tests: short, and not dependent on the speed of the machine."""
+
+EXAMPLE = """\
+program @train(%x: tensor<[s0, 3], float32>) state(%w = "linear_0.w_0": tensor<[3, 4], float32> {a = true}) {
+  %0 = prim.dot_general(%x, %w) {lhs_contract = (1,)} : tensor<[s0, 4], float32> loc("f.py":12)
+  %lr = builtin.constant() {value = dense<tensor<[3, 4], float32>, 0.1>} : tensor<[3, 4], float32>
+  %w#1 = prim.sub(%w, %lr) : tensor<[3, 4], float32>
+  %last, %1 = control.while(%0, %0) : tensor<[s0, 4], float32>, tensor<[s0, 4], float32> region (%i: token) {
+    control.condition(%i)
+  } region {
+    control.yield()
+  }
+  return(%0; %w#1)
+}
+"""
 
 names = st.text(min_size=1, max_size=6) | st.sampled_from(["x", "x_1", "0", "w.1", "a b", "inf", "é"])
 symbols = st.sampled_from(["s0", "s1", "batch"]).map(SymExpr.symbol)
