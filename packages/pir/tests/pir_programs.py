@@ -45,7 +45,7 @@ symbols = st.sampled_from(["s0", "s1", "batch"]).map(SymExpr.symbol)
 
 def _combine(children):
     pairs = st.tuples(children, children)
-    numbers = st.integers(1, 7)
+    numbers = st.integers(1, 7) | st.integers(-4, -1)
     return st.one_of(
         pairs.map(lambda p: p[0] + p[1]),
         pairs.map(lambda p: p[0] - p[1]),

@@ -33,6 +33,7 @@ def test_equal_expressions_are_one_object():
         (3 - a, "-a + 3"),
         ((a + 1) // 2, "((a + 1) // 2)"),
         ((a + 1) // 2 % 3, "(((a + 1) // 2) % 3)"),
+        (a // -2 + 7 // (a - b), "(a // (-2)) + (7 // (a - b))"),
         (maximum(a, b + 1), "max(a, b + 1)"),
         (minimum(minimum(a, b), c), "min(a, b, c)"),
         (a * b - 2 * a * a, "-2*a*a + a*b"),
@@ -65,7 +66,7 @@ def test_simplification(found, expected):
 
 
 @settings(steady, max_examples=300)
-@given(dims, dims, st.integers(1, 9), VALUES)
+@given(dims, dims, st.integers(1, 9) | st.integers(-9, -1), VALUES)
 def test_arithmetic_agrees_with_integers(x, y, n, values):
     """Evaluating a combination is combining the values."""
     p, q = evaluate_dim(x, values), evaluate_dim(y, values)

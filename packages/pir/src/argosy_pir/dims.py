@@ -386,11 +386,14 @@ def _format_atom(kind: str, arguments: tuple[Any, ...]) -> str:
         return str(arguments[0])
     if kind in ("min", "max"):
         return f"{kind}({', '.join(map(str, arguments))})"
-    a, b = (f"({x})" if isinstance(x, SymExpr) and not _is_atom(x) else str(x) for x in arguments)
+    a, b = (str(x) if _is_atom(x) else f"({x})" for x in arguments)
     return f"({a} {'//' if kind == 'floordiv' else '%'} {b})"
 
 
-def _is_atom(x: SymExpr) -> bool:
+def _is_atom(x: Dim) -> bool:
+    """Whether the text of ``x`` holds together without parentheses."""
+    if isinstance(x, int):
+        return x >= 0
     return len(x.terms) == 1 and x.terms[0][1] == 1 and len(x.terms[0][0]) == 1
 
 
