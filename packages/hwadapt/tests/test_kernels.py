@@ -87,6 +87,9 @@ def test_what_does_not_load_says_why(cpu, shared_object):
         cpu.load(cpu.build("native-object", b"not an object"), "axpy")
     with pytest.raises(hw.UnsupportedOperation, match="'ptx'; it takes: native-object, address"):
         cpu.build("ptx", b"")
+    for blob in (b"", b"\x07blob", b"\x01" + bytes(9)):
+        with pytest.raises(hw.KernelBuildError, match="no blob of forms"):
+            cpu.load(blob, "axpy")
     with pytest.raises(hw.KernelBuildError, match="8 bytes"):
         cpu.build("address", b"123")
 

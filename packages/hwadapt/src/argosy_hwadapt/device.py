@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
-from argosy_hwadapt.contract import Context, DeviceInfo, DeviceRuntime, Kernel, Stream
+from argosy_hwadapt.contract import NO_FORK, Context, DeviceInfo, DeviceRuntime, Kernel, Stream
 from argosy_hwadapt.errors import DeviceError, DeviceLost, LaunchError, UnsupportedOperation
 from argosy_hwadapt.kernel import TRANSIENT_FORMS, Pointer, Scalar
 from argosy_hwadapt.memory import Buffer, CachingAllocator, MemoryStats
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 #: What may stand on either side of a copy: device memory, or an object with the buffer protocol.
 Copyable = Any
+#: An argument of a launch: device memory, device memory from a byte offset on, or a value.
+LaunchArgument = Buffer | tuple[Buffer, int] | Scalar
 
 
 class Device:
@@ -56,6 +60,8 @@ class Device:
         self.context: Context = None
         self.allocator = CachingAllocator(self)
         self.context = runtime.open(index)
+        if NO_FORK in info.flags:
+            _OPENED_NO_FORK.add(self)
 
     def __repr__(self) -> str:
         return f"{self.name}:{self.index}"
@@ -80,10 +86,6 @@ class Device:
     def offers(self, method: str) -> bool:
         """Say whether the runtime itself has this optional method (otherwise its default is used)."""
         return getattr(self.runtime, method, None) is not None
-
-    def mark_unusable(self, reason: DeviceError) -> None:
-        """Make every later call fail at once with this reason."""
-        self._failure = reason
 
     def _resolve(self, method: str) -> Callable[..., Any]:
         receiver, function = self.context, getattr(self.runtime, method, None)
@@ -216,7 +218,7 @@ class Device:
         kernel: Kernel,
         grid: Sequence[int],
         block: Sequence[int] = (1,),
-        args: Sequence[Buffer | tuple[Buffer, int] | Scalar] = (),
+        args: Sequence[LaunchArgument] = (),
         shared: int = 0,
         stream: Stream = None,
     ) -> None:
@@ -232,7 +234,7 @@ class Device:
             raise LaunchError(f"{self}: {shared} bytes of shared memory asked; a block has {self.info.shared_bytes}")
         self._submit("launch", kernel, grid3, block3, [self._argument(a) for a in args], shared, stream)
 
-    def _argument(self, argument: Buffer | tuple[Buffer, int] | Scalar) -> Pointer | Scalar:
+    def _argument(self, argument: LaunchArgument) -> Pointer | Scalar:
         if isinstance(argument, Scalar):
             return argument
         buffer, offset = argument if isinstance(argument, tuple) else (argument, 0)
@@ -241,6 +243,19 @@ class Device:
         if buffer.device is not self:
             raise LaunchError(f"{self}: a kernel argument lives on {buffer.device}; copy it here first")
         return Pointer(buffer.handle, offset)
+
+
+_OPENED_NO_FORK: WeakSet[Device] = WeakSet()
+
+
+def _forbid_after_fork() -> None:
+    """Make devices fail clearly in a forked child, where their drivers would hang."""
+    for opened in _OPENED_NO_FORK:
+        opened._failure = DeviceError(f"{opened} was opened before a fork; open it in the child only")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forbid_after_fork)
 
 
 class HostDevice(Device):

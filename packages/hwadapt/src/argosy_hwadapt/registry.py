@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from threading import RLock
 from typing import Any
 
-from argosy_hwadapt.contract import ABI, HOST, NO_FORK, DeviceInfo, DeviceRuntime
+from argosy_hwadapt.contract import ABI, HOST, DeviceInfo, DeviceRuntime
 from argosy_hwadapt.device import Device, HostDevice
 from argosy_hwadapt.errors import AbiMismatch, DeviceError, DeviceNotFound
 
@@ -95,10 +94,7 @@ def _open(name: str, index: int) -> Device:
     if not 0 <= index < len(infos):
         raise DeviceNotFound(f"device {name}:{index} does not exist; {name!r} has {len(infos)} device(s)")
     kind = HostDevice if HOST in infos[index].flags else Device
-    opened = kind(name, index, infos[index], plugin)
-    if NO_FORK in infos[index].flags:
-        _forbid_after_fork(opened)
-    return opened
+    return kind(name, index, infos[index], plugin)
 
 
 def _create(name: str) -> DeviceRuntime:
@@ -148,13 +144,3 @@ def _entry_points() -> dict[str, list[Any]]:
     for point in entry_points(group=GROUP):
         found.setdefault(point.name, []).append(point)
     return found
-
-
-def _forbid_after_fork(opened: Device) -> None:
-    """Make a device fail clearly in a forked child, where its driver would hang."""
-
-    def forbid() -> None:
-        opened.mark_unusable(DeviceError(f"{opened} was opened before a fork; open it in the child process only"))
-
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=forbid)

@@ -148,6 +148,11 @@ class VirtualRuntime:
         self._faults = die_at_launch, hang_at_launch
         self._contexts: dict[int, VirtualContext] = {}
 
+    @staticmethod
+    def faulty(**faults: int) -> VirtualRuntime:
+        """Make a runtime with injected faults (asked for by the conformance kit)."""
+        return VirtualRuntime(**faults)  # type: ignore[arg-type]
+
     def devices(self) -> list[DeviceInfo]:
         """List the devices; nothing runs yet."""
         info = DeviceInfo(

@@ -15,7 +15,7 @@ from argosy_hwadapt.kernel import Argument, Pointer
 NATIVE_OBJECT, ADDRESS = "native-object", "address"
 FORMS = (NATIVE_OBJECT, ADDRESS)
 _SIGNATURE = "void(*)(void **, const int64_t *)"
-_TAG_BYTES = 1
+_TAG_BYTES, _ADDRESS_BYTES = 1, 8
 
 
 class NativeKernel:
@@ -38,21 +38,29 @@ def build_native(form: str, source: bytes) -> bytes:
     """Return a blob: the native code, headed by a byte that tells its form."""
     if form not in FORMS:
         raise UnsupportedOperation(f"cpu: kernel form {form!r} is not one of {', '.join(FORMS)}")
-    if form == ADDRESS and len(source) != 8:
+    if form == ADDRESS and len(source) != _ADDRESS_BYTES:
         raise KernelBuildError(f"cpu: an address is 8 bytes, little endian; got {len(source)} bytes")
     return bytes([FORMS.index(form)]) + source
 
 
 def load_native(blob: bytes, entry: str) -> NativeKernel:
     """Make a kernel of a blob. Raises KernelBuildError when it does not load or has no such entry."""
-    form, code = blob[0], blob[_TAG_BYTES:]
-    if FORMS[form] == ADDRESS:
+    form, code = _form_of(blob), blob[_TAG_BYTES:]
+    if form == ADDRESS:
         return NativeKernel(entry, function(int.from_bytes(code, "little"), _SIGNATURE))
     try:
         library = open_shared_object(code)
         return NativeKernel(entry, library.load_function(ffi.typeof(_SIGNATURE), entry), library)
     except (OSError, AttributeError) as cause:
         raise KernelBuildError(f"cpu: kernel {entry!r} could not be loaded: {cause}") from cause
+
+
+def _form_of(blob: bytes) -> str:
+    """Return the form a blob was built from. Raises KernelBuildError for bytes that no build returned."""
+    form = FORMS[blob[0]] if blob and blob[0] < len(FORMS) else ""
+    if not form or (form == ADDRESS and len(blob) != _TAG_BYTES + _ADDRESS_BYTES):
+        raise KernelBuildError(f"cpu: {len(blob)} bytes are no blob of forms {', '.join(FORMS)}")
+    return form
 
 
 def _cell(argument: Argument) -> bytes:

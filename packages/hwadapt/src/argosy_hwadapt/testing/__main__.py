@@ -1,0 +1,69 @@
+"""The command: ``python -m argosy_hwadapt.testing DEVICE [--level N] [--json] [--ablation]``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from argosy_hwadapt.registry import device, runtime
+from argosy_hwadapt.testing.ablation import ablate
+from argosy_hwadapt.testing.suite import LEVELS, Outcome, Subject, run_checks
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the kit and print its report; return 0 if no check failed."""
+    options = _parser().parse_args(arguments)
+    subject = Subject(options.device, runtime(options.device), device(options.device))
+    outcomes = run_checks(subject, LEVELS if options.level is None else [options.level])
+    report = _report(subject, outcomes)
+    if options.ablation:
+        report["interfaces"] = _count_interfaces(options.device)
+    sys.stdout.write(json.dumps(report, indent=2) + "\n" if options.json else _as_text(report))
+    return 1 if report["failed"] else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m argosy_hwadapt.testing", description="device conformance kit")
+    parser.add_argument("device", help="name of an installed device plug-in, such as cpu or virtual")
+    levels = ", ".join(f"{number} {name}" for number, name in LEVELS.items())
+    parser.add_argument("--level", type=int, choices=list(LEVELS), help=f"run one level only: {levels}")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--ablation", action="store_true", help="count the interfaces the reference run needs")
+    return parser
+
+
+def _report(subject: Subject, outcomes: list[Outcome]) -> dict[str, Any]:
+    counts = {status: sum(o.status == status for o in outcomes) for status in ("passed", "failed", "skipped")}
+    return {
+        "device": str(subject.device),
+        "name": subject.device.info.name,
+        **counts,
+        "checks": [{**outcome._asdict(), "seconds": round(outcome.seconds, 4)} for outcome in outcomes],
+    }
+
+
+def _count_interfaces(name: str) -> dict[str, Any]:
+    shared = runtime(name)
+    ablation = ablate(name, lambda: shared)
+    return {**ablation._asdict(), "strict_count": ablation.strict_count}
+
+
+def _as_text(report: dict[str, Any]) -> str:
+    lines = [f"{report['device']} ({report['name']})"]
+    for each in report["checks"]:
+        detail = f"  {each['detail']}" if each["detail"] else ""
+        lines.append(f"  L{each['level']} {each['status']:7} {each['name'].replace('_', ' ')}{detail}")
+    lines.append(f"{report['passed']} passed, {report['failed']} failed, {report['skipped']} skipped")
+    if "interfaces" in report:
+        counted = report["interfaces"]
+        needed = ", ".join(counted["needed"])
+        lines.append(f"interfaces by ablation: {counted['strict_count']} (the entry, {needed})")
+        lines.append(f"required by the contract but unused by this run: {', '.join(counted['unused']) or 'none'}")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
