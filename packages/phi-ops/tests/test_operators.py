@@ -27,6 +27,12 @@ FIXED_SIZES = {
     "diagonal": {"all": {0, 1, 2}, "leading": {0, 2}},
     "diag": {"all": {2}, "leading": {2}},
     "scaled_dot_product_attention": {"all": {4}},
+    "gather_nd": {"all": {0, 2}},
+    "scatter_nd": {"all": {0}},
+    "scatter_nd_add": {"all": {0}},
+    # which elements a slice meets depends on the size
+    "getitem": {"all": {4, 5}, "leading": {4, 5}},
+    "setitem": {"all": {2, 4, 9}, "leading": {4, 9}},
     # a leading axis stands for another operand's inner one
     "expand_as": {"leading": {0}},
     "matmul": {"leading": {3}},
@@ -93,11 +99,12 @@ def expanded(op, operands, attributes, symbolic):
     arrays = [(x if is_tensor(x) else Tensor(x)).payload.array() for x in operands]
     leading = arrays[0].shape[:1] if arrays else ()
 
-    def size(axis, n):
+    def size(array, axis, n):
         chosen = symbolic == "all" or (symbolic == "leading" and axis == 0 and (n,) == leading)
-        return SymExpr.symbol(f"s{n}") if chosen and n > 1 else n
+        is_random_state = array.dtype == np.uint64
+        return SymExpr.symbol(f"s{n}") if chosen and n > 1 and not is_random_state else n
 
-    shapes = [[size(axis, n) for axis, n in enumerate(array.shape)] for array in arrays]
+    shapes = [[size(array, axis, n) for axis, n in enumerate(array.shape)] for array in arrays]
     types = [TensorType(shape, array.dtype.name) for shape, array in zip(shapes, arrays, strict=True)]
     return op.expand(types, attributes), arrays
 

@@ -49,8 +49,18 @@ MODULES: dict[str, str] = {
     "sigmoid": "elementary", "sign": "elementary", "sin": "elementary", "sinc": "elementary",
     "sinh": "elementary", "sqrt": "elementary", "square": "elementary", "stanh": "elementary",
     "tan": "elementary", "tanh": "elementary", "trunc": "elementary",
+    # indexing
+    "gather": "indexing", "gather_nd": "indexing", "index_add": "indexing", "index_fill": "indexing",
+    "index_sample": "indexing", "index_select": "indexing", "masked_select": "indexing",
+    "nonzero": "indexing", "put_along_axis": "indexing", "scatter": "indexing", "scatter_nd": "indexing",
+    "scatter_nd_add": "indexing", "take": "indexing", "take_along_axis": "indexing", "unique": "indexing",
     # linalg
     "matmul": "linalg",
+    # loss
+    "binary_cross_entropy": "loss", "binary_cross_entropy_with_logits": "loss", "cross_entropy": "loss",
+    "hinge_embedding_loss": "loss", "kl_div": "loss", "l1_loss": "loss", "label_smooth": "loss",
+    "margin_ranking_loss": "loss", "mse_loss": "loss", "nll_loss": "loss", "smooth_l1_loss": "loss",
+    "soft_margin_loss": "loss", "softmax_with_cross_entropy": "loss", "square_error_cost": "loss",
     # manipulation
     "assign": "manipulation", "astype": "manipulation", "broadcast_to": "manipulation",
     "cast": "manipulation", "chunk": "manipulation", "clone": "manipulation", "concat": "manipulation",
@@ -72,6 +82,10 @@ MODULES: dict[str, str] = {
     "layer_norm": "normalization", "normalize": "normalization", "rms_norm": "normalization",
     # paged
     "paged_attention": "paged",
+    # random
+    "bernoulli": "random", "dropout": "random", "exponential": "random", "gaussian": "random",
+    "multinomial": "random", "normal": "random", "rand": "random", "rand_like": "random", "randint": "random",
+    "randn": "random", "randn_like": "random", "randperm": "random", "uniform": "random",
     # reduction
     "all": "reduction", "amax": "reduction", "amin": "reduction", "any": "reduction", "argmax": "reduction",
     "argmin": "reduction", "count_nonzero": "reduction", "cumprod": "reduction", "cumsum": "reduction",
@@ -79,6 +93,11 @@ MODULES: dict[str, str] = {
     "min": "reduction", "nanmean": "reduction", "nansum": "reduction", "norm": "reduction",
     "numel": "reduction", "prod": "reduction", "std": "reduction", "sum": "reduction", "trace": "reduction",
     "var": "reduction",
+    # search
+    "argsort": "search", "bucketize": "search", "kthvalue": "search", "median": "search", "mode": "search",
+    "searchsorted": "search", "sort": "search", "topk": "search",
+    # subscript
+    "getitem": "subscript", "setitem": "subscript",
 }
 # fmt: on
 

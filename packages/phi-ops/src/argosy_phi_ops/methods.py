@@ -72,7 +72,7 @@ def _special(name: str) -> object | None:
         return _method(get_operator(_UNARY[name]))
     if name in ("getitem", "setitem"):
         subscript = import_module("argosy_phi_ops.ops.subscript")
-        found: object = getattr(subscript, name)
+        found: object = getattr(subscript, name + "_method")
         return found
     return None
 

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from argosy_phi_ops.reference.kernels.registry import Array, kernel
+from argosy_tensorcore.rng import philox_bits
 
 
 @kernel("rng_bits")
 def rng_bits(state: Array, *, counter: int, shape: Sequence[int]) -> Array:
     """uint32 bits of draw number `state[1] + counter` of seed `state[0]` (Philox4x32-10)."""
-    from argosy_tensorcore.rng import philox_bits  # programs without randomness need not load it
-
     seed, offset = (int(word) for word in state)
     return np.asarray(philox_bits(seed, (offset + counter) % 2**64, tuple(shape)), np.uint32).reshape(shape)

@@ -1,16 +1,16 @@
 """Special functions, vectorised without scipy: erf, erfc, erfinv, lgamma, digamma.
 
 Each is computed in float64 by regions (the index set of a region, one formula) and rounded once to the
-operand's dtype; float64 results are within a few units in the last place. `erfinv` of float32 is the
-exception: it is the fixed float32 polynomial from which normal random numbers are made, the same on every
-device.
+operand's dtype; float64 results are within a few units in the last place. `erfinv` is the exception: normal
+random numbers are made of it, so it is tensorcore's, which gives the same bits on every device.
 """
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from argosy_phi_ops.reference.kernels.registry import Array, ieee, kernel
+from argosy_phi_ops.reference.kernels.registry import Array, ieee, kernel, rounded, widened
+from argosy_tensorcore.erfinv import erfinv as fixed_erfinv
 
 # Rational approximations of W. J. Cody's kind as published with fdlibm's s_erf.c (Sun Microsystems, 1993):
 # coefficients ascend; denominators start with 1. erf(x) = x + x P/Q(x^2) below 0.84375; 0.845... + P/Q(|x| -
@@ -46,13 +46,6 @@ _ERFC_FAR = (
      3.19985821950859553908e+03, 2.55305040643316442583e+03, 4.74528541206955367215e+02,
      -2.24409524465858183362e+01),
 )  # fmt: skip
-
-# M. Giles, "Approximating the erfinv function", GPU Computing Gems (2010), single precision; descending
-# powers.
-_GILES_CENTRAL = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
-                  -0.00125372503, -0.00417768164, 0.246640727, 1.50140941)  # fmt: skip
-_GILES_TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
-               0.00943887047, 1.00167406, 2.83297682)  # fmt: skip
 
 # lgamma, after fdlibm's e_lgamma_r.c: lgamma(2 + s) = s/2 + s P/Q(s) for s in [0, 1); lgamma(1 + s) = -s/2 +
 # s P/Q(s) for s in [-0.24, 0.24]; around its minimum and near 2 plain polynomials; Stirling's series from 8
@@ -169,37 +162,6 @@ def _erfc_float64(x: Array) -> Array:
     )
 
 
-def erfinv_float32(x: Array) -> Array:
-    """Giles' polynomial in float32, operation by operation; |x| = 1 gives an infinity, beyond it NaN."""
-    w = -np.log((1 - x) * (1 + x))
-    central = _polynomial(_GILES_CENTRAL[::-1], w - np.float32(2.5))
-    tail = _polynomial(_GILES_TAIL[::-1], np.sqrt(w) - np.float32(3))
-    return np.where(np.abs(x) == 1, np.copysign(np.float32(np.inf), x), np.where(w < 5, central, tail) * x)
-
-
-def _erfinv_float64(x: Array) -> Array:
-    """Giles' value refined by Halley steps on erf(y) = x, in the tail on erfc(y) = 1 - |x| (exact there)."""
-    a = np.abs(x)
-    start = _piecewise(a, 0.0, (a < 1, lambda a: _giles_float64(a)))
-    y = start
-    for _ in range(2):
-        error = np.where(a < 0.5, _erf_float64(y) - a, (1 - a) - _erfc_float64(y))
-        step = error * (np.sqrt(np.pi) / 2) * np.exp(y * y)
-        y = y - step / (1 + y * step)
-    result = np.where(a == 0, x, np.copysign(y, x))
-    return np.where(a == 1, np.copysign(np.inf, x), np.where(a <= 1, result, np.nan))
-
-
-def _giles_float64(a: Array) -> Array:
-    w = -np.log1p(-a * a)
-    central = _polynomial(_GILES_CENTRAL[::-1], w - 2.5)
-    tail = _polynomial(_GILES_TAIL[::-1], np.sqrt(np.minimum(w, 16)) - 3)
-    far = np.sqrt(
-        np.maximum(w - np.log(np.sqrt(np.pi * np.maximum(w, 1))), 0)
-    )  # from erfc(y) ~ exp(-y^2)/(y sqrt(pi))
-    return np.where(w < 5, central * a, np.where(w < 16, tail * a, far))
-
-
 def _lgamma_near_minimum(x: Array) -> Array:
     y = x - _LGAMMA_MINIMUM_AT
     return _LGAMMA_MINIMUM[0] + (_LGAMMA_MINIMUM[1] + y * y * _polynomial(_LGAMMA_AROUND_MINIMUM, y))
@@ -298,15 +260,10 @@ erf = kernel("erf")(_in_float64(_erf_float64))
 erfc = kernel("erfc")(_in_float64(_erfc_float64))
 lgamma = kernel("lgamma")(_in_float64(_lgamma_float64))
 digamma = kernel("digamma")(_in_float64(_digamma_float64))
-_erfinv_wide = _in_float64(_erfinv_float64)
 
 
 @kernel("erfinv")
 @ieee
 def erfinv(x: Array) -> Array:
-    """The inverse of erf: float64 to full precision, float32 (and narrower, through it) by Giles'
-    polynomial.
-    """
-    if x.dtype == np.float64:
-        return _erfinv_wide(x)
-    return erfinv_float32(x.astype(np.float32)).reshape(x.shape).astype(x.dtype, copy=False)
+    """The inverse of erf by Giles' polynomials in a fixed order of operations; narrow floats through float32."""
+    return rounded(fixed_erfinv(widened(x)), x.dtype)

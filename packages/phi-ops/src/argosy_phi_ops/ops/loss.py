@@ -1,0 +1,359 @@
+"""Losses.
+
+The pick of a label's class is a sum over ``select(index == label)``, which fuses and differentiates elementwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.errors import DTypeError, ShapeError
+from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.ops.activation import largest
+from argosy_phi_ops.ops.arguments import along, axis_of, restore, without
+from argosy_phi_ops.ops.reduction import count_of
+from argosy_phi_ops.primitives.checks import INTEGER
+from argosy_tensorcore.tensor import Tensor
+
+
+def reduced(name: str, loss: Tensor, reduction: str, total_weight: Any = None) -> Tensor:
+    """The mean, the sum, or the elements ("none") of a loss; the mean divides by `total_weight` if given."""
+    if reduction == "none":
+        return loss
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f"{name}: reduction {reduction!r} is unknown; there are mean, sum and none")
+    axes = tuple(range(loss.ndim))
+    total = prim.reduce_sum(loss, axes=axes)
+    if reduction == "sum":
+        return total
+    return prim.div(total, count_of(loss.shape, axes, loss.dtype) if total_weight is None else total_weight)
+
+
+@operator(aliases={"target": "label"})
+def cross_entropy(
+    input: Tensor,
+    label: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    soft_label: bool = False,
+    axis: int = -1,
+    use_softmax: bool = True,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """``-sum(label * log_softmax(input))`` along `axis`.
+
+    Labels are class indices in the shape of `input` without `axis` or with size one there (the loss has the label's
+    shape), or with `soft_label` probabilities in the shape of `input`. Indices equal to `ignore_index` count nothing.
+    `weight` [classes] weighs classes; the mean divides by the weights that took part. Without `use_softmax` the input
+    holds probabilities. `label_smoothing` gives that share of every label to all classes alike.
+    """
+    at = axis_of("cross_entropy", axis, input.ndim)
+    log_probability = _log_softmax(input, at) if use_softmax else prim.log(input)
+    if soft_label:
+        return _soft_cross_entropy(log_probability, label, weight, reduction, at, label_smoothing)
+    return _hard_cross_entropy(log_probability, label, weight, ignore_index, reduction, at, label_smoothing)
+
+
+def _log_softmax(x: Tensor, axis: int) -> Tensor:
+    shifted = prim.sub(x, largest(x, (axis,)))
+    total = prim.log(prim.reduce_sum(prim.exp(shifted), axes=(axis,)))
+    return prim.sub(shifted, restore(total, x.shape, (axis,)))
+
+
+def _soft_cross_entropy(
+    log_probability: Tensor, label: Tensor, weight: Tensor | None, reduction: str, axis: int, smoothing: float
+) -> Tensor:
+    if label.shape != log_probability.shape:
+        raise ShapeError(f"cross_entropy: soft labels {label.type} differ in shape from input {log_probability.type}")
+    label = label if label.dtype == log_probability.dtype else prim.cast(label, dtype=log_probability.dtype)
+    if smoothing:
+        classes = count_of(label.shape, (axis,), label.dtype)
+        label = prim.add(prim.mul(label, 1 - smoothing), prim.div(prim.constant(smoothing, label.dtype), classes))
+    loss = prim.neg(prim.reduce_sum(prim.mul(label, log_probability), axes=(axis,)))
+    total = None
+    if weight is not None:
+        given = prim.reduce_sum(prim.mul(label, along(weight, label.shape, axis)), axes=(axis,))
+        loss = prim.mul(loss, given)
+        total = prim.reduce_sum(given, axes=tuple(range(given.ndim)))
+    if reduction == "none":
+        return prim.reshape(loss, shape=_one_at(label.shape, axis))
+    return reduced("cross_entropy", loss, reduction, total)
+
+
+def _one_at(shape: Any, axis: int) -> tuple[Any, ...]:
+    return tuple(1 if i == axis else n for i, n in enumerate(shape))
+
+
+def _hard_cross_entropy(
+    log_probability: Tensor,
+    label: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    axis: int,
+    smoothing: float,
+) -> Tensor:
+    index = class_indices("cross_entropy", log_probability, label, axis)
+    valid = prim.ne(index, ignore_index)
+    loss = prim.neg(pick(log_probability, index, axis))
+    share = prim.cast(valid, dtype=log_probability.dtype)
+    if weight is not None:
+        share = prim.mul(share, pick(along(weight, log_probability.shape, axis), index, axis))
+    loss = prim.mul(loss, share)
+    if smoothing:
+        classes = log_probability
+        if weight is not None:
+            classes = prim.mul(classes, along(weight, classes.shape, axis))
+        mean = prim.div(prim.reduce_sum(classes, axes=(axis,)), count_of(classes.shape, (axis,), classes.dtype))
+        everywhere = prim.select(valid, prim.neg(mean), 0.0)
+        loss = prim.add(prim.mul(loss, 1 - smoothing), prim.mul(everywhere, smoothing))
+    if reduction == "none":
+        return prim.reshape(loss, shape=label.shape)
+    total = prim.reduce_sum(share, axes=tuple(range(share.ndim)))
+    if reduction == "mean":  # nothing took part: the loss is 0, not NaN
+        total = prim.select(prim.eq(total, 0.0), 1.0, total)
+    return reduced("cross_entropy", loss, reduction, total)
+
+
+def class_indices(name: str, input: Tensor, label: Tensor, axis: int) -> Tensor:
+    """Labels in the shape of `input` without `axis`. Raises for others, and for labels that are not integers."""
+    shape = without(input.shape, (axis,))
+    if label.dtype not in INTEGER:
+        raise DTypeError(f"{name}: labels are class indices (integers), got {label.type}")
+    if label.shape != shape and label.shape != _one_at(input.shape, axis):
+        raise ShapeError(f"{name}: label {label.type} does not fit input {input.type} along axis {axis}")
+    return label if label.shape == shape else prim.reshape(label, shape=shape)
+
+
+def pick(x: Tensor, index: Tensor, axis: int) -> Tensor:
+    """The element of `x` that `index` tells along `axis`; 0 for indices outside."""
+    position = prim.iota(shape=x.shape, axis=axis, dtype=index.dtype)
+    chosen = prim.eq(position, restore(index, x.shape, (axis,)))
+    return prim.reduce_sum(prim.select(chosen, x, 0.0), axes=(axis,))
+
+
+@cross_entropy.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    logits, label, weight = rng.standard_normal((4, 3)), np.array([0, 2, 1, 2]), rng.uniform(0.5, 2, 3)
+    soft = rng.uniform(0.1, 1, (4, 3))
+    yield Sample(logits, label)
+    yield Sample(logits.astype(np.float32), label[:, None].astype(np.int32), reduction="none")
+    yield Sample(logits, label, weight, ignore_index=2)
+    yield Sample(logits, label, weight, label_smoothing=0.1)
+    yield Sample(logits, label, ignore_index=2, reduction="none", label_smoothing=0.1)
+    yield Sample(logits, soft, weight, soft_label=True)
+    yield Sample(logits, soft, soft_label=True, reduction="none", label_smoothing=0.2)
+    yield Sample(soft, label, use_softmax=False, reduction="sum")
+    yield Sample(rng.standard_normal((2, 3, 5)), rng.integers(0, 3, (2, 5)), axis=1)
+
+
+@operator()
+def softmax_with_cross_entropy(
+    logits: Tensor, label: Tensor, soft_label: bool = False, ignore_index: int = -100, axis: int = -1
+) -> Tensor:
+    """:func:`cross_entropy` of each sample, with size one at `axis`."""
+    return cross_entropy(logits, label, None, ignore_index, "none", soft_label, axis)
+
+
+@softmax_with_cross_entropy.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((4, 3)), np.array([[0], [2], [1], [2]]))
+    yield Sample(rng.standard_normal((4, 3)), rng.random((4, 3)), soft_label=True)
+
+
+@operator()
+def nll_loss(
+    input: Tensor, label: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor:
+    """Minus the log-probability `input` [N, classes, ...] of the class `label` [N, ...]; see :func:`cross_entropy`."""
+    return _hard_cross_entropy(input, label, weight, ignore_index, reduction, 1, 0.0)
+
+
+@nll_loss.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((4, 3)), np.array([0, 2, 1, 2]))
+    yield Sample(rng.standard_normal((2, 3, 5)), rng.integers(0, 3, (2, 5)), rng.random(3), 2, "sum")
+
+
+def _difference(name: str, input: Tensor, label: Tensor) -> Tensor:
+    if input.shape != label.shape:
+        prim.broadcast_shapes([input.shape, label.shape])  # names both shapes if they do not fit
+    return prim.sub(input, label)
+
+
+def regressions(rng: np.random.Generator) -> Iterator[Sample]:
+    """All three reductions."""
+    for reduction in ("mean", "sum", "none"):
+        yield Sample(rng.standard_normal((2, 3)), rng.standard_normal((2, 3)), reduction=reduction)
+
+
+@operator(promote="binary")
+def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
+    """The squared difference."""
+    difference = _difference("mse_loss", input, label)
+    return reduced("mse_loss", prim.mul(difference, difference), reduction)
+
+
+mse_loss.samples(regressions)
+
+
+@operator(promote="binary")
+def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
+    """The squared difference of each element."""
+    difference = _difference("square_error_cost", input, label)
+    return prim.mul(difference, difference)
+
+
+@square_error_cost.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 3)), rng.standard_normal((2, 3)))
+
+
+@operator(promote="binary")
+def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
+    """The absolute difference."""
+    return reduced("l1_loss", prim.abs(_difference("l1_loss", input, label)), reduction)
+
+
+l1_loss.samples(regressions)
+
+
+@operator(promote="binary")
+def smooth_l1_loss(
+    input: Tensor, label: Tensor, reduction: str = "mean", delta: float = 1.0, is_huber: bool = True
+) -> Tensor:
+    """Quadratic up to `delta`, linear beyond (Huber, 1964); divided by `delta` unless `is_huber`."""
+    size = prim.abs(_difference("smooth_l1_loss", input, label))
+    quadratic = prim.mul(prim.mul(size, size), 0.5)
+    linear = prim.mul(prim.sub(size, delta / 2), delta)
+    loss = prim.select(prim.lt(size, delta), quadratic, linear)
+    return reduced("smooth_l1_loss", loss if is_huber else prim.div(loss, delta), reduction)
+
+
+@smooth_l1_loss.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield from regressions(rng)
+    yield Sample(rng.standard_normal((2, 3)), rng.standard_normal((2, 3)), delta=0.5, is_huber=False)
+
+
+@operator()
+def kl_div(input: Tensor, label: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
+    """``label * (log(label) - input)`` with log-probabilities `input`; "batchmean" divides by the batch size only."""
+    if log_target:
+        loss = prim.mul(prim.exp(label), prim.sub(label, input))
+    else:
+        positive = prim.gt(label, 0.0)
+        safe = prim.select(positive, label, 1.0)
+        loss = prim.select(positive, prim.mul(safe, prim.sub(prim.log(safe), input)), 0.0)
+    if reduction == "batchmean":
+        return reduced("kl_div", loss, "mean", count_of(loss.shape, (0,), loss.dtype))
+    return reduced("kl_div", loss, reduction)
+
+
+@kl_div.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    for reduction in ("mean", "batchmean", "none"):
+        yield Sample(-rng.random((2, 3)), rng.random((2, 3)), reduction)
+    yield Sample(-rng.random((2, 3)), -rng.random((2, 3)), log_target=True)
+    yield Sample(-rng.random(2), np.array([0.0, 1.0]))
+
+
+@operator()
+def binary_cross_entropy(input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
+    """``-(label log(input) + (1 - label) log(1 - input))`` of probabilities; the logarithms count as at least -100."""
+    logs = [prim.maximum(prim.log(p), -100.0) for p in (input, prim.sub(1.0, input))]
+    loss = prim.neg(prim.add(prim.mul(label, logs[0]), prim.mul(prim.sub(1.0, label), logs[1])))
+    return reduced("binary_cross_entropy", loss if weight is None else prim.mul(loss, weight), reduction)
+
+
+@binary_cross_entropy.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.uniform(0.1, 0.9, (2, 3)), rng.random((2, 3)))
+    yield Sample(np.array([0.0, 1.0]), np.array([0.0, 0.5]), rng.random(2), "none")
+
+
+@operator()
+def binary_cross_entropy_with_logits(
+    logit: Tensor,
+    label: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """Binary cross-entropy of ``sigmoid(logit)``, without overflow; `pos_weight` weighs positive labels."""
+    loss = prim.log1p(prim.exp(prim.neg(prim.abs(logit))))  # softplus(-|logit|)
+    if pos_weight is None:
+        loss = prim.add(prim.sub(prim.maximum(logit, 0.0), prim.mul(logit, label)), loss)
+    else:
+        factor = prim.add(prim.mul(prim.sub(pos_weight, 1.0), label), 1.0)
+        negative = prim.add(loss, prim.maximum(prim.neg(logit), 0.0))  # softplus(-logit)
+        loss = prim.add(prim.mul(prim.sub(1.0, label), logit), prim.mul(factor, negative))
+    return reduced("binary_cross_entropy_with_logits", loss if weight is None else prim.mul(loss, weight), reduction)
+
+
+@binary_cross_entropy_with_logits.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    logit, label = rng.standard_normal((2, 3)) * 5, rng.random((2, 3))
+    yield Sample(logit, label)
+    yield Sample(logit, label, rng.random(3), "none", rng.random(3))
+
+
+@operator()
+def margin_ranking_loss(
+    input: Tensor, other: Tensor, label: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """``max(0, -label * (input - other) + margin)`` with labels 1 and -1."""
+    loss = prim.add(prim.mul(prim.neg(label), prim.sub(input, other)), margin)
+    return reduced("margin_ranking_loss", prim.maximum(loss, 0.0), reduction)
+
+
+@margin_ranking_loss.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(*(rng.standard_normal(4) for _ in range(2)), np.array([1.0, -1.0, 1.0, -1.0]), 0.3)
+
+
+@operator()
+def hinge_embedding_loss(input: Tensor, label: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+    """`input` where the label is 1, ``max(0, margin - input)`` where it is -1."""
+    apart = prim.maximum(prim.sub(margin, input), 0.0)
+    loss = prim.add(prim.select(prim.eq(label, 1), input, 0.0), prim.select(prim.eq(label, -1), apart, 0.0))
+    return reduced("hinge_embedding_loss", loss, reduction)
+
+
+@hinge_embedding_loss.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal(4), np.array([1, -1, 1, -1]))
+
+
+@operator()
+def soft_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
+    """``log(1 + exp(-label * input))`` with labels 1 and -1."""
+    x = prim.neg(prim.mul(prim.cast(label, dtype=input.dtype), input))
+    loss = prim.add(prim.maximum(x, 0.0), prim.log1p(prim.exp(prim.neg(prim.abs(x)))))
+    return reduced("soft_margin_loss", loss, reduction)
+
+
+@soft_margin_loss.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal(4), np.array([1, -1, 1, -1]))
+
+
+@operator()
+def label_smooth(label: Tensor, prior_dist: Tensor | None = None, epsilon: float = 0.1) -> Tensor:
+    """``(1 - epsilon) * label`` plus `epsilon` times the prior, by default uniform over the last axis."""
+    kept = prim.mul(label, 1 - epsilon)
+    if prior_dist is not None:
+        return prim.add(kept, prim.mul(prior_dist, epsilon))
+    share = prim.div(prim.constant(epsilon, label.dtype), count_of(label.shape, (label.ndim - 1,), label.dtype))
+    return prim.add(kept, share)
+
+
+@label_smooth.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.random((2, 4)))
+    yield Sample(rng.random((2, 4)), rng.random((1, 4)), 0.2)

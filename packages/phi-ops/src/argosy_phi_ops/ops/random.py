@@ -1,0 +1,343 @@
+"""Random numbers: functions of (seed, draw, element index) by Philox, so the same eager, compiled and sharded.
+
+A random operator's last operand is the generator's state uint64[2] and its last attribute the number of the draw;
+both are filled in by dispatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.errors import DTypeError, ShapeError
+from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.ops.arguments import axes_of
+from argosy_phi_ops.ops.manipulation import section
+from argosy_phi_ops.reference.kernels import KERNELS
+from argosy_phi_ops.reference.kernels.registry import Array
+from argosy_tensorcore.dtype import default_dtype
+from argosy_tensorcore.rng import normal_from_bits, uniform_from_bits
+from argosy_tensorcore.tensor import Tensor
+
+_FRACTION_BITS = {"float32": 24, "float16": 11, "bfloat16": 8}
+
+
+def uniform_values(rng: Tensor, counter: int, shape: Sequence[Any], dtype: str) -> Tensor:
+    """Uniform numbers in [0, 1): as many leading bits of each word as `dtype` holds, as a fraction, exactly."""
+    if dtype == "float64":
+        high, low = _words(rng, counter, shape)
+        wide = [prim.cast(prim.shift_right(w, n), dtype="float64") for w, n in ((high, 5), (low, 6))]
+        return prim.mul(prim.add(prim.mul(wide[0], 67108864.0), wide[1]), 2.0**-53)
+    digits = _FRACTION_BITS[_floating(dtype)]
+    bits = prim.rng_bits(rng, shape=tuple(shape), counter=counter)
+    fraction = prim.mul(prim.cast(prim.shift_right(bits, 32 - digits), dtype="float32"), 2.0**-digits)
+    return fraction if dtype == "float32" else prim.cast(fraction, dtype=dtype)
+
+
+def normal_values(rng: Tensor, counter: int, shape: Sequence[Any], dtype: str) -> Tensor:
+    """Standard normal numbers: ``sqrt(2) erfinv(x)`` of the midpoints x of equal cells of (-1, 1)."""
+    if dtype == "float64":
+        high, low = (prim.cast(prim.shift_right(w, 6), dtype="int64") for w in _words(rng, counter, shape))
+        cell, digits = prim.add(prim.shift_left(high, 26), low), 52
+    else:
+        bits = prim.rng_bits(rng, shape=tuple(shape), counter=counter)
+        cell, digits = prim.cast(prim.shift_right(bits, 9), dtype="int32"), 23
+    wide = "float64" if digits == 52 else "float32"
+    odd = prim.add(prim.mul(cell, 2), 1 - (1 << digits))
+    normal = prim.mul(prim.erfinv(prim.mul(prim.cast(odd, dtype=wide), 2.0**-digits)), float(np.sqrt(2.0)))
+    return normal if wide == _floating(dtype) else prim.cast(normal, dtype=dtype)
+
+
+def _floating(dtype: str) -> str:
+    if dtype not in ("float64", *_FRACTION_BITS):
+        raise DTypeError(f"random numbers are float16, bfloat16, float32 or float64, not {dtype}")
+    return dtype
+
+
+def _words(rng: Tensor, counter: int, shape: Sequence[Any]) -> tuple[Tensor, Tensor]:
+    bits = prim.rng_bits(rng, shape=(*shape, 2), counter=counter)
+    high, low = (prim.reshape(section(bits, len(shape), i, i + 1), shape=tuple(shape)) for i in (0, 1))
+    return high, low
+
+
+def _bits(rng: Array, counter: int, shape: Sequence[int], dtype: str) -> Array:
+    full = (*shape, 2) if dtype == "float64" else tuple(shape)
+    result: Array = KERNELS["rng_bits"](rng, counter=counter, shape=full)
+    return result
+
+
+def _dims(shape: int | Sequence[Any]) -> tuple[Any, ...]:
+    return (shape,) if isinstance(shape, int) or hasattr(shape, "evaluate") else tuple(shape)
+
+
+@operator(random=True, aliases={"size": "shape", "low": "min", "high": "max"})
+def uniform(
+    shape: int | Sequence[int],
+    dtype: str | None = None,
+    min: float = -1.0,
+    max: float = 1.0,
+    seed: int = 0,
+    rng: Tensor | None = None,
+    counter: int = 0,
+) -> Tensor:
+    """Numbers uniform in [min, max)."""
+    if seed:
+        raise NotImplementedError("uniform: a seed of its own is not implemented; seed the generator")
+    values = uniform_values(rng, counter, _dims(shape), dtype or default_dtype().name)
+    return prim.add(prim.mul(values, float(max - min)), float(min))
+
+
+@uniform.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample([2, 3])
+    yield Sample([5], "float64", 0.0, 3.0)
+    yield Sample([4], "bfloat16")
+
+
+def floats(rng: np.random.Generator) -> Iterator[Sample]:
+    """Shapes and dtypes."""
+    yield Sample([2, 3])
+    yield Sample([], "float64")
+    yield Sample([4, 0], "float16")
+
+
+@operator(random=True, aliases={"size": "shape"})
+def rand(shape: int | Sequence[int], dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
+    """Numbers uniform in [0, 1)."""
+    return uniform_values(rng, counter, _dims(shape), dtype or default_dtype().name)
+
+
+@rand.reference
+def _(shape: int | Sequence[int], dtype: str | None, rng: Array, counter: int) -> Array:
+    name = dtype or default_dtype().name
+    return uniform_from_bits(_bits(rng, counter, _dims(shape), name), name)
+
+
+rand.samples(floats)
+
+
+@operator(random=True, aliases={"size": "shape"})
+def randn(shape: int | Sequence[int], dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
+    """Standard normal numbers."""
+    return normal_values(rng, counter, _dims(shape), dtype or default_dtype().name)
+
+
+@randn.reference
+def _(shape: int | Sequence[int], dtype: str | None, rng: Array, counter: int) -> Array:
+    name = dtype or default_dtype().name
+    return normal_from_bits(_bits(rng, counter, _dims(shape), name), name)
+
+
+randn.samples(floats)
+
+
+@operator(random=True, aliases={"size": "shape"})
+def gaussian(
+    shape: int | Sequence[int],
+    mean: float = 0.0,
+    std: float = 1.0,
+    dtype: str | None = None,
+    rng: Tensor | None = None,
+    counter: int = 0,
+) -> Tensor:
+    """Normal numbers with that mean and standard deviation."""
+    values = normal_values(rng, counter, _dims(shape), dtype or default_dtype().name)
+    return prim.add(prim.mul(values, float(std)), float(mean))
+
+
+@gaussian.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample([2, 3], 1.0, 0.02)
+    yield Sample([3], dtype="float64")
+
+
+@operator(random=True)
+def normal(
+    mean: Tensor = 0.0,
+    std: Tensor = 1.0,
+    shape: int | Sequence[int] | None = None,
+    rng: Tensor | None = None,
+    counter: int = 0,
+) -> Tensor:
+    """Normal numbers: of `shape` for numbers `mean` and `std`, else in the shape that the tensors broadcast to."""
+    dims = prim.broadcast_shapes([mean.shape, std.shape]) if shape is None else _dims(shape)
+    dtype = mean.dtype if mean.ndim else std.dtype if std.ndim else default_dtype().name
+    given = [v if v.dtype == dtype else prim.cast(v, dtype=dtype) for v in (mean, std)]
+    return prim.add(prim.mul(normal_values(rng, counter, dims, dtype), given[1]), given[0])
+
+
+@normal.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(0.0, 2.0, [2, 3])
+    yield Sample(rng.standard_normal((2, 3)), np.asarray(2.0))
+
+
+@operator(random=True, aliases={"input": "x"})
+def rand_like(x: Tensor, dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
+    """Numbers uniform in [0, 1) in the shape (and dtype, unless told) of `x`."""
+    return uniform_values(rng, counter, x.shape, dtype or x.dtype)
+
+
+def like(rng: np.random.Generator) -> Iterator[Sample]:
+    """The operand's dtype, and another."""
+    yield Sample(rng.standard_normal((2, 3)))
+    yield Sample(rng.standard_normal((2, 3)), dtype="float32")
+
+
+rand_like.samples(like)
+
+
+@operator(random=True, aliases={"input": "x"})
+def randn_like(x: Tensor, dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
+    """Standard normal numbers in the shape (and dtype, unless told) of `x`."""
+    return normal_values(rng, counter, x.shape, dtype or x.dtype)
+
+
+randn_like.samples(like)
+
+
+@operator(random=True)
+def randint(
+    low: int = 0,
+    high: int | None = None,
+    shape: int | Sequence[int] = (1,),
+    dtype: str | None = None,
+    rng: Tensor | None = None,
+    counter: int = 0,
+) -> Tensor:
+    """Integers uniform in [low, high), in [0, low) without `high`: the high word of a 32-bit draw times the range."""
+    if high is None:
+        low, high = 0, low
+    if not 0 < high - low <= 1 << 32:
+        raise ShapeError(f"randint from {low} to {high}: the range should hold between 1 and 2**32 integers")
+    bits = prim.cast(prim.rng_bits(rng, shape=_dims(shape), counter=counter), dtype="uint64")
+    scaled = prim.shift_right(prim.mul(bits, high - low), 32)
+    return prim.cast(prim.add(prim.cast(scaled, dtype="int64"), low), dtype=dtype or "int64")
+
+
+@randint.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(-5, 5, [2, 3])
+    yield Sample(7, shape=[4], dtype="int32")
+
+
+@operator(random=True)
+def randperm(n: int, dtype: str = "int64", rng: Tensor | None = None, counter: int = 0) -> Tensor:
+    """The integers below `n` in random order: sorted by a random word each."""
+    bits = prim.rng_bits(rng, shape=(n,), counter=counter)
+    order = prim.sort(bits, prim.iota(shape=(n,), axis=0, dtype="int64"), axis=0, keys=1)[1]
+    return order if dtype == "int64" else prim.cast(order, dtype=dtype)
+
+
+@randperm.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(6)
+    yield Sample(3, "int32")
+
+
+@operator(random=True)
+def bernoulli(x: Tensor, p: float | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
+    """1 with the probability that `x` holds (or with `p`), else 0, in the dtype of `x`."""
+    draw = uniform_values(rng, counter, x.shape, x.dtype)
+    return prim.cast(prim.lt(draw, x if p is None else float(p)), dtype=x.dtype)
+
+
+@bernoulli.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.random((2, 3)))
+    yield Sample(np.zeros((2, 3), np.float32), 0.5)
+
+
+@operator(random=True)
+def exponential(x: Tensor, lam: float = 1.0, rng: Tensor | None = None, counter: int = 0) -> Tensor:
+    """Exponentially distributed numbers of rate `lam` in the shape and dtype of `x`."""
+    return prim.div(prim.neg(prim.log1p(prim.neg(uniform_values(rng, counter, x.shape, x.dtype)))), float(lam))
+
+
+@exponential.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 3)), 2.0)
+
+
+@operator(random=True, aliases={"input": "x"})
+def dropout(
+    x: Tensor,
+    p: float = 0.5,
+    axis: int | Sequence[int] | None = None,
+    training: bool = True,
+    mode: str = "upscale_in_train",
+    rng: Tensor | None = None,
+    counter: int = 0,
+) -> Tensor:
+    """Elements set to zero with probability `p` while `training` (Hinton et al., 2012).
+
+    With `axis` one decision is made for each index along it. "upscale_in_train" divides what is kept by ``1 - p``;
+    "downscale_in_infer" multiplies by it when not training.
+    """
+    if mode not in ("upscale_in_train", "downscale_in_infer"):
+        raise ValueError(f"dropout: mode {mode!r} is unknown; there are upscale_in_train and downscale_in_infer")
+    upscale = mode == "upscale_in_train"
+    if not training or p == 0:
+        return x if upscale or training else prim.mul(x, 1.0 - p)
+    if p == 1:
+        return prim.mul(x, 0.0)
+    axes = range(x.ndim) if axis is None else axes_of("dropout", axis, x.ndim)
+    shape = tuple(n if i in axes else 1 for i, n in enumerate(x.shape))
+    keep = prim.ge(uniform_values(rng, counter, shape, "float32"), float(p))
+    kept = prim.mul(x, 1.0 / (1.0 - p)) if upscale else x
+    return prim.select(keep, kept, prim.constant(0, x.dtype, x.shape))
+
+
+@dropout.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((4, 5))
+    yield Sample(x, 0.3)
+    yield Sample(x, 0.3, 1)
+    yield Sample(x, 0.3, mode="downscale_in_infer")
+    yield Sample(x, 0.3, training=False, mode="downscale_in_infer")
+    yield Sample(x, 0.3, training=False)
+    yield Sample(x, 1)
+
+
+@operator(random=True, aliases={"input": "x"})
+def multinomial(
+    x: Tensor, num_samples: int = 1, replacement: bool = False, rng: Tensor | None = None, counter: int = 0
+) -> Tensor:
+    """Indices along the last axis drawn with probabilities proportional to `x`, as int64.
+
+    With `replacement` by inverting the distribution function; without, the first arrivals of exponential clocks of
+    rates `x` (Efraimidis and Spirakis, 2006). Raises :class:`ShapeError` for more samples than there are categories.
+    """
+    last, size = x.ndim - 1, x.shape[-1]
+    if replacement:
+        return _inverted(x, uniform_values(rng, counter, (*x.shape[:-1], num_samples), x.dtype))
+    if isinstance(size, int) and num_samples > size:
+        raise ShapeError(f"multinomial: {num_samples} samples without replacement from {size} categories of {x.type}")
+    clock = prim.neg(prim.log1p(prim.neg(uniform_values(rng, counter, x.shape, x.dtype))))
+    arrival = prim.div(clock, x)
+    order = prim.sort(arrival, prim.iota(shape=x.shape, axis=last, dtype="int64"), axis=last, keys=1)[1]
+    return section(order, last, 0, num_samples)
+
+
+def _inverted(x: Tensor, draw: Tensor) -> Tensor:
+    """How many steps of the distribution function lie at or below each draw."""
+    last, size = x.ndim - 1, x.shape[-1]
+    steps = prim.cumulative(x, axis=last, kind="sum")
+    total = prim.reduce_sum(x, axes=(last,))
+    shape = (*draw.shape, size)
+    scaled = prim.mul(draw, prim.broadcast(total, shape=draw.shape, axes=tuple(range(last))))
+    below = prim.le(
+        prim.broadcast(steps, shape=shape, axes=(*range(last), last + 1)),
+        prim.broadcast(scaled, shape=shape, axes=tuple(range(last + 1))),
+    )
+    final = size - 1 if isinstance(size, int) else prim.dim_size(dim=size - 1, dtype="int64")
+    return prim.minimum(prim.reduce_sum(prim.cast(below, dtype="int64"), axes=(last + 1,)), final)
+
+
+@multinomial.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.random((2, 4)), 3)
+    yield Sample(rng.random(4).astype(np.float32), 9, replacement=True)

@@ -1,0 +1,172 @@
+"""Sorting and searching."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of
+from argosy_phi_ops.ops.manipulation import section
+from argosy_phi_ops.ops.reduction import keep
+from argosy_tensorcore.tensor import Tensor
+
+
+def _with_indices(x: Tensor, axis: int, descending: bool) -> tuple[Tensor, Tensor]:
+    index = prim.iota(shape=x.shape, axis=axis, dtype="int64")
+    values, order = prim.sort(x, index, axis=axis, keys=1, descending=descending, stable=True)
+    return values, order
+
+
+def sortable(rng: np.random.Generator) -> Iterator[Sample]:
+    """Both directions, with ties."""
+    x = rng.integers(0, 5, (3, 6))
+    yield Sample(x.astype(np.float64))
+    yield Sample(x, 0, descending=True)
+
+
+@operator(aliases={"input": "x", "dim": "axis"})
+def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The elements along `axis` in order, NaN counting as largest; always stable."""
+    if not x.ndim:
+        return x
+    values = prim.sort(x, axis=axis_of("sort", axis, x.ndim), keys=1, descending=descending, stable=True)
+    return values[0] if isinstance(values, tuple) else values
+
+
+sort.samples(sortable)
+
+
+@operator(aliases={"input": "x", "dim": "axis"})
+def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The indices that would sort along `axis`; always stable."""
+    if not x.ndim:
+        return prim.constant(0, "int64")
+    return _with_indices(x, axis_of("argsort", axis, x.ndim), descending)[1]
+
+
+argsort.samples(sortable)
+
+
+@operator(aliases={"input": "x", "dim": "axis"})
+def topk(
+    x: Tensor, k: int, axis: int | None = None, largest: bool = True, sorted: bool = True
+) -> tuple[Tensor, Tensor]:
+    """The `k` largest (or smallest) elements along `axis` in order, and their indices; of equals the first ones."""
+    at = axis_of("topk", -1 if axis is None else axis, x.ndim)
+    size = x.shape[at]
+    if isinstance(size, int) and k > size:
+        raise ShapeError(f"topk: axis {at} of {x.type} has fewer than {k} elements")
+    values, order = _with_indices(x, at, largest)
+    return section(values, at, 0, k), section(order, at, 0, k)
+
+
+@topk.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((3, 6)), 2)
+    yield Sample(rng.integers(0, 4, (3, 6)), 2, axis=0, largest=False)
+
+
+@operator()
+def kthvalue(x: Tensor, k: int, axis: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The `k`-th smallest element along `axis` (counted from 1) and its index."""
+    at = axis_of("kthvalue", -1 if axis is None else axis, x.ndim)
+    shape = tuple(n for i, n in enumerate(x.shape) if i != at)
+    found = [section(part, at, k - 1, k) for part in _with_indices(x, at, False)]
+    values, order = found if keepdim else (prim.reshape(part, shape=shape) for part in found)
+    return values, order
+
+
+@kthvalue.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((3, 6)), 2)
+    yield Sample(rng.standard_normal((3, 6)), 1, 0, keepdim=True)
+
+
+@operator(promote="float", aliases={"input": "x", "dim": "axis"})
+def median(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
+    """The middle element over `axis` in sorted order, the mean of the middle two of an even number; NaN if any is."""
+    axes = axes_of("median", axis, x.ndim)
+    count: Any = 1
+    for i in axes:
+        count = count * x.shape[i]
+    kept = tuple(i for i in range(x.ndim) if i not in axes)
+    shape = tuple(x.shape[i] for i in kept)
+    flat = prim.reshape(prim.transpose(x, permutation=(*kept, *axes)), shape=(*shape, count))
+    ordered = prim.sort(flat, axis=len(kept), keys=1)
+    ordered = ordered[0] if isinstance(ordered, tuple) else ordered
+    low, high = ((count - 1) // 2, count // 2)
+    middle = [prim.reshape(section(ordered, len(kept), i, i + 1), shape=shape) for i in (low, high)]
+    mean = prim.mul(prim.add(middle[0], middle[1]), 0.5)
+    missing = prim.reduce_or(prim.is_nan(flat), axes=(len(kept),))
+    return keep(prim.select(missing, float("nan"), mean), x.shape, axes, keepdim)
+
+
+@median.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((3, 4))
+    yield Sample(x)
+    yield Sample(x, 0, keepdim=True)
+    yield Sample(np.array([1.0, np.nan, 2.0]))
+
+
+@operator(aliases={"input": "values"})
+def searchsorted(sorted_sequence: Tensor, values: Tensor, out_int32: bool = False, right: bool = False) -> Tensor:
+    """Where each value would be put in to keep the last axis sorted: before equals, or behind them with `right`."""
+    batch = sorted_sequence.ndim - 1
+    if batch and tuple(sorted_sequence.shape[:-1]) != tuple(values.shape[:-1]):
+        raise ShapeError(f"searchsorted: {sorted_sequence.type} and {values.type} differ in their leading axes")
+    shape = (*values.shape, sorted_sequence.shape[-1])
+    steps = prim.broadcast(sorted_sequence, shape=shape, axes=(*range(batch), values.ndim))
+    wanted = prim.broadcast(values, shape=shape, axes=tuple(range(values.ndim)))
+    below = prim.le(steps, wanted) if right else prim.lt(steps, wanted)
+    return prim.reduce_sum(prim.cast(below, dtype="int32" if out_int32 else "int64"), axes=(values.ndim,))
+
+
+@searchsorted.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(np.array([1.0, 3.0, 5.0]), np.array([[0.0, 3.0], [4.0, 9.0]]), right=True)
+    yield Sample(np.sort(rng.standard_normal((2, 4))), rng.standard_normal((2, 3)), out_int32=True)
+
+
+@operator()
+def bucketize(x: Tensor, sorted_sequence: Tensor, out_int32: bool = False, right: bool = False) -> Tensor:
+    """Where each element of `x` belongs in the sorted vector; see :func:`searchsorted`."""
+    return searchsorted(sorted_sequence, x, out_int32, right)
+
+
+@bucketize.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 3)), np.array([-1.0, 0.0, 1.0]))
+
+
+@operator()
+def mode(x: Tensor, axis: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The most frequent element along `axis` (of equally frequent ones the smallest) and its last index."""
+    at = axis_of("mode", axis, x.ndim)
+    moved = prim.transpose(x, permutation=(*(i for i in range(x.ndim) if i != at), at))
+    return _mode_last(moved, x, at, keepdim)
+
+
+def _mode_last(moved: Tensor, x: Tensor, at: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+    last = moved.ndim - 1
+    shape = (*moved.shape, moved.shape[last])
+    each = prim.broadcast(moved, shape=shape, axes=tuple(range(moved.ndim)))
+    other = prim.broadcast(moved, shape=shape, axes=(*range(last), moved.ndim))
+    count = prim.reduce_sum(prim.cast(prim.eq(each, other), dtype="int64"), axes=(moved.ndim,))
+    index = prim.iota(shape=moved.shape, axis=last, dtype="int64")
+    # Sorted by falling count, then rising value, then falling position: the first one is wanted.
+    ordered = prim.sort(prim.neg(count), moved, prim.neg(index), axis=last, keys=3)
+    rest = tuple(moved.shape[:last])
+    value, position = (prim.reshape(section(part, last, 0, 1), shape=rest) for part in ordered[1:])
+    return keep(value, x.shape, (at,), keepdim), keep(prim.neg(position), x.shape, (at,), keepdim)
+
+
+@mode.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.integers(0, 3, (3, 6)))
+    yield Sample(rng.integers(0, 3, (5, 2)).astype(np.float64), 0, keepdim=True)

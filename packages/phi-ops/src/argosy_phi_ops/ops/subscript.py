@@ -1,0 +1,457 @@
+"""``x[index]`` and ``x[index] = value`` in numpy's generality.
+
+An index becomes a *key*: plain data with one entry for each part of the index, and the integer tensors among the
+parts as operands. Entries are ``("int", i)``, ``("slice", start, stop, step)``, ``("new",)``, ``("all",)`` for the
+ellipsis and ``("tensor",)``. Boolean masks become their positions first, which needs their values: while capturing, a
+mask can only be assigned a scalar.
+
+Sizes that are symbolic are taken to be no smaller than the offsets an index names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import AMBIENT
+from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.errors import AxisError, DTypeError, ShapeError
+from argosy_phi_ops.operator import Sample, get_operator, operator
+from argosy_phi_ops.primitives.checks import INTEGER
+from argosy_phi_ops.reference.kernels.registry import Array
+from argosy_pir.dims import minimum
+from argosy_tensorcore.tensor import Tensor
+
+Key = tuple[tuple[Any, ...], ...]
+
+
+# From Python's index to a key
+
+
+def parse(index: Any) -> tuple[Key, list[Tensor]]:
+    """The key of an index and the tensors in it."""
+    parts = index if isinstance(index, tuple) else (index,)
+    key: list[tuple[Any, ...]] = []
+    tensors: list[Tensor] = []
+    for part in parts:
+        _parse_part(part, key, tensors)
+    if sum(entry[0] == "all" for entry in key) > 1:
+        raise AxisError("an index can hold one ellipsis only")
+    return tuple(key), tensors
+
+
+def _parse_part(part: Any, key: list[tuple[Any, ...]], tensors: list[Tensor]) -> None:
+    if isinstance(part, slice):
+        key.append(("slice", *(_number(v) for v in (part.start, part.stop, part.step))))
+    elif part is None:
+        key.append(("new",))
+    elif part is Ellipsis:
+        key.append(("all",))
+    elif isinstance(part, (bool, np.bool_)):
+        _parse_mask(np.asarray(part), key, tensors)
+    elif isinstance(part, int) or hasattr(part, "evaluate"):
+        key.append(("int", part))
+    elif isinstance(part, Tensor):
+        _parse_tensor(part, key, tensors)
+    elif isinstance(part, (list, range, np.ndarray, np.generic)):
+        array = np.asarray(part) if len(np.shape(part)) == 0 or len(part) else np.zeros(0, np.int64)  # type: ignore[arg-type]
+        if array.ndim == 0 and array.dtype.kind in "iu":
+            key.append(("int", int(array)))
+        elif array.dtype.kind == "b":
+            _parse_mask(array, key, tensors)
+        else:
+            _parse_tensor(Tensor(array), key, tensors)
+    else:
+        raise TypeError(f"a tensor cannot be indexed by {type(part).__name__} {part!r}")
+
+
+def _parse_tensor(x: Tensor, key: list[tuple[Any, ...]], tensors: list[Tensor]) -> None:
+    name = x.payload.dtype.name
+    if name == "bool":
+        _parse_mask(x.numpy(), key, tensors)
+    elif name not in INTEGER:
+        raise DTypeError(f"a tensor of dtype {name} cannot be an index; expected integers or booleans")
+    else:
+        key.append(("tensor",))
+        tensors.append(x)
+
+
+def _parse_mask(mask: Array, key: list[tuple[Any, ...]], tensors: list[Tensor]) -> None:
+    """A mask is the positions where it holds, one index tensor for each of its axes; a 0-D True makes a new axis."""
+    if mask.ndim == 0:
+        if not mask:
+            raise NotImplementedError("indexing by a 0-D False is not implemented")
+        key.append(("new",))
+        return
+    for positions in mask.nonzero():
+        key.append(("tensor",))
+        tensors.append(Tensor(positions.astype(np.int64)))
+
+
+def _number(value: Any) -> Any:
+    if value is None or isinstance(value, int) or hasattr(value, "evaluate"):
+        return value
+    return value.__index__()
+
+
+# What a key means for a shape
+
+
+class _Axis:
+    """One entry applied to one axis: bounds of the slice taken, and what becomes of it."""
+
+    __slots__ = ("backwards", "kind", "limit", "start", "stride")
+
+    def __init__(self, kind: str, start: Any, limit: Any, stride: int = 1, backwards: bool = False) -> None:
+        self.kind = kind  # keep, drop (an integer) or index (a tensor)
+        self.start = start
+        self.limit = limit
+        self.stride = stride
+        self.backwards = backwards
+
+    @property
+    def size(self) -> Any:
+        return (self.limit - self.start + self.stride - 1) // self.stride
+
+
+class _Plan:
+    """A key on a shape: the slice of every axis, the shape after it, and where tensors index that.
+
+    ``layout`` lists the parts of the result in order: ("axis", number), ("new",) and, once, ("indexed",) for the axes
+    that the tensors give.
+    """
+
+    def __init__(self, key: Key, shape: Sequence[Any]) -> None:
+        self.axes: list[_Axis] = []
+        self.layout: list[tuple[Any, ...]] = []
+        entries = _completed(key, len(shape))
+        indexing = any(entry[0] == "tensor" for entry in entries)
+        advanced = [i for i, e in enumerate(entries) if e[0] == "tensor" or (e[0] == "int" and indexing)]
+        together = bool(advanced) and advanced[-1] - advanced[0] + 1 == len(advanced)
+        if advanced and not together:
+            self.layout.append(("indexed",))
+        for position, entry in enumerate(entries):
+            if together and position == advanced[0]:
+                self.layout.append(("indexed",))
+            if entry[0] == "new":
+                self.layout.append(("new",))
+            if entry[0] in ("new", "all"):
+                continue
+            axis = _applied(entry, len(self.axes), shape[len(self.axes)])
+            if axis.kind == "keep":
+                self.layout.append(("axis", len(self.axes)))
+            self.axes.append(axis)
+        self.indexed = tuple(i for i, axis in enumerate(self.axes) if axis.kind == "index")
+
+    @property
+    def sliced_shape(self) -> tuple[Any, ...]:
+        return tuple(axis.size for axis in self.axes)
+
+
+def _completed(key: Key, rank: int) -> list[tuple[Any, ...]]:
+    """The entries with the ellipsis (at the end, if there is none) spelled out after its mark.
+
+    The mark stays because an ellipsis separates tensors even where it stands for no axis, as in numpy.
+    """
+    used = sum(entry[0] in ("int", "slice", "tensor") for entry in key)
+    if used > rank:
+        raise AxisError(f"too many indices: {used} for a tensor of {rank} axes")
+    whole = [("slice", None, None, None)] * (rank - used)
+    entries: list[tuple[Any, ...]] = []
+    for entry in key if ("all",) in key else (*key, ("all",)):
+        entries += [entry, *whole] if entry[0] == "all" else [entry]
+    return entries
+
+
+def _applied(entry: tuple[Any, ...], number: int, size: Any) -> _Axis:
+    if entry[0] == "tensor":
+        return _Axis("index", 0, size)
+    if entry[0] == "int":
+        i = entry[1]
+        if isinstance(size, int) and isinstance(i, int) and not -size <= i < size:
+            raise AxisError(f"index {i} is out of range for axis {number} of size {size}")
+        first = i + size if isinstance(i, int) and i < 0 else i
+        return _Axis("drop", first, first + 1)
+    _, start, stop, step = entry
+    step = 1 if step is None else step
+    if step == 0:
+        raise ValueError("a slice cannot have a step of zero")
+    if isinstance(size, int) and all(v is None or isinstance(v, int) for v in (start, stop)):
+        return _static_slice(start, stop, step, size)
+    return _symbolic_slice(start, stop, step, size)
+
+
+def _static_slice(start: int | None, stop: int | None, step: int, size: int) -> _Axis:
+    steps = range(*slice(start, stop, step).indices(size))
+    if not steps:
+        return _Axis("keep", 0, 0)
+    low, high = min(steps[0], steps[-1]), max(steps[0], steps[-1])
+    return _Axis("keep", low, high + 1, abs(step), step < 0)
+
+
+def _symbolic_slice(start: Any, stop: Any, step: int, size: Any) -> _Axis:
+    def bound(value: Any, default: Any) -> Any:
+        if value is None:
+            return default
+        if isinstance(value, int):
+            return value + size if value < 0 else value
+        return value
+
+    if step < 0:
+        if start is not None or stop is not None:
+            raise NotImplementedError("a negative step with bounds on an axis of symbolic size is not implemented")
+        if step != -1:
+            raise NotImplementedError("a negative step other than -1 on an axis of symbolic size is not implemented")
+        return _Axis("keep", 0, size, 1, True)
+    limit = bound(stop, size)
+    if isinstance(stop, int) and stop >= 0:
+        limit = minimum(size, limit)
+    return _Axis("keep", bound(start, 0), limit, step)
+
+
+# The operators
+
+
+@operator(view=True)
+def getitem(x: Tensor, indices: Sequence[Tensor], key: Key) -> Tensor:
+    """``x[key]``, with `indices` in the places that the key leaves to tensors. A view unless there are any."""
+    plan = _Plan(key, x.shape)
+    sliced = _sliced(x, plan)
+    if not indices:
+        return _arranged(sliced, plan, ())
+    address, shape = _address(indices, plan, sliced)
+    found = prim.gather(sliced, address, axes=plan.indexed)  # [indexed..., remaining axes]
+    return _arranged(found, plan, shape)
+
+
+def _sliced(x: Tensor, plan: _Plan) -> Tensor:
+    """Every axis cut to its slice, and turned round where the step is negative."""
+    if plan.sliced_shape != tuple(x.shape) or any(axis.stride != 1 for axis in plan.axes):
+        x = prim.slice(
+            x,
+            start=tuple(axis.start for axis in plan.axes),
+            limit=tuple(axis.limit for axis in plan.axes),
+            stride=tuple(axis.stride for axis in plan.axes),
+        )
+    backwards = tuple(i for i, axis in enumerate(plan.axes) if axis.backwards)
+    return prim.reverse(x, axes=backwards) if backwards else x
+
+
+def _address(indices: Sequence[Tensor], plan: _Plan, sliced: Tensor) -> tuple[Tensor, tuple[Any, ...]]:
+    """Index vectors [indexed..., number of tensors], counted from the front, and the shape of the indexed axes."""
+    shape = prim.broadcast_shapes([i.shape for i in indices])
+    columns = []
+    for axis, index in zip(plan.indexed, indices, strict=True):
+        size = sliced.shape[axis]
+        wide = prim.cast(index, dtype="int64") if index.dtype != "int64" else index
+        extent = size if isinstance(size, int) else prim.dim_size(dim=size, dtype="int64")
+        wide = prim.select(prim.lt(wide, 0), prim.add(wide, extent), wide)
+        columns.append(prim.reshape(prim.broadcast_to(wide, shape), shape=(*shape, 1)))
+    return (columns[0] if len(columns) == 1 else prim.concat(*columns, axis=len(shape))), shape
+
+
+def _arranged(x: Tensor, plan: _Plan, indexed: tuple[Any, ...]) -> Tensor:
+    """[indexed..., remaining axes] in the order and shape of the result."""
+    kept = [entry[1] for entry in plan.layout if entry[0] == "axis"]
+    remaining = [i for i in range(len(plan.axes)) if i not in plan.indexed]
+    place = {axis: len(indexed) + n for n, axis in enumerate(remaining)}
+    order, shape = [], []
+    for entry in plan.layout:
+        if entry[0] == "new":
+            shape.append(1)
+        elif entry[0] == "indexed":
+            order += range(len(indexed))
+            shape += indexed
+        else:
+            order.append(place[entry[1]])
+            shape.append(plan.axes[entry[1]].size)
+    dropped = [place[axis] for axis in remaining if axis not in kept]
+    permutation = (*order, *dropped)
+    if permutation != tuple(range(len(permutation))):
+        x = prim.transpose(x, permutation=permutation)
+    return x if tuple(x.shape) == tuple(shape) else prim.reshape(x, shape=tuple(shape))
+
+
+def _numpy_index(key: Key, indices: Sequence[Array]) -> tuple[Any, ...]:
+    arrays = iter(indices)
+    make = {
+        "tensor": lambda: next(arrays),
+        "slice": slice,
+        "int": lambda i: i,
+        "new": lambda: None,
+        "all": lambda: Ellipsis,
+    }
+    return tuple(make[kind](*rest) for kind, *rest in key)
+
+
+@getitem.reference
+def _(x: Array, indices: Sequence[Array], key: Key) -> Array:
+    return np.asarray(x[_numpy_index(key, indices)])
+
+
+@getitem.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((4, 5, 6))
+    i, j = np.array([[0, -1], [2, 3]]), np.array([1, -2])
+    subscripts: list[tuple[Any, ...]] = [
+        (1,), (-1, slice(1, None)), (slice(None, None, -1), Ellipsis, slice(-3, None, 2)), (None, 0, Ellipsis, None),
+        (slice(3, 0, -2),), (slice(5, 9),), (i,), (slice(None), j), (j, slice(None), j), (0, slice(None), j),
+        (slice(None), 1, j), (Ellipsis, i, j), (None, i, slice(1, 3)), (),
+    ]  # fmt: skip
+    for subscript in subscripts:
+        key, arrays = _sample_key(subscript)
+        yield Sample(x, arrays, key)
+
+
+def _sample_key(subscript: tuple[Any, ...]) -> tuple[Key, list[Array]]:
+    arrays = [part for part in subscript if isinstance(part, np.ndarray)]
+    return parse(subscript)[0], arrays
+
+
+@operator()
+def setitem(x: Tensor, indices: Sequence[Tensor], value: Tensor, key: Key) -> Tensor:
+    """`x` with `value`, broadcast and cast, at ``x[key]``; of places that are named twice one wins."""
+    plan = _Plan(key, x.shape)
+    if value.dtype != x.dtype:
+        value = prim.cast(value, dtype=x.dtype)
+    if not indices:
+        return _placed(x, _spread(value, plan, ()), plan)
+    sliced = _sliced(x, plan)
+    address, shape = _address(indices, plan, sliced)
+    block = prim.scatter(sliced, address, _spread(value, plan, shape), axes=plan.indexed, kind="set")
+    return _placed(x, block, plan)
+
+
+def _spread(value: Tensor, plan: _Plan, indexed: tuple[Any, ...]) -> Tensor:
+    """`value` broadcast to the result's shape, in the order [indexed..., remaining axes]: undoes `_arranged`."""
+    shape, order = [], []
+    remaining = [i for i in range(len(plan.axes)) if i not in plan.indexed]
+    for entry in plan.layout:
+        if entry[0] == "new":
+            shape.append(1)
+        elif entry[0] == "indexed":
+            order += [("indexed", n) for n in range(len(indexed))]
+            shape += indexed
+        else:
+            order.append(("axis", entry[1]))
+            shape.append(plan.axes[entry[1]].size)
+    value = prim.broadcast_to(_without_leading_ones(value, len(shape)), tuple(shape))
+    plain = tuple(n for entry, n in _paired(plan, shape, indexed) if entry[0] != "new")
+    if plain != tuple(value.shape):
+        value = prim.reshape(value, shape=plain)
+    wanted = [("indexed", n) for n in range(len(indexed))] + [("axis", i) for i in remaining if ("axis", i) in order]
+    permutation = tuple(order.index(part) for part in wanted)
+    if permutation != tuple(range(len(permutation))):
+        value = prim.transpose(value, permutation=permutation)
+    full = (*indexed, *(plan.axes[i].size for i in remaining))
+    return value if tuple(value.shape) == full else prim.reshape(value, shape=full)
+
+
+def _paired(plan: _Plan, shape: Sequence[Any], indexed: Sequence[Any]) -> list[tuple[tuple[Any, ...], Any]]:
+    """Each axis of the result with the layout entry it comes from."""
+    entries: list[tuple[Any, ...]] = []
+    for entry in plan.layout:
+        entries += [entry] * (len(indexed) if entry[0] == "indexed" else 1)
+    return list(zip(entries, shape, strict=True))
+
+
+def _without_leading_ones(value: Tensor, rank: int) -> Tensor:
+    """numpy lets an assigned value have more axes, if the first ones have size one."""
+    extra = value.ndim - rank
+    if extra <= 0:
+        return value
+    if any(n != 1 for n in value.shape[:extra]):
+        raise ShapeError(f"a value {value.type} cannot be assigned to a selection of {rank} axes")
+    return prim.reshape(value, shape=value.shape[extra:])
+
+
+def _placed(x: Tensor, block: Tensor, plan: _Plan) -> Tensor:
+    """`x` with the slice that the plan takes replaced by `block`."""
+    backwards = tuple(i for i, axis in enumerate(plan.axes) if axis.backwards)
+    if backwards:
+        block = prim.reverse(block, axes=backwards)
+    if plan.sliced_shape == tuple(x.shape):
+        return block
+    if any(axis.size == 0 for axis in plan.axes):
+        return x
+    low = tuple(axis.start for axis in plan.axes)
+    gaps = tuple(axis.stride - 1 for axis in plan.axes)
+    high = tuple(
+        n - axis.start - (axis.size - 1) * axis.stride - 1 for n, axis in zip(x.shape, plan.axes, strict=True)
+    )
+    inside = prim.pad(
+        prim.constant(True, "bool", block.shape), prim.constant(False, "bool"), low=low, high=high, interior=gaps
+    )
+    spread = prim.pad(block, prim.constant(0, x.dtype), low=low, high=high, interior=gaps)
+    return prim.select(inside, spread, x)
+
+
+@setitem.reference
+def _(x: Array, indices: Sequence[Array], value: Array, key: Key) -> Array:
+    result = x.copy()
+    result[_numpy_index(key, indices)] = value
+    return result
+
+
+@setitem.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((4, 5, 6))
+    i, j = np.array([0, 2]), np.array([1, -2])
+    cases: list[tuple[tuple[Any, ...], tuple[int, ...]]] = [
+        ((1,), (5, 6)), ((slice(1, 3), 0), (6,)), ((Ellipsis, slice(None, None, -2)), (4, 5, 3)), ((), (1, 6)),
+        ((None, slice(0, 2)), (1, 2, 5, 6)), ((i,), (2, 5, 6)), ((slice(None), j), (4, 1, 6)),
+        ((i, slice(None), j), (2, 5)), ((0, slice(None), j), (2, 5)), ((slice(1, 4), 2, i), (3, 2)),
+        ((slice(2, 2),), (1,)),
+    ]  # fmt: skip
+    for subscript, shape in cases:
+        key, arrays = _sample_key(subscript)
+        yield Sample(x, arrays, rng.standard_normal(shape), key)
+
+
+# The methods of Tensor
+
+
+def getitem_method(self: Tensor, index: Any) -> Tensor:
+    """``x[index]``."""
+    key, tensors = parse(index)
+    return getitem(self, tensors, key)
+
+
+def setitem_method(self: Tensor, index: Any, value: Any) -> None:
+    """``x[index] = value``, in place."""
+    value = value if isinstance(value, (Tensor, bool, int, float, complex)) else Tensor(value)
+    if _is_mask(index) and _size_of(value) == 1:
+        scalar = value.reshape([]) if isinstance(value, Tensor) and value.ndim else value
+        write(self, get_operator("masked_fill")(self, _expanded_mask(index, self.ndim), scalar))
+        return
+    key, tensors = parse(index)
+    if _writes_directly(self, value):
+        array = value.payload.ndarray if isinstance(value, Tensor) else value
+        self.payload.ndarray[_numpy_index(key, [t.payload.ndarray for t in tensors])] = array
+        self.payload.bump_version()
+        return
+    write(self, setitem(self, tensors, value, key))
+
+
+def _is_mask(index: Any) -> bool:
+    return isinstance(index, Tensor) and index.ndim > 0 and index.payload.dtype.name == "bool"
+
+
+def _size_of(value: Any) -> Any:
+    return 1 if not isinstance(value, Tensor) or value.ndim == 0 else int(np.prod(value.payload.shape))
+
+
+def _expanded_mask(mask: Tensor, rank: int) -> Tensor:
+    """A mask of leading axes with axes of size one behind, so that it broadcasts."""
+    missing = rank - mask.ndim
+    return mask if not missing else get_operator("reshape")(mask, [*mask.payload.shape, *(1,) * missing])
+
+
+def _writes_directly(target: Tensor, value: Any) -> bool:
+    """Whether nobody watches: no layer is active, no gradient is wanted and both are plain."""
+    if AMBIENT.word or target.payload.is_traced or not target.stop_gradient:
+        return False
+    return not isinstance(value, Tensor) or (value.stop_gradient and not value.payload.is_traced)
