@@ -24,9 +24,12 @@ from argosy_cinn.runtime.workers import scratch, thread_count
 
 # Buffers that start at equal offsets within a page fight for the same cache sets.
 _STAGGER = 832
-#: Enough chunks for a balanced load, none so small that packing B for it would show.
+#: Chunks for a balanced load.
 _CHUNKS_PER_THREAD = 4
-_FEWEST_ROWS = 128
+#: Rows for which packing a block of B does not show.
+_WORTH_PACKING = 128
+#: Operations of a chunk that outweigh handing it to another thread (about five microseconds).
+_WORTH_WAKING = 1_000_000
 #: Row tails are computed as whole tiles when that wastes at most this share of the arithmetic.
 _TOLERATED_WASTE = 0.015
 
@@ -43,12 +46,20 @@ def grid(b: Function, problem: Contraction, blocking: Blocking | None = None) ->
     others = b.ceil_div(problem.n, blocking.columns)
     for size in problem.batch:
         others = b.mul(others, size)
-    fewest = b.ceil_div(problem.m, blocking.rows)
-    if isinstance(problem.m, int) and problem.m <= _FEWEST_ROWS:
+    fewest, rows = b.ceil_div(problem.m, blocking.rows), _fewest_rows(problem, blocking)
+    if isinstance(problem.m, int) and problem.m <= rows:
         return b.mul(others, fewest)
     wanted = b.div(b.mul(thread_count(b), _CHUNKS_PER_THREAD), b.maximum(others, 1))
-    several = b.minimum(b.maximum(wanted, 1), b.ceil_div(problem.m, _FEWEST_ROWS))
+    several = b.minimum(b.maximum(wanted, 1), b.ceil_div(problem.m, rows))
     return b.mul(others, b.maximum(several, fewest))
+
+
+def _fewest_rows(problem: Contraction, blocking: Blocking) -> int:
+    """The least rows of a chunk: it must be worth a thread's while, and worth packing B for."""
+    least = _WORTH_PACKING if blocking.packs_b else 2 * blocking.tile_rows
+    if isinstance(problem.k, int):
+        least = max(least, _WORTH_WAKING // (2 * blocking.columns * max(problem.k, 1)))
+    return least
 
 
 def emit(b: Function, problem: Contraction, chunk: Value, chunks: Value, blocking: Blocking | None = None) -> None:

@@ -27,6 +27,7 @@ from argosy_cinn.target import Target
 MOST = 8
 _DOT_BLOCK = 64
 _SWEEP_BYTES = 16 << 10
+_SWEEP_MOST = 1024
 _THIN_BYTES = 32 << 10
 _AHEAD_BYTES = 2048
 
@@ -60,7 +61,7 @@ def plan_thin(problem: Contraction, target: Target) -> ThinPlan | None:
     if isinstance(along_k, int) and along_k == 1:
         return ThinPlan(few_rows, True, count, _DOT_BLOCK, lanes)
     if isinstance(along_r, int) and along_r == 1:
-        block = max(_SWEEP_BYTES // bytes_of(problem.compute) // count // lanes, 1) * lanes
+        block = min(_SWEEP_BYTES // bytes_of(problem.compute) // count, _SWEEP_MOST) // lanes * lanes
         return ThinPlan(few_rows, False, count, block, lanes)
     return None
 
