@@ -33,9 +33,11 @@ FIXED_SIZES = {
     # which elements a slice meets depends on the size
     "getitem": {"all": {4, 5}, "leading": {4, 5}},
     "setitem": {"all": {2, 4, 9}, "leading": {4, 9}},
-    # a leading axis stands for another operand's inner one
-    "expand_as": {"leading": {0}},
-    "matmul": {"leading": {3}},
+    # row exchanges are unrolled
+    "inv": {"all": {0}},
+    "matrix_power": {"all": {3}},
+    "solve": {"all": {0, 1, 2}},
+    "cross": {"all": {0, 1}, "leading": {1}},
 }
 
 
@@ -94,10 +96,12 @@ def assert_close(actual, expected):
 def expanded(op, operands, attributes, symbolic):
     """The decomposition for these operands and the arrays its program takes.
 
-    Equal sizes get equal symbols: all sizes, or those of leading axes that are as long as the first operand's.
+    Equal sizes get equal symbols: all sizes, or those of leading axes that are as long as the first operand's (if no
+    inner axis is).
     """
     arrays = [(x if is_tensor(x) else Tensor(x)).payload.array() for x in operands]
-    leading = arrays[0].shape[:1] if arrays else ()
+    inner = {n for array in arrays for n in array.shape[1:]}
+    leading = tuple(n for n in arrays[0].shape[:1] if n not in inner) if arrays else ()
 
     def size(array, axis, n):
         chosen = symbolic == "all" or (symbolic == "leading" and axis == 0 and (n,) == leading)

@@ -82,6 +82,10 @@ MODULES: dict[str, str] = {
     "layer_norm": "normalization", "normalize": "normalization", "rms_norm": "normalization",
     # paged
     "paged_attention": "paged",
+    # products
+    "addmm": "products", "baddbmm": "products", "bmm": "products", "cross": "products", "dot": "products",
+    "einsum": "products", "inner": "products", "kron": "products", "mm": "products", "mv": "products",
+    "outer": "products", "tensordot": "products", "vecdot": "products",
     # random
     "bernoulli": "random", "dropout": "random", "exponential": "random", "gaussian": "random",
     "multinomial": "random", "normal": "random", "rand": "random", "rand_like": "random", "randint": "random",
@@ -96,6 +100,11 @@ MODULES: dict[str, str] = {
     # search
     "argsort": "search", "bucketize": "search", "kthvalue": "search", "median": "search", "mode": "search",
     "searchsorted": "search", "sort": "search", "topk": "search",
+    # solvers
+    "cholesky": "solvers", "cholesky_solve": "solvers", "det": "solvers", "eig": "solvers", "eigh": "solvers",
+    "eigvals": "solvers", "eigvalsh": "solvers", "inv": "solvers", "matrix_power": "solvers",
+    "pinv": "solvers", "qr": "solvers", "slogdet": "solvers", "solve": "solvers", "svd": "solvers",
+    "svdvals": "solvers", "triangular_solve": "solvers",
     # subscript
     "getitem": "subscript", "setitem": "subscript",
 }

@@ -1,0 +1,338 @@
+"""Decompositions of matrices and what they solve. Leading axes hold stacks of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.ops.linalg import matmul
+from argosy_phi_ops.primitives.checks import COMPLEX
+from argosy_tensorcore.tensor import Tensor
+
+
+def _transposed(x: Tensor) -> Tensor:
+    return prim.transpose(x, permutation=(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def _adjoint(x: Tensor) -> Tensor:
+    flipped = _transposed(x)
+    return prim.conj(flipped) if x.dtype in COMPLEX else flipped
+
+
+def _square(name: str, x: Tensor) -> Any:
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"{name} needs square matrices, got {x.type}")
+    return x.shape[-1]
+
+
+def _identity(x: Tensor) -> Tensor:
+    """Identity matrices in the shape of the square matrices `x`."""
+    rows, columns = (prim.iota(shape=x.shape, axis=x.ndim - i, dtype="int64") for i in (2, 1))
+    return prim.cast(prim.eq(rows, columns), dtype=x.dtype)
+
+
+def positive_definite(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """A stack of well-conditioned symmetric positive definite matrices."""
+    x = rng.standard_normal(shape)
+    result: np.ndarray = x @ x.swapaxes(-1, -2) + shape[-1] * np.eye(shape[-1])
+    return result
+
+
+@operator()
+def cholesky(x: Tensor, upper: bool = False) -> Tensor:
+    """The lower factor L of ``x = L L^H``, or its adjoint if `upper`; `x` is Hermitian positive definite."""
+    _square("cholesky", x)
+    lower = prim.cholesky(x)
+    return _adjoint(lower) if upper else lower
+
+
+@cholesky.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(positive_definite(rng, 3, 3))
+    yield Sample(positive_definite(rng, 2, 3, 3), upper=True)
+
+
+@operator(promote="same")
+def triangular_solve(
+    x: Tensor, y: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Tensor:
+    """The solution Z of ``x Z = y`` with triangular `x` (transposed if told; its diagonal ones if `unitriangular`)."""
+    _square("triangular_solve", x)
+    x, y = _batched(x, y)
+    return prim.triangular_solve(x, y, lower=not upper, transpose=transpose, unit=unitriangular)
+
+
+def _batched(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    batch = prim.broadcast_shapes([x.shape[:-2], y.shape[:-2]])
+    return prim.broadcast_to(x, (*batch, *x.shape[-2:])), prim.broadcast_to(y, (*batch, *y.shape[-2:]))
+
+
+@triangular_solve.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x, y = positive_definite(rng, 2, 3, 3), rng.standard_normal((2, 3, 4))
+    yield Sample(x, y)
+    yield Sample(x, y[0], upper=False, transpose=True, unitriangular=True)
+
+
+@operator(promote="same")
+def cholesky_solve(x: Tensor, y: Tensor, upper: bool = False) -> Tensor:
+    """The solution Z of ``A Z = x``, given the Cholesky factor `y` of A."""
+    y, x = _batched(y, x)
+    conjugate = y.dtype in COMPLEX
+    if upper:
+        first = prim.triangular_solve(y, x, lower=False, transpose=True, conjugate=conjugate)
+        return prim.triangular_solve(y, first, lower=False)
+    first = prim.triangular_solve(y, x, lower=True)
+    return prim.triangular_solve(y, first, lower=True, transpose=True, conjugate=conjugate)
+
+
+@cholesky_solve.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    factor = np.linalg.cholesky(positive_definite(rng, 3, 3))
+    yield Sample(rng.standard_normal((3, 2)), factor)
+    yield Sample(rng.standard_normal((3, 2)), factor.T.copy(), upper=True)
+
+
+def _permuted(y: Tensor, pivots: Tensor) -> Tensor:
+    """The rows of `y` in the order that the row exchanges `pivots` of an LU decomposition leave them in."""
+    steps = pivots.shape[-1]
+    if not isinstance(steps, int):
+        raise NotImplementedError(f"solving with matrices of symbolic size is not implemented: {pivots.type}")
+    rank, rows = y.ndim, y.ndim - 2
+    index = prim.iota(shape=y.shape, axis=rows, dtype="int32")
+    for k in range(steps):
+        start, limit = [0] * pivots.ndim, list(pivots.shape)
+        start[-1], limit[-1] = k, k + 1
+        chosen = prim.slice(pivots, start=tuple(start), limit=tuple(limit), stride=(1,) * pivots.ndim)
+        other = prim.broadcast(chosen, shape=(*y.shape[:-2], 1, y.shape[-1]), axes=tuple(range(rank - 1)))
+        y = _exchanged(y, index, k, prim.broadcast_to(other, y.shape), rows)
+    return y
+
+
+def _exchanged(y: Tensor, index: Tensor, k: int, other: Tensor, axis: int) -> Tensor:
+    """`y` with row `k` and the row that `other` tells exchanged."""
+    at_k, at_other = prim.eq(index, k), prim.eq(index, other)
+    rows = [
+        prim.broadcast(
+            prim.reduce_sum(prim.select(mask, y, 0), axes=(axis,)),
+            shape=y.shape,
+            axes=tuple(i for i in range(y.ndim) if i != axis),
+        )
+        for mask in (at_k, at_other)
+    ]
+    return prim.select(at_k, rows[1], prim.select(at_other, rows[0], y))
+
+
+def solved(x: Tensor, y: Tensor) -> Tensor:
+    """The solution Z of ``x Z = y`` by LU decomposition with partial pivoting."""
+    packed, pivots = prim.lu(x)
+    first = prim.triangular_solve(packed, _permuted(y, pivots), lower=True, unit=True)
+    return prim.triangular_solve(packed, first, lower=False)
+
+
+@operator(promote="same", aliases={"A": "x", "B": "y"})
+def solve(x: Tensor, y: Tensor, left: bool = True) -> Tensor:
+    """The solution Z of ``x Z = y`` (of ``Z x = y`` unless `left`); `y` may be a vector."""
+    _square("solve", x)
+    vector = y.ndim == 1
+    if vector:
+        y = prim.reshape(y, shape=(*y.shape, 1))
+    if not left:
+        x, y = _transposed(x), y if vector else _transposed(y)
+    result = solved(*_batched(x, y))
+    if vector:
+        return prim.reshape(result, shape=result.shape[:-1])
+    return result if left else _transposed(result)
+
+
+@solve.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3, 3))
+    yield Sample(x, rng.standard_normal((2, 3, 4)))
+    yield Sample(x[0], rng.standard_normal(3))
+    yield Sample(x, rng.standard_normal((2, 4, 3)), left=False)
+
+
+@operator()
+def inv(x: Tensor) -> Tensor:
+    """The inverse matrices."""
+    _square("inv", x)
+    return solved(x, _identity(x))
+
+
+@inv.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 3, 3)))
+
+
+def _diagonal(x: Tensor) -> Tensor:
+    return prim.reduce_sum(prim.mul(x, _identity(x)), axes=(x.ndim - 1,))
+
+
+def _swaps(pivots: Tensor) -> Tensor:
+    """-1 for an odd number of row exchanges, 1 for an even one, as float64 for exactness."""
+    step = prim.iota(shape=pivots.shape, axis=pivots.ndim - 1, dtype="int32")
+    moved = prim.reduce_sum(prim.cast(prim.ne(pivots, step), dtype="int32"), axes=(pivots.ndim - 1,))
+    return prim.sub(1, prim.mul(prim.floor_mod(moved, 2), 2))
+
+
+@operator()
+def det(x: Tensor) -> Tensor:
+    """The determinants: the product of the pivots of an LU decomposition, with the sign of its row exchanges."""
+    _square("det", x)
+    packed, pivots = prim.lu(x)
+    product = prim.reduce_prod(_diagonal(packed), axes=(x.ndim - 2,))
+    return prim.mul(product, prim.cast(_swaps(pivots), dtype=x.dtype))
+
+
+def squares(rng: np.random.Generator) -> Iterator[Sample]:
+    """One matrix and a stack."""
+    yield Sample(rng.standard_normal((3, 3)))
+    yield Sample(rng.standard_normal((2, 4, 4)))
+
+
+det.samples(squares)
+
+
+@operator()
+def slogdet(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The sign and the logarithm of the absolute value of the determinants."""
+    _square("slogdet", x)
+    packed, pivots = prim.lu(x)
+    diagonal = _diagonal(packed)
+    sign = prim.mul(prim.reduce_prod(prim.sign(diagonal), axes=(x.ndim - 2,)), prim.cast(_swaps(pivots), dtype=x.dtype))
+    return sign, prim.reduce_sum(prim.log(prim.abs(diagonal)), axes=(x.ndim - 2,))
+
+
+slogdet.samples(squares)
+
+
+@operator()
+def qr(x: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
+    """Orthonormal Q and upper triangular R of ``x = Q R``; mode "complete" makes Q square."""
+    if mode not in ("reduced", "complete"):
+        raise NotImplementedError(f"qr: mode {mode!r} is not implemented; there are reduced and complete")
+    q, r = prim.qr(x, full=mode == "complete")
+    return q, r
+
+
+def rectangles(rng: np.random.Generator) -> Iterator[Sample]:
+    """Tall and wide matrices."""
+    yield Sample(rng.standard_normal((4, 3)))
+    yield Sample(rng.standard_normal((2, 3, 4)))
+
+
+qr.samples(rectangles)
+
+
+@operator()
+def svd(x: Tensor, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    """U, the singular values in descending order, and V^H of ``x = U diag(S) V^H``."""
+    u, s, vh = prim.svd(x, full=full_matrices)
+    return u, s, vh
+
+
+svd.samples(rectangles)
+
+
+@operator()
+def svdvals(x: Tensor) -> Tensor:
+    """The singular values in descending order."""
+    return prim.svd(x)[1]
+
+
+svdvals.samples(rectangles)
+
+
+@operator()
+def eigh(x: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
+    """Ascending eigenvalues and eigenvectors (columns) of Hermitian matrices, read from one triangle."""
+    _square("eigh", x)
+    values, vectors = prim.eigh(x, lower=UPLO == "L")
+    return values, vectors
+
+
+def symmetric(rng: np.random.Generator) -> Iterator[Sample]:
+    """Symmetric matrices."""
+    yield Sample(positive_definite(rng, 3, 3))
+    yield Sample(positive_definite(rng, 2, 3, 3), "U")
+
+
+eigh.samples(symmetric)
+
+
+@operator()
+def eigvalsh(x: Tensor, UPLO: str = "L") -> Tensor:
+    """Ascending eigenvalues of Hermitian matrices, read from one triangle."""
+    _square("eigvalsh", x)
+    return prim.eigh(x, lower=UPLO == "L")[0]
+
+
+eigvalsh.samples(symmetric)
+
+
+@operator()
+def eig(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Complex eigenvalues and eigenvectors (columns) of square matrices."""
+    _square("eig", x)
+    values, vectors = prim.eig(x)
+    return values, vectors
+
+
+eig.samples(squares)
+
+
+@operator()
+def eigvals(x: Tensor) -> Tensor:
+    """Complex eigenvalues of square matrices."""
+    _square("eigvals", x)
+    return prim.eig(x)[0]
+
+
+eigvals.samples(squares)
+
+
+@operator()
+def matrix_power(x: Tensor, n: int) -> Tensor:
+    """The product of `n` copies of square matrices, of their inverses for a negative `n`."""
+    _square("matrix_power", x)
+    if n < 0:
+        x, n = solved(x, _identity(x)), -n
+    result = None
+    while n:  # square and multiply
+        if n & 1:
+            result = x if result is None else matmul(result, x)
+        n >>= 1
+        if n:
+            x = matmul(x, x)
+    return _identity(x) if result is None else result
+
+
+@matrix_power.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3, 3))
+    for n in (0, 1, 5, -2):
+        yield Sample(x, n)
+
+
+@operator()
+def pinv(x: Tensor, rcond: float = 1e-15, hermitian: bool = False) -> Tensor:
+    """The pseudo-inverse by singular values; those below `rcond` times the largest count as zero."""
+    u, s, vh = prim.svd(x)
+    last = s.ndim - 1
+    largest = prim.broadcast(prim.reduce_max(s, axes=(last,)), shape=s.shape, axes=tuple(range(last)))
+    kept = prim.gt(s, prim.mul(largest, rcond))
+    inverse = prim.select(kept, prim.div(1.0, prim.select(kept, s, 1.0)), 0.0)
+    if x.dtype in COMPLEX:
+        inverse = prim.cast(inverse, dtype=x.dtype)
+    shape = (*s.shape[:-1], vh.shape[-1], s.shape[-1])
+    spread = prim.broadcast(inverse, shape=shape, axes=(*range(last), last + 1))
+    return matmul(prim.mul(_adjoint(vh), spread), _adjoint(u))
+
+
+pinv.samples(rectangles)
