@@ -1,6 +1,7 @@
 """The CPU device: memory, views, adoption and copies."""
 
 import gc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -206,3 +207,22 @@ def test_huge_pages_back_large_blocks(cpu):
     buffer = cpu.allocate(32 << 20)
     cpu.memset(buffer, 1)
     assert huge_kilobytes() - before >= 16 << 10
+
+
+def test_threads_share_the_allocator(cpu):
+    """Buffers made and dropped by several threads at once never share a byte, and the account ends where it began."""
+    allocator = CachingAllocator(cpu)
+
+    def work(seed):
+        rng, held = np.random.default_rng(seed), []
+        for _ in range(300):
+            buffer = allocator.allocate(int(rng.integers(1, 4000)))
+            cpu.memset(buffer, seed)
+            held.append(buffer)
+            if len(held) > 8:
+                assert set(bytes(cpu.host_view(held.pop(int(rng.integers(8)))))) == {seed}
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(1, 5)))
+    gc.collect()
+    assert allocator.stats().allocated == 0

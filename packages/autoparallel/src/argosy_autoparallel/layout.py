@@ -56,9 +56,7 @@ def local_shape(
     return local_slice(shape, mesh, placements, process_id).shape
 
 
-def largest_local_shape(
-    shape: Sequence[int], mesh: ProcessMesh, placements: Sequence[Placement]
-) -> tuple[int, ...]:
+def largest_local_shape(shape: Sequence[int], mesh: ProcessMesh, placements: Sequence[Placement]) -> tuple[int, ...]:
     """Return the shape of the largest part, which the first rank of the mesh holds."""
     return local_shape(shape, mesh, placements, mesh.process_ids[0])
 
@@ -69,9 +67,7 @@ def sharded_dims(ndim: int, mesh: ProcessMesh, placements: Sequence[Placement]) 
     Raises ValueError for a wrong number of placements or a dimension that a tensor of ``ndim`` does not have.
     """
     if len(placements) != mesh.ndim:
-        raise ValueError(
-            f"{list(placements)} are {len(placements)} placements for the {mesh.ndim} of {mesh!r}"
-        )
+        raise ValueError(f"{list(placements)} are {len(placements)} placements for the {mesh.ndim} of {mesh!r}")
     return [_sharded_dim(ndim, name, p) for name, p in zip(mesh.dim_names, placements, strict=True)]
 
 

@@ -83,9 +83,7 @@ class ProcessMesh:
         if index is None:
             return ProcessMesh(moved, [dim_name, *others])
         if not -moved.shape[0] <= index < moved.shape[0]:
-            raise IndexError(
-                f"index {index} is outside dimension {dim_name!r} of size {moved.shape[0]} of {self!r}"
-            )
+            raise IndexError(f"index {index} is outside dimension {dim_name!r} of size {moved.shape[0]} of {self!r}")
         return ProcessMesh(moved[index], others) if others else ProcessMesh([moved[index]])
 
     def coordinate(self, process_id: int) -> tuple[int, ...]:
@@ -169,9 +167,7 @@ def _check_ranks(ranks: NDArray[Any]) -> None:
         raise ValueError(f"ProcessMesh: rank {ranks.min()} is negative")
     unique, counts = np.unique(ranks, return_counts=True)
     if (counts > 1).any():
-        raise ValueError(
-            f"ProcessMesh: ranks {unique[counts > 1].tolist()} appear more than once in {ranks.tolist()}"
-        )
+        raise ValueError(f"ProcessMesh: ranks {unique[counts > 1].tolist()} appear more than once in {ranks.tolist()}")
 
 
 def _as_names(dim_names: Sequence[str] | None, ndim: int) -> list[str]:

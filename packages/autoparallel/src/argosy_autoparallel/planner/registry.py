@@ -20,9 +20,7 @@ def get_planner(name: str) -> Planner:
     if not points:
         raise LookupError(f"no planner is named {name!r}; installed: {', '.join(planner_names()) or 'none'}")
     if len(points) > 1:
-        raise LookupError(
-            f"planner name {name!r} is claimed by {' and '.join(_owner(point) for point in points)}"
-        )
+        raise LookupError(f"planner name {name!r} is claimed by {' and '.join(_owner(point) for point in points)}")
     planner: Planner = points[0].load()()
     return planner
 

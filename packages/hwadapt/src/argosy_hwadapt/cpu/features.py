@@ -1,10 +1,7 @@
 """What the processor can do, how many cores this process may use and how much memory it may have."""
 
 import os
-import platform
-import subprocess
 from functools import lru_cache
-from pathlib import Path
 
 
 @lru_cache(maxsize=1)
@@ -28,7 +25,14 @@ def cpu_name() -> str:
         name, _, value = line.partition(":")
         if name.strip() == "model name":
             return value.strip()
-    return platform.processor() or platform.machine()
+    return cpu_arch()
+
+
+def cpu_arch() -> str:
+    """Return the architecture that code is generated for, as in ``x86_64``, ``aarch64``."""
+    if hasattr(os, "uname"):
+        return os.uname().machine
+    return os.environ.get("PROCESSOR_ARCHITECTURE", "unknown").lower()
 
 
 def usable_cpus() -> frozenset[int]:
@@ -75,6 +79,8 @@ def _cpuinfo() -> list[str]:
 
 def _sysctl_features() -> frozenset[str]:
     command = ["sysctl", "-n", "machdep.cpu.features", "machdep.cpu.leaf7_features"]
+    import subprocess  # 3 ms, and only on systems without /proc
+
     try:
         output = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5).stdout
     except (OSError, subprocess.TimeoutExpired):
@@ -84,6 +90,7 @@ def _sysctl_features() -> frozenset[str]:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
     except OSError:
         return ""

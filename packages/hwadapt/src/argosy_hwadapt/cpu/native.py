@@ -5,7 +5,6 @@ modules make it: the C parser of the other half would cost 30 ms of import time.
 """
 
 import os
-import tempfile
 from typing import Any
 
 from _cffi_backend import FFI, load_library  # type: ignore[import-untyped]
@@ -49,6 +48,8 @@ def open_shared_object(blob: bytes) -> Any:
         descriptor = os.memfd_create("argosy-kernel", os.MFD_CLOEXEC)
         path = f"/proc/self/fd/{descriptor}"
     else:
+        import tempfile  # 2 ms, and only on systems without anonymous files
+
         descriptor, path = tempfile.mkstemp(suffix=".so")
     try:
         with os.fdopen(descriptor, "wb", closefd=False) as file:

@@ -1,6 +1,5 @@
 """The CPU's device runtime: handles are addresses, a launch returns when it has finished."""
 
-import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,7 +29,7 @@ class CpuRuntime:
         return [
             DeviceInfo(
                 name=features.cpu_name(),
-                arch=platform.machine(),
+                arch=features.cpu_arch(),
                 memory_bytes=features.memory_bytes(),
                 dtypes=_DTYPES,
                 max_block=1 << 30,
