@@ -235,7 +235,7 @@ def run_ranks(fn: Callable[[InprocCommunicator], T], size: int, timeout: float =
     for thread in ranks:
         thread.start()
     _join(ranks, world, timeout)
-    _raise_first([thread.error for thread in ranks], world)
+    _raise_first([thread.error for thread in ranks])
     return [thread.result for thread in ranks]
 
 
@@ -282,12 +282,10 @@ def _join(ranks: list[_RankThread], world: World, timeout: float) -> None:
         raise failure
 
 
-def _raise_first(errors: list[BaseException | None], world: World) -> None:
+def _raise_first(errors: list[BaseException | None]) -> None:
     """Raise the error that started it: of a rank's own making rather than one that followed from it."""
-    own = [rank for rank, error in enumerate(errors) if error and not isinstance(error, RankFailure)]
-    other = [rank for rank, error in enumerate(errors) if error]
-    for rank in own or other:
-        error = errors[rank]
-        assert error is not None
+    failed = [(rank, error) for rank, error in enumerate(errors) if error is not None]
+    own = [(rank, error) for rank, error in failed if not isinstance(error, RankFailure)]
+    for rank, error in own or failed:
         error.add_note(f"(on rank {rank} of {len(errors)})")
         raise error
