@@ -21,11 +21,14 @@ FIXED_SIZES = {
     # it cannot be known that a symbolic size divides into groups
     "reshape": {"all": {2}},
     "group_norm": {"all": {0, 1}},
+    "conv1d": {"all": {0}},
+    "conv2d": {"all": {3}},
+    "conv1d_transpose": {"all": {0}},
     "paged_attention": {"all": {0}},
     # the number of results, or which of two sizes is smaller, depends on the size
     "unbind": {"all": {0}},
-    "diagonal": {"all": {0, 1, 2}, "leading": {0, 2}},
-    "diag": {"all": {2}, "leading": {2}},
+    "diagonal": {"leading": {0, 2}},
+    "diag": {"leading": {2}},
     "scaled_dot_product_attention": {"all": {4}},
     "gather_nd": {"all": {0, 2}},
     "scatter_nd": {"all": {0}},
@@ -33,10 +36,6 @@ FIXED_SIZES = {
     # which elements a slice meets depends on the size
     "getitem": {"all": {4, 5}, "leading": {4, 5}},
     "setitem": {"all": {2, 4, 9}, "leading": {4, 9}},
-    # row exchanges are unrolled
-    "inv": {"all": {0}},
-    "matrix_power": {"all": {3}},
-    "solve": {"all": {0, 1, 2}},
     "cross": {"all": {0, 1}, "leading": {1}},
 }
 
@@ -140,7 +139,11 @@ def test_operator_agrees_with_its_decomposition(name):
         assert_close(eager, static)
         for symbolic in ("leading", "all"):
             if number not in FIXED_SIZES.get(name, {}).get(symbolic, ()):
-                expansion, arrays = expanded(op, operands, attributes, symbolic)
+                try:
+                    expansion, arrays = expanded(op, operands, attributes, symbolic)
+                except NotImplementedError:  # a refusal in so many words
+                    assert symbolic == "all"
+                    continue
                 expansion.program.verify()
                 assert_close(interpret(expansion.program, arrays)[0], static)
 

@@ -30,6 +30,9 @@ MODULES: dict[str, str] = {
     "less_equal": "comparison", "less_than": "comparison", "logical_and": "comparison",
     "logical_not": "comparison", "logical_or": "comparison", "logical_xor": "comparison",
     "not_equal": "comparison",
+    # convolution
+    "conv1d": "convolution", "conv1d_transpose": "convolution", "conv2d": "convolution",
+    "conv2d_transpose": "convolution", "conv3d": "convolution", "conv3d_transpose": "convolution",
     # creation
     "arange": "creation", "empty": "creation", "empty_like": "creation", "eye": "creation",
     "full": "creation", "full_like": "creation", "linspace": "creation", "logspace": "creation",
@@ -82,6 +85,11 @@ MODULES: dict[str, str] = {
     "layer_norm": "normalization", "normalize": "normalization", "rms_norm": "normalization",
     # paged
     "paged_attention": "paged",
+    # pooling
+    "adaptive_avg_pool1d": "pooling", "adaptive_avg_pool2d": "pooling", "adaptive_avg_pool3d": "pooling",
+    "adaptive_max_pool1d": "pooling", "adaptive_max_pool2d": "pooling", "adaptive_max_pool3d": "pooling",
+    "avg_pool1d": "pooling", "avg_pool2d": "pooling", "avg_pool3d": "pooling", "max_pool1d": "pooling",
+    "max_pool2d": "pooling", "max_pool3d": "pooling",
     # products
     "addmm": "products", "baddbmm": "products", "bmm": "products", "cross": "products", "dot": "products",
     "einsum": "products", "inner": "products", "kron": "products", "mm": "products", "mv": "products",

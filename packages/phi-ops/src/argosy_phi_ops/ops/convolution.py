@@ -1,0 +1,302 @@
+"""Convolutions (cross-correlations, as the field calls them) through `prim.conv`, and their transposes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.ops.arguments import along, per_axis
+from argosy_tensorcore.tensor import Tensor
+
+Padding = int | str | Sequence[Any]
+Pairs = tuple[tuple[Any, Any], ...]
+
+
+def padding_pairs(
+    name: str,
+    padding: Padding,
+    sizes: Sequence[Any],
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    channels_last: bool,
+) -> Pairs:
+    """(before, after) for each spatial axis of `sizes`.
+
+    `padding` is one number, one for each axis, (before, after) for each axis in a row or as pairs (then for batch and
+    channel, too), "VALID" for none, or "SAME" for as much as keeps ``ceil(size / stride)`` outputs.
+    """
+    rank = len(sizes)
+    if isinstance(padding, str):
+        return _named_padding(name, padding, sizes, window, strides, dilation)
+    if isinstance(padding, int):
+        return ((padding, padding),) * rank
+    values = tuple(padding)
+    if values and not isinstance(values[0], int):
+        pairs = tuple((before, after) for before, after in values)
+        return pairs[1:-1] if channels_last else pairs[2:]
+    if len(values) in (1, rank):
+        return tuple((n, n) for n in per_axis(name, values, rank))
+    if len(values) == 2 * rank:
+        return tuple((values[2 * i], values[2 * i + 1]) for i in range(rank))
+    raise ShapeError(f"{name}: padding {list(values)} does not fit {rank} spatial axes")
+
+
+def _named_padding(
+    name: str,
+    padding: str,
+    sizes: Sequence[Any],
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+) -> Pairs:
+    if padding.upper() == "VALID":
+        return ((0, 0),) * len(sizes)
+    if padding.upper() != "SAME":
+        raise ShapeError(f"{name}: padding {padding!r} is unknown; there are SAME and VALID, and numbers")
+    pairs = []
+    for n, k, s, d in zip(sizes, window, strides, dilation, strict=True):
+        if not isinstance(n, int):
+            raise NotImplementedError(f"{name}: padding SAME of a symbolic size is not implemented")
+        total = max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0)
+        pairs.append((total // 2, total - total // 2))
+    return tuple(pairs)
+
+
+def channels_first(x: Tensor) -> Tensor:
+    """[N, *S, C] as [N, C, *S]."""
+    return prim.transpose(x, permutation=(0, x.ndim - 1, *range(1, x.ndim - 1)))
+
+
+def channels_last(x: Tensor) -> Tensor:
+    """[N, C, *S] as [N, *S, C]."""
+    return prim.transpose(x, permutation=(0, *range(2, x.ndim), 1))
+
+
+def _convolved(
+    name: str,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: int | Sequence[int],
+    padding: Padding,
+    dilation: int | Sequence[int],
+    groups: int,
+    data_format: str,
+) -> Tensor:
+    rank = len(data_format) - 2
+    if x.ndim != rank + 2 or weight.ndim != rank + 2:
+        raise ShapeError(f"{name} takes x and weight with {rank} spatial axes, got {x.type} and {weight.type}")
+    last = data_format[-1] == "C"
+    if last:
+        x = channels_first(x)
+    strides, dilations = per_axis(name, stride, rank), per_axis(name, dilation, rank)
+    pairs = padding_pairs(name, padding, x.shape[2:], weight.shape[2:], strides, dilations, last)
+    result = prim.conv(
+        x, weight, strides=strides, padding=pairs, lhs_dilation=(1,) * rank, rhs_dilation=dilations, groups=groups
+    )
+    if bias is not None:
+        result = prim.add(result, along(bias, result.shape, 1))
+    return channels_last(result) if last else result
+
+
+@operator(promote="same", aliases={"input": "x"})
+def conv1d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: Padding = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    data_format: str = "NCL",
+) -> Tensor:
+    """Cross-correlation of x [N, C, L] (or [N, L, C], "NLC") with weight [out, C / groups, k]."""
+    return _convolved("conv1d", x, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+@conv1d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x, w = rng.standard_normal((2, 4, 7)), rng.standard_normal((6, 2, 3))
+    yield Sample(x, w, rng.standard_normal(6), 2, 1, groups=2)
+    yield Sample(x.transpose(0, 2, 1).copy(), rng.standard_normal((6, 4, 2)), padding=[1, 0], data_format="NLC")
+
+
+@operator(promote="same", aliases={"input": "x"})
+def conv2d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: Padding = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    data_format: str = "NCHW",
+) -> Tensor:
+    """Cross-correlation of x [N, C, H, W] (or "NHWC") with weight [out, C / groups, kh, kw]."""
+    return _convolved("conv2d", x, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+@conv2d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x, w = rng.standard_normal((2, 4, 5, 6)), rng.standard_normal((3, 4, 3, 2))
+    yield Sample(x, w, rng.standard_normal(3))
+    yield Sample(x, w, None, [2, 1], [1, 0, 2, 1], 2)
+    yield Sample(x, w, stride=2, padding="SAME")
+    yield Sample(x, rng.standard_normal((4, 1, 3, 3)), padding=1, groups=4)
+
+
+@operator(promote="same", aliases={"input": "x"})
+def conv3d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: Padding = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    data_format: str = "NCDHW",
+) -> Tensor:
+    """Cross-correlation of x [N, C, D, H, W] (or "NDHWC") with weight [out, C / groups, kd, kh, kw]."""
+    return _convolved("conv3d", x, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+@conv3d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    pairs = [[0, 0], [0, 0], [1, 0], [0, 1], [1, 1]]
+    yield Sample(rng.standard_normal((1, 2, 4, 5, 4)), rng.standard_normal((3, 2, 2, 3, 2)), padding=pairs)
+
+
+def _transposed(
+    name: str,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: int | Sequence[int],
+    padding: Padding,
+    output_padding: int | Sequence[int],
+    dilation: int | Sequence[int],
+    groups: int,
+    output_size: int | Sequence[int] | None,
+    data_format: str,
+) -> Tensor:
+    """The gradient of a convolution with respect to its input: x spread by the stride, with the turned window."""
+    rank = len(data_format) - 2
+    if x.ndim != rank + 2 or weight.ndim != rank + 2:
+        raise ShapeError(f"{name} takes x and weight with {rank} spatial axes, got {x.type} and {weight.type}")
+    last = data_format[-1] == "C"
+    if last:
+        x = channels_first(x)
+    strides, dilations = per_axis(name, stride, rank), per_axis(name, dilation, rank)
+    window = weight.shape[2:]
+    pairs = padding_pairs(name, padding, x.shape[2:], window, strides, dilations, last)
+    extra = per_axis(name, output_padding, rank)
+    if output_size is not None:
+        wanted = per_axis(name, output_size, rank)
+        extra = tuple(
+            out - ((n - 1) * s - lo - hi + (k - 1) * d + 1)
+            for out, n, s, (lo, hi), k, d in zip(wanted, x.shape[2:], strides, pairs, window, dilations, strict=True)
+        )
+    reach = [(k - 1) * d for k, d in zip(window, dilations, strict=True)]
+    result = prim.conv(
+        x,
+        _turned(weight, groups),
+        strides=(1,) * rank,
+        padding=tuple((r - lo, r - hi + e) for r, (lo, hi), e in zip(reach, pairs, extra, strict=True)),
+        lhs_dilation=strides,
+        rhs_dilation=dilations,
+        groups=groups,
+    )
+    if bias is not None:
+        result = prim.add(result, along(bias, result.shape, 1))
+    return channels_last(result) if last else result
+
+
+def _turned(weight: Tensor, groups: int) -> Tensor:
+    """[in, out / groups, *K] as [out, in / groups, *K] with every window turned round."""
+    inputs, outputs, *window = weight.shape
+    spatial = tuple(range(3, 3 + len(window)))
+    grouped = prim.reshape(weight, shape=(groups, inputs // groups, outputs, *window))
+    swapped = prim.transpose(grouped, permutation=(0, 2, 1, *spatial))
+    flat = prim.reshape(swapped, shape=(groups * outputs, inputs // groups, *window))
+    return prim.reverse(flat, axes=tuple(range(2, 2 + len(window))))
+
+
+@operator(promote="same", aliases={"input": "x"})
+def conv1d_transpose(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: Padding = 0,
+    output_padding: int | Sequence[int] = 0,
+    groups: int = 1,
+    dilation: int | Sequence[int] = 1,
+    output_size: int | Sequence[int] | None = None,
+    data_format: str = "NCL",
+) -> Tensor:
+    """The transpose of :func:`conv1d`, with weight [in, out / groups, k]."""
+    return _transposed(
+        "conv1d_transpose", x, weight, bias, stride, padding, output_padding, dilation, groups, output_size, data_format
+    )
+
+
+@conv1d_transpose.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x, w = rng.standard_normal((2, 4, 5)), rng.standard_normal((4, 3, 3))
+    yield Sample(x, w, rng.standard_normal(6), 2, 1, 1, groups=2)
+    yield Sample(x, w, stride=2, output_size=12)
+
+
+@operator(promote="same", aliases={"input": "x"})
+def conv2d_transpose(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: Padding = 0,
+    output_padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    output_size: int | Sequence[int] | None = None,
+    data_format: str = "NCHW",
+) -> Tensor:
+    """The transpose of :func:`conv2d`, with weight [in, out / groups, kh, kw]."""
+    return _transposed(
+        "conv2d_transpose", x, weight, bias, stride, padding, output_padding, dilation, groups, output_size, data_format
+    )
+
+
+@conv2d_transpose.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x, w = rng.standard_normal((2, 4, 3, 5)), rng.standard_normal((4, 2, 3, 2))
+    yield Sample(x, w, None, [2, 1], [1, 0], dilation=2)
+
+
+@operator(promote="same", aliases={"input": "x"})
+def conv3d_transpose(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: Padding = 0,
+    output_padding: int | Sequence[int] = 0,
+    groups: int = 1,
+    dilation: int | Sequence[int] = 1,
+    output_size: int | Sequence[int] | None = None,
+    data_format: str = "NCDHW",
+) -> Tensor:
+    """The transpose of :func:`conv3d`, with weight [in, out / groups, kd, kh, kw]."""
+    return _transposed(
+        "conv3d_transpose", x, weight, bias, stride, padding, output_padding, dilation, groups, output_size, data_format
+    )
+
+
+@conv3d_transpose.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((1, 2, 3, 2, 3)), rng.standard_normal((2, 2, 2, 2, 2)), stride=2)

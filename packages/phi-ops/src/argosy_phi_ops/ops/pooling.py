@@ -1,0 +1,430 @@
+"""Pooling: the maximum or mean of windows, gathered as one strided slice for each place in the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.ops.arguments import per_axis
+from argosy_phi_ops.ops.convolution import Padding, Pairs, channels_first, channels_last, padding_pairs
+from argosy_phi_ops.ops.manipulation import section
+from argosy_phi_ops.ops.reduction import count_of
+from argosy_phi_ops.primitives.checks import FLOATING
+from argosy_tensorcore.tensor import Tensor
+
+Sizes = int | Sequence[int]
+
+
+class _Windows:
+    """Where the windows over [N, C, *S] lie: their size, stride, padding (with what ceil_mode adds), and number."""
+
+    def __init__(
+        self, name: str, x: Tensor, size: Sizes, stride: Sizes | None, padding: Padding, ceil_mode: bool, last: bool
+    ) -> None:
+        rank = x.ndim - 2
+        self.size = per_axis(name, size, rank)
+        self.stride = self.size if stride is None else per_axis(name, stride, rank)
+        self.pairs = padding_pairs(name, padding, x.shape[2:], self.size, self.stride, (1,) * rank, last)
+        self.count = tuple(
+            self._windows(n + lo + hi, k, s, ceil_mode, n + lo)
+            for n, (lo, hi), k, s in zip(x.shape[2:], self.pairs, self.size, self.stride, strict=True)
+        )
+        # A window of ceil_mode may reach beyond the padding.
+        self.reach = tuple(
+            (lo, max((w - 1) * s + k - n - lo, hi) if isinstance(n, int) else hi)
+            for w, s, k, n, (lo, hi) in zip(self.count, self.stride, self.size, x.shape[2:], self.pairs, strict=True)
+        )
+
+    @staticmethod
+    def _windows(total: Any, k: int, s: int, ceil_mode: bool, start_limit: Any) -> Any:
+        if not ceil_mode:
+            return (total - k) // s + 1
+        if not isinstance(total, int):
+            raise NotImplementedError("pooling with ceil_mode over an axis of symbolic size is not implemented")
+        windows = (total - k + s - 1) // s + 1
+        # A window must start inside, or in the padding in front.
+        return windows - 1 if (windows - 1) * s >= start_limit else windows
+
+
+def _padded(x: Tensor, reach: Pairs, value: Any) -> Tensor:
+    if not any(before or after for before, after in reach):
+        return x
+    low, high = ((0, 0, *(pair[i] for pair in reach)) for i in (0, 1))
+    return prim.pad(x, prim.constant(value, x.dtype), low=low, high=high, interior=(0,) * x.ndim)
+
+
+def _places(x: Tensor, windows: _Windows) -> Iterator[Tensor]:
+    """For each place in the window the element that every window has there: [N, C, *windows]."""
+    last = [(w - 1) * s + 1 for w, s in zip(windows.count, windows.stride, strict=True)]
+    for place in product(*(range(k) for k in windows.size)):
+        limit = (*x.shape[:2], *(end + p for end, p in zip(last, place, strict=True)))
+        yield prim.slice(x, start=(0, 0, *place), limit=limit, stride=(1, 1, *windows.stride))
+
+
+def _least(dtype: str) -> Any:
+    return float("-inf") if dtype in FLOATING else int(np.iinfo(dtype).min)
+
+
+def _combined(parts: Iterator[Tensor], combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    total = next(parts)
+    for part in parts:
+        total = combine(total, part)
+    return total
+
+
+def _maximum(x: Tensor, windows: _Windows) -> Tensor:
+    return _combined(_places(_padded(x, windows.reach, _least(x.dtype)), windows), prim.maximum)
+
+
+def _argmaximum(x: Tensor, windows: _Windows) -> Tensor:
+    """The index of the (first) maximum in the flattened spatial axes of each window, int32."""
+    values = _places(_padded(x, windows.reach, _least(x.dtype)), windows)
+    flat: Any = prim.constant(0, "int32", x.shape)
+    for axis in range(2, x.ndim):
+        n = x.shape[axis]
+        extent = n if isinstance(n, int) else prim.dim_size(dim=n, dtype="int32")
+        flat = prim.add(prim.mul(flat, extent), prim.iota(shape=x.shape, axis=axis, dtype="int32"))
+    indices = _places(_padded(flat, windows.reach, 0), windows)
+    best, where = next(values), next(indices)
+    for value, index in zip(values, indices, strict=True):
+        where = prim.select(prim.gt(value, best), index, where)
+        best = prim.maximum(best, value)
+    return where
+
+
+def _mean(x: Tensor, windows: _Windows, exclusive: bool, divisor: int | None) -> Tensor:
+    total = _combined(_places(_padded(x, windows.reach, 0), windows), prim.add)
+    if divisor:
+        return prim.div(total, float(divisor))
+    if not exclusive and windows.reach == windows.pairs:
+        return prim.div(total, float(prod(windows.size)))
+    # Count what each window holds: elements, and the padding asked for unless exclusive.
+    ones = prim.constant(1, x.dtype, x.shape)
+    if not exclusive:
+        ones = _padded(ones, windows.pairs, 1)
+        rest = tuple((0, after - asked) for (_, after), (_, asked) in zip(windows.reach, windows.pairs, strict=True))
+        ones = _padded(ones, rest, 0)
+    else:
+        ones = _padded(ones, windows.reach, 0)
+    return prim.div(total, _combined(_places(ones, windows), prim.add))
+
+
+def _pooled(name: str, x: Tensor, rank: int, data_format: str, pool: Callable[[Tensor, bool], Any]) -> Any:
+    if x.ndim != rank + 2:
+        raise ShapeError(f"{name} takes [batch, channels] and {rank} spatial axes, got {x.type}")
+    last = data_format[-1] == "C"
+    results = pool(channels_first(x) if last else x, last)
+    if not last:
+        return results
+    return tuple(map(channels_last, results)) if isinstance(results, tuple) else channels_last(results)
+
+
+def _max_pool(
+    name: str,
+    x: Tensor,
+    size: Sizes,
+    stride: Sizes | None,
+    padding: Padding,
+    return_mask: bool,
+    ceil_mode: bool,
+    data_format: str,
+) -> Any:
+    def pool(x: Tensor, last: bool) -> Any:
+        windows = _Windows(name, x, size, stride, padding, ceil_mode, last)
+        best = _maximum(x, windows)
+        return (best, _argmaximum(x, windows)) if return_mask else best
+
+    return _pooled(name, x, len(data_format) - 2, data_format, pool)
+
+
+def _avg_pool(
+    name: str,
+    x: Tensor,
+    size: Sizes,
+    stride: Sizes | None,
+    padding: Padding,
+    exclusive: bool,
+    ceil_mode: bool,
+    divisor: int | None,
+    data_format: str,
+) -> Any:
+    def pool(x: Tensor, last: bool) -> Any:
+        return _mean(x, _Windows(name, x, size, stride, padding, ceil_mode, last), exclusive, divisor)
+
+    return _pooled(name, x, len(data_format) - 2, data_format, pool)
+
+
+@operator(aliases={"input": "x", "return_indices": "return_mask"})
+def max_pool1d(
+    x: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Padding = 0,
+    return_mask: bool = False,
+    ceil_mode: bool = False,
+) -> Any:
+    """The maximum of windows over one spatial axis; with `return_mask` also its flat index, as int32."""
+    return _max_pool("max_pool1d", x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
+
+
+@max_pool1d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3, 7))
+    yield Sample(x, 3, 2, 1)
+    yield Sample(x, 2, ceil_mode=True)
+    yield Sample(x, 3, return_mask=True)
+
+
+@operator(aliases={"input": "x", "return_indices": "return_mask"})
+def max_pool2d(
+    x: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Padding = 0,
+    return_mask: bool = False,
+    ceil_mode: bool = False,
+    data_format: str = "NCHW",
+) -> Any:
+    """The maximum of windows over two spatial axes; with `return_mask` also its flat index, as int32."""
+    return _max_pool("max_pool2d", x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+
+
+@max_pool2d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3, 5, 7))
+    yield Sample(x, [3, 2], 2, 1)
+    yield Sample(x, 2, ceil_mode=True)
+    yield Sample(x, 3, 1, "SAME")
+    yield Sample(x, 2, return_mask=True)
+    yield Sample(x, [2, 3], data_format="NHWC")
+
+
+@operator(aliases={"input": "x", "return_indices": "return_mask"})
+def max_pool3d(
+    x: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Padding = 0,
+    return_mask: bool = False,
+    ceil_mode: bool = False,
+    data_format: str = "NCDHW",
+) -> Any:
+    """The maximum of windows over three spatial axes; with `return_mask` also its flat index, as int32."""
+    return _max_pool("max_pool3d", x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+
+
+@max_pool3d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((1, 2, 4, 5, 3))
+    yield Sample(x, 2, 1)
+    yield Sample(x, 3, 2, 1, ceil_mode=True, return_mask=True)
+
+
+@operator(aliases={"input": "x"})
+def avg_pool1d(
+    x: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Padding = 0,
+    exclusive: bool = True,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The mean of windows over one spatial axis; padding counts as elements unless `exclusive`."""
+    pooled: Tensor = _avg_pool("avg_pool1d", x, kernel_size, stride, padding, exclusive, ceil_mode, None, "NCL")
+    return pooled
+
+
+@avg_pool1d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3, 7))
+    yield Sample(x, 3, 2, 1)
+    yield Sample(x, 3, 2, 1, exclusive=False)
+    yield Sample(x, 2, ceil_mode=True)
+
+
+@operator(aliases={"input": "x"})
+def avg_pool2d(
+    x: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Padding = 0,
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    divisor_override: int | None = None,
+    data_format: str = "NCHW",
+) -> Tensor:
+    """The mean of windows over two spatial axes; padding counts as elements unless `exclusive`."""
+    options = (exclusive, ceil_mode, divisor_override, data_format)
+    pooled: Tensor = _avg_pool("avg_pool2d", x, kernel_size, stride, padding, *options)
+    return pooled
+
+
+@avg_pool2d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3, 5, 7))
+    yield Sample(x, [3, 2], 2, 1)
+    yield Sample(x, 3, 2, 1, exclusive=False, ceil_mode=True)
+    yield Sample(x, 2, divisor_override=3)
+    yield Sample(x, [2, 3], data_format="NHWC")
+
+
+@operator(aliases={"input": "x"})
+def avg_pool3d(
+    x: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Padding = 0,
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    divisor_override: int | None = None,
+    data_format: str = "NCDHW",
+) -> Tensor:
+    """The mean of windows over three spatial axes; padding counts as elements unless `exclusive`."""
+    options = (exclusive, ceil_mode, divisor_override, data_format)
+    pooled: Tensor = _avg_pool("avg_pool3d", x, kernel_size, stride, padding, *options)
+    return pooled
+
+
+@avg_pool3d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((1, 2, 4, 5, 3))
+    yield Sample(x, 2, 1)
+    yield Sample(x, 3, 2, 1, ceil_mode=True)
+
+
+# Adaptive pooling: windows chosen so that a given number of outputs comes out
+
+
+def _adaptive(name: str, x: Tensor, output_size: Sizes, reduce: Callable[[Tensor, tuple[int, ...]], Tensor]) -> Tensor:
+    """One window for each output: [floor(i n / m), ceil((i + 1) n / m)) along each spatial axis in turn."""
+    rank = x.ndim - 2
+    sizes = (output_size,) * rank if output_size is None or isinstance(output_size, int) else tuple(output_size)
+    for axis, outputs in enumerate(sizes, 2):
+        n = x.shape[axis]
+        if outputs is None or outputs == n:
+            continue
+        if outputs == 1:
+            shape = tuple(1 if i == axis else size for i, size in enumerate(x.shape))
+            x = prim.reshape(reduce(x, (axis,)), shape=shape)
+            continue
+        if not isinstance(n, int):
+            raise NotImplementedError(f"{name}: several outputs along an axis of symbolic size are not implemented")
+        x = _adapted(x, axis, n, outputs, reduce)
+    return x
+
+
+def _adapted(
+    x: Tensor, axis: int, n: int, outputs: int, reduce: Callable[[Tensor, tuple[int, ...]], Tensor]
+) -> Tensor:
+    if n % outputs == 0:  # equal windows
+        split = prim.reshape(x, shape=(*x.shape[:axis], outputs, n // outputs, *x.shape[axis + 1 :]))
+        return reduce(split, (axis + 1,))
+    shape = tuple(1 if i == axis else size for i, size in enumerate(x.shape))
+    bounds = [(i * n // outputs, -(-(i + 1) * n // outputs)) for i in range(outputs)]
+    parts = [prim.reshape(reduce(section(x, axis, lo, hi), (axis,)), shape=shape) for lo, hi in bounds]
+    return prim.concat(*parts, axis=axis)
+
+
+def _mean_over(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    return prim.div(prim.reduce_sum(x, axes=axes), count_of(x.shape, axes, x.dtype))
+
+
+def _max_over(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    return prim.reduce_max(x, axes=axes)
+
+
+@operator(aliases={"input": "x"})
+def adaptive_avg_pool1d(x: Tensor, output_size: Sizes) -> Tensor:
+    """The mean of as many windows over one spatial axis as `output_size` asks for; None keeps an axis."""
+    name = "adaptive_avg_pool1d"
+    pooled: Tensor = _pooled(name, x, 1, "NCL", lambda v, _: _adaptive(name, v, output_size, _mean_over))
+    return pooled
+
+
+@adaptive_avg_pool1d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3, 7))
+    yield Sample(x, 1)
+    yield Sample(x, 4)
+
+
+@operator(aliases={"input": "x"})
+def adaptive_avg_pool2d(x: Tensor, output_size: Sizes, data_format: str = "NCHW") -> Tensor:
+    """The mean of as many windows over two spatial axes as `output_size` asks for; None keeps an axis."""
+    name = "adaptive_avg_pool2d"
+    pooled: Tensor = _pooled(name, x, 2, data_format, lambda v, _: _adaptive(name, v, output_size, _mean_over))
+    return pooled
+
+
+@adaptive_avg_pool2d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3, 5, 7))
+    yield Sample(x, 1)
+    yield Sample(x, [5, 3])
+
+
+@operator(aliases={"input": "x"})
+def adaptive_avg_pool3d(x: Tensor, output_size: Sizes, data_format: str = "NCDHW") -> Tensor:
+    """The mean of as many windows over three spatial axes as `output_size` asks for; None keeps an axis."""
+    name = "adaptive_avg_pool3d"
+    pooled: Tensor = _pooled(name, x, 3, data_format, lambda v, _: _adaptive(name, v, output_size, _mean_over))
+    return pooled
+
+
+@adaptive_avg_pool3d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((1, 2, 4, 5, 3))
+    yield Sample(x, 1)
+    yield Sample(x, [2, 3, None])
+
+
+@operator(aliases={"input": "x"})
+def adaptive_max_pool1d(x: Tensor, output_size: Sizes) -> Tensor:
+    """The maximum of as many windows over one spatial axis as `output_size` asks for; None keeps an axis."""
+    name = "adaptive_max_pool1d"
+    pooled: Tensor = _pooled(name, x, 1, "NCL", lambda v, _: _adaptive(name, v, output_size, _max_over))
+    return pooled
+
+
+@adaptive_max_pool1d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3, 7))
+    yield Sample(x, 1)
+    yield Sample(x, 4)
+
+
+@operator(aliases={"input": "x"})
+def adaptive_max_pool2d(x: Tensor, output_size: Sizes) -> Tensor:
+    """The maximum of as many windows over two spatial axes as `output_size` asks for; None keeps an axis."""
+    name = "adaptive_max_pool2d"
+    pooled: Tensor = _pooled(name, x, 2, "NCHW", lambda v, _: _adaptive(name, v, output_size, _max_over))
+    return pooled
+
+
+@adaptive_max_pool2d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3, 5, 7))
+    yield Sample(x, 1)
+    yield Sample(x, [5, 3])
+
+
+@operator(aliases={"input": "x"})
+def adaptive_max_pool3d(x: Tensor, output_size: Sizes) -> Tensor:
+    """The maximum of as many windows over three spatial axes as `output_size` asks for; None keeps an axis."""
+    name = "adaptive_max_pool3d"
+    pooled: Tensor = _pooled(name, x, 3, "NCDHW", lambda v, _: _adaptive(name, v, output_size, _max_over))
+    return pooled
+
+
+@adaptive_max_pool3d.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((1, 2, 4, 5, 3))
+    yield Sample(x, 1)
+    yield Sample(x, [2, 3, None])
