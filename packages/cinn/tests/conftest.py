@@ -1,6 +1,11 @@
 """Every test session compiles into a cache folder of its own."""
 
+import sys
+from pathlib import Path
+
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,0 +1,232 @@
+"""From a plan to one LLVM module: kernels, each distinct one once, and for every native segment a function
+that calls them.
+
+A segment is ``void segment<i>(ptr addresses, ptr dims)``; host calls lie between segments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
+from argosy_cinn.fusion.kernels import Epilogue, Partial, epilogue_text, kernel_text
+from argosy_cinn.fusion.products import Product
+from argosy_cinn.loops import elementwise
+from argosy_cinn.loops.expressions import Graph
+from argosy_cinn.loops.indices import Variable, of
+from argosy_cinn.loops.nest import PARAMETERS, Pointers, emit_kernel, partial_dtype
+from argosy_cinn.loops.schedule import ColumnReduction, Kernel, Reduction, Store, choose_chunks
+from argosy_cinn.loops.vectorize import Evaluator
+from argosy_cinn.printers.llvm import Function, Module
+from argosy_cinn.printers.types import I64, LLVM_TYPES, PTR, VOID, Value, constant, lanes_of
+from argosy_cinn.runtime import parallel_for
+from argosy_cinn.steps import Place, Plan, Step, nbytes
+from argosy_cinn.target import Target
+from argosy_pir.core import Operation
+
+
+@dataclass(slots=True)
+class Call:
+    """A call of a kernel: its name, the places of its buffers in table order, and a line for `explain`."""
+
+    kernel: str
+    places: list[Place]
+    chunks: int
+    problem: Product | None
+    text: str
+
+
+@dataclass(slots=True)
+class Assembly:
+    """A module, the calls of each segment, and the host call after each segment but the last."""
+
+    module: Module
+    segments: list[list[Call]] = field(default_factory=lambda: [[]])
+    hosts: list[Operation] = field(default_factory=list)
+    kernels: dict[str, str] = field(default_factory=dict)
+
+
+def assemble(plan: Plan, target: Target) -> Assembly:
+    """Emit all code of a plan."""
+    assembly = Assembly(Module(target))
+    for step in plan.steps:
+        if step.body is None:
+            assert step.group.op is not None
+            assembly.hosts.append(step.group.op)
+            assembly.segments.append([])
+        else:
+            assembly.segments[-1] += _calls(assembly, plan, step)
+    for i, calls in enumerate(assembly.segments):
+        copies = plan.copies if i == len(assembly.segments) - 1 else []
+        _emit_segment(assembly.module, f"segment{i}", calls, plan, copies)
+    return assembly
+
+
+def _calls(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
+    if isinstance(step.body, Epilogue):
+        assert step.group.product is not None
+        return [_product_call(assembly, plan, step.group.product, step.body)]
+    assert isinstance(step.body, Kernel)
+    calls = [_kernel_call(assembly, plan, step.body)]
+    chunks = choose_chunks(step.body).count
+    if chunks > 1:
+        calls += [_kernel_call(assembly, plan, _combination(c, step.body, chunks)) for c in step.body.columns]
+    return calls
+
+
+def _kernel_call(assembly: Assembly, plan: Plan, kernel: Kernel) -> Call:
+    slots: dict[Any, int] = {}
+    text = kernel_text(kernel, slots)
+    name = _once(assembly, text, _kernel_name(kernel), lambda name: emit_kernel(assembly.module, name, kernel, slots))
+    places = [_place(plan, buffer) for buffer in slots]
+    return Call(name, places, choose_chunks(kernel).count, None, _summary(kernel))
+
+
+def _place(plan: Plan, buffer: Any) -> Place:
+    # A partial result that is not used (one chunk) has a slot, but no memory.
+    return plan.places.get(buffer) or Place(0)
+
+
+def _once(assembly: Assembly, text: str, name: str, build: Any) -> str:
+    if text not in assembly.kernels:
+        assembly.kernels[text] = assembly.module.unique(name)
+        build(assembly.kernels[text])
+    return assembly.kernels[text]
+
+
+def _kernel_name(kernel: Kernel) -> str:
+    shape = "x".join(str(v.extent) for v in (*kernel.outer, *kernel.sequential, *kernel.inner))
+    what = "_".join(sorted({r.kind for r in kernel.reductions} | {f"column_{c.kind}" for c in kernel.columns})) or "map"
+    return f"{what}_{shape}"
+
+
+def _summary(kernel: Kernel) -> str:
+    kinds: dict[str, int] = {}
+    for node in kernel.graph.order:
+        kinds[node.kind] = kinds.get(node.kind, 0) + 1
+    operations = " ".join(f"{k}x{n}" if n > 1 else k for k, n in kinds.items())
+    return f"{kernel.rows} rows of {kernel.columns_count}: {operations}"
+
+
+def _combination(column: ColumnReduction, kernel: Kernel, chunks: int) -> Kernel:
+    """The kernel that combines the chunks' partial results of a column reduction, in order."""
+    graph = Graph()
+    chunk, place = Variable(0, chunks), Variable(1, kernel.columns_count)
+    body = graph.load(column.partial, of(chunk) * place.extent + of(place), partial_dtype(column.dtype), ())
+    result = graph.reduced(0, column.dtype, place.variables, 1)
+    return Kernel(
+        graph, [], [place], sequential=[chunk],
+        reductions=[Reduction(column.kind, column.dtype, body, result)],
+        stores=[Store(column.buffer, of(place), result, column.dtype, True)],
+    )  # fmt: skip
+
+
+# -- matrix products
+
+
+def _product_call(assembly: Assembly, plan: Plan, product: Product, epilogue: Epilogue) -> Call:
+    slots: dict[Any, int] = {product.left.buffer: 0}
+    slots.setdefault(product.right.buffer, len(slots))
+    text = "\n".join([_problem_text(product, slots), epilogue_text(epilogue, slots)])
+    name = f"product_{product.rows}x{product.columns}x{product.depth}"
+
+    def build(name: str) -> None:
+        with assembly.module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
+            table, chunk, chunks = b.arguments
+            emit(b, _problem(product, epilogue, Pointers(b, table, slots)), chunk, chunks)
+
+    shape = f"{'x'.join(map(str, product.batch))} of " if product.batch else ""
+    fused = len(epilogue.graph.order) - 1
+    line = f"{shape}{product.rows} x {product.columns} x {product.depth}, epilogue of {fused} operations"
+    return Call(_once(assembly, text, name, build), [_place(plan, v) for v in slots], 0, product, line)
+
+
+def _problem_text(product: Product, slots: dict[Any, int]) -> str:
+    sides = []
+    for m in (product.left, product.right):
+        sides.append((slots[m.buffer], m.offset, m.buffer.dtype))
+    numbers = (product.batch, product.left_batch, product.right_batch, product.rows, product.columns, product.depth,
+               product.left_row, product.right_column, product.left_depth, product.right_depth)  # fmt: skip
+    return f"product {sides} {numbers} {product.op.result.dtype}"
+
+
+def _problem(product: Product, epilogue: Epilogue | None, pointers: Any) -> Contraction:
+    source = product.op.operand(0).dtype
+    element = LLVM_TYPES[source]
+    b = pointers.b if hasattr(pointers, "b") else None
+
+    def matrix(side: Any, row: int, column: int, batch: tuple[int, ...]) -> Matrix:
+        if b is None:
+            return Matrix(Value(PTR, "null"), row, column, element, batch)
+        return Matrix(b.at(pointers(side.buffer), side.offset, element), row, column, element, batch)
+
+    left = matrix(product.left, product.left_row, product.left_depth, product.left_batch)
+    right = matrix(product.right, product.right_depth, product.right_column, product.right_batch)
+    return Contraction(
+        product.rows, product.columns, product.depth, left, right,
+        lambda b, cells: _epilogue(b, cells, product, epilogue, pointers),
+        product.batch, elementwise.REGISTER[source], narrow=source == "bfloat16", location=str(product.op.location),
+    )  # fmt: skip
+
+
+def _epilogue(b: Function, cells: Cells, product: Product, epilogue: Epilogue | None, pointers: Any) -> None:
+    """Evaluate the epilogue's expressions for some cells of one row (or column) of the product."""
+    assert epilogue is not None
+    *batch, row, column = epilogue.variables
+    lane, other = (column, row) if cells.axis == 1 else (row, column)
+    start = cells.column if cells.axis == 1 else cells.row
+    steady = {v.number: i for v, i in zip(batch, cells.batch, strict=True)}
+    steady[other.number] = cells.row if cells.axis == 1 else cells.column
+    roots = [s.node for s in epilogue.stores]
+    scope = Evaluator(b, pointers, steady)
+    scope.prepare(roots, lane.variables, 0)
+    for v, (value, mask) in enumerate(zip(cells.values, cells.masks, strict=True)):
+        lanes = lanes_of(value.type)
+        variables = {**steady, lane.number: b.add(start, v * lanes)}
+        inside = Evaluator(b, pointers, variables, lane.number, lanes, mask, scope)
+        dtype = product.op.result.dtype
+        inside.known[epilogue.cell.number] = (
+            elementwise.rounded(b, value, dtype) if dtype in elementwise.NARROW else value
+        )
+        for store in epilogue.stores:
+            inside.store(store.buffer, store.index, store.node, store.dtype)
+
+
+# -- segments
+
+
+def _emit_segment(module: Module, name: str, calls: list[Call], plan: Plan, copies: list[Any]) -> None:
+    with module.function(name, [("ptr noalias", "addresses"), ("ptr", "dims")]) as b:
+        addresses = b.arguments[0]
+        bases: dict[int, Value] = {}
+
+        def address(place: Place) -> Value:
+            if place.entry not in bases:
+                bases[place.entry] = b.load(PTR, b.at(addresses, place.entry, PTR))
+            return b.at(bases[place.entry], place.offset, "i8")
+
+        table = b.alloca(PTR, max((len(c.places) for c in calls), default=0) + 1)
+        for call in calls:
+            for slot, place in enumerate(call.places):
+                b.store(address(place), b.at(table, slot, PTR))
+            _emit_call(b, call, table)
+        for value, argument in copies:
+            _copy(b, address(plan.places[argument]), address(plan.places[value]), nbytes(value))
+
+
+def _emit_call(b: Function, call: Call, table: Value) -> None:
+    chunks: Any = call.chunks
+    if call.problem is not None:
+        chunks = grid(b, _problem(call.problem, None, None))
+    if isinstance(chunks, int) and chunks == 1:
+        b.call(call.kernel, VOID, table, constant(I64, 0), constant(I64, 1))
+    else:
+        parallel_for(b, call.kernel, table, chunks)
+
+
+def _copy(b: Function, to: Value, source: Value, size: int) -> None:
+    b.intrinsic("llvm.memcpy", VOID, to, source, constant(I64, size), constant("i1", 0), overloads=(PTR, PTR, I64))
+
+
+__all__ = ["Assembly", "Call", "Partial", "assemble"]

@@ -1,0 +1,56 @@
+"""What kind of code each operation becomes."""
+
+from __future__ import annotations
+
+from math import prod
+
+from argosy_cinn.loops.elementwise import DTYPES
+from argosy_cinn.loops.lowering import is_inline
+from argosy_cinn.loops.reductions import KINDS
+from argosy_pir.core import Operation
+from argosy_pir.types import TensorType
+
+INLINE, REDUCE, PRODUCT, HOST, CONSTANT = "inline", "reduce", "product", "host", "constant"
+
+
+def classify(op: Operation) -> str:
+    """``inline`` (computed inside its users' loops or in a loop of its own), ``reduce``, ``product`` (matrix product),
+    ``constant`` or ``host`` (no native code: the reference kernel runs it between native segments)."""
+    if op.name == "builtin.constant":
+        return CONSTANT if op.attributes["value"].type.dtype in DTYPES else HOST
+    if not all(isinstance(v.type, TensorType) for v in (*op.operands, *op.results)):
+        return HOST
+    if op.name in KINDS:
+        return REDUCE if op.result.dtype in DTYPES and reduction_layout(op) is not None else HOST
+    if op.name == "prim.dot_general":
+        return PRODUCT if _has_product(op) else HOST
+    return INLINE if is_inline(op) else HOST
+
+
+def _has_product(op: Operation) -> bool:
+    accumulate = op.attributes["accumulate"] or op.result.dtype
+    source = op.operand(0).dtype
+    if source in ("float32", "float64", "int32", "int64", "uint32", "uint64"):
+        return accumulate == source
+    return source in ("bfloat16", "float16") and accumulate in (source, "float32")
+
+
+class Layout:
+    """The axes of a reduction as sizes: ``kept_outer`` x ``reduced`` x ``kept_inner`` in memory order."""
+
+    __slots__ = ("kept_inner", "kept_outer", "reduced")
+
+    def __init__(self, kept_outer: int, reduced: int, kept_inner: int) -> None:
+        self.kept_outer, self.reduced, self.kept_inner = kept_outer, reduced, kept_inner
+
+
+def reduction_layout(op: Operation) -> Layout | None:
+    """The layout of a reduction over adjacent axes (others of size one aside); None for interleaved axes."""
+    shape, axes = op.operand(0).shape, set(op.attributes["axes"])
+    real = [i for i, n in enumerate(shape) if n != 1]
+    chosen = [k for k, i in enumerate(real) if i in axes]
+    if not chosen or chosen != list(range(chosen[0], chosen[-1] + 1)):
+        return None
+    outer = [shape[i] for i in real[: chosen[0]]]
+    inner = [shape[i] for i in real[chosen[-1] + 1 :]]
+    return Layout(prod(outer), prod(shape[i] for i in real if i in axes), prod(inner))

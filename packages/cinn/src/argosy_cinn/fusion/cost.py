@@ -1,0 +1,121 @@
+"""Which values get memory of their own.
+
+Walking the program forwards, a value is kept out of memory (pulled into its users' loops) as long as computing it again
+there costs little. Inputs, states and constants are in memory from the start; reductions, matrix products and what runs
+on the host are always written.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from argosy_cinn.fusion.classify import CONSTANT, HOST, INLINE, PRODUCT, classify
+from argosy_cinn.fusion.products import operand_matrix
+from argosy_cinn.loops.lowering import VIEWS, splat_constant
+from argosy_cinn.loops.schedule import COSTS
+from argosy_pir.core import Operation
+from argosy_pir.program import Program
+from argosy_pir.values import OpResult, Value
+
+#: A value with several users is pulled into each of them when that costs at most this much...
+_CHEAP = 3
+#: ...and reads at most this many large tensors.
+_FEW_LEAVES = 1
+#: Pulled values that grow beyond these are written.
+_MOST_LEAVES = 12
+_MOST_COST = 400
+
+
+class Memory:
+    """The decision. ``values`` has every value with a buffer, in program order; ``kinds`` the class of each
+    operation."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.kinds: dict[Operation, str] = {}
+        self.values: dict[Value, None] = dict.fromkeys(program.block.arguments)
+        self.returned = set(program.block.last.operands) if program.block.last is not None else set()
+        self._cost: dict[Value, int] = {}
+        self._leaves: dict[Value, frozenset[Value]] = {}
+        for op in program.block:
+            if op is not program.block.last:
+                self._decide(op)
+        self._settle_operands()
+
+    def _decide(self, op: Operation) -> None:
+        kind = self.kinds[op] = classify(op)
+        if kind == CONSTANT:
+            if splat_constant(op.result) is None or op.result in self.returned:
+                self.values[op.result] = None
+            return
+        if kind != INLINE:
+            for index, operand in enumerate(op.operands):
+                self._require(op, index, operand)
+            self.values.update(dict.fromkeys(op.results))
+            return
+        self._combine(op)
+        value = op.result
+        if value in self.returned or self._is_worth_memory(value):
+            self.values[value] = None
+
+    def _require(self, op: Operation, index: int, operand: Value) -> None:
+        """Operands of what is not fused are in memory; a matrix product reads views in place."""
+        if operand in self.values or (kind := self._kind(operand)) is None:
+            return
+        if self.kinds[op] == "reduce":
+            return  # computed in the reduction's own loops
+        if self.kinds[op] == PRODUCT and kind == INLINE and operand_matrix(op, index, self.values) is not None:
+            return
+        self.values[operand] = None
+
+    def _settle_operands(self) -> None:
+        """A view that an operand was to be read through may have got memory since, and no longer be one matrix."""
+        products = [op for op, kind in self.kinds.items() if kind == PRODUCT]
+        changed = True
+        while changed:
+            before = len(self.values)
+            for op in products:
+                for index, operand in enumerate(op.operands):
+                    if operand not in self.values and operand_matrix(op, index, self.values) is None:
+                        self.values[operand] = None
+            changed = len(self.values) != before
+
+    def _kind(self, value: Value) -> str | None:
+        return self.kinds[value.op] if isinstance(value, OpResult) else None
+
+    def _combine(self, op: Operation) -> None:
+        """Cost and leaves of a pulled value."""
+        cost = 0 if op.name[5:] in VIEWS else COSTS.get(op.name[5:], 1)
+        leaves: set[Value] = set()
+        for operand in set(op.operands):
+            if operand in self.values:
+                leaves.add(operand)
+            elif splat_constant(operand) is None:
+                cost += self._cost.get(operand, 0)
+                leaves |= self._leaves.get(operand, frozenset())
+        self._cost[op.result], self._leaves[op.result] = cost, frozenset(leaves)
+
+    def _is_worth_memory(self, value: Value) -> bool:
+        cost, leaves = self._cost[value], self._leaves[value]
+        if cost == 0:
+            return False
+        if len(leaves) > _MOST_LEAVES or cost > _MOST_COST:
+            return True
+        size = prod(value.shape)
+        if any(self._grows(user, value, size) for user in value.users) and cost > 2:
+            return True
+        if len(value.uses) < 2 or not leaves:
+            return False
+        large = [leaf for leaf in leaves if prod(leaf.shape) * 4 >= size]
+        return cost > _CHEAP or len(large) > _FEW_LEAVES
+
+    def _grows(self, user: Operation, value: Value, size: int) -> bool:
+        """Whether the user repeats the value, so that pulling it computes it again for every copy."""
+        if user.name in ("prim.broadcast", "prim.gather") and user.results:
+            return prod(user.result.shape) >= 2 * size
+        if user.name == "prim.reshape":
+            return any(self._grows(further, user.result, size) for further in user.result.users)
+        return False
+
+
+__all__ = ["HOST", "Memory"]

@@ -1,0 +1,403 @@
+"""Fusion: which values in memory are computed together.
+
+Every value that is computed by loops starts as a group of its own. Walking forwards, a group joins the groups of what
+it reads, as long as it needs each of their elements only at the point of the loop nest where they are computed, and no
+path leads out of the joint group and back. What only the group itself reads then never reaches memory.
+
+A group has a grid of ``rows`` x ``columns`` (``columns`` 0: one flat dimension that can still take any grid of its
+size). A member's flavour says how it sits on the grid: ``full`` (one element per cell), ``row`` (one per row), ``sum``
+(a reduction along the row), ``column`` (a reduction over all rows), ``strided`` (a reduction of another layout, always
+alone) or ``product`` (the matrix product that the group is the epilogue of).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from argosy_cinn.fusion.classify import CONSTANT, HOST, INLINE, PRODUCT, reduction_layout
+from argosy_cinn.fusion.cost import Memory
+from argosy_cinn.fusion.products import Product, lay_out
+from argosy_cinn.loops.expressions import Expression, Graph
+from argosy_cinn.loops.indices import Index, Position, Variable, linearise, of
+from argosy_cinn.loops.lowering import Lowering, NotAligned
+from argosy_pir.core import Operation
+from argosy_pir.values import OpResult, Value
+
+_MOST_MEMBERS = 40
+_MOST_READS = 28
+_MOST_NODES = 900
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """Values computed by one step; ``order`` is the latest position of a member in the program."""
+
+    number: int
+    kind: str
+    order: int
+    members: dict[Value, str]
+    rows: int = 0
+    columns: int = 0
+    op: Operation | None = None
+    reads: set[Value] = field(default_factory=set)
+    ancestors: int = 0
+    product: Product | None = None
+
+    @property
+    def elements(self) -> int:
+        """Cells of the grid."""
+        return self.rows * max(self.columns, 1)
+
+    @property
+    def bit(self) -> int:
+        """Its bit in sets of groups."""
+        return 1 << self.number
+
+
+class Fusion:
+    """The groups of a program, and who makes what."""
+
+    def __init__(self, memory: Memory, fuel: int = 1 << 62) -> None:
+        self.memory = memory
+        self.fuel = fuel
+        self.groups: dict[int, Group] = {}
+        self.maker: dict[Value, Group] = {}
+        self._count = 0
+        self._order: dict[Value, int] = {v: -1 for v in memory.program.block.arguments}
+        for order, op in enumerate(memory.program.block):
+            self._order.update((r, order) for r in op.results)
+            if op in memory.kinds:
+                self._add(op, order)
+        self._fuse_siblings()
+
+    # -- making groups
+
+    def _add(self, op: Operation, order: int) -> None:
+        kind = self.memory.kinds[op]
+        if kind == CONSTANT and op.result not in self.memory.returned:
+            return
+        if kind in (INLINE, CONSTANT) and op.result not in self.memory.values:
+            return
+        if all(0 in v.shape for v in op.results if hasattr(v.type, "shape")) and kind != HOST:
+            return
+        group = self._new(op, kind, order)
+        self._connect(group)
+        if group.kind == "loops" and "strided" not in group.members.values():
+            self._fuse_into_producers(group)
+
+    def _new(self, op: Operation, kind: str, order: int) -> Group:
+        if kind == HOST:
+            group = Group(self._count, "host", order, dict.fromkeys(op.results, "host"), op=op, reads=host_reads(op))
+        elif kind == PRODUCT:
+            group = self._product(op, order)
+        elif kind == "reduce":
+            group = self._reduction(op, order)
+        else:
+            group = Group(self._count, "loops", order, {op.result: "full"}, max(prod(op.result.shape), 1), 0)
+            group.reads = self._reads_of(group)
+        self._count += 1
+        self.groups[group.number] = group
+        self.maker.update(dict.fromkeys(group.members, group))
+        return group
+
+    def _product(self, op: Operation, order: int) -> Group:
+        product = lay_out(op, self.memory.values)
+        rows = prod(product.batch) * product.rows
+        group = Group(self._count, "product", order, {op.result: "product"}, rows, product.columns, op)
+        group.product = product
+        group.reads = {product.left.buffer, product.right.buffer}
+        return group
+
+    def _reduction(self, op: Operation, order: int) -> Group:
+        layout = reduction_layout(op)
+        assert layout is not None
+        if layout.kept_inner == 1:
+            group = Group(self._count, "loops", order, {op.result: "sum"}, layout.kept_outer, layout.reduced)
+        elif layout.kept_outer == 1:
+            group = Group(self._count, "loops", order, {op.result: "column"}, layout.reduced, layout.kept_inner)
+        else:
+            group = Group(self._count, "loops", order, {op.result: "strided"}, layout.kept_outer, layout.kept_inner)
+        group.reads = self._reads_of(group)
+        return group
+
+    def _reads_of(self, group: Group) -> set[Value]:
+        return GridLowering(group, self.memory.values, split=False).all_reads()
+
+    def _connect(self, group: Group) -> None:
+        for producer in self._producers(group):
+            group.ancestors |= producer.ancestors | producer.bit
+
+    def _producers(self, group: Group) -> list[Group]:
+        found = {self.maker[v].number: self.maker[v] for v in group.reads if v in self.maker}
+        found.pop(group.number, None)
+        return [found[number] for number in sorted(found, key=lambda n: -found[n].order)]
+
+    # -- merging
+
+    def _fuse_into_producers(self, group: Group) -> None:
+        tried: set[int] = set()
+        again = True
+        while again:
+            again = False
+            for producer in self._producers(group):
+                if producer.number in tried:
+                    continue
+                tried.add(producer.number)
+                merged = self._try(producer, group)
+                if merged is not None:
+                    group, again = merged, True
+                    break
+
+    def _try(self, first: Group, second: Group) -> Group | None:
+        """Join two groups, of which the second may read what the first makes, or return None."""
+        if self.fuel <= 0 or not self._may_join(first, second):
+            return None
+        grid = _common_grid(first, second)
+        if grid is None:
+            return None
+        candidate = _joined(first, second, *grid)
+        if candidate is None:
+            return None
+        try:
+            candidate.reads = self._reads_of(candidate)
+        except NotAligned:
+            return None
+        if len(candidate.reads) > _MOST_READS:
+            return None
+        self.fuel -= 1
+        self._replace(first, second, candidate)
+        return candidate
+
+    def _may_join(self, first: Group, second: Group) -> bool:
+        kinds = {first.kind, second.kind}
+        if "host" in kinds or second.kind == "product" or len(first.members) + len(second.members) > _MOST_MEMBERS:
+            return False
+        if "strided" in (*first.members.values(), *second.members.values()):
+            return False
+        return not any(p is not first and p.ancestors & first.bit for p in self._producers(second))
+
+    def _replace(self, first: Group, second: Group, merged: Group) -> None:
+        bits = first.bit | second.bit
+        merged.ancestors = (first.ancestors | second.ancestors) & ~bits
+        del self.groups[first.number], self.groups[second.number]
+        self.groups[merged.number] = merged
+        self.maker.update(dict.fromkeys(merged.members, merged))
+        reach = merged.ancestors | merged.bit
+        for other in self.groups.values():
+            if other.ancestors & bits:
+                other.ancestors = (other.ancestors & ~bits) | reach
+
+    # -- siblings
+
+    def _fuse_siblings(self) -> None:
+        """Groups on equal grids that read the same large tensor and do not depend on each other."""
+        readers: dict[Value, list[int]] = {}
+        for group in list(self.groups.values()):
+            if group.kind != "loops":
+                continue
+            for value in sorted(group.reads, key=self._order.__getitem__):
+                if prod(value.shape) >= max(group.elements, 1 << 12):
+                    readers.setdefault(value, []).append(group.number)
+        for numbers in readers.values():
+            current: Group | None = None
+            for number in numbers:
+                group = self.groups.get(number)
+                if group is None or current is group:
+                    continue
+                if current is None or current.number not in self.groups:
+                    current = group
+                    continue
+                first, second = sorted((current, group), key=lambda g: g.order)
+                if second.ancestors & first.bit or first.ancestors & second.bit or not _same_rows(first, second):
+                    continue
+                current = self._try(first, second) or current
+
+
+def _same_rows(first: Group, second: Group) -> bool:
+    return first.elements == second.elements
+
+
+def host_reads(op: Operation) -> set[Value]:
+    """Values that an operation reads, from its regions, too."""
+    own = {v for inner in op.walk() for v in inner.operands}
+    made = {r for inner in op.walk() for r in inner.results}
+    arguments = {
+        a for inner in op.walk() for region in inner.regions for block in region.blocks for a in block.arguments
+    }
+    return own - made - arguments
+
+
+def _common_grid(first: Group, second: Group) -> tuple[int, int] | None:
+    """A grid that suits both groups."""
+    if first.kind == "product" or second.kind == "product":
+        product, other = (first, second) if first.kind == "product" else (second, first)
+        if other.columns and (other.rows, other.columns) != (product.rows, product.columns):
+            return None
+        return (product.rows, product.columns) if other.elements == product.elements else None
+    if first.columns and second.columns:
+        return (first.rows, first.columns) if (first.rows, first.columns) == (second.rows, second.columns) else None
+    if not first.columns and not second.columns:
+        return (first.rows, 0) if first.rows == second.rows else None
+    flat, grid = (first, second) if second.columns else (second, first)
+    return (grid.rows, grid.columns) if flat.rows in (grid.rows * grid.columns, grid.rows) else None
+
+
+def _joined(first: Group, second: Group, rows: int, columns: int) -> Group | None:
+    """The group of both, with the flavours that members have on the joint grid."""
+    product = first if first.kind == "product" else second if second.kind == "product" else None
+    members: dict[Value, str] = {}
+    for group in (first, second):
+        for value, flavour in group.members.items():
+            if flavour in ("full", "row") and columns:
+                flavour = "full" if prod(value.shape) == rows * columns else "row"
+            if product is not None and flavour not in ("full", "product"):
+                return None
+            if product is not None and flavour == "product" and group is not product:
+                return None
+            members[value] = flavour
+    if list(members.values()).count("product") > 1:
+        return None
+    kept = product or first
+    return Group(
+        first.number, kept.kind, max(first.order, second.order), members, rows, columns,
+        kept.op, product=product.product if product is not None else None,
+    )  # fmt: skip
+
+
+class GridLowering:
+    """Expressions of all members of a group over loop variables.
+
+    ``outer`` and ``inner`` are the extents that rows and columns are split into; `SplitVariable` names one of them.
+    """
+
+    def __init__(
+        self,
+        group: Group,
+        in_memory: dict[Value, None],
+        split: bool,
+        outer: list[int] | None = None,
+        inner: list[int] | None = None,
+        middle: list[int] | None = None,
+    ) -> None:
+        self.group, self.graph = group, Graph()
+        if group.product is not None:
+            self._product_variables(group.product)
+        else:
+            outer = [group.rows] if outer is None and group.columns else outer or []
+            inner = [group.columns or group.rows] if inner is None else inner
+            strided = "strided" in group.members.values()
+            middle = ([prod(self._layout_sizes())] if middle is None else middle) if strided else []
+            numbers = iter(range(len(outer) + len(middle) + len(inner)))
+            self.outer = [Variable(next(numbers), n) for n in outer]
+            self.middle = [Variable(next(numbers), n) for n in middle]
+            self.inner = [Variable(next(numbers), n) for n in inner]
+            self.row = _mixed(self.outer)
+            self.column = _mixed(self.inner)
+            self.flat = self.row * max(prod(inner), 1) + self.column
+        self.results: dict[Value, Expression] = {}
+        self.bodies: dict[Value, Expression] = {}
+        self.lowering = Lowering(self.graph, in_memory, self._resolve, split)
+
+    def _layout_sizes(self) -> list[int]:
+        (value,) = self.group.members
+        assert isinstance(value, OpResult)
+        layout = reduction_layout(value.op)
+        assert layout is not None
+        return [layout.reduced]
+
+    def _product_variables(self, product: Product) -> None:
+        self.outer = product.variables()[:-1]
+        self.inner = product.variables()[-1:]
+        self.middle: list[Variable] = []
+        self.flat = product.result_index(product.variables())
+        self.row, self.column = self.flat, of(self.inner[0])
+
+    def lower(self) -> None:
+        """Lower every member."""
+        for value, flavour in self.group.members.items():
+            if flavour in ("full", "product"):
+                self._value(value, self.flat)
+            elif flavour == "row":
+                self._value(value, self.row)
+            else:
+                self._reduction(value)
+            if len(self.graph.order) > _MOST_NODES and len(self.group.members) > 1:
+                raise NotAligned("the kernel would become too large")
+
+    def all_reads(self) -> set[Value]:
+        """What the members read from memory."""
+        self.lower()
+        reads = {node.payload[0] for node in self.graph.order if node.kind == "load"}
+        if self.group.product is not None:
+            reads |= {self.group.product.left.buffer, self.group.product.right.buffer}
+        return reads - set(self.group.members)
+
+    def _value(self, value: Value, flat: Index) -> Expression:
+        found = self.results.get(value)
+        if found is None:
+            found = self._own(value, self.lowering.position(value, flat))
+        return found
+
+    def _own(self, value: Value, position: Position) -> Expression:
+        """The expression of a member at its own place on the grid."""
+        found = self.results.get(value)
+        if found is not None:
+            return found
+        flavour = self.group.members[value]
+        if flavour == "product":
+            found = self.graph.node("cell", value.dtype, (), ())
+            found.variables |= self.flat.variables
+        elif flavour in ("sum", "strided"):
+            found = self._reduction(value)
+        else:
+            guards, self.lowering.guards = self.lowering.guards, ()
+            found = (
+                self.lowering.operation(value, position) if not _is_constant(value) else self._constant(value, position)
+            )
+            self.lowering.guards = guards
+        self.results[value] = found
+        return found
+
+    def _constant(self, value: Value, position: Position) -> Expression:
+        return self.lowering.value(value, position)
+
+    def _resolve(self, value: Value, position: Position) -> Expression | None:
+        flavour = self.group.members.get(value)
+        if flavour is None:
+            return None
+        expected = {"full": self.flat, "product": self.flat, "row": self.row, "sum": self.row}.get(flavour)
+        if expected is None or position.flat != expected:
+            raise NotAligned(f"{value} is read at {position.flat}, made at {expected}")
+        return self._own(value, position)
+
+    def _reduction(self, value: Value) -> Expression:
+        """A reduction's body, and the node of its result."""
+        found = self.results.get(value)
+        if found is not None:
+            return found
+        assert isinstance(value, OpResult)
+        flavour = self.group.members[value]
+        operand = value.op.operand(0)
+        flat = self.flat
+        if flavour == "strided":
+            reduced, kept = prod(v.extent for v in self.middle), prod(v.extent for v in self.inner)
+            flat = (self.row * reduced + _mixed(self.middle)) * kept + self.column
+        guards, self.lowering.guards = self.lowering.guards, ()
+        body = self.lowering.value(operand, self.lowering.position(operand, flat))
+        self.lowering.guards = guards
+        self.bodies[value] = body
+        if flavour == "column":
+            return body
+        variables = self.row.variables | (self.column.variables if flavour == "strided" else 0)
+        made = self.graph.reduced(len(self.bodies), value.dtype, variables, body.level + 1)
+        self.results[value] = made
+        return made
+
+
+def _is_constant(value: Value) -> bool:
+    return isinstance(value, OpResult) and value.op.name == "builtin.constant"
+
+
+def _mixed(variables: list[Variable]) -> Index:
+    return linearise([of(v) for v in variables], [v.extent for v in variables])

@@ -1,0 +1,120 @@
+"""From groups to kernels: expressions over loop variables that are split until every view is linear in them."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Any
+
+from argosy_cinn.fusion.groups import GridLowering, Group
+from argosy_cinn.loops.expressions import Expression, Graph, describe
+from argosy_cinn.loops.indices import Index, SplitVariable
+from argosy_cinn.loops.reductions import KINDS
+from argosy_cinn.loops.schedule import ColumnReduction, Kernel, Reduction, Store, refine_map
+from argosy_pir.values import OpResult, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """The buffer of a column reduction's partial results, one for each chunk."""
+
+    value: Value
+
+
+@dataclass(slots=True)
+class Epilogue:
+    """What is computed from each element of a matrix product: ``cell`` stands for the element, whose position is given
+    by ``variables`` (batch..., row, column)."""
+
+    graph: Graph
+    variables: list[Any]
+    cell: Expression
+    stores: list[Store]
+
+
+def lower_group(group: Group, in_memory: dict[Value, None], stored: Container[Value]) -> Kernel:
+    """The kernel of a group of loops; members that are not ``stored`` stay in registers."""
+    outer = [group.rows] if group.columns else []
+    inner, middle = [group.columns or group.rows], None
+    while True:
+        grid = GridLowering(group, in_memory, True, outer, inner, middle)
+        try:
+            grid.lower()
+            break
+        except SplitVariable as request:
+            middle = [v.extent for v in grid.middle]
+            _split(request, grid, outer, inner, middle)
+    kernel = Kernel(grid.graph, grid.outer, grid.inner, sequential=grid.middle)
+    for value, flavour in group.members.items():
+        _add_member(kernel, grid, value, flavour, value in stored)
+    refine_map(kernel)
+    return kernel
+
+
+def _split(request: SplitVariable, grid: GridLowering, outer: list[int], inner: list[int], middle: list[int]) -> None:
+    """Replace a variable's extent by two."""
+    for variables, extents in ((grid.outer, outer), (grid.inner, inner), (grid.middle, middle)):
+        for i, v in enumerate(variables):
+            if v.number == request.variable.number:
+                extents[i : i + 1] = [v.extent // request.factor, request.factor]
+                return
+
+
+def _add_member(kernel: Kernel, grid: GridLowering, value: Value, flavour: str, stored: bool) -> None:
+    if flavour == "full" and stored:
+        kernel.stores.append(Store(value, grid.flat, grid.results[value], value.dtype, False))
+    elif flavour == "row" and stored:
+        kernel.stores.append(Store(value, grid.row, grid.results[value], value.dtype, True))
+    elif flavour in ("sum", "strided", "column"):
+        assert isinstance(value, OpResult)
+        kind, body = KINDS[value.op.name], grid.bodies[value]
+        if flavour == "column":
+            kernel.columns.append(ColumnReduction(value, Partial(value), kind, value.dtype, body, grid.column))
+            return
+        result = grid.results[value]
+        kernel.reductions.append(Reduction(kind, value.dtype, body, result))
+        index = grid.row if flavour == "sum" else _strided_index(grid)
+        if stored or flavour == "strided":
+            kernel.stores.append(Store(value, index, result, value.dtype, True))
+
+
+def _strided_index(grid: GridLowering) -> Index:
+    columns = 1
+    for v in grid.inner:
+        columns *= v.extent
+    return grid.row * columns + grid.column
+
+
+def lower_epilogue(group: Group, in_memory: dict[Value, None], stored: Container[Value]) -> Epilogue:
+    """The epilogue of a group that is a matrix product."""
+    grid = GridLowering(group, in_memory, False)
+    grid.lower()
+    product = next(value for value, flavour in group.members.items() if flavour == "product")
+    stores = [
+        Store(value, grid.flat, grid.results[value], value.dtype, False) for value in group.members if value in stored
+    ]
+    return Epilogue(grid.graph, [*grid.outer, *grid.inner], grid.results[product], stores)
+
+
+def kernel_text(kernel: Kernel, slots: dict[Any, int]) -> str:
+    """What a kernel's code depends on; ``slots`` numbers its buffers by first use."""
+    parts = [describe(kernel.roots(), slots)]
+    parts.append(str([(v.number, v.extent) for v in kernel.outer]))
+    parts.append(str([(v.number, v.extent) for v in kernel.inner]))
+    parts.append(str([(v.number, v.extent) for v in kernel.sequential]))
+    for r in kernel.reductions:
+        parts.append(f"reduce {r.kind} {r.dtype} {r.result.payload} {r.result.level}")
+    for s in kernel.stores:
+        parts.append(f"store {slots.setdefault(s.buffer, len(slots))} {s.index} {s.dtype} {s.per_row}")
+    for c in kernel.columns:
+        both = [slots.setdefault(buffer, len(slots)) for buffer in (c.buffer, c.partial)]
+        parts.append(f"column {both} {c.kind} {c.dtype} {c.index}")
+    return "\n".join(parts)
+
+
+def epilogue_text(epilogue: Epilogue, slots: dict[Any, int]) -> str:
+    """What an epilogue's code depends on."""
+    parts = [describe([s.node for s in epilogue.stores], slots)]
+    for s in epilogue.stores:
+        parts.append(f"store {slots.setdefault(s.buffer, len(slots))} {s.index} {s.dtype}")
+    return "\n".join(parts)

@@ -1,0 +1,182 @@
+"""Matrix products: operands as strided matrices over memory, whatever views lie between.
+
+The free axes of an operand become one row axis where their strides allow, and batch axes where not, so that
+transposes, reshapes and slices of an operand cost nothing. Only contracted axes must be one stride on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from math import prod
+
+from argosy_cinn.loops.expressions import Graph
+from argosy_cinn.loops.indices import Index, Position, Variable, of
+from argosy_cinn.loops.lowering import Lowering
+from argosy_pir.core import Operation
+from argosy_pir.values import Value
+
+
+@dataclass(slots=True)
+class OperandMatrix:
+    """Element (batch, free, contracted) of an operand at ``offset + sums of index * stride`` in ``buffer``.
+
+    Strides are in elements, one for each axis of the product's batch, free and contracted axes."""
+
+    buffer: Value
+    offset: int
+    batch: tuple[int, ...]
+    free: tuple[int, ...]
+    contracted: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class ProductAxes:
+    """Sizes of a product's axes."""
+
+    batch: tuple[int, ...]
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    contracted: tuple[int, ...]
+
+
+def product_axes(op: Operation) -> ProductAxes:
+    """The axes of a dot_general."""
+    a = op.attributes
+    lhs, rhs = op.operand(0).shape, op.operand(1).shape
+    used_left, used_right = {*a["lhs_batch"], *a["lhs_contract"]}, {*a["rhs_batch"], *a["rhs_contract"]}
+    return ProductAxes(
+        tuple(lhs[i] for i in a["lhs_batch"]),
+        tuple(n for i, n in enumerate(lhs) if i not in used_left),
+        tuple(n for i, n in enumerate(rhs) if i not in used_right),
+        tuple(lhs[i] for i in a["lhs_contract"]),
+    )
+
+
+def operand_matrix(op: Operation, index: int, in_memory: Container[Value]) -> OperandMatrix | None:
+    """Operand 0 or 1 as a strided matrix over a buffer; None where it has to be copied first."""
+    side = "lhs" if index == 0 else "rhs"
+    batch, contracted = op.attributes[f"{side}_batch"], op.attributes[f"{side}_contract"]
+    operand = op.operand(index)
+    variables = [Variable(i, n) for i, n in enumerate(operand.shape)]
+    lowering = Lowering(Graph(), in_memory, lambda value, position: None, split=False)
+    node = lowering.value(operand, Position(operand.shape, None, tuple(of(v) for v in variables)))
+    if node.kind != "load" or node.arguments:
+        return None
+    buffer, flat = node.payload
+    strides = _strides(flat, variables)
+    if strides is None or flat.low < 0:
+        return None
+    free = [i for i in range(len(operand.shape)) if i not in batch and i not in contracted]
+    along = tuple(strides[i] for i in contracted)
+    if merged(tuple(operand.shape[i] for i in contracted), along) is None:
+        return None
+    return OperandMatrix(
+        buffer, flat.constant, tuple(strides[i] for i in batch), tuple(strides[i] for i in free), along
+    )
+
+
+def _strides(flat: Index, variables: list[Variable]) -> list[int] | None:
+    """The coefficient of every variable, or None where the index is not linear."""
+    if any(not isinstance(atom, Variable) for atom, _ in flat.terms):
+        return None
+    return [flat.coefficient(v) for v in variables]
+
+
+def merged(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
+    """The one stride of several axes run through in row-major order, or None."""
+    stride, expected = None, None
+    for n, s in zip(reversed(sizes), reversed(strides), strict=True):
+        if n == 1:
+            continue
+        if stride is None:
+            stride, expected = s, s * n
+        elif s == expected:
+            expected = s * n
+        else:
+            return None
+    return stride if stride is not None else 0
+
+
+def mergeable_suffix(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """How many trailing axes run through memory with one stride."""
+    count = len(sizes)
+    while count > 0 and merged(sizes[len(sizes) - count :], strides[len(sizes) - count :]) is None:
+        count -= 1
+    return count
+
+
+@dataclass(slots=True)
+class Product:
+    """A dot_general laid out for the matrix product emitters: batch axes (given ones, then free axes of either side
+    that do not merge), rows, columns, and the position of every result element."""
+
+    op: Operation
+    left: OperandMatrix
+    right: OperandMatrix
+    batch: tuple[int, ...]
+    left_batch: tuple[int, ...]
+    right_batch: tuple[int, ...]
+    rows: int
+    columns: int
+    depth: int
+    left_row: int
+    right_column: int
+    left_depth: int
+    right_depth: int
+
+    def result_index(self, variables: list[Variable]) -> Index:
+        """The row-major position of result element (batch..., row, column)."""
+        *batch, row, column = variables
+        axes = product_axes(self.op)
+        outer = len(axes.batch)
+        right_extra = len(axes.right) - self._right_merged
+        left_extra = len(axes.left) - self._left_merged
+        order = [
+            *batch[: outer + left_extra],
+            row,
+            *batch[outer + left_extra : outer + left_extra + right_extra],
+            column,
+        ]
+        flat, step = Index(()), 1
+        for v in reversed(order):
+            flat = flat + of(v) * step
+            step *= v.extent
+        return flat
+
+    @property
+    def _left_merged(self) -> int:
+        return mergeable_suffix(product_axes(self.op).left, self.left.free)
+
+    @property
+    def _right_merged(self) -> int:
+        return mergeable_suffix(product_axes(self.op).right, self.right.free)
+
+    def variables(self) -> list[Variable]:
+        """Loop variables of (batch..., row, column)."""
+        return [Variable(i, n) for i, n in enumerate((*self.batch, self.rows, self.columns))]
+
+
+def lay_out(op: Operation, in_memory: Container[Value]) -> Product:
+    """The layout of a product whose operands are in memory or views of what is."""
+    left, right = operand_matrix(op, 0, in_memory), operand_matrix(op, 1, in_memory)
+    assert left is not None
+    assert right is not None
+    axes = product_axes(op)
+    lm, rm = mergeable_suffix(axes.left, left.free), mergeable_suffix(axes.right, right.free)
+    left_extra, right_extra = axes.left[: len(axes.left) - lm], axes.right[: len(axes.right) - rm]
+    left_steps, right_steps = left.free[: len(left_extra)], right.free[: len(right_extra)]
+    zeros_left, zeros_right = (0,) * len(right_extra), (0,) * len(left_extra)
+    return Product(
+        op, left, right,
+        batch=(*axes.batch, *left_extra, *right_extra),
+        left_batch=(*left.batch, *left_steps, *zeros_left),
+        right_batch=(*right.batch, *zeros_right, *right_steps),
+        rows=prod(axes.left[len(left_extra) :]),
+        columns=prod(axes.right[len(right_extra) :]),
+        depth=prod(axes.contracted),
+        left_row=merged(axes.left[len(left_extra) :], left.free[len(left_extra) :]) or 0,
+        right_column=merged(axes.right[len(right_extra) :], right.free[len(right_extra) :]) or 0,
+        left_depth=merged(axes.contracted, left.contracted) or 0,
+        right_depth=merged(axes.contracted, right.contracted) or 0,
+    )  # fmt: skip

@@ -1,0 +1,380 @@
+"""Elementwise primitives as instructions on registers.
+
+In registers a bool is an ``i1``, float16 and bfloat16 are a ``float`` that is rounded after every operation, and other
+dtypes are their own type. The arithmetic is the reference kernels'; where those raise (an integer divided by zero)
+compiled code gives 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from argosy_cinn import math
+from argosy_cinn.loops.expressions import Expression
+from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.types import BFLOAT, DOUBLE, FLOAT, HALF, I1, I64, Value, bits_of, constant, lanes_of, vector
+
+SIGNED = frozenset({"int8", "int16", "int32", "int64"})
+UNSIGNED = frozenset({"uint8", "uint16", "uint32", "uint64"})
+INTEGERS = SIGNED | UNSIGNED
+NARROW = {"float16": HALF, "bfloat16": BFLOAT}
+FLOATS = frozenset({"float32", "float64", *NARROW})
+DTYPES = INTEGERS | FLOATS | {"bool"}
+
+#: Type in a register by dtype.
+REGISTER = {
+    "bool": I1, "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "int32": "i32", "uint32": "i32",
+    "int64": I64, "uint64": I64, "float16": FLOAT, "bfloat16": FLOAT, "float32": FLOAT, "float64": DOUBLE,
+}  # fmt: skip
+
+Emit = Callable[[Function, Expression, list[Value]], Value]
+
+
+def supports(name: str, dtype: str, attributes: Mapping[str, Any]) -> bool:
+    """Whether there is code for a primitive on values of this dtype."""
+    if dtype not in DTYPES:
+        return False
+    if name == "erfinv":
+        return dtype != "float64"
+    if name == "nextafter":
+        return dtype in ("float32", "float64")
+    return name in OPERATIONS or name in ("copy", "stop_gradient")
+
+
+def emit(b: Function, node: Expression, arguments: list[Value]) -> Value:
+    """The code of one elementwise node on scalars or vectors of equal lanes."""
+    result = OPERATIONS[node.kind](b, node, arguments)
+    if node.dtype in NARROW and node.kind not in _EXACT:
+        return rounded(b, result, node.dtype)
+    return result
+
+
+_EXACT = frozenset({"neg", "abs", "sign", "floor", "ceil", "round", "trunc", "maximum", "minimum", "select"})
+
+
+def rounded(b: Function, x: Value, dtype: str) -> Value:
+    """A float in a register rounded to a narrow dtype."""
+    return b.widen_float(b.narrow_float(x, NARROW[dtype]), FLOAT)
+
+
+def _source(node: Expression) -> str:
+    return node.arguments[0].dtype
+
+
+def _float(dtype: str) -> bool:
+    return dtype in FLOATS
+
+
+def _mathematical(name: str) -> Emit:
+    def code(b: Function, node: Expression, x: list[Value]) -> Value:
+        if node.dtype != "float64" and name in math.FLOAT32:
+            return math.FLOAT32[name](b, x[0])
+        return math.library(b, math.LIBRARY[name] + ("" if node.dtype == "float64" else "f"), *x)
+
+    return code
+
+
+def _logistic(b: Function, node: Expression, x: list[Value]) -> Value:
+    if node.dtype != "float64":
+        return math.logistic(b, x[0])
+    small = math.library(b, "exp", b.fneg(b.unary("fabs", x[0])))
+    return b.fdiv(b.select(b.fcmp("oge", x[0], 0.0), constant(small.type, 1.0), small), b.fadd(small, 1.0))
+
+
+def _unary_float(name: str) -> Emit:
+    return lambda b, node, x: b.unary(name, x[0])
+
+
+def _rounding(name: str) -> Emit:
+    return lambda b, node, x: b.unary(name, x[0]) if _float(node.dtype) else x[0]
+
+
+def _neg(b: Function, node: Expression, x: list[Value]) -> Value:
+    return b.fneg(x[0]) if _float(node.dtype) else b.binary("sub", b.zero(x[0].type), x[0])
+
+
+def _abs(b: Function, node: Expression, x: list[Value]) -> Value:
+    if _float(node.dtype):
+        return b.unary("fabs", x[0])
+    return x[0] if node.dtype in UNSIGNED else b.select(b.icmp("slt", x[0], 0), _neg(b, node, x), x[0])
+
+
+def _sign(b: Function, node: Expression, x: list[Value]) -> Value:
+    v = x[0]
+    one, zero = constant(v.type, 1), b.zero(v.type)
+    if _float(node.dtype):
+        positive = b.select(b.fcmp("ogt", v, 0.0), one, v)
+        signed = b.select(b.fcmp("olt", v, 0.0), constant(v.type, -1), positive)
+        return b.select(b.fcmp("oeq", v, 0.0), zero, signed)
+    positive = b.select(b.icmp("ne", v, 0), one, zero)
+    return positive if node.dtype in UNSIGNED else b.select(b.icmp("slt", v, 0), constant(v.type, -1), positive)
+
+
+def _rsqrt(b: Function, node: Expression, x: list[Value]) -> Value:
+    return b.fdiv(constant(x[0].type, 1.0), b.unary("sqrt", x[0]))
+
+
+def _arithmetic(float_opcode: str, integer_opcode: str) -> Emit:
+    return lambda b, node, x: b.binary(float_opcode if _float(node.dtype) else integer_opcode, x[0], x[1])
+
+
+def _safe_divisor(b: Function, node: Expression, x: Value, y: Value) -> tuple[Value, Value]:
+    """The divisor with what would trap (0, and -1) replaced by 1, and whether it is 0."""
+    zero = b.icmp("eq", y, 0)
+    bad = zero if node.dtype in UNSIGNED else b.binary("or", zero, b.icmp("eq", y, -1))
+    return b.select(bad, constant(y.type, 1), y), zero
+
+
+def _divide(b: Function, node: Expression, x: list[Value]) -> Value:
+    if _float(node.dtype):
+        return b.fdiv(x[0], x[1])
+    divisor, zero = _safe_divisor(b, node, x[0], x[1])
+    quotient = b.binary("udiv" if node.dtype in UNSIGNED else "sdiv", x[0], divisor)
+    if node.dtype in SIGNED:
+        quotient = b.select(b.icmp("eq", x[1], -1), b.binary("sub", b.zero(x[0].type), x[0]), quotient)
+    return b.select(zero, b.zero(x[0].type), quotient)
+
+
+def _remainder(b: Function, node: Expression, x: list[Value]) -> Value:
+    if _float(node.dtype):
+        return _mathematical("rem")(b, node, x)
+    divisor, zero = _safe_divisor(b, node, x[0], x[1])
+    rest = b.binary("urem" if node.dtype in UNSIGNED else "srem", x[0], divisor)
+    return b.select(zero, b.zero(x[0].type), rest)
+
+
+def _floor_mod(b: Function, node: Expression, x: list[Value]) -> Value:
+    rest = _remainder(b, node, x)
+    if node.dtype in UNSIGNED:
+        return rest
+    if node.dtype in SIGNED:
+        wrong = b.icmp("slt", b.binary("xor", rest, x[1]), 0)
+        return b.select(b.binary("and", b.icmp("ne", rest, 0), wrong), b.binary("add", rest, x[1]), rest)
+    differ = b.binary("xor", b.fcmp("olt", rest, 0.0), b.fcmp("olt", x[1], 0.0))
+    nonzero = b.fcmp("une", rest, 0.0)
+    signed_zero = b.intrinsic("llvm.copysign", rest.type, b.zero(rest.type), x[1])
+    moved = b.select(b.binary("and", nonzero, differ), b.fadd(rest, x[1]), rest)
+    return b.select(nonzero, moved, signed_zero)
+
+
+def _floor_div(b: Function, node: Expression, x: list[Value]) -> Value:
+    if _float(node.dtype):
+        return _floor_div_float(b, node, x)
+    quotient = _divide(b, node, x)
+    if node.dtype in UNSIGNED:
+        return quotient
+    rest = _remainder(b, node, x)
+    down = b.binary("and", b.icmp("ne", rest, 0), b.icmp("slt", b.binary("xor", rest, x[1]), 0))
+    return b.select(down, b.binary("sub", quotient, constant(quotient.type, 1)), quotient)
+
+
+def _floor_div_float(b: Function, node: Expression, x: list[Value]) -> Value:
+    """As Python's divmod does it: through the exact remainder."""
+    rest = _remainder(b, node, x)
+    down = b.binary(
+        "and", b.fcmp("une", rest, 0.0), b.binary("xor", b.fcmp("olt", rest, 0.0), b.fcmp("olt", x[1], 0.0))
+    )
+    quotient = b.fdiv(b.fsub(x[0], rest), x[1])
+    quotient = b.select(down, b.fsub(quotient, constant(quotient.type, 1.0)), quotient)
+    whole = b.unary("floor", quotient)
+    whole = b.select(b.fcmp("ogt", b.fsub(quotient, whole), 0.5), b.fadd(whole, 1.0), whole)
+    true = b.fdiv(x[0], x[1])
+    signed_zero = b.intrinsic("llvm.copysign", true.type, b.zero(true.type), true)
+    whole = b.select(b.fcmp("une", quotient, 0.0), whole, signed_zero)
+    return b.select(b.fcmp("oeq", x[1], 0.0), true, whole)
+
+
+def _extreme(predicate: str) -> Emit:
+    def code(b: Function, node: Expression, x: list[Value]) -> Value:
+        return extreme(b, predicate, node.dtype, x[0], x[1])
+
+    return code
+
+
+def extreme(b: Function, predicate: str, dtype: str, x: Value, y: Value) -> Value:
+    """The larger (``"gt"``) or smaller (``"lt"``) of two; NaN where either is."""
+    if dtype == "bool":
+        return b.binary("or" if predicate == "gt" else "and", x, y)
+    if dtype in INTEGERS:
+        return b.select(b.icmp(("u" if dtype in UNSIGNED else "s") + predicate, x, y), x, y)
+    better = b.fcmp("u" + predicate, x, y)  # holds where x is NaN, and where y is: hence the second look
+    return b.select(b.binary("and", better, b.fcmp("ord", y, y)), x, y)
+
+
+def _comparison(predicate: str) -> Emit:
+    def code(b: Function, node: Expression, x: list[Value]) -> Value:
+        source = _source(node)
+        if _float(source):
+            return b.fcmp(("u" if predicate == "ne" else "o") + predicate, x[0], x[1])
+        if predicate in ("eq", "ne"):
+            return b.icmp(predicate, x[0], x[1])
+        return b.icmp(("s" if source in SIGNED else "u") + predicate, x[0], x[1])
+
+    return code
+
+
+def _bits(opcode: str) -> Emit:
+    return lambda b, node, x: b.binary(opcode, x[0], x[1])
+
+
+def _not(b: Function, node: Expression, x: list[Value]) -> Value:
+    return b.binary("xor", x[0], constant(x[0].type, -1))
+
+
+def _shift(opcode: str) -> Emit:
+    def code(b: Function, node: Expression, x: list[Value]) -> Value:
+        bits = bits_of(x[0].type)
+        beyond = b.icmp("uge", x[1], bits)
+        arithmetic = opcode == "shr" and node.dtype in SIGNED
+        amount = b.select(beyond, constant(x[1].type, bits - 1 if arithmetic else 0), x[1])
+        shifted = b.binary({"shl": "shl", "shr": "ashr" if arithmetic else "lshr"}[opcode], x[0], amount)
+        return shifted if arithmetic else b.select(beyond, b.zero(x[0].type), shifted)
+
+    return code
+
+
+def _pow(b: Function, node: Expression, x: list[Value]) -> Value:
+    if _float(node.dtype):
+        return _mathematical("pow")(b, node, x)
+    return _integer_power(b, node, x[0], x[1])
+
+
+def _integer_power(b: Function, node: Expression, base: Value, exponent: Value) -> Value:
+    """By squaring; a negative exponent gives the reciprocal rounded to zero."""
+    bits = bits_of(base.type)
+    result = constant(base.type, 1)
+    square = base
+    for i in range(min(bits, 6)):  # higher bits of the exponent matter only for bases 0, 1 and -1 and even results
+        chosen = b.icmp("ne", b.binary("and", exponent, 1 << i), 0)
+        result = b.select(chosen, b.binary("mul", result, square), result)
+        square = b.binary("mul", square, square)
+    if bits > 6:
+        # square is now base^64: for even bases 0 in 64 bits; odd bases go on.
+        for i in range(6, bits - (node.dtype in SIGNED)):
+            chosen = b.icmp("ne", b.binary("and", exponent, 1 << i), 0)
+            result = b.select(chosen, b.binary("mul", result, square), result)
+            square = b.binary("mul", square, square)
+    if node.dtype in UNSIGNED:
+        return result
+    odd = b.icmp("ne", b.binary("and", exponent, 1), 0)
+    minus = b.select(odd, constant(base.type, -1), constant(base.type, 1))
+    reciprocal = b.select(b.icmp("eq", base, -1), minus, b.zero(base.type))
+    reciprocal = b.select(b.icmp("eq", base, 1), constant(base.type, 1), reciprocal)
+    return b.select(b.icmp("slt", exponent, 0), reciprocal, result)
+
+
+def _is_nan(b: Function, node: Expression, x: list[Value]) -> Value:
+    if not _float(_source(node)):
+        return constant(vector(I1, lanes_of(x[0].type)), False)
+    return b.fcmp("uno", x[0], x[0])
+
+
+def _is_inf(b: Function, node: Expression, x: list[Value]) -> Value:
+    if not _float(_source(node)):
+        return constant(vector(I1, lanes_of(x[0].type)), False)
+    return b.fcmp("oeq", b.unary("fabs", x[0]), float("inf"))
+
+
+def _is_finite(b: Function, node: Expression, x: list[Value]) -> Value:
+    if not _float(_source(node)):
+        return constant(vector(I1, lanes_of(x[0].type)), True)
+    return b.fcmp("olt", b.unary("fabs", x[0]), float("inf"))
+
+
+def _select(b: Function, node: Expression, x: list[Value]) -> Value:
+    return b.select(x[0], x[1], x[2])
+
+
+def _cast(b: Function, node: Expression, x: list[Value]) -> Value:
+    return convert(b, x[0], _source(node), node.dtype)
+
+
+def convert(b: Function, x: Value, source: str, target: str) -> Value:
+    """A value in a register converted between dtypes; narrow results are rounded by the caller."""
+    if source == target:
+        return x
+    to = REGISTER[target]
+    if target == "bool":
+        return b.fcmp("une", x, 0.0) if _float(source) else b.icmp("ne", x, 0)
+    if _float(source) and _float(target):
+        return b.convert("fpext" if to == DOUBLE else "fptrunc", x, to)
+    if _float(target):
+        return b.convert("sitofp" if source in SIGNED else "uitofp", x, to)
+    if _float(source):
+        return _float_to_integer(b, x, target, to)
+    if bits_of(x.type) > bits_of(to):
+        return b.convert("trunc", x, to)
+    return b.convert("sext" if source in SIGNED else "zext", x, to)
+
+
+def _float_to_integer(b: Function, x: Value, target: str, to: str) -> Value:
+    """Truncation; what does not fit wraps through int64 where that holds it, else is the machine's indefinite value."""
+    wide = I64 if bits_of(to) == 64 else "i32"
+    if target in ("uint32",):
+        wide = I64
+    if target == "uint64":
+        big = b.fcmp("oge", x, 9223372036854775808.0)
+        low = b.intrinsic(
+            "llvm.fptosi.sat", vector(I64, lanes_of(x.type)), x, overloads=(vector(I64, lanes_of(x.type)), x.type)
+        )
+        reduced = b.fsub(x, 9223372036854775808.0)
+        overloads = (vector(I64, lanes_of(x.type)), x.type)
+        high = b.intrinsic("llvm.fptosi.sat", overloads[0], reduced, overloads=overloads)
+        return b.select(big, b.binary("xor", high, -(1 << 63)), low)
+    type = vector(wide, lanes_of(x.type))
+    whole = b.intrinsic("llvm.fptosi.sat", type, x, overloads=(type, x.type))
+    limit = 9223372036854775808.0 if wide == I64 else 2147483648.0
+    # numpy and the machine give the least integer for what does not fit, NaN included
+    fits = b.fcmp("olt", x, limit)
+    whole = b.select(fits, whole, constant(type, -(1 << (bits_of(wide) - 1))))
+    return whole if wide == to else b.convert("trunc", whole, to)
+
+
+def _bitcast(b: Function, node: Expression, x: list[Value]) -> Value:
+    source, target = _source(node), node.dtype
+    memory = _to_memory(b, x[0], source)
+    return _from_memory(b, memory, target)
+
+
+def _to_memory(b: Function, x: Value, dtype: str) -> Value:
+    if dtype == "bool":
+        return b.convert("zext", x, "i8")
+    return b.narrow_float(x, NARROW[dtype]) if dtype in NARROW else x
+
+
+def _from_memory(b: Function, x: Value, dtype: str) -> Value:
+    lanes = lanes_of(x.type)
+    if dtype == "bool":
+        return b.icmp("ne", x, 0)
+    if dtype in NARROW:
+        return b.widen_float(b.bitcast(x, vector(NARROW[dtype], lanes)), FLOAT)
+    return b.bitcast(x, vector(REGISTER[dtype], lanes))
+
+
+def load_element(b: Function, x: Value, dtype: str) -> Value:
+    """What was read from memory, as a register holds it."""
+    return _from_memory(b, x, dtype) if dtype == "bool" or dtype in NARROW else x
+
+
+def store_element(b: Function, x: Value, dtype: str) -> Value:
+    """A register's value as memory holds it."""
+    return _to_memory(b, x, dtype)
+
+
+OPERATIONS: dict[str, Emit] = {
+    "neg": _neg, "abs": _abs, "sign": _sign, "sqrt": _unary_float("sqrt"), "rsqrt": _rsqrt, "logistic": _logistic,
+    "floor": _rounding("floor"), "ceil": _rounding("ceil"), "trunc": _rounding("trunc"),
+    "round": _rounding("roundeven"),
+    "add": _arithmetic("fadd", "add"), "sub": _arithmetic("fsub", "sub"), "mul": _arithmetic("fmul", "mul"),
+    "div": _divide, "rem": _remainder, "floor_div": _floor_div, "floor_mod": _floor_mod, "pow": _pow,
+    "maximum": _extreme("gt"), "minimum": _extreme("lt"),
+    "bitwise_and": _bits("and"), "bitwise_or": _bits("or"), "bitwise_xor": _bits("xor"), "bitwise_not": _not,
+    "logical_and": _bits("and"), "logical_or": _bits("or"), "logical_xor": _bits("xor"), "logical_not": _not,
+    "shift_left": _shift("shl"), "shift_right": _shift("shr"),
+    **{name: _comparison(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "is_nan": _is_nan, "is_inf": _is_inf, "is_finite": _is_finite, "select": _select, "cast": _cast,
+    "bitcast": _bitcast,
+    **{name: _mathematical(name) for name in (math.FLOAT32.keys() | math.LIBRARY.keys()) - {"pow", "rem", "logistic"}},
+}  # fmt: skip
+"""Code by primitive name."""

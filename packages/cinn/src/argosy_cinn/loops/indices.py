@@ -1,0 +1,274 @@
+"""Index arithmetic: sums of loop variables with integer coefficients, divided and taken modulo exactly where possible.
+
+Every access of a fused kernel is an `Index` in terms of its loop variables. Views (reshape, transpose, slice,
+broadcast) are arithmetic on indices and cost nothing at run time. Where a quotient cuts through a loop variable, that
+variable is best split in two: `SplitVariable` asks for it, and the caller lowers again with finer variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any
+
+
+class SplitVariable(Exception):
+    """A loop variable should be split into (outer, inner of ``factor``) and the kernel be lowered again."""
+
+    def __init__(self, variable: Variable, factor: int) -> None:
+        super().__init__(f"split {variable} by {factor}")
+        self.variable, self.factor = variable, factor
+
+
+class Atom:
+    """What an index is a sum of: a value in ``range(extent)``. ``variables`` is a bit mask of loop variables it
+    depends on."""
+
+    __slots__ = ("extent", "key", "variables")
+    extent: int
+    key: tuple[Any, ...]
+    variables: int
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Atom) and self.key == other.key)
+
+
+class Variable(Atom):
+    """A loop variable."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int, extent: int) -> None:
+        self.number, self.extent = number, extent
+        self.key = (0, number, extent)
+        self.variables = 1 << number
+
+    def __repr__(self) -> str:
+        return f"i{self.number}"
+
+
+class Quotient(Atom):
+    """``index // divisor`` that could not be resolved."""
+
+    __slots__ = ("divisor", "index")
+
+    def __init__(self, index: Index, divisor: int) -> None:
+        self.index, self.divisor = index, divisor
+        self.extent = index.high // divisor + 1
+        self.key = (1, index.key, divisor)
+        self.variables = index.variables
+
+    def __repr__(self) -> str:
+        return f"(({self.index}) // {self.divisor})"
+
+
+class Remainder(Atom):
+    """``index % divisor`` that could not be resolved."""
+
+    __slots__ = ("divisor", "index")
+
+    def __init__(self, index: Index, divisor: int) -> None:
+        self.index, self.divisor = index, divisor
+        self.extent = min(divisor, index.high + 1)
+        self.key = (2, index.key, divisor)
+        self.variables = index.variables
+
+    def __repr__(self) -> str:
+        return f"(({self.index}) % {self.divisor})"
+
+
+class Lookup(Atom):
+    """A run-time integer (``expression``) clamped into ``range(extent)``: the index that a gather reads."""
+
+    __slots__ = ("expression",)
+
+    def __init__(self, expression: Any, extent: int) -> None:
+        self.expression, self.extent = expression, extent
+        self.key = (3, expression.number, extent)
+        self.variables = expression.variables
+
+    def __repr__(self) -> str:
+        return f"[{self.expression}]"
+
+
+class Index:
+    """``constant + sum of coefficient * atom``, with the range ``low..high`` (inclusive) it can take."""
+
+    __slots__ = ("constant", "high", "key", "low", "terms", "variables")
+
+    def __init__(self, terms: Iterable[tuple[Atom, int]], constant: int = 0) -> None:
+        self.terms = tuple(sorted(terms, key=lambda term: term[0].key)) if terms else ()
+        self.constant = low = high = constant
+        variables = 0
+        for atom, coefficient in self.terms:
+            reach = coefficient * (atom.extent - 1)
+            if reach >= 0:
+                high += reach
+            else:
+                low += reach
+            variables |= atom.variables
+        self.low, self.high, self.variables = low, high, variables
+        self.key = (tuple((atom.key, coefficient) for atom, coefficient in self.terms), constant)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Index) and self.key == other.key)
+
+    def __add__(self, other: Index | int) -> Index:
+        if isinstance(other, int):
+            return Index(self.terms, self.constant + other) if other else self
+        if not other.terms:
+            return self + other.constant
+        if not self.terms:
+            return other + self.constant
+        sums = dict(self.terms)
+        for atom, coefficient in other.terms:
+            sums[atom] = sums.get(atom, 0) + coefficient
+        return Index(_joined(sums), self.constant + other.constant)
+
+    def __mul__(self, factor: int) -> Index:
+        if factor == 1:
+            return self
+        return Index([(a, c * factor) for a, c in self.terms] if factor else (), self.constant * factor)
+
+    def coefficient(self, variable: Variable) -> int:
+        """The coefficient of a loop variable."""
+        return next((c for atom, c in self.terms if atom.key == variable.key), 0)
+
+    def __repr__(self) -> str:
+        parts = [f"{c}*{a}" if c != 1 else str(a) for a, c in self.terms]
+        return " + ".join([*parts, *([str(self.constant)] if self.constant or not parts else [])])
+
+
+ZERO = Index(())
+
+
+def _joined(sums: dict[Atom, int]) -> list[tuple[Atom, int]]:
+    """Terms without zeros; ``(i // n) * n * k + (i % n) * k`` becomes ``i * k``."""
+    for atom in [a for a in sums if isinstance(a, Remainder)]:
+        coefficient = sums.get(atom, 0)
+        quotient = Quotient(atom.index, atom.divisor)  # type: ignore[attr-defined]
+        if coefficient and sums.get(quotient) == coefficient * atom.divisor and not atom.index.constant:  # type: ignore[attr-defined]
+            del sums[atom], sums[quotient]
+            for inner, c in atom.index.terms:  # type: ignore[attr-defined]
+                sums[inner] = sums.get(inner, 0) + c * coefficient
+    return [(a, c) for a, c in sums.items() if c]
+
+
+def of(atom: Atom) -> Index:
+    """The index that is one atom."""
+    return Index(((atom, 1),)) if atom.extent != 1 else ZERO
+
+
+def divide(index: Index, divisor: int, split: bool) -> tuple[Index, Index]:
+    """Quotient and remainder of an index that is not negative.
+
+    Exact where the range allows. Otherwise raises `SplitVariable` where ``split`` is set and that helps, and leaves
+    `Quotient` and `Remainder` atoms where it does not.
+    """
+    if divisor == 1:
+        return index, ZERO
+    if index.low >= 0 and index.high < divisor:
+        return ZERO, index
+    whole = [(a, c // divisor) for a, c in index.terms if c % divisor == 0]
+    rest = [(a, c) for a, c in index.terms if c % divisor]
+    carry, constant = divmod(index.constant, divisor)
+    remainder = Index(rest, constant)
+    if remainder.low >= 0 and remainder.high < divisor:
+        return Index(whole, carry), remainder
+    grouped = _divide_by_group(remainder, divisor, split)
+    if grouped is not None:
+        return Index(whole, carry) + grouped[0], grouped[1]
+    if split:
+        _ask_for_split(rest, divisor)
+    if not rest:
+        return Index(whole, carry), remainder
+    quotient = (
+        Index(whole, carry) + of(Quotient(remainder, divisor)) if remainder.low >= 0 else of(Quotient(index, divisor))
+    )
+    return quotient, of(Remainder(remainder if remainder.low >= 0 else index, divisor))
+
+
+def _divide_by_group(index: Index, divisor: int, split: bool) -> tuple[Index, Index] | None:
+    """Of ``g * x + y`` with ``0 <= y < g`` and ``g`` a divisor of the divisor, only ``x`` need be divided."""
+    for g in sorted({c for _, c in index.terms if c > 1 and divisor % c == 0}, reverse=True):
+        carry, constant = divmod(index.constant, g)
+        y = Index([(a, c) for a, c in index.terms if c % g], constant)
+        if y.low >= 0 and y.high < g:
+            x = Index([(a, c // g) for a, c in index.terms if c % g == 0], carry)
+            quotient, remainder = divide(x, divisor // g, split)
+            return quotient, remainder * g + y
+    return None
+
+
+def _ask_for_split(rest: Sequence[tuple[Atom, int]], divisor: int) -> None:
+    for atom, coefficient in sorted(rest, key=lambda term: -term[1]):
+        if not isinstance(atom, Variable) or coefficient <= 0 or divisor % coefficient:
+            continue
+        factor = divisor // coefficient
+        if factor < atom.extent and atom.extent % factor == 0:
+            raise SplitVariable(atom, factor)
+
+
+def delinearise(flat: Index, shape: Sequence[int], split: bool) -> tuple[Index, ...]:
+    """Coordinates in ``shape`` of the row-major position ``flat``."""
+    coordinates: list[Index] = []
+    remaining = flat
+    for axis in range(len(shape) - 1, 0, -1):
+        remaining, coordinate = divide(remaining, shape[axis], split)
+        coordinates.append(coordinate)
+    if shape:
+        coordinates.append(remaining if shape[0] != 1 else ZERO)
+    return tuple(reversed(coordinates))
+
+
+def linearise(coordinates: Sequence[Index], shape: Sequence[int]) -> Index:
+    """The row-major position of coordinates in ``shape``."""
+    flat = ZERO
+    for i, coordinate in enumerate(coordinates):
+        flat = flat + coordinate * prod(shape[i + 1 :])
+    return flat
+
+
+class Position:
+    """Where an element of a tensor of ``shape`` is: its coordinates and its row-major position, each made from the
+    other."""
+
+    __slots__ = ("_coordinates", "_flat", "shape", "split")
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        flat: Index | None = None,
+        coordinates: tuple[Index, ...] | None = None,
+        split: bool = False,
+    ) -> None:
+        self.shape = tuple(shape)
+        self._flat, self._coordinates, self.split = flat, coordinates, split
+
+    @property
+    def flat(self) -> Index:
+        """The row-major position."""
+        if self._flat is None:
+            assert self._coordinates is not None
+            self._flat = linearise(self._coordinates, self.shape)
+        return self._flat
+
+    @property
+    def coordinates(self) -> tuple[Index, ...]:
+        """One index for each axis."""
+        if self._coordinates is None:
+            assert self._flat is not None
+            self._coordinates = delinearise(self._flat, self.shape, self.split)
+        return self._coordinates
+
+    def at(
+        self, shape: Sequence[int], flat: Index | None = None, coordinates: tuple[Index, ...] | None = None
+    ) -> Position:
+        """A position in another tensor, with the same habit of splitting."""
+        return Position(shape, flat, coordinates, self.split)

@@ -1,0 +1,286 @@
+"""From primitives to expressions: the value of a tensor at a position, pulled through everything that is not in memory.
+
+`Lowering.value(v, position)` is a load where ``v`` is in memory; otherwise the expression of its primitive over the
+values of its operands at the positions that the primitive reads. Views only change positions. What may be pulled is
+said by `is_inline`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from typing import Any
+
+from argosy_cinn.loops.elementwise import supports
+from argosy_cinn.loops.expressions import Expression, Graph
+from argosy_cinn.loops.indices import Index, Lookup, Position, of
+from argosy_pir.core import Operation
+from argosy_pir.values import OpResult, Value
+
+
+class NotAligned(Exception):
+    """A kernel would need an element of a tensor before it has computed it."""
+
+
+#: Gives the expression of a value that is computed in the same kernel, or None where it is to be loaded or pulled.
+Resolve = Callable[[Value, Position], "Expression | None"]
+
+
+class Lowering:
+    """Expressions of one kernel. ``in_memory`` holds the values that have a buffer; ``resolve`` answers for values of
+    the kernel itself."""
+
+    def __init__(self, graph: Graph, in_memory: Container[Value], resolve: Resolve, split: bool) -> None:
+        self.graph, self.in_memory, self.resolve, self.split = graph, in_memory, resolve, split
+        self._memo: dict[Any, Expression] = {}
+        self.guards: tuple[Expression, ...] = ()
+
+    def position(self, value: Value, flat: Index) -> Position:
+        """The element of ``value`` at a row-major position."""
+        return Position(value.shape, flat, None, self.split)
+
+    def value(self, value: Value, position: Position) -> Expression:
+        """The expression of an element."""
+        constant = splat_constant(value)
+        if constant is not None:
+            return self.graph.node("constant", value.dtype, (), constant)
+        key = (value, position.flat.key, self.guards)
+        found = self._memo.get(key)
+        if found is None:
+            found = self.resolve(value, position)
+            if found is None:
+                loaded = value in self.in_memory
+                found = self._load(value, position) if loaded else self.operation(value, position)
+            self._memo[key] = found
+        return found
+
+    def _load(self, value: Value, position: Position) -> Expression:
+        return self.graph.load(value, position.flat, value.dtype, self.guards)
+
+    def operation(self, value: Value, position: Position) -> Expression:
+        """The expression of the primitive that makes ``value``."""
+        assert isinstance(value, OpResult)
+        rule = _RULES.get(value.op.name)
+        if rule is not None:
+            return rule(self, value.op, position)
+        arguments = [
+            self.value(v, position.at(v.shape, position._flat, position._coordinates)) for v in value.op.operands
+        ]
+        payload = tuple(sorted((k, v) for k, v in value.op.attributes.items() if k != "phase"))
+        return self.graph.node(value.op.name[5:], value.dtype, arguments, payload)
+
+    def under(self, conditions: list[Expression], value: Value, position: Position) -> Expression:
+        """An element that exists only where the conditions hold."""
+        saved = self.guards
+        self.guards = (*saved, *(c for c in conditions if c not in saved))
+        result = self.value(value, position)
+        self.guards = saved
+        return result
+
+    def lookup(self, value: Value, position: Position, extent: int) -> Index:
+        """A run-time integer, clamped into ``range(extent)``, as an index."""
+        if extent == 1:
+            return Index(())
+        return of(Lookup(self.value(value, position), extent))
+
+    def all(self, conditions: list[Expression]) -> Expression | None:
+        """The conjunction, or None for no condition."""
+        result: Expression | None = None
+        for condition in conditions:
+            result = condition if result is None else self.graph.node("logical_and", "bool", (result, condition), ())
+        return result
+
+
+def splat_constant(value: Value) -> bytes | None:
+    """The bytes of the one element that a constant repeats, or None."""
+    if isinstance(value, OpResult) and value.op.name == "builtin.constant":
+        dense = value.op.attributes["value"]
+        if dense.is_splat:
+            return bytes(dense.data)
+    return None
+
+
+def is_inline(op: Operation) -> bool:
+    """Whether the operation can be computed element by element inside its users' loops."""
+    if not op.name.startswith("prim."):
+        return False
+    name = op.name[5:]
+    if name in INLINE_LAYOUT:
+        return all(supports("copy", v.dtype, {}) for v in (*op.operands, *op.results))
+    return len(op.results) == 1 and all(supports(name, v.dtype, op.attributes) for v in (*op.operands, op.results[0]))
+
+
+def _broadcast(self: Lowering, op: Operation, position: Position) -> Expression:
+    x = op.operand(0)
+    axes, shape = op.attributes["axes"], position.shape
+    kept = [(axis, n) for axis, n in zip(axes, x.shape, strict=True) if n != 1]
+    rank = len(kept)
+    if [(i, shape[i]) for i in range(rank)] == kept:  # leading axes: drop the rest at once
+        coordinates = None
+        flat = _leading(position, rank)
+        return self.value(x, position.at(x.shape, flat, coordinates))
+    where = position.coordinates
+    chosen = tuple(where[axis] if n != 1 else Index(()) for axis, n in zip(axes, x.shape, strict=True))
+    return self.value(x, position.at(x.shape, None, chosen))
+
+
+def _leading(position: Position, rank: int) -> Index:
+    from argosy_cinn.loops.indices import divide, linearise
+
+    if position._coordinates is not None:
+        return linearise(position._coordinates[:rank], position.shape[:rank])
+    inner = 1
+    for n in position.shape[rank:]:
+        inner *= n
+    return divide(position.flat, inner, position.split)[0]
+
+
+def _reshape(self: Lowering, op: Operation, position: Position) -> Expression:
+    x = op.operand(0)
+    return self.value(x, position.at(x.shape, position.flat))
+
+
+def _transpose(self: Lowering, op: Operation, position: Position) -> Expression:
+    x, permutation = op.operand(0), op.attributes["permutation"]
+    where = position.coordinates
+    chosen = [Index(())] * len(permutation)
+    for i, axis in enumerate(permutation):
+        chosen[axis] = where[i]
+    return self.value(x, position.at(x.shape, None, tuple(chosen)))
+
+
+def _slice(self: Lowering, op: Operation, position: Position) -> Expression:
+    x, a = op.operand(0), op.attributes
+    where = [i * step + lo for i, lo, step in zip(position.coordinates, a["start"], a["stride"], strict=True)]
+    return self.value(x, position.at(x.shape, None, tuple(where)))
+
+
+def _reverse(self: Lowering, op: Operation, position: Position) -> Expression:
+    x, axes = op.operand(0), op.attributes["axes"]
+    where = [i * -1 + (x.shape[axis] - 1) if axis in axes else i for axis, i in enumerate(position.coordinates)]
+    return self.value(x, position.at(x.shape, None, tuple(where)))
+
+
+def _pad(self: Lowering, op: Operation, position: Position) -> Expression:
+    from argosy_cinn.loops.indices import divide
+
+    x, fill = op.operands
+    a = op.attributes
+    filled = self.value(fill, position.at((), Index(())))
+    if 0 in x.shape:
+        return filled
+    conditions: list[Expression | None] = []
+    where: list[Index] = []
+    for i, n, low, gap in zip(position.coordinates, x.shape, a["low"], a["interior"], strict=True):
+        i = i + -low
+        conditions.append(self.graph.within(i, 0, (n - 1) * (gap + 1) + 1))
+        if gap:
+            # Shifted to be positive, so that quotient and remainder are those of non-negative numbers.
+            lift = -(i.low // (gap + 1)) if i.low < 0 else 0
+            i, rest = divide(i + lift * (gap + 1), gap + 1, position.split)
+            i = i + -lift
+            conditions.append(self.graph.within(rest, 0, 1))
+        where.append(i)
+    needed = [c for c in conditions if c is not None]
+    inside = self.under(needed, x, position.at(x.shape, None, tuple(where)))
+    condition = self.all(needed)
+    return inside if condition is None else self.graph.node("select", x.dtype, (condition, inside, filled), ())
+
+
+def _concat(self: Lowering, op: Operation, position: Position) -> Expression:
+    axis = op.attributes["axis"]
+    where = position.coordinates
+    result: Expression | None = None
+    end = position.shape[axis]
+    for x in reversed(op.operands):
+        start, stop = end - x.shape[axis], end
+        end = start
+        at = where[axis]
+        if start == stop or at.high < start or at.low >= stop:
+            continue
+        condition = self.graph.within(at, start, stop)
+        shifted = position.at(x.shape, None, (*where[:axis], at + -start, *where[axis + 1 :]))
+        piece = self.under([condition] if condition is not None else [], x, shifted)
+        if condition is None or result is None:
+            result = piece
+        else:
+            result = self.graph.node("select", x.dtype, (condition, piece, result), ())
+    assert result is not None
+    return result
+
+
+def _iota(self: Lowering, op: Operation, position: Position) -> Expression:
+    return self.graph.index(position.coordinates[op.attributes["axis"]], op.attributes["dtype"])
+
+
+def _dim_size(self: Lowering, op: Operation, position: Position) -> Expression:
+    return self.graph.index(Index((), int(op.attributes["dim"])), op.attributes["dtype"])
+
+
+def _gather(self: Lowering, op: Operation, position: Position) -> Expression:
+    x, indices = op.operands
+    axes, batch = op.attributes["axes"], op.attributes["batch"]
+    where = position.coordinates
+    outer = len(indices.shape) - 1
+    rest = iter(where[outer:])
+    chosen: list[Index] = []
+    for axis, n in enumerate(x.shape):
+        if axis < batch:
+            chosen.append(where[axis])
+        elif axis in axes:
+            component = Index((), axes.index(axis))
+            chosen.append(self.lookup(indices, position.at(indices.shape, None, (*where[:outer], component)), n))
+        else:
+            chosen.append(next(rest))
+    return self.value(x, position.at(x.shape, None, tuple(chosen)))
+
+
+def _starts(self: Lowering, position: Position, starts: tuple[Value, ...], room: list[int]) -> list[Index]:
+    return [self.lookup(s, position.at((), Index(())), n + 1) for s, n in zip(starts, room, strict=True)]
+
+
+def _dynamic_slice(self: Lowering, op: Operation, position: Position) -> Expression:
+    x, *starts = op.operands
+    room = [n - size for n, size in zip(x.shape, op.attributes["sizes"], strict=True)]
+    first = _starts(self, position, tuple(starts), room)
+    where = tuple(i + s for i, s in zip(position.coordinates, first, strict=True))
+    return self.value(x, position.at(x.shape, None, where))
+
+
+def _dynamic_update_slice(self: Lowering, op: Operation, position: Position) -> Expression:
+    x, update, *starts = op.operands
+    room = [n - size for n, size in zip(x.shape, update.shape, strict=True)]
+    outside = self.value(x, position)
+    if 0 in update.shape:
+        return outside
+    first = _starts(self, position, tuple(starts), room)
+    where = [i + s * -1 for i, s in zip(position.coordinates, first, strict=True)]
+    found = [self.graph.within(i, 0, n) for i, n in zip(where, update.shape, strict=True)]
+    conditions = [c for c in found if c is not None]
+    inside = self.under(conditions, update, position.at(update.shape, None, tuple(where)))
+    condition = self.all(conditions)
+    return inside if condition is None else self.graph.node("select", x.dtype, (condition, inside, outside), ())
+
+
+def _same(self: Lowering, op: Operation, position: Position) -> Expression:
+    return self.value(op.operand(0), position)
+
+
+_RULES: dict[str, Callable[[Lowering, Operation, Position], Expression]] = {
+    "prim.broadcast": _broadcast,
+    "prim.reshape": _reshape,
+    "prim.transpose": _transpose,
+    "prim.slice": _slice,
+    "prim.reverse": _reverse,
+    "prim.pad": _pad,
+    "prim.concat": _concat,
+    "prim.iota": _iota,
+    "prim.dim_size": _dim_size,
+    "prim.gather": _gather,
+    "prim.dynamic_slice": _dynamic_slice,
+    "prim.dynamic_update_slice": _dynamic_update_slice,
+    "prim.copy": _same,
+    "prim.stop_gradient": _same,
+}
+
+VIEWS = frozenset({"broadcast", "reshape", "transpose", "slice", "reverse", "copy", "stop_gradient"})
+INLINE_LAYOUT = frozenset(name[5:] for name in _RULES)

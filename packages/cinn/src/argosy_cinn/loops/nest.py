@@ -1,0 +1,363 @@
+"""Printing a kernel: the loops around its expressions.
+
+Kernels have the signature ``void (ptr table, i64 chunk, i64 chunks)``; the table holds the addresses of its buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from argosy_cinn.loops import elementwise, reductions
+from argosy_cinn.loops.elementwise import REGISTER
+from argosy_cinn.loops.expressions import Expression
+from argosy_cinn.loops.indices import Index, Variable, linearise, of
+from argosy_cinn.loops.schedule import COSTS, Chunks, Kernel, choose_chunks, phase_roots, phases, row_buffers
+from argosy_cinn.loops.vectorize import Evaluator
+from argosy_cinn.printers.llvm import Function, Module
+from argosy_cinn.printers.types import LLVM_TYPES, PTR, Value, vector
+from argosy_cinn.printers.types import Index as MachineIndex
+
+PARAMETERS = [("ptr noalias", "table"), ("i64", "chunk"), ("i64", "chunks")]
+#: Bodies below this cost are unrolled.
+_LIGHT = 24
+
+
+class Pointers:
+    """The addresses of a kernel's buffers, loaded from its table at the start."""
+
+    def __init__(self, b: Function, table: Value, slots: Mapping[Any, int]) -> None:
+        self.b = b
+        self._values = {buffer: b.load(PTR, b.at(table, slot, PTR)) for buffer, slot in slots.items()}
+
+    def __call__(self, buffer: Any) -> Value:
+        return self._values[buffer]
+
+
+def emit_kernel(module: Module, name: str, kernel: Kernel, slots: Mapping[Any, int]) -> None:
+    """Define the kernel function ``name``; ``slots`` gives each buffer's place in the table."""
+    with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
+        table, chunk, _ = b.arguments
+        _Nest(b, kernel, Pointers(b, table, slots)).emit(chunk)
+
+
+def choose_lanes(module: Module, kernel: Kernel) -> int:
+    """Lanes of the kernel's vectors: a register full of its widest float, or of 32-bit elements."""
+    widest = 4
+    for node in kernel.graph.order:
+        if node.kind != "constant" and node.dtype == "float64":
+            widest = 8
+    if widest == 4 and all(node.dtype in ("bool", "int8", "uint8") for node in kernel.roots()):
+        widest = 4
+    return module.target.vector_bits // (8 * widest)
+
+
+class _Nest:
+    def __init__(self, b: Function, kernel: Kernel, pointers: Pointers) -> None:
+        self.b, self.kernel, self.pointers = b, kernel, pointers
+        self.lanes = choose_lanes(b.module, kernel)
+        self.lane = kernel.inner[-1]
+        self.chunks: Chunks = choose_chunks(kernel)
+        self.inner_mask = sum(v.variables for v in (*kernel.inner, *kernel.sequential))
+        self.everything = self.inner_mask | sum(v.variables for v in kernel.outer)
+        self.kept = {
+            node.number: b.alloca(LLVM_TYPES[node.dtype], kernel.columns_count + self.lanes)
+            for node in row_buffers(kernel)
+        }
+        self.saved: set[int] = set()
+
+    def emit(self, chunk: Value) -> None:
+        b, kernel = self.b, self.kernel
+        top = Evaluator(b, self.pointers, {})
+        top.prepare(kernel.roots(), self.everything, 0)
+        if self.chunks.flat:
+            begin = b.mul(chunk, self.chunks.size) if self.chunks.count > 1 else 0
+            end = (
+                b.minimum(b.add(begin, self.chunks.size), self.lane.extent)
+                if self.chunks.count > 1
+                else self.lane.extent
+            )
+            self._row(Evaluator(b, self.pointers, {}, parent=top), chunk, begin, end)
+            return
+        begin = b.mul(chunk, self.chunks.size) if self.chunks.count > 1 else 0
+        end = b.minimum(b.add(begin, self.chunks.size), kernel.rows) if self.chunks.count > 1 else kernel.rows
+        self._start_columns(top, chunk)
+        with b.loop(begin, end) as t:
+            self.saved.clear()
+            row = Evaluator(b, self.pointers, self._coordinates(t.index), parent=top)
+            self._row(row, chunk, 0, self.lane.extent)
+
+    def _coordinates(self, t: Value) -> dict[int, MachineIndex]:
+        b, found = self.b, {}
+        rest: MachineIndex = t
+        for i, variable in enumerate(reversed(self.kernel.outer)):
+            last = i == len(self.kernel.outer) - 1
+            found[variable.number] = rest if last else b.rem(rest, variable.extent)
+            rest = b.div(rest, variable.extent) if not last else rest
+        return found
+
+    # -- columns
+
+    def _partial(self, column: Any) -> Any:
+        return column.buffer if self.chunks.count == 1 else column.partial
+
+    def _partial_index(self, chunk: Value, column: Any) -> tuple[Value, Index]:
+        """The address of the chunk's partial result, and the index in it."""
+        b = self.b
+        memory = LLVM_TYPES[partial_dtype(column.dtype)] if self.chunks.count > 1 else LLVM_TYPES[column.dtype]
+        base = self.pointers(self._partial(column))
+        if self.chunks.count > 1:
+            base = b.at(base, b.mul(chunk, self.kernel.columns_count), memory)
+        return base, column.index
+
+    def _start_columns(self, top: Evaluator, chunk: Value) -> None:
+        """Fill the chunk's partial results with identities."""
+        b, kernel = self.b, self.kernel
+        for column in kernel.columns:
+            base, _ = self._partial_index(chunk, column)
+            dtype = partial_dtype(column.dtype) if self.chunks.count > 1 else column.dtype
+            value = reductions.identity(column.kind, column.dtype, 1)
+            stored = elementwise.store_element(b, value, dtype)
+            wide = b.splat(stored, self.lanes)
+            count = kernel.columns_count
+            whole = count // self.lanes * self.lanes
+            with b.loop(0, whole, self.lanes) as i:
+                b.store(wide, b.at(base, i.index, LLVM_TYPES[dtype]))
+            with b.loop(whole, count) as i:
+                b.store(stored, b.at(base, i.index, LLVM_TYPES[dtype]))
+
+    def _accumulate(self, inner: Evaluator, chunk: Value) -> None:
+        phase_columns = [c for c in self.kernel.columns if c.body.level == self.phase]
+        for column in phase_columns:
+            base, index = self._partial_index(chunk, column)
+            dtype = partial_dtype(column.dtype) if self.chunks.count > 1 else column.dtype
+            place = Evaluator(
+                self.b,
+                lambda _, base=base: base,
+                inner.variables,
+                inner.lane,
+                inner.lanes,
+                inner.mask,
+                inner,  # type: ignore[misc]
+            )
+            graph = self.kernel.graph
+            old = place._load(graph.load(("partial", id(column)), index, dtype, ()))
+            new = reductions.combine(self.b, column.kind, column.dtype, old, inner.full(column.body))
+            place.store_value(column.partial, index, new, dtype)
+
+    # -- rows
+
+    def _row(self, row: Evaluator, chunk: Value, begin: MachineIndex, end: MachineIndex) -> None:
+        kernel = self.kernel
+        if kernel.sequential:
+            self._strided(row, begin, end)
+            return
+        for phase in range(phases(kernel)):
+            self.phase = phase
+            self._phase(row, chunk, begin, end)
+        for store in kernel.stores:
+            if store.per_row:
+                row.store(store.buffer, store.index, store.node, store.dtype)
+
+    def _phase(self, row: Evaluator, chunk: Value, begin: MachineIndex, end: MachineIndex) -> None:
+        kernel, b = self.kernel, self.b
+        roots = phase_roots(kernel, self.phase)
+        if not roots:
+            return
+        row.prepare(roots, self.inner_mask, self.phase)
+        own = [r for r in kernel.reductions if r.body.level == self.phase]
+        sums = [reductions.identity(r.kind, r.dtype, self.lanes) for r in own]
+        sums = self._inner_loops(row, chunk, 0, sums, begin, end)
+        for r, total in zip(own, sums, strict=True):
+            value = reductions.fold(b, r.kind, r.dtype, total)
+            if r.dtype in elementwise.NARROW:
+                value = elementwise.rounded(b, value, r.dtype)
+            row.known[r.result.number] = value
+        self.saved |= {number for number in self.kept if self._is_computed_in_phase(number)}
+
+    def _is_computed_in_phase(self, number: int) -> bool:
+        return number in self._computed
+
+    def _inner_loops(
+        self, scope: Evaluator, chunk: Value, depth: int, sums: list[Value], begin: MachineIndex, end: MachineIndex
+    ) -> list[Value]:
+        """Loops over the inner variables but the last, carrying the sums."""
+        b, kernel = self.b, self.kernel
+        if depth == len(kernel.inner) - 1:
+            return self._lane_loop(scope, chunk, sums, begin, end)
+        variable = kernel.inner[depth]
+        with b.loop(0, variable.extent, 1, sums) as loop:
+            inside = Evaluator(b, self.pointers, {**scope.variables, variable.number: loop.index}, parent=scope)
+            rest = sum(v.variables for v in kernel.inner[depth + 1 :])
+            inside.prepare(phase_roots(kernel, self.phase), rest, self.phase)
+            loop.next(*self._inner_loops(inside, chunk, depth + 1, list(loop.carry), begin, end))
+        return loop.results
+
+    def _lane_loop(
+        self, scope: Evaluator, chunk: Value, sums: list[Value], begin: MachineIndex, end: MachineIndex
+    ) -> list[Value]:
+        """The loop over vectors: unrolled, then one by one, then the masked rest."""
+        b, lanes = self.b, self.lanes
+        self._computed: set[int] = set()
+        static = isinstance(begin, int) and isinstance(end, int)
+        unroll = self._unroll(static, end)
+        whole = b.sub(end, begin)
+        count = b.mul(b.div(whole, lanes), lanes)
+        position = begin
+        if unroll > 1:
+            main = b.add(begin, b.mul(b.div(whole, lanes * unroll), lanes * unroll))
+            sets = [sums] + [
+                [reductions.identity(r.kind, r.dtype, lanes) for r in self._own()] for _ in range(unroll - 1)
+            ]
+            flat = [v for group in sets for v in group]
+            with b.loop(position, main, lanes * unroll, flat) as loop:
+                width, after = len(sums), []
+                for u in range(unroll):
+                    part = list(loop.carry[u * width : (u + 1) * width])
+                    after += self._body(scope, chunk, b.add(loop.index, u * lanes), None, part)
+                loop.next(*after)
+            sums = self._merge([loop.results[u * width : (u + 1) * width] for u in range(unroll)])
+            position = main
+        stop = b.add(begin, count)
+        if not (isinstance(position, int) and isinstance(stop, int) and position >= stop):
+            with b.loop(position, stop, lanes, sums) as loop:
+                loop.next(*self._body(scope, chunk, loop.index, None, list(loop.carry)))
+            sums = loop.results
+        if static and stop == end:
+            return sums
+        if static:
+            mask = b.tail_mask(b.sub(end, stop), lanes)
+            return self._body(scope, chunk, stop, mask, sums)
+        if isinstance(end, Value) and self.chunks.flat and self.lane.extent % lanes == 0:
+            return sums  # chunks are whole vectors, and so is the end
+        with b.loop(stop, end, lanes, sums) as loop:
+            mask = b.tail_mask(b.sub(end, loop.index), lanes)
+            loop.next(*self._body(scope, chunk, loop.index, mask, list(loop.carry)))
+        return loop.results
+
+    def _own(self) -> list[Any]:
+        return [r for r in self.kernel.reductions if r.body.level == self.phase]
+
+    def _merge(self, sets: Sequence[Sequence[Value]]) -> list[Value]:
+        """The sums of unrolled iterations combined pairwise."""
+        own = self._own()
+        sets = [list(s) for s in sets]
+        while len(sets) > 1:
+            paired = []
+            for i in range(0, len(sets), 2):
+                both = zip(own, sets[i], sets[i + 1], strict=True)
+                paired.append([reductions.combine(self.b, r.kind, r.dtype, x, y) for r, x, y in both])
+            sets = paired
+        return list(sets[0])
+
+    def _unroll(self, static: bool, end: MachineIndex) -> int:
+        cost = body_cost(phase_roots(self.kernel, self.phase), self.inner_mask)
+        factor = (4 if self._own() else 2) if cost < _LIGHT else 1
+        if static and isinstance(end, int):
+            while factor > 1 and end < 2 * factor * self.lanes:
+                factor //= 2
+        return factor
+
+    def _body(
+        self, scope: Evaluator, chunk: Value, position: MachineIndex, mask: Value | None, sums: list[Value]
+    ) -> list[Value]:
+        """One vector: evaluate, combine, store."""
+        b, kernel = self.b, self.kernel
+        variables = {**scope.variables, self.lane.number: position}
+        inner = _RowEvaluator(self, b, self.pointers, variables, self.lane.number, self.lanes, mask, scope)
+        out = []
+        for r, total in zip(self._own(), sums, strict=True):
+            combined = reductions.combine(b, r.kind, r.dtype, total, inner.full(r.body))
+            out.append(combined if mask is None else b.select(mask, combined, total))
+        for store in kernel.stores:
+            if not store.per_row and store.node.level == self.phase:
+                inner.store(store.buffer, store.index, store.node, store.dtype)
+        self._accumulate(inner, chunk)
+        return out
+
+    # -- reductions over variables outside the lanes
+
+    def _strided(self, row: Evaluator, begin: MachineIndex, end: MachineIndex) -> None:
+        """One reduction over the sequential variables for every vector of kept elements."""
+        b, kernel, lanes = self.b, self.kernel, self.lanes
+        (r,) = kernel.reductions
+        (store,) = kernel.stores
+        assert isinstance(end, int)
+        for start, stop, masked in ((0, end // lanes * lanes, False), (end // lanes * lanes, end, True)):
+            if start >= stop:
+                continue
+            with b.loop(start, stop, lanes) as loop:
+                mask = b.tail_mask(b.sub(end, loop.index), lanes) if masked else None
+                variables = {**row.variables, self.lane.number: loop.index}
+                scope = Evaluator(b, self.pointers, variables, self.lane.number, lanes, mask, row)
+                total = self._sequential(scope, 0, reductions.identity(r.kind, r.dtype, lanes), mask)
+                scope.known[r.result.number] = (
+                    elementwise.rounded(b, total, r.dtype) if r.dtype in elementwise.NARROW else total
+                )
+                scope.store(store.buffer, store.index, store.node, store.dtype)
+
+    def _sequential(self, scope: Evaluator, depth: int, total: Value, mask: Value | None) -> Value:
+        b, kernel = self.b, self.kernel
+        (r,) = kernel.reductions
+        if depth == len(kernel.sequential):
+            return reductions.combine(b, r.kind, r.dtype, total, scope.full(r.body))
+        variable = kernel.sequential[depth]
+        with b.loop(0, variable.extent, 1, [total]) as loop:
+            variables = {**scope.variables, variable.number: loop.index}
+            inside = Evaluator(b, self.pointers, variables, self.lane.number, self.lanes, mask, scope)
+            loop.next(self._sequential(inside, depth + 1, loop.carry[0], mask))
+        return loop.results[0]
+
+
+class _RowEvaluator(Evaluator):
+    """An evaluator that keeps expensive values in row buffers and takes them from there in later phases."""
+
+    def __init__(self, nest: _Nest, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.nest = nest
+
+    def _compute(self, node: Expression) -> Value:
+        place = self.nest.kept.get(node.number)
+        if place is None:
+            return super()._compute(node)
+        b, nest = self.b, self.nest
+        memory = LLVM_TYPES[node.dtype]
+        inner = nest.kernel.inner
+        index = linearise([of(v) for v in inner], [v.extent for v in inner])
+        address = b.at(place, self.scalar(index), memory)
+        if node.number in nest.saved:
+            return elementwise.load_element(b, b.load(vector(memory, self.lanes), address), node.dtype)
+        value = super()._compute(node)
+        b.store(elementwise.store_element(b, value, node.dtype), address)
+        nest._computed.add(node.number)
+        return value
+
+
+def body_cost(roots: Sequence[Expression], inner: int) -> int:
+    """Vector instructions of one iteration, roughly."""
+    seen: set[int] = set()
+    stack, total = list(roots), 0
+    while stack:
+        node = stack.pop()
+        if node.number not in seen and node.variables & inner:
+            seen.add(node.number)
+            total += COSTS.get(node.kind, 1)
+            stack += node.arguments
+    return total
+
+
+def partial_dtype(dtype: str) -> str:
+    """The dtype of partial results: narrow floats keep theirs in float32."""
+    return "float32" if dtype in elementwise.NARROW else dtype
+
+
+__all__ = [
+    "PARAMETERS",
+    "REGISTER",
+    "Pointers",
+    "Variable",
+    "body_cost",
+    "choose_lanes",
+    "emit_kernel",
+    "partial_dtype",
+]

@@ -1,0 +1,58 @@
+"""How values are combined: identities, steps and horizontal folds of the reductions."""
+
+from __future__ import annotations
+
+from argosy_cinn.loops import elementwise
+from argosy_cinn.loops.elementwise import FLOATS, REGISTER, UNSIGNED
+from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.types import Value, bits_of, constant, lanes_of, vector
+
+KINDS = {
+    "prim.reduce_sum": "sum", "prim.reduce_prod": "prod", "prim.reduce_max": "max", "prim.reduce_min": "min",
+    "prim.reduce_and": "and", "prim.reduce_or": "or",
+}  # fmt: skip
+
+
+def identity(kind: str, dtype: str, lanes: int) -> Value:
+    """The value that changes nothing, in ``lanes`` lanes of a register."""
+    type = vector(REGISTER[dtype], lanes)
+    if kind in ("sum", "or"):
+        return constant(type, 0.0 if dtype in FLOATS else 0)
+    if kind in ("prod", "and"):
+        return constant(type, 1)
+    return constant(type, _least(dtype) if kind == "max" else _most(dtype))
+
+
+def _least(dtype: str) -> float | int:
+    if dtype in FLOATS:
+        return float("-inf")
+    return 0 if dtype in UNSIGNED or dtype == "bool" else -(1 << (bits_of(REGISTER[dtype]) - 1))
+
+
+def _most(dtype: str) -> float | int:
+    if dtype in FLOATS:
+        return float("inf")
+    if dtype == "bool":
+        return 1
+    return -1 if dtype in UNSIGNED else (1 << (bits_of(REGISTER[dtype]) - 1)) - 1
+
+
+def combine(b: Function, kind: str, dtype: str, x: Value, y: Value) -> Value:
+    """One step."""
+    if kind in ("max", "min"):
+        return elementwise.extreme(b, "gt" if kind == "max" else "lt", dtype, x, y)
+    if kind in ("and", "or"):
+        return b.binary(kind, x, y)
+    if dtype in FLOATS:
+        return b.binary("fadd" if kind == "sum" else "fmul", x, y)
+    return b.binary("add" if kind == "sum" else "mul", x, y)
+
+
+def fold(b: Function, kind: str, dtype: str, x: Value) -> Value:
+    """All lanes combined, as a fixed tree of halves."""
+    lanes = lanes_of(x.type)
+    while lanes > 2:
+        lanes //= 2
+        low, high = b.shuffle(x, None, range(lanes)), b.shuffle(x, None, range(lanes, 2 * lanes))
+        x = combine(b, kind, dtype, low, high)
+    return combine(b, kind, dtype, b.extract(x, 0), b.extract(x, 1)) if lanes == 2 else x

@@ -1,0 +1,161 @@
+"""What a fused kernel consists of, and how it is run: phases over a row, chunks over rows.
+
+A `Kernel` is a grid of ``outer`` (row) and ``inner`` (column) loop variables. For every row it runs phases: loops over
+the inner variables that complete reductions along the row and store what can be computed by then. Column reductions
+are accumulated row by row into one partial result for each chunk of rows. Chunks depend on shapes alone, so any number
+of threads gives the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from argosy_cinn.loops.expressions import Expression, Graph, children
+from argosy_cinn.loops.indices import Index, Variable
+
+#: Elements a chunk should at least have: some ten microseconds of work.
+_CHUNK_ELEMENTS = 1 << 15
+_MOST_CHUNKS = 256
+_MOST_PARTIALS = 32
+#: Nodes this expensive are kept in a row buffer between phases.
+_EXPENSIVE = 8
+_ROW_BUFFER_BYTES = 1 << 16
+
+COSTS = {
+    "exp": 12, "log": 14, "tanh": 16, "logistic": 18, "erf": 18, "erfinv": 30, "sin": 20, "cos": 20, "log1p": 18,
+    "expm1": 30, "pow": 100, "div": 4, "sqrt": 5, "rsqrt": 8, "rem": 30, "floor_mod": 35, "floor_div": 40,
+    "tan": 100, "asin": 100, "acos": 100, "atan": 100, "sinh": 100, "cosh": 100, "asinh": 100, "acosh": 100,
+    "atanh": 100, "erfc": 150, "lgamma": 150, "atan2": 100, "nextafter": 60,
+    "constant": 0, "reduced": 0, "index": 1, "load": 1,
+}  # fmt: skip
+"""Work of one element in vector instructions, roughly; what is not named counts 1."""
+
+
+@dataclass(slots=True)
+class Reduction:
+    """A reduction along the row: ``result`` is the node that stands for it."""
+
+    kind: str
+    dtype: str
+    body: Expression
+    result: Expression
+
+
+@dataclass(slots=True)
+class Store:
+    """``buffer[index] = node``, for every element (``per_row`` false) or once a row."""
+
+    buffer: Any
+    index: Index
+    node: Expression
+    dtype: str
+    per_row: bool
+
+
+@dataclass(slots=True)
+class ColumnReduction:
+    """``buffer[index] = combination over all rows of body``; ``partial`` is the buffer of one partial result a
+    chunk."""
+
+    buffer: Any
+    partial: Any
+    kind: str
+    dtype: str
+    body: Expression
+    index: Index
+
+
+@dataclass(slots=True)
+class Kernel:
+    """A fused loop nest, see the module."""
+
+    graph: Graph
+    outer: list[Variable]
+    inner: list[Variable]
+    reductions: list[Reduction] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
+    columns: list[ColumnReduction] = field(default_factory=list)
+    sequential: list[Variable] = field(default_factory=list)
+    """Variables that are reduced inside the lanes: the kernel then is one reduction over them."""
+
+    @property
+    def rows(self) -> int:
+        """How often the body of the outer loops runs."""
+        return prod(v.extent for v in self.outer)
+
+    @property
+    def columns_count(self) -> int:
+        """Elements of a row."""
+        return prod(v.extent for v in self.inner)
+
+    def roots(self) -> list[Expression]:
+        """All expressions it computes, in a fixed order."""
+        return [*(r.body for r in self.reductions), *(s.node for s in self.stores), *(c.body for c in self.columns)]
+
+
+@dataclass(slots=True)
+class Chunks:
+    """``count`` chunks of ``size`` rows, or of ``size`` elements where there is one row and ``flat`` is set."""
+
+    count: int
+    size: int
+    flat: bool
+
+
+def choose_chunks(kernel: Kernel) -> Chunks:
+    """How rows are cut into chunks."""
+    rows, columns = kernel.rows, kernel.columns_count * prod(v.extent for v in kernel.sequential)
+    if rows == 1 and not kernel.reductions and not kernel.columns and len(kernel.inner) == 1:
+        size = max(_CHUNK_ELEMENTS, -(-columns // _MOST_CHUNKS // 64) * 64)
+        return Chunks(max(-(-columns // size), 1), size, True)
+    most = _MOST_PARTIALS if kernel.columns else _MOST_CHUNKS
+    size = max(-(-_CHUNK_ELEMENTS // max(columns, 1)), -(-rows // most), 1)
+    return Chunks(max(-(-rows // size), 1), size, False)
+
+
+def refine_map(kernel: Kernel) -> None:
+    """Of a kernel without row reductions, make all but the last variables row variables."""
+    variables = [*kernel.outer, *kernel.inner]
+    if kernel.reductions or kernel.columns or kernel.sequential:
+        return
+    keep = 2 if len(variables) > 2 and variables[-1].extent < 256 else 1
+    kernel.outer, kernel.inner = variables[:-keep], variables[-keep:]
+
+
+def phases(kernel: Kernel) -> int:
+    """How many loops over the row there are."""
+    levels = [r.body.level for r in kernel.reductions]
+    levels += [s.node.level for s in kernel.stores if not s.per_row] + [c.body.level for c in kernel.columns]
+    return max(levels, default=-1) + 1
+
+
+def phase_roots(kernel: Kernel, phase: int) -> list[Expression]:
+    """The expressions that the phase evaluates for every element."""
+    found = [r.body for r in kernel.reductions if r.body.level == phase]
+    found += [s.node for s in kernel.stores if not s.per_row and s.node.level == phase]
+    return found + [c.body for c in kernel.columns if c.body.level == phase]
+
+
+def row_buffers(kernel: Kernel) -> list[Expression]:
+    """Expensive expressions that several phases need, kept from the first to the last."""
+    inner = sum(v.variables for v in kernel.inner)
+    if phases(kernel) < 2 or kernel.columns_count * 4 > _ROW_BUFFER_BYTES:
+        return []
+    computed: set[int] = set()
+    kept: dict[int, Expression] = {}
+    for phase in range(phases(kernel)):
+        fresh: set[int] = set()
+        stack = list(phase_roots(kernel, phase))
+        while stack:
+            node = stack.pop()
+            if node.number in fresh or not node.variables & inner or node.kind == "load":
+                continue
+            if node.number in computed and COSTS.get(node.kind, 1) >= _EXPENSIVE:
+                kept[node.number] = node
+                continue
+            fresh.add(node.number)
+            stack += children(node)
+        computed |= fresh
+    return [kept[number] for number in sorted(kept)]

@@ -1,0 +1,278 @@
+"""Printing expressions as scalar and vector code.
+
+An `Evaluator` stands at a point of a loop nest: it knows the values of loop variables, which variable runs along the
+lanes, and which lanes exist. What does not depend on the lane is a scalar and is splatted where it meets vectors.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from argosy_cinn.loops import elementwise
+from argosy_cinn.loops.elementwise import REGISTER, SIGNED, UNSIGNED
+from argosy_cinn.loops.expressions import Expression, children
+from argosy_cinn.loops.indices import Atom, Index, Lookup, Quotient, Remainder, Variable
+from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.types import I1, I32, I64, LLVM_TYPES, Value, constant, lanes_of, vector
+from argosy_cinn.printers.types import Index as MachineIndex
+from argosy_pir.scalars import decode_scalar
+
+
+class Evaluator:
+    """Values of expressions at one point of a nest. ``parent`` holds what was computed in enclosing loops.
+
+    ``pointers`` gives the address of each buffer; ``variables`` the value of each loop variable by number (of the lane
+    variable: at lane 0); ``lane`` is the lane variable's number, or -1 in scalar code; ``mask`` tells the lanes that
+    exist (None: all).
+    """
+
+    def __init__(
+        self,
+        b: Function,
+        pointers: Callable[[Any], Value],
+        variables: Mapping[int, MachineIndex],
+        lane: int = -1,
+        lanes: int = 1,
+        mask: Value | None = None,
+        parent: Evaluator | None = None,
+    ) -> None:
+        self.b, self.pointers, self.variables = b, pointers, variables
+        self.lane, self.lanes, self.mask, self.parent = lane, lanes, mask, parent
+        self.lane_bit = 1 << lane if lane >= 0 else 0
+        self.known: dict[int, Value] = {}
+        self._splats: dict[int, Value] = {}
+        self._machine: dict[Any, MachineIndex] = {}
+
+    # -- nodes
+
+    def find(self, node: Expression) -> Value | None:
+        """The value if it was computed here or around."""
+        scope: Evaluator | None = self
+        while scope is not None:
+            found = scope.known.get(node.number)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
+
+    def value(self, node: Expression) -> Value:
+        """The value of a node: a scalar, or a vector where it depends on the lane."""
+        found = self.find(node)
+        if found is None:
+            found = self.known[node.number] = self._compute(node)
+        return found
+
+    def full(self, node: Expression) -> Value:
+        """The value of a node in all lanes."""
+        value = self.value(node)
+        if self.lanes == 1 or lanes_of(value.type) > 1:
+            return value
+        found = self._splats.get(node.number)
+        if found is None:
+            found = self._splats[node.number] = self._splat(node, value)
+        return found
+
+    def _splat(self, node: Expression, value: Value) -> Value:
+        if node.kind == "constant":
+            return _constant(node.payload, node.dtype, self.lanes)
+        return self.b.splat(value, self.lanes)
+
+    def prepare(self, roots: Sequence[Expression], inner: int, available: int) -> None:
+        """Compute here what the roots need and no variable of ``inner`` (a bit mask) or unfinished reduction
+        changes."""
+        seen: set[int] = set()
+        stack = list(roots)
+        while stack:
+            node = stack.pop()
+            if node.number in seen:
+                continue
+            seen.add(node.number)
+            if not node.variables & inner and node.level <= available:
+                if node.kind not in ("constant", "reduced"):
+                    self.value(node)
+            else:
+                stack += children(node)
+
+    def _compute(self, node: Expression) -> Value:
+        if node.kind == "load":
+            return self._load(node)
+        if node.kind == "constant":
+            return _constant(node.payload, node.dtype, 1)
+        if node.kind == "index":
+            return self._number(node)
+        if node.kind == "within":
+            return self._within(node)
+        if node.kind == "reduced":
+            raise RuntimeError(f"reduction {node.payload} is used before it is complete")
+        wide = self.lanes > 1 and bool(node.variables & self.lane_bit)
+        arguments = [self.full(a) if wide else self.value(a) for a in node.arguments]
+        return elementwise.emit(self.b, node, arguments)
+
+    # -- indices
+
+    def scalar(self, index: Index) -> MachineIndex:
+        """An index at lane 0, as a machine integer."""
+        b = self.b
+        total: MachineIndex = index.constant
+        for atom, coefficient in index.terms:
+            total = b.add(total, b.mul(self._atom(atom), coefficient))
+        return total
+
+    def _atom(self, atom: Atom) -> MachineIndex:
+        if isinstance(atom, Variable):
+            return self.variables[atom.number]
+        found = self._machine.get(atom.key)
+        if found is None:
+            found = self._machine[atom.key] = self._scalar_atom(atom)
+        return found
+
+    def _scalar_atom(self, atom: Atom) -> MachineIndex:
+        b = self.b
+        if isinstance(atom, Quotient):
+            return b.div(self.scalar(atom.index), atom.divisor)
+        if isinstance(atom, Remainder):
+            return b.rem(self.scalar(atom.index), atom.divisor)
+        assert isinstance(atom, Lookup)
+        return self._clamped(self.value(atom.expression), atom, I64)
+
+    def _clamped(self, value: Value, atom: Lookup, wide: str) -> Value:
+        """A run-time integer brought into range; unsigned ones have no lower bound to cross."""
+        b, dtype = self.b, atom.expression.dtype
+        type = vector(I64, lanes_of(value.type))
+        value = value if value.type == type else b.convert("sext" if dtype in SIGNED else "zext", value, I64)
+        top = constant(type, atom.extent - 1)
+        if dtype in UNSIGNED:
+            value = b.intrinsic("llvm.umin", type, value, top)
+        else:
+            value = b.intrinsic("llvm.smin", type, b.intrinsic("llvm.smax", type, value, b.zero(type)), top)
+        return value if wide == I64 else b.convert("trunc", value, wide)
+
+    def lanewise(self, index: Index, element: str) -> Value:
+        """An index as a vector of integers, one for each lane."""
+        b = self.b
+        steady = Index([(a, c) for a, c in index.terms if not a.variables & self.lane_bit], index.constant)
+        base = b.index(self.scalar(steady))
+        total = b.splat(base if element == I64 else b.convert("trunc", base, element), self.lanes)
+        for atom, coefficient in index.terms:
+            if atom.variables & self.lane_bit:
+                part = self._lanewise_atom(atom, element)
+                total = b.binary("add", total, b.binary("mul", part, coefficient) if coefficient != 1 else part)
+        return total
+
+    def _lanewise_atom(self, atom: Atom, element: str) -> Value:
+        b = self.b
+        key = (atom.key, element)
+        found = self._machine.get(key)
+        if isinstance(found, Value):
+            return found
+        if isinstance(atom, Variable):
+            base = b.index(self.variables[atom.number])
+            start = b.splat(base if element == I64 else b.convert("trunc", base, element), self.lanes)
+            made = b.binary("add", start, b.iota(element, self.lanes))
+        elif isinstance(atom, Quotient):
+            made = b.binary("udiv", self.lanewise(atom.index, element), atom.divisor)
+        elif isinstance(atom, Remainder):
+            made = b.binary("urem", self.lanewise(atom.index, element), atom.divisor)
+        else:
+            assert isinstance(atom, Lookup)
+            made = self._clamped(self.full(atom.expression), atom, element)
+        self._machine[key] = made
+        return made
+
+    def _number(self, node: Expression) -> Value:
+        index: Index = node.payload[0]
+        if index.variables & self.lane_bit:
+            return self._as_dtype(self.lanewise(index, _index_type(index)), node.dtype)
+        return self._as_dtype(self.b.index(self.scalar(index)), node.dtype)
+
+    def _as_dtype(self, x: Value, dtype: str) -> Value:
+        source = "int64" if x.type in (I64, vector(I64, self.lanes)) else "int32"
+        converted = elementwise.convert(self.b, x, source, dtype)
+        return elementwise.rounded(self.b, converted, dtype) if dtype in elementwise.NARROW else converted
+
+    def _within(self, node: Expression) -> Value:
+        b = self.b
+        index, low, high = node.payload
+        if index.variables & self.lane_bit:
+            x: Value = self.lanewise(index, _index_type(index))
+        else:
+            x = b.index(self.scalar(index))
+        shifted = b.binary("sub", x, low) if low else x
+        return b.icmp("ult", shifted, high - low)  # one unsigned comparison: what lies below wraps to the top
+
+    # -- memory
+
+    def _guard(self, node: Expression) -> tuple[Value | None, Value | None]:
+        """(condition of the whole vector, condition by lane) under which the element exists."""
+        b = self.b
+        scalar: Value | None = None
+        lanes: Value | None = None
+        for condition in node.arguments:
+            value = self.value(condition)
+            if lanes_of(value.type) > 1:
+                lanes = value if lanes is None else b.binary("and", lanes, value)
+            else:
+                scalar = value if scalar is None else b.binary("and", scalar, value)
+        return scalar, lanes
+
+    def _load(self, node: Expression) -> Value:
+        buffer, index = node.payload
+        b, memory = self.b, LLVM_TYPES[node.dtype]
+        scalar, lanes = self._guard(node)
+        varying = [(a, c) for a, c in index.terms if a.variables & self.lane_bit]
+        if not varying:
+            offset = self.scalar(index)
+            if scalar is not None:
+                offset = b.select(scalar, b.index(offset), 0)
+            return elementwise.load_element(b, b.load(memory, b.at(self.pointers(buffer), offset, memory)), node.dtype)
+        mask = self._mask(scalar, lanes)
+        type = vector(memory, self.lanes)
+        if len(varying) == 1 and varying[0][1] == 1 and isinstance(varying[0][0], Variable):
+            place = b.at(self.pointers(buffer), self.scalar(index), memory)
+            loaded = b.masked_load(type, place, mask)
+        else:
+            indices = self.lanewise(index, _index_type(index))
+            loaded = b.gather(type, self.pointers(buffer), indices, mask)
+        return elementwise.load_element(b, loaded, node.dtype)
+
+    def _mask(self, scalar: Value | None, lanes: Value | None) -> Value | None:
+        b, mask = self.b, self.mask
+        for condition in (lanes, b.splat(scalar, self.lanes) if scalar is not None else None):
+            if condition is not None:
+                mask = condition if mask is None else b.binary("and", mask, condition)
+        return mask
+
+    def store(self, buffer: Any, index: Index, node: Expression, dtype: str, nontemporal: bool = False) -> None:
+        """Store the value of a node at an index that steps by one, or by any amount, or not at all along the lanes."""
+        self.store_value(buffer, index, self.full(node) if index.variables & self.lane_bit else self.value(node), dtype)
+
+    def store_value(self, buffer: Any, index: Index, value: Value, dtype: str) -> None:
+        """Store a register at an index."""
+        b, memory = self.b, LLVM_TYPES[dtype]
+        stored = elementwise.store_element(b, value, dtype)
+        varying = [(a, c) for a, c in index.terms if a.variables & self.lane_bit]
+        if not varying:
+            b.store(stored, b.at(self.pointers(buffer), self.scalar(index), memory))
+        elif len(varying) == 1 and varying[0][1] == 1 and isinstance(varying[0][0], Variable):
+            b.masked_store(stored, b.at(self.pointers(buffer), self.scalar(index), memory), self.mask)
+        else:
+            b.scatter(stored, self.pointers(buffer), self.lanewise(index, _index_type(index)), self.mask)
+
+
+def _index_type(index: Index) -> str:
+    """32-bit lanes where they hold every intermediate value."""
+    bound = max(abs(index.low), abs(index.high), *(abs(c) * a.extent for a, c in index.terms), 1)
+    return I32 if bound < 1 << 30 else I64
+
+
+def _constant(data: bytes, dtype: str, lanes: int) -> Value:
+    type = vector(REGISTER[dtype], lanes)
+    if dtype == "float32":  # by its bits: a NaN keeps its payload
+        (number,) = struct.unpack("<f", data)
+        return constant(type, number)
+    return constant(type, decode_scalar(data, dtype))  # type: ignore[arg-type]
+
+
+__all__ = ["I1", "Evaluator"]

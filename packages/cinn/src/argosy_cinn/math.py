@@ -1,0 +1,251 @@
+"""Mathematical functions on float vectors as straight-line code, for any number of lanes.
+
+Each takes the function being built and a ``float`` scalar or vector. Bounds are the largest errors found against
+double precision over all magnitudes, in units in the last place; infinities, NaN and denormal numbers behave as IEEE
+754 and C ask. Multiply-adds are fused except in `log_exact` and `erfinv`, whose bits must not depend on the machine.
+Functions without a polynomial here call the C library lane by lane (`library`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.types import DOUBLE, FLOAT, I32, Value, constant, element_of, lanes_of, vector
+
+_LOG2E = 1.4426950408889634
+_LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
+# e^r on [-ln2/2, ln2/2] (Cephes expf)
+_EXP = (1.0, 1.0, 0.5, 1.6666665459e-1, 4.1665795894e-2, 8.3334519073e-3, 1.3981999507e-3, 1.9875691500e-4)
+# log(1 + m) = m - m^2/2 + m^3 P(m) on [sqrt(1/2) - 1, sqrt(2) - 1] (Cephes logf)
+_LOG = (3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1, -1.6668057665e-1, 1.4249322787e-1, -1.2420140846e-1,
+        1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2)  # fmt: skip
+# tanh(x) = x P(x^2) / Q(x^2) on [-7.9, 7.9] (the rational minimax approximation that Eigen uses)
+_TANH_P = (4.89352455891786e-03, 6.37261928875436e-04, 1.48572235717979e-05, 5.12229709037114e-08,
+           -8.60467152213735e-11, 2.00018790482477e-13, -2.76076847742355e-16)  # fmt: skip
+_TANH_Q = (4.89352518554385e-03, 2.26843463243900e-03, 1.18534705686654e-04, 1.19825839466702e-06)
+# erf(x) = x P(x^2) / Q(x^2) on [-4, 4] (the rational minimax approximation that Eigen used)
+_ERF_P = (-1.60960333262415e-02, -2.95459980854025e-03, -7.34990630326855e-04, -5.69250639462346e-05,
+          -2.10102402082508e-06, 2.77068142495902e-08, -2.72614225801306e-10)  # fmt: skip
+_ERF_Q = (-1.42647390514189e-02, -7.37332916720468e-03, -1.68282697438203e-03, -2.13374055278905e-04,
+          -1.45660718464996e-05)  # fmt: skip
+# Giles, "Approximating the erfinv function", GPU Computing Gems (2010), single precision; descending powers
+_GILES_CENTRAL = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                  -0.00125372503, -0.00417768164, 0.246640727, 1.50140941)  # fmt: skip
+_GILES_TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
+               0.00943887047, 1.00167406, 2.83297682)  # fmt: skip
+# sin and cos of r on [-pi/4, pi/4] in double precision (Cephes sinf, cosf)
+_SIN = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
+_COS = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
+_TWO_OVER_PI, _HALF_PI, _HALF_PI_LOW = 0.6366197723675814, 1.5707963267948966, 6.123233995736766e-17
+
+
+def _ascending(b: Function, coefficients: Sequence[float], x: Value) -> Value:
+    """Horner's rule with fused multiply-adds; coefficients ascend."""
+    result = constant(x.type, coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        result = b.fma(result, x, c)
+    return result
+
+
+def _integers(x: Value) -> str:
+    return vector(I32, lanes_of(x.type))
+
+
+def _absolute(b: Function, x: Value) -> Value:
+    return b.unary("fabs", x)
+
+
+def _with_sign_of(b: Function, magnitude: Value, sign: Value) -> Value:
+    return b.intrinsic("llvm.copysign", magnitude.type, magnitude, sign)
+
+
+def _scale(b: Function, p: Value, n: Value) -> Value:
+    """``p * 2^n`` for a whole float n with |n| < 300; rounds once more where the result is denormal."""
+    if b.module.target.has("avx512f") and lanes_of(p.type) == 16:
+        everywhere, rounding = constant("i16", -1), constant(I32, 4)
+        name = "llvm.x86.avx512.mask.scalef.ps.512"
+        return b.call(name, p.type, p, n, b.zero(p.type), everywhere, rounding)
+    whole = b.convert("fptosi", b.select(b.fcmp("ord", n, n), n, 0.0), I32)
+    half = b.binary("ashr", whole, 1)
+    for part in (half, b.binary("sub", whole, half)):
+        factor = b.bitcast(b.binary("shl", b.binary("add", part, 127), 23), p.type)
+        p = b.fmul(p, factor)
+    return p
+
+
+def exp(b: Function, x: Value) -> Value:
+    """e^x, 1.1 ulp."""
+    x = b.select(b.fcmp("olt", x, -105.0), constant(x.type, -105.0), x)
+    x = b.select(b.fcmp("ogt", x, 89.0), constant(x.type, 89.0), x)
+    n = b.unary("roundeven", b.fmul(x, _LOG2E))
+    r = b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, x))
+    return _scale(b, _ascending(b, _EXP, r), n)
+
+
+def _split(b: Function, x: Value) -> tuple[Value, Value]:
+    """(exponent as float, mantissa in [sqrt(1/2), sqrt(2))) of a positive finite number, denormal or not."""
+    integers = _integers(x)
+    tiny = b.fcmp("olt", x, 1.17549435e-38)
+    bits = b.bitcast(b.select(tiny, b.fmul(x, 8388608.0), x), integers)
+    # Subtracting the bits of sqrt(1/2) puts the exponent's step there.
+    shifted = b.binary("sub", bits, 0x3F3504F3)
+    exponent = b.binary("ashr", shifted, 23)
+    mantissa = b.binary("add", b.binary("and", shifted, 0x7FFFFF), 0x3F3504F3)
+    adjusted = b.select(tiny, b.binary("sub", exponent, 23), exponent)
+    return b.convert("sitofp", adjusted, FLOAT), b.bitcast(mantissa, x.type)
+
+
+def _log_limits(b: Function, x: Value, finite: Value) -> Value:
+    result = b.select(b.fcmp("oeq", x, float("inf")), x, finite)
+    result = b.select(b.fcmp("oeq", x, 0.0), constant(x.type, float("-inf")), result)
+    return b.select(b.fcmp("ult", x, 0.0), constant(x.type, float("nan")), result)
+
+
+def log(b: Function, x: Value) -> Value:
+    """Natural logarithm, 0.9 ulp."""
+    exponent, mantissa = _split(b, x)
+    m = b.fsub(mantissa, 1.0)
+    square = b.fmul(m, m)
+    y = b.fmul(b.fmul(_ascending(b, _LOG, m), m), square)
+    y = b.fma(exponent, _LN2_LOW, y)
+    y = b.fma(square, -0.5, y)
+    return _log_limits(b, x, b.fma(exponent, _LN2_HIGH, b.fadd(m, y)))
+
+
+def log_exact(b: Function, x: Value) -> Value:
+    """Natural logarithm in separate additions and multiplications, the same bits on every machine; 1.1 ulp."""
+    exponent, mantissa = _split(b, x)
+    m = b.fsub(mantissa, 1.0)
+    square = b.fmul(m, m)
+    p = constant(x.type, _LOG[-1])
+    for c in reversed(_LOG[:-1]):
+        p = b.fadd(b.fmul(p, m), c)
+    y = b.fmul(b.fmul(p, m), square)
+    y = b.fadd(y, b.fmul(exponent, _LN2_LOW))
+    y = b.fsub(y, b.fmul(square, 0.5))
+    return _log_limits(b, x, b.fadd(b.fadd(m, y), b.fmul(exponent, _LN2_HIGH)))
+
+
+def log1p(b: Function, x: Value) -> Value:
+    """log(1 + x), 3 ulp: log(u) x / (u - 1) with u = 1 + x (Kahan)."""
+    u = b.fadd(x, 1.0)
+    ratio = b.fdiv(x, b.fsub(u, 1.0))
+    exact = b.fcmp("oeq", u, 1.0)
+    result = b.select(exact, x, b.fmul(log(b, u), ratio))
+    return b.select(b.fcmp("oeq", x, float("inf")), x, result)
+
+
+def expm1(b: Function, x: Value) -> Value:
+    """exp(x) - 1, 4 ulp: (u - 1) x / log(u) with u = exp(x) (Kahan)."""
+    u = exp(b, x)
+    less = b.fsub(u, 1.0)
+    result = b.fmul(less, b.fdiv(x, log(b, u)))
+    result = b.select(b.fcmp("oeq", u, 1.0), x, result)
+    result = b.select(b.fcmp("oeq", less, -1.0), constant(x.type, -1.0), result)
+    return b.select(b.fcmp("oeq", u, float("inf")), u, result)
+
+
+def tanh(b: Function, x: Value) -> Value:
+    """Hyperbolic tangent, 3 ulp."""
+    limit = 7.90531110763549805
+    t = b.select(b.fcmp("olt", x, -limit), constant(x.type, -limit), x)
+    t = b.select(b.fcmp("ogt", t, limit), constant(x.type, limit), t)
+    square = b.fmul(t, t)
+    y = b.fdiv(b.fmul(t, _ascending(b, _TANH_P, square)), _ascending(b, _TANH_Q, square))
+    return b.select(b.fcmp("olt", _absolute(b, x), 4e-4), x, y)
+
+
+def logistic(b: Function, x: Value) -> Value:
+    """1 / (1 + e^-x), 2.5 ulp."""
+    small = exp(b, b.fneg(_absolute(b, x)))
+    top = b.select(b.fcmp("oge", x, 0.0), constant(x.type, 1.0), small)
+    return b.fdiv(top, b.fadd(small, 1.0))
+
+
+def erf(b: Function, x: Value) -> Value:
+    """Error function, 5 ulp."""
+    t = b.select(b.fcmp("olt", x, -4.0), constant(x.type, -4.0), x)
+    t = b.select(b.fcmp("ogt", t, 4.0), constant(x.type, 4.0), t)
+    square = b.fmul(t, t)
+    y = b.fdiv(b.fmul(t, _ascending(b, _ERF_P, square)), _ascending(b, _ERF_Q, square))
+    return b.select(b.fcmp("oge", _absolute(b, x), 3.9192059), _with_sign_of(b, constant(x.type, 1.0), x), y)
+
+
+def erfinv(b: Function, x: Value) -> Value:
+    """Inverse error function by Giles' polynomials, without contraction: normals are made of it."""
+    one = constant(x.type, 1.0)
+    w = b.fneg(log_exact(b, b.fmul(b.fsub(one, x), b.fadd(one, x))))
+    branches = []
+    for t, coefficients in ((b.fsub(w, 2.5), _GILES_CENTRAL), (b.fsub(b.unary("sqrt", w), 3.0), _GILES_TAIL)):
+        p = constant(x.type, coefficients[0])
+        for c in coefficients[1:]:
+            p = b.fadd(b.fmul(p, t), c)
+        branches.append(p)
+    inside = b.fmul(b.select(b.fcmp("olt", w, 5.0), *branches), x)
+    limit = _with_sign_of(b, constant(x.type, float("inf")), x)
+    return b.select(b.fcmp("oeq", _absolute(b, x), 1.0), limit, inside)
+
+
+def sin(b: Function, x: Value) -> Value:
+    """Sine, 1.5 ulp; the argument is reduced in double precision, beyond 2^28 by the C library."""
+    return _trigonometric(b, x, "sinf", 0)
+
+
+def cos(b: Function, x: Value) -> Value:
+    """Cosine, 1.5 ulp; the argument is reduced in double precision, beyond 2^28 by the C library."""
+    return _trigonometric(b, x, "cosf", 1)
+
+
+def _trigonometric(b: Function, x: Value, name: str, quadrant: int) -> Value:
+    large = b.fcmp("oge", _absolute(b, x), 268435456.0)
+    if lanes_of(x.type) > 1:
+        large = b.intrinsic("llvm.vector.reduce.or", "i1", large, overloads=(large.type,))
+    return b.either(large, lambda: [library(b, name, x)], lambda: [_reduced_trigonometric(b, x, quadrant)])[0]
+
+
+def _reduced_trigonometric(b: Function, x: Value, quadrant: int) -> Value:
+    wide = b.convert("fpext", x, DOUBLE)
+    n = b.unary("roundeven", b.fmul(wide, _TWO_OVER_PI))
+    r = b.convert("fptrunc", b.fma(n, -_HALF_PI_LOW, b.fma(n, -_HALF_PI, wide)), FLOAT)
+    turn = b.convert("fptosi", b.select(b.fcmp("ord", n, n), n, 0.0), I32)
+    if quadrant:
+        turn = b.binary("add", turn, quadrant)
+    square = b.fmul(r, r)
+    sine = b.fma(b.fmul(_ascending(b, _SIN[::-1], square), square), r, r)
+    cosine = b.fma(
+        b.fmul(_ascending(b, _COS[::-1], square), square), square, b.fma(square, -0.5, constant(x.type, 1.0))
+    )
+    odd = b.icmp("ne", b.binary("and", turn, 1), 0)
+    value = b.select(odd, cosine, sine)
+    negative = b.icmp("ne", b.binary("and", turn, 2), 0)
+    value = b.select(negative, b.fneg(value), value)
+    return b.select(b.fcmp("oeq", _absolute(b, x), float("inf")), constant(x.type, float("nan")), value)
+
+
+def library(b: Function, name: str, *operands: Value) -> Value:
+    """A function of the C library, called for each lane."""
+    type = operands[0].type
+    element, lanes = element_of(type), lanes_of(type)
+    if lanes == 1:
+        return b.call(name, element, *operands)
+    result = Value(type, "poison")
+    for lane in range(lanes):
+        scalar = b.call(name, element, *(b.extract(x, lane) for x in operands))
+        result = b.insert(result, scalar, lane)
+    return result
+
+
+#: Vector code for float32 by primitive name.
+FLOAT32: dict[str, Callable[[Function, Value], Value]] = {
+    "exp": exp, "log": log, "log1p": log1p, "expm1": expm1, "tanh": tanh, "logistic": logistic, "erf": erf,
+    "erfinv": erfinv, "sin": sin, "cos": cos,
+}  # fmt: skip
+
+#: Names in the C library (of the function on doubles; ``f`` is appended for floats).
+LIBRARY: dict[str, str] = {
+    "exp": "exp", "log": "log", "log1p": "log1p", "expm1": "expm1", "tanh": "tanh", "erf": "erf", "erfc": "erfc",
+    "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "sinh": "sinh",
+    "cosh": "cosh", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh", "lgamma": "lgamma", "pow": "pow",
+    "atan2": "atan2", "nextafter": "nextafter", "rem": "fmod",
+}  # fmt: skip

@@ -1,0 +1,234 @@
+"""The order of steps, and where every value lives.
+
+States are updated in place where that is safe: the group that makes the new value writes it over the old one, after
+every other reader of the old value has run (which adds edges to the order), and reads the old value itself only at the
+element it is about to write. Other states are copied at the end.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from argosy_cinn.fusion.cost import Memory
+from argosy_cinn.fusion.groups import Fusion, Group
+from argosy_cinn.fusion.kernels import Epilogue, Partial, lower_epilogue, lower_group
+from argosy_cinn.loops.nest import partial_dtype
+from argosy_cinn.loops.schedule import Kernel, choose_chunks, phases
+from argosy_cinn.memory_plan import Lifetime, plan
+from argosy_pir.types import ITEM_SIZES
+from argosy_pir.values import BlockArgument, OpResult, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value is: byte ``offset`` into the memory whose address is entry ``entry`` of the address table."""
+
+    entry: int
+    offset: int = 0
+
+
+@dataclass(slots=True)
+class Step:
+    """One group, lowered: ``body`` is None for a host call."""
+
+    group: Group
+    body: Kernel | Epilogue | None
+
+
+@dataclass(slots=True)
+class Plan:
+    """Everything that code generation and the executable need.
+
+    The address table holds the arena, the inputs, the states, the outputs, then the ``constants``.
+    """
+
+    steps: list[Step]
+    places: dict[Hashable, Place]
+    arena_bytes: int
+    constants: list[Value]
+    copies: list[tuple[Value, BlockArgument]] = field(default_factory=list)
+    in_place: set[Value] = field(default_factory=set)
+
+    @property
+    def arena_entry(self) -> int:
+        """Where the table has the arena's address."""
+        return 0
+
+
+def make_plan(memory: Memory, fusion: Fusion) -> Plan:
+    """Order the groups, lower them and place all values."""
+    program = memory.program
+    stored = _stored(memory, fusion)
+    steps: dict[int, Step] = {}
+    for group in fusion.groups.values():
+        steps[group.number] = Step(group, _lower(group, memory, stored))
+    after = {number: {p.number for p in fusion._producers(step.group)} for number, step in steps.items()}
+    in_place = _choose_in_place(memory, fusion, steps, after)
+    ordered = [steps[number] for number in _ordered(fusion, after)]
+    updates = list(zip(program.states, program.state_updates, strict=True))
+    changed = [(value, state.argument) for state, value in updates if value is not state.argument]
+    copies = [(value, argument) for value, argument in changed if value not in in_place and 0 not in value.shape]
+    constants = [
+        v
+        for v in memory.values
+        if isinstance(v, OpResult) and v.op.name == "builtin.constant" and v not in fusion.maker
+    ]
+    places: dict[Hashable, Place] = {}
+    entry = 1
+    for argument in program.block.arguments:
+        places[argument] = Place(entry)
+        entry += 1
+    for value in program.outputs:
+        places[value] = Place(entry)
+        entry += 1
+    for value in constants:
+        places[value] = Place(entry)
+        entry += 1
+    for value, argument in changed:
+        if value in in_place:
+            places[value] = places[argument]
+    offsets, arena_bytes = plan(_lifetimes(ordered, stored, places, copies))
+    places.update((key, Place(0, offset)) for key, offset in offsets.items())
+    return Plan(ordered, places, arena_bytes, constants, copies, in_place)
+
+
+def _stored(memory: Memory, fusion: Fusion) -> set[Value]:
+    """Members that must reach memory: outputs, new states, and what another step reads."""
+    stored = {v for v in memory.returned if v in fusion.maker}
+    for group in fusion.groups.values():
+        stored |= {v for v in group.reads if v in fusion.maker}
+        if group.kind == "host":
+            stored |= {v for v in group.members if v in memory.values}
+    return stored
+
+
+def _lower(group: Group, memory: Memory, stored: set[Value]) -> Kernel | Epilogue | None:
+    if group.kind == "host":
+        return None
+    if group.kind == "product":
+        return lower_epilogue(group, memory.values, stored)
+    return lower_group(group, memory.values, stored)
+
+
+# -- states in place
+
+
+def _choose_in_place(memory: Memory, fusion: Fusion, steps: dict[int, Step], after: dict[int, set[int]]) -> set[Value]:
+    program = memory.program
+    readers: dict[Value, list[Group]] = {}
+    for group in fusion.groups.values():
+        for value in group.reads:
+            readers.setdefault(value, []).append(group)
+    chosen: set[Value] = set()
+    outputs = set(program.outputs)
+    for state, value in zip(program.states, program.state_updates, strict=True):
+        argument = state.argument
+        maker = fusion.maker.get(value)
+        if value is argument or maker is None or maker.kind == "host" or value in outputs or argument in outputs:
+            continue
+        if not _writes_only_what_it_read(steps[maker.number], argument, value):
+            continue
+        others = [g for g in readers.get(argument, ()) if g is not maker]
+        if any(g.ancestors & maker.bit for g in others):
+            continue
+        for other in others:
+            after[maker.number].add(other.number)
+            _add_ancestors(fusion, maker, other.ancestors | other.bit)
+        chosen.add(value)
+    return chosen
+
+
+def _add_ancestors(fusion: Fusion, group: Group, more: int) -> None:
+    group.ancestors |= more
+    for other in fusion.groups.values():
+        if other.ancestors & group.bit:
+            other.ancestors |= more
+
+
+def _writes_only_what_it_read(step: Step, argument: Value, value: Value) -> bool:
+    """Whether the step reads ``argument`` nowhere but at the element of ``value`` that it computes from it."""
+    body = step.body
+    assert body is not None
+    loads = [node for node in body.graph.order if node.kind == "load" and node.payload[0] is argument]
+    product = step.group.product
+    if product is not None and argument in (product.left.buffer, product.right.buffer):
+        return False
+    if not loads:
+        return True
+    if isinstance(body, Kernel) and (phases(body) > 1 or body.sequential):
+        return False
+    index = next((s.index for s in body.stores if s.buffer is value), None)
+    return index is not None and all(node.payload[1] == index for node in loads)
+
+
+# -- order
+
+
+def _ordered(fusion: Fusion, after: dict[int, set[int]]) -> list[int]:
+    """Groups in an order that respects ``after``, as near to the program's as that allows."""
+    waiting = {number: len(before) for number, before in after.items()}
+    followers: dict[int, list[int]] = {}
+    for number, before in after.items():
+        for producer in before:
+            followers.setdefault(producer, []).append(number)
+    ready = [(fusion.groups[n].order, n) for n, count in waiting.items() if count == 0]
+    heapq.heapify(ready)
+    ordered: list[int] = []
+    while ready:
+        _, number = heapq.heappop(ready)
+        ordered.append(number)
+        for follower in followers.get(number, ()):
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                heapq.heappush(ready, (fusion.groups[follower].order, follower))
+    assert len(ordered) == len(after), "groups depend on each other in a circle"
+    return ordered
+
+
+# -- lifetimes
+
+
+def _lifetimes(
+    steps: list[Step], stored: set[Value], places: dict[Hashable, Place], copies: list[tuple[Value, BlockArgument]]
+) -> list[Lifetime]:
+    first: dict[Value, int] = {}
+    last: dict[Value, int] = {}
+    found: list[Lifetime] = []
+    for i, step in enumerate(steps):
+        for value in step.group.reads:
+            last[value] = i
+        for value in step.group.members:
+            if value in stored and value not in places:
+                first[value] = last[value] = i
+        found += _partials(step, i)
+    for value, _ in copies:
+        last[value] = len(steps)
+    return [*(Lifetime(v, nbytes(v), first[v], last[v]) for v in first if has_bytes(v)), *found]
+
+
+def _partials(step: Step, i: int) -> list[Lifetime]:
+    if not isinstance(step.body, Kernel) or not step.body.columns:
+        return []
+    chunks = choose_chunks(step.body).count
+    if chunks == 1:
+        return []
+    size = step.body.columns_count * chunks
+    return [
+        Lifetime(c.partial, size * ITEM_SIZES[partial_dtype(c.dtype)], i, i)
+        for c in step.body.columns
+        if isinstance(c.partial, Partial)
+    ]
+
+
+def has_bytes(value: Value) -> bool:
+    """Whether a value occupies memory (tokens do not)."""
+    return hasattr(value.type, "shape")
+
+
+def nbytes(value: Any) -> int:
+    """Bytes of a value's elements."""
+    return int(prod(value.shape) * ITEM_SIZES[value.dtype])

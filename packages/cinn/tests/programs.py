@@ -1,0 +1,65 @@
+"""Building programs for tests, and comparing the compiled ones with the reference interpreter."""
+
+import ml_dtypes
+import numpy as np
+
+from argosy_cinn import CinnCompiler
+from argosy_hwadapt import device
+from argosy_phi_ops.context import building
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_pir import Builder, Program, TensorType
+from argosy_tensorcore.storage import Strided
+
+DTYPES = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
+#: Rounding steps of the result's dtype that a compiled program may be away from the reference.
+TOLERANCE = {"float32": 2e-5, "float64": 1e-12, "float16": 2e-3, "bfloat16": 2e-2}
+
+
+def build(function, arguments, states=()):
+    """The program of ``function(*inputs, *states)``; with states it returns (outputs, new states)."""
+    program = Program("test")
+    inputs = [program.add_input(TensorType(a.shape, a.dtype.name)) for a in arguments]
+    held = [program.add_state(f"s{i}", TensorType(a.shape, a.dtype.name)).argument for i, a in enumerate(states)]
+    with building(Builder.at_end(program.block)):
+        results = function(*inputs, *held)
+    outputs, updates = results if states else (results, None)
+    program.set_outputs(list(outputs) if isinstance(outputs, (tuple, list)) else [outputs], updates)
+    return program
+
+
+def assert_equal(got, want, scale=1.0, label=""):
+    """Equal shape and dtype, and values up to rounding."""
+    assert got.shape == want.shape, label
+    assert got.dtype == want.dtype, label
+    tolerance = TOLERANCE.get(got.dtype.name)
+    if tolerance is None:
+        np.testing.assert_array_equal(got, want, err_msg=label)
+        return
+    wide = np.float64 if got.dtype.kind != "c" else np.complex128
+    bound = tolerance * scale
+    np.testing.assert_allclose(got.astype(wide), want.astype(wide), rtol=bound, atol=bound, err_msg=label)
+
+
+def check(function, *arguments, scale=1.0, options=None, states=()):
+    """Compile, run and compare with the interpreter; returns the executable."""
+    program = build(function, arguments, states)
+    want, updates = interpret(program, arguments, [s.copy() for s in states])
+    executable = CinnCompiler().compile(program, device("cpu"), options=options)
+    held = [Strided.from_array(s.copy()) for s in states]
+    got = executable.run([Strided.from_array(a) for a in arguments], held)
+    assert len(got) == len(want)
+    for i, (g, w) in enumerate(zip(got, want, strict=True)):
+        assert_equal(g.array(), w, scale, f"output {i}: {program.outputs[i]}")
+    for i, (g, w) in enumerate(zip(held, updates, strict=True)):
+        assert_equal(g.array(), w, scale, f"state {i}")
+    return executable
+
+
+def values(rng, shape, dtype, low=-3.0, high=3.0):
+    """Random values of a dtype."""
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    if dtype.startswith(("int", "uint")):
+        info = np.iinfo(dtype)
+        return rng.integers(max(info.min, -100), min(info.max, 100), shape).astype(dtype)
+    return (rng.random(shape) * (high - low) + low).astype(DTYPES.get(dtype, dtype))

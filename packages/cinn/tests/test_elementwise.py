@@ -1,0 +1,114 @@
+"""Every elementwise primitive gives what its reference kernel gives."""
+
+import numpy as np
+import pytest
+from programs import check, values
+
+from argosy_phi_ops.primitives import PRIMITIVES
+
+UNARY = {
+    "neg": (-3, 3), "abs": (-3, 3), "sign": (-3, 3), "floor": (-3, 3), "ceil": (-3, 3), "round": (-3, 3),
+    "trunc": (-3, 3),
+    "exp": (-5, 5), "expm1": (-3, 3), "log": (1e-3, 9), "log1p": (-0.9, 9), "sqrt": (0, 9), "rsqrt": (0.01, 9),
+    "sin": (-9, 9), "cos": (-9, 9), "tan": (-1.5, 1.5), "asin": (-1, 1), "acos": (-1, 1), "atan": (-9, 9),
+    "sinh": (-3, 3),
+    "cosh": (-3, 3), "asinh": (-9, 9), "acosh": (1, 9), "atanh": (-0.99, 0.99), "tanh": (-9, 9), "logistic": (-9, 9),
+    "erf": (-4, 4), "erfc": (-3, 3), "erfinv": (-0.99, 0.99), "lgamma": (0.1, 9), "digamma": (0.5, 9),
+    "is_finite": (-3, 3), "is_nan": (-3, 3), "is_inf": (-3, 3), "copy": (-3, 3), "stop_gradient": (-3, 3),
+}  # fmt: skip
+BINARY = ("add", "sub", "mul", "div", "rem", "floor_div", "floor_mod", "maximum", "minimum", "atan2", "nextafter")
+COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
+SPECIAL = np.array(
+    [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-42, -1e-42, 88.9, -104.5, 3e38, -3e38, 1e-38, 0.5, 5e5]
+)
+
+
+def apply(names, *x):
+    return [PRIMITIVES[name](*x) for name in names]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(), (1,), (37,), (3, 17)])
+def test_unary_functions_agree_on_their_domains(dtype, shape):
+    rng = np.random.default_rng(1)
+    operands = [values(rng, shape, dtype, *limits) for limits in UNARY.values()]
+
+    def program(*xs):
+        return [PRIMITIVES[name](x) for name, x in zip(UNARY, xs, strict=True)]
+
+    executable = check(program, *operands, scale=2.0)
+    assert set(executable.report()["host_calls"]) <= {"prim.digamma", "prim.erfinv"}
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "logistic", "erf", "sin", "cos", "log1p", "expm1",
+                                  "sqrt", "rsqrt",
+                                  "sign", "floor", "round", "is_nan", "is_inf", "is_finite"])  # fmt: skip
+def test_limits_infinities_nan_and_denormals_are_the_references(name):
+    check(lambda x: apply([name], x), SPECIAL.astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32", "int64", "uint8", "int8"])
+def test_binary_arithmetic_and_comparisons_agree(dtype):
+    rng = np.random.default_rng(2)
+    x, y = values(rng, (5, 23), dtype), values(rng, (5, 23), dtype)
+    y[y == 0] = 1
+    names = BINARY if dtype.startswith(("float", "bf")) else BINARY[:-2]
+    if dtype == "bfloat16":
+        names = tuple(n for n in names if n not in ("nextafter", "rem", "floor_div", "floor_mod"))
+    check(lambda a, b: [*apply(names, a, b), *apply(COMPARE, a, b)], x, y)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "int64", "uint8", "uint32"])
+def test_bits_and_shifts_agree(dtype):
+    rng = np.random.default_rng(3)
+    x, y = values(rng, (41,), dtype), values(rng, (41,), dtype)
+    names = ["bitwise_and", "bitwise_or", "bitwise_xor"]
+    if dtype == "bool":
+        names += ["logical_and", "logical_or", "logical_xor", "maximum", "minimum"]
+        check(lambda a, b: [*apply(names, a, b), *apply(["bitwise_not", "logical_not"], a)], x, y)
+        return
+    amount = (np.abs(y.astype(np.int64)) % 70).astype(dtype)
+    check(lambda a, b, n: [*apply(names, a, b), *apply(["shift_left", "shift_right"], a, n),
+                           PRIMITIVES["bitwise_not"](a)],
+          x, y, amount)  # fmt: skip
+
+
+def test_integer_extremes_do_not_trap():
+    least = np.array([np.iinfo(np.int32).min, 7, -7, 9], np.int32)
+    check(lambda a, b: apply(["floor_div", "rem"], a, b), least, np.array([1, -1, 2, -4], np.int32))
+    check(lambda a: apply(["abs", "neg", "sign"], a), least)
+
+
+def test_powers_of_floats_and_integers_agree():
+    rng = np.random.default_rng(4)
+    x, y = values(rng, (33,), "float32", 0.1, 4), values(rng, (33,), "float32")
+    n, k = values(rng, (33,), "int64"), rng.integers(0, 7, 33)
+    check(lambda x, y, n, k: [PRIMITIVES["pow"](x, y), PRIMITIVES["pow"](n, k), PRIMITIVES["pow"](x, 3.0),
+                              PRIMITIVES["pow"](x, -2.0), PRIMITIVES["pow"](x, 0.5)], x, y, n, k)  # fmt: skip
+
+
+CASTS = ("bool", "int8", "int32", "int64", "uint8", "uint32", "float16", "bfloat16", "float32", "float64")
+
+
+@pytest.mark.parametrize("source", CASTS)
+def test_casts_between_all_dtypes_agree(source):
+    rng = np.random.default_rng(5)
+    x = values(rng, (50,), source, 0.0, 90.0) if not source.startswith("int") else values(rng, (50,), source)
+    check(lambda x: [PRIMITIVES["cast"](x, dtype=dtype) for dtype in CASTS], x)
+
+
+def test_bitcasts_keep_bits():
+    x = np.random.default_rng(6).standard_normal(19).astype(np.float32)
+    check(lambda x: [PRIMITIVES["bitcast"](x, dtype=d) for d in ("int32", "uint32")], x)
+    check(lambda x: PRIMITIVES["bitcast"](x, dtype="int16"), x.astype(np.float16))
+
+
+def test_select_and_complex_numbers():
+    rng = np.random.default_rng(7)
+    c, x, y = values(rng, (6, 5), "bool"), values(rng, (6, 5), "float32"), values(rng, (6, 5), "float32")
+
+    def program(c, x, y):
+        z = PRIMITIVES["complex"](x, y)
+        return [PRIMITIVES["select"](c, x, y), PRIMITIVES["abs"](z), PRIMITIVES["real"](PRIMITIVES["mul"](z, z))]
+
+    assert check(program, c, x, y).report()["host_calls"]

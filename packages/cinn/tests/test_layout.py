@@ -1,0 +1,150 @@
+"""Views, joins, indexing and reductions give what their reference kernels give, fused or not."""
+
+import numpy as np
+import pytest
+from programs import check, values
+
+from argosy_phi_ops import prim
+
+RNG = np.random.default_rng(0)
+
+
+def f32(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16"])
+def test_views_of_every_kind(dtype):
+    x = values(RNG, (4, 6, 10), dtype)
+
+    def program(x):
+        return [
+            prim.transpose(x, permutation=(2, 0, 1)),
+            prim.reshape(x, shape=(8, 30)),
+            prim.reshape(prim.transpose(x, permutation=(1, 0, 2)), shape=(24, 10)),
+            prim.reshape(prim.transpose(x, permutation=(0, 2, 1)), shape=(40, 6)),
+            prim.slice(x, start=(1, 0, 2), limit=(4, 6, 9), stride=(2, 1, 3)),
+            prim.reverse(x, axes=(0, 2)),
+            prim.broadcast(
+                prim.slice(x, start=(0, 0, 0), limit=(4, 1, 10), stride=(1, 1, 1)), shape=(4, 5, 10), axes=(0, 1, 2)
+            ),
+            prim.broadcast(prim.reshape(x, shape=(240,)), shape=(2, 240, 3), axes=(1,)),
+            prim.concat(x, prim.reverse(x, axes=(1,)), x, axis=1),
+            prim.concat(x, x, axis=2),
+        ]
+
+    check(program, x)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "interior"),
+    [((1, 2), (0, 3), (0, 0)), ((0, 0), (2, 0), (2, 1)), ((-1, 3), (-2, -4), (0, 0)), ((-2, -1), (5, 1), (1, 2))],
+)
+def test_pads_with_crops_and_gaps(low, high, interior):
+    def program(x):
+        y = prim.pad(x, prim.constant(1.5, "float32"), low=low, high=high, interior=interior)
+        return [y, prim.mul(prim.exp(y), 2.0)]
+
+    check(program, f32(5, 7))
+
+
+def test_iota_of_all_axes_and_dtypes():
+    check(
+        lambda: [
+            prim.iota(shape=(3, 20), axis=a, dtype=d) for a in (0, 1) for d in ("int64", "int32", "float32", "uint8")
+        ]
+    )
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("shape", [(3, 5, 33), (7, 1, 16), (2, 64, 65)])
+def test_sums_and_maxima_over_any_axes(shape, axes):
+    x = f32(*shape)
+    check(lambda x: [prim.reduce_sum(x, axes=axes), prim.reduce_max(prim.mul(x, x), axes=axes),
+                     prim.reduce_min(x, axes=axes), prim.reduce_prod(x, axes=axes)], x, scale=8)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "int32", "uint8", "int64"])
+def test_reductions_of_every_dtype(dtype):
+    x = values(RNG, (9, 40), dtype)
+    check(
+        lambda x: [f(x, axes=a) for f in (prim.reduce_sum, prim.reduce_max, prim.reduce_min) for a in ((0,), (1,))], x
+    )
+
+
+def test_boolean_reductions():
+    x = RNG.random((6, 50)) < 0.97
+    check(
+        lambda x: [
+            f(x, axes=a) for f in (prim.reduce_and, prim.reduce_or, prim.reduce_max) for a in ((0,), (1,), (0, 1))
+        ],
+        x,
+    )
+
+
+def test_extremes_spread_nan_and_infinities():
+    x = f32(6, 40)
+    x[1, 3], x[2, 39], x[4] = np.nan, np.inf, -np.inf
+    check(lambda x: [f(x, axes=a) for f in (prim.reduce_max, prim.reduce_min) for a in ((0,), (1,))], x)
+
+
+def test_reductions_over_nothing_are_identities():
+    x = np.zeros((4, 0), np.float32)
+    check(lambda x: [prim.reduce_sum(x, axes=(1,)), prim.reduce_max(x, axes=(1,)), prim.reduce_prod(x, axes=(0, 1)),
+                     prim.add(x, 1.0),
+                     prim.pad(x, prim.constant(2.0, "float32"), low=(0, 1), high=(0, 2), interior=(0, 0)),
+                     prim.dot_general(x, x, lhs_contract=(1,), rhs_contract=(1,))], x)  # fmt: skip
+
+
+def test_gathers_clamp_and_scatters_drop():
+    x, i = f32(7, 5), np.array([[0], [6], [-3], [9], [2]], np.int64)
+
+    def program(x, i):
+        rows = prim.gather(x, i, axes=(0,), batch=0)
+        columns = prim.gather(x, i, axes=(1,), batch=0)
+        return [rows, prim.tanh(rows), columns, prim.scatter(x, i, rows, axes=(0,), batch=0, kind="add")]
+
+    check(program, x, i)
+    check(lambda x, i: prim.gather(x, i, axes=(1, 0), batch=0), x, np.array([[4, 6], [0, 0], [9, -9]], np.int32))
+    labels = np.array([[1], [0], [4], [3], [2], [7], [-1]], np.int64)
+    picked = lambda x, i: prim.gather(x, i, axes=(1,), batch=1)  # noqa: E731
+    check(lambda x, i: [picked(x, i), prim.scatter(x, i, picked(x, i), axes=(1,), batch=1, kind="add"),
+                        prim.scatter(x, i, picked(x, i), axes=(1,), batch=1, kind="set")], x, labels)  # fmt: skip
+
+
+def test_dynamic_slices_stay_inside():
+    x, u = f32(6, 9), f32(2, 4)
+    for a, b in ((1, 2), (5, -4), (-1, 100)):
+        starts = np.array(a, np.int64), np.array(b, np.int64)
+        check(lambda x, u, a, b: [prim.dynamic_slice(x, a, b, sizes=(3, 4)), prim.dynamic_update_slice(x, u, a, b)],
+              x, u, *starts)  # fmt: skip
+
+
+def test_host_calls_split_the_program_and_are_counted():
+    def program(x):
+        y = prim.mul(x, 2.0)
+        s = prim.sort(y, axis=1)
+        return [prim.add(s, 1.0), prim.cumulative(prim.exp(y), axis=0, kind="sum"), prim.argmax(y, axis=1)]
+
+    report = check(program, f32(5, 30)).report()
+    assert report["host_calls"]["prim.sort"] == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32"])
+def test_products_of_all_layouts(dtype):
+    a, b = values(RNG, (3, 17, 20), dtype), values(RNG, (3, 20, 9), dtype)
+
+    def program(a, b):
+        swapped = prim.transpose(b, permutation=(0, 2, 1))
+        merged = prim.reshape(a, shape=(51, 20))
+        first = prim.reshape(prim.slice(b, start=(1, 0, 0), limit=(2, 20, 9), stride=(1, 1, 1)), shape=(20, 9))
+        return [
+            prim.dot_general(a, b, lhs_contract=(2,), rhs_contract=(1,), lhs_batch=(0,), rhs_batch=(0,)),
+            prim.dot_general(a, swapped, lhs_contract=(2,), rhs_contract=(2,), lhs_batch=(0,), rhs_batch=(0,)),
+            prim.dot_general(merged, first, lhs_contract=(1,), rhs_contract=(0,)),
+            prim.dot_general(a, first, lhs_contract=(2,), rhs_contract=(0,)),
+            prim.dot_general(a, a, lhs_contract=(0, 1), rhs_contract=(0, 1)),
+            prim.dot_general(prim.transpose(a, permutation=(1, 0, 2)), first, lhs_contract=(2,), rhs_contract=(0,)),
+        ]
+
+    check(program, a, b, scale=20)
