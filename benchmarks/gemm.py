@@ -1,7 +1,8 @@
 """Matrix products of cinn beside numpy's in one process, one thread, interleaved medians of CPU time.
 
-``python benchmarks/gemm.py [name ...] [--element bfloat] [--repeats 9] [--core 0]`` prints one JSON line a product:
-GFLOP/s (GB/s read for thin ones), the ratio to numpy, and the share of this core's peak of fused multiply-adds.
+``python benchmarks/gemm.py [name ...] [--element bfloat] [--repeats 9] [--core 0]`` prints one JSON line a
+product: GFLOP/s (GB/s read for thin ones), the ratio to numpy, and the share of this core's peak of fused
+multiply-adds.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 from products import DTYPES, Product, assert_close, operands
 
-from argosy_cinn.contraction import Cells
+from argosy_cinn.contraction import Cells, store_rows
 from argosy_cinn.printers.types import FLOAT, lanes_of, vector
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
@@ -195,6 +195,29 @@ def scale_and_add_position(which):
         matrix.prologue = prologue
 
     return change
+
+
+def sum_columns(b, problem, pointers):
+    """Store the sums of B's columns to the fourth table."""
+    problem.column_sums = store_rows(pointers[3], problem.n, tuple(problem.n for _ in problem.batch), problem.compute)
+
+
+@pytest.mark.parametrize("narrow", [False, True], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize("shape", [(64, 256, 700), (300, 75, 1000), (1, 50, 21), (600, 64, 0)], ids=str)
+def test_column_sums_come_with_the_product(shape, narrow):
+    """The columns of B are summed once, whatever the number of row blocks and steps."""
+    product = Product(*shape, kind="tn", change=sum_columns, narrow=narrow, batch=(2,))
+    a, w = operands(product)
+    sums = np.full((2, shape[1]), np.nan, np.float32)
+    try:
+        set_threads(4)
+        got = product(a, w, sums)
+    finally:
+        set_threads(1)
+    if narrow:
+        a, w = (x.astype(ml_dtypes.bfloat16).astype(np.float32) for x in (a, w))
+    assert_close(got, a.astype(np.float64) @ w, shape[2])
+    assert_close(sums, w.astype(np.float64).sum(1), shape[2])
 
 
 @pytest.mark.parametrize("kind", ["nn", "nt", "tn", "tt", "ss"])

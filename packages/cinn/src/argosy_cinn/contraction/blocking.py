@@ -45,7 +45,7 @@ def choose(problem: Contraction, target: Target) -> Blocking:
     pairs = uses_pairs(problem, target)
     size = 2 if pairs else bytes_of(problem.compute)
     width = lanes * vectors
-    packs_b = pairs or not _reads_b_in_place(problem)
+    packs_b = pairs or problem.column_sums is not None or not _reads_b_in_place(problem)
     depth = _depth(problem.k, size, packs_b)
     # Half of the second-level cache holds the block of B; the rest is for A, C and what the epilogue reads.
     panels = max(target.l2_bytes * 9 // 16 // (depth * size * width), 1)

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.packing import GROUP, SLACK, Block, Format, pack_a, pack_b
-from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, origin
+from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, origin, store_rows
 from argosy_cinn.contraction.thin import emit_thin, plan_thin, thin_grid
 from argosy_cinn.contraction.tile import Tile, TileArguments, call_tile
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import BFLOAT, PTR, Index, Value, bytes_of, vector
+from argosy_cinn.printers.types import BFLOAT, I1, I32, PTR, Index, Value, bytes_of, is_float, vector
 from argosy_cinn.runtime.workers import scratch, thread_count
 
 # Buffers that start at equal offsets within a page fight for the same cache sets.
@@ -75,13 +75,17 @@ def emit(b: Function, problem: Contraction, chunk: Value, chunks: Value, blockin
 @dataclass(slots=True)
 class _Buffers:
     """The thread's scratch memory: a finished tile, a packed row tile of A, panels of B, sums between steps
-    of k.
+    of k, sums of columns of B.
     """
 
     tile: Value
     a: Value
     b: Value
     sums: Value
+    columns: Value
+
+
+_NULL = Value(PTR, "null")
 
 
 class _Nest:
@@ -122,6 +126,7 @@ class _Nest:
             blocking.depth * blocking.tile_rows * GROUP + SLACK if self.a_order == "packed" else 0,
             blocking.depth * blocking.columns + SLACK if blocking.packs_b else 0,
             blocking.rows * blocking.columns if self.several_steps else 0,
+            blocking.columns if self.problem.column_sums is not None else 0,
         ]
         offsets, end = [], 0
         for i, size in enumerate(sizes):
@@ -150,6 +155,9 @@ class _Nest:
         if blocking.packs_b:
             block = Block(self.problem.b, self.b_origin, k0, self.column0, depth, self.columns, self.batch)
             pack_b(b, block, self.buffers.b, blocking.tile_columns, blocking.lanes, self.format)
+            if self.problem.column_sums is not None:
+                with b.when(b.icmp("eq", self.row0, 0)):
+                    self._sum_columns(depth, first, last)
         if self.a_order != "packed":
             self._row_tiles(0, self.rows, k0, depth, first, last)
             return
@@ -160,6 +168,38 @@ class _Nest:
             block = Block(self.problem.a, self.a_origin, row, k0, rows, depth, self.batch)
             pack_a(b, block, self.buffers.a, blocking.tile_rows, self.format)
             self._row_tiles(i.index, rows, k0, depth, first, last)
+
+    def _sum_columns(self, depth: Index, first: Value | None, last: Value | None) -> None:
+        """Add the packed columns of B over this step, and hand on the sums after the last."""
+        b, blocking, report = self.b, self.blocking, self.problem.column_sums
+        assert report is not None
+        type, terms = vector(self.problem.compute, blocking.lanes), b.ceil_div(depth, 2 if blocking.pairs else 1)
+        lanes = [v * blocking.lanes for v in range(blocking.vectors)]
+        with b.loop(0, self.columns, blocking.tile_columns) as j:
+            places = [b.at(self.buffers.columns, b.add(j.index, lane), self.problem.compute) for lane in lanes]
+            zeros = [b.zero(type)] * len(lanes)
+            start = zeros
+            if first is not None:
+                start = b.either(first, lambda: zeros, lambda: [b.load(type, place) for place in places])
+            panel = b.at(self.buffers.b, b.mul(j.index, terms), self.problem.compute)
+            with b.loop(0, terms, 1, start) as k:
+                row = b.at(panel, b.mul(k.index, blocking.tile_columns), self.problem.compute)
+                loaded = [b.load(type, b.at(row, lane, self.problem.compute)) for lane in lanes]
+                k.next(*(self._add_terms(x, y) for x, y in zip(k.carry, loaded, strict=True)))
+            for place, value in zip(places, k.results, strict=True):
+                b.store(value, place)
+            column = b.add(self.column0, j.index)
+            with b.when(last if last is not None else Value(I1, "true")):
+                report(b, Cells(self.batch, 0, column, k.results, self._masks(column)))
+
+    def _add_terms(self, total: Value, terms: Value) -> Value:
+        """A packed vector added to sums: one term a place, or the two bfloat16 halves of a place in order."""
+        b = self.b
+        if not self.blocking.pairs:
+            return b.binary("fadd" if is_float(self.problem.compute) else "add", total, terms)
+        bits = b.bitcast(terms, vector(I32, self.blocking.lanes))
+        low, high = b.binary("shl", bits, 16), b.binary("and", bits, -65536)
+        return b.fadd(b.fadd(total, b.bitcast(low, terms.type)), b.bitcast(high, terms.type))
 
     def _row_tiles(
         self, start: Index, count: Index, k0: Index, depth: Index, first: Value | None, last: Value | None
@@ -193,21 +233,18 @@ class _Nest:
             return None
         return m % full
 
-    def _by_columns(self, width: Index, emit: Callable[[int, bool], None]) -> None:
+    def _by_columns(self, width: Index, height: int, emit: Callable[[_Kind], None]) -> None:
         """Code for a whole panel, and for the last one with fewer vectors where n is known."""
         blocking, n = self.blocking, self.problem.n
-        full, lanes = blocking.vectors, blocking.lanes
-        if not isinstance(n, int):
-            emit(full, not blocking.packs_b)
-            return
-        rest = n % blocking.tile_columns
+        whole = _Kind(height, blocking.vectors, False)
+        rest = n % blocking.tile_columns if isinstance(n, int) else 0
         if rest == 0:
-            emit(full, False)
+            emit(whole)
             return
-        narrow = -(-rest // lanes)
-        masked = not blocking.packs_b and rest % lanes != 0
-        whole = self.b.icmp("eq", width, blocking.tile_columns)
-        self._choose(whole, lambda: emit(full, False), lambda: emit(narrow, masked))
+        masked = not blocking.packs_b and rest % blocking.lanes != 0
+        narrow = _Kind(height, -(-rest // blocking.lanes), masked)
+        is_whole = self.b.icmp("eq", width, blocking.tile_columns)
+        self._choose(is_whole, lambda: emit(whole), lambda: emit(narrow))
 
     def _choose(self, condition: Value, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
         def run(emit: Callable[[], None]) -> Callable[[], list[Value]]:
@@ -220,34 +257,52 @@ class _Nest:
         self.b.either(condition, run(then), run(otherwise))
 
     def _tile(self, place: _Place, first: Value | None, last: Value | None) -> None:
+        """One register tile, stored where a plain epilogue would, or else handed to the epilogue."""
+        b, blocking = self.b, self.blocking
+        width = b.minimum(blocking.tile_columns, b.sub(self.columns, place.j))
+        store = self.problem.epilogue
+        if not isinstance(store, store_rows) or store.element != self.problem.compute:
+            self._tile_in_scratch(place, width, first, last)
+            return
+
+        def direct() -> None:
+            row, column = b.add(self.row0, place.i), b.add(self.column0, place.j)
+            out = store.place(b, self.batch, row, column)
+            start = _NULL if first is None else b.select(first, _NULL, out)
+            self._call(_Kind(blocking.tile_rows, blocking.vectors, False), place, width, start, out, store.leading)
+
+        checks = [(place.rows, blocking.tile_rows, self.problem.m), (width, blocking.tile_columns, self.problem.n)]
+        unsure = [(size, full) for size, full, total in checks if not isinstance(total, int) or total % full]
+        if not unsure:
+            direct()
+            return
+        whole = [b.icmp("eq", size, full) for size, full in unsure]
+        condition = whole[0] if len(whole) == 1 else b.binary("and", whole[0], whole[1])
+        self._choose(condition, direct, lambda: self._tile_in_scratch(place, width, first, last))
+
+    def _tile_in_scratch(self, place: _Place, width: Index, first: Value | None, last: Value | None) -> None:
         """One register tile, and the epilogue after the last step."""
         b, blocking, buffers = self.b, self.blocking, self.buffers
-        width = b.minimum(blocking.tile_columns, b.sub(self.columns, place.j))
-        null = Value(PTR, "null")
-        start, out = null, buffers.tile
+        start, out = _NULL, buffers.tile
         if first is not None and last is not None:
             tiles = b.add(b.mul(place.i, blocking.columns), b.mul(place.j, blocking.tile_rows))
             sums = b.at(buffers.sums, tiles, self.problem.compute)
-            start, out = b.select(first, null, sums), b.select(last, buffers.tile, sums)
-        self._by_rows(
-            place.rows,
-            lambda height: self._by_columns(
-                width, lambda vectors, masked: self._call(place, height, vectors, masked, width, start, out)
-            ),
-        )
+            start, out = b.select(first, _NULL, sums), b.select(last, buffers.tile, sums)
+        call = lambda kind: self._call(kind, place, width, start, out, blocking.tile_columns)  # noqa: E731
+        self._by_rows(place.rows, lambda height: self._by_columns(width, height, call))
         if last is None:
             self._finish(place)
             return
         with b.when(last):
             self._finish(place)
 
-    def _call(
-        self, place: _Place, height: int, vectors: int, masked: bool, width: Index, start: Value, out: Value
-    ) -> None:
+    def _call(self, kind: _Kind, place: _Place, width: Index, start: Value, out: Value, out_step: Index) -> None:
         """Call the tile function of a kind on the operands at a place."""
         b, a, blocking, compute = self.b, self.problem.a, self.blocking, self.problem.compute
-        leading, pairs = blocking.tile_columns, blocking.pairs
-        kind = Tile(compute, blocking.lanes, height, vectors, leading, self.a_order, blocking.packs_b, masked, pairs)
+        packed, pairs = (self.a_order, blocking.packs_b), blocking.pairs
+        tile = Tile(
+            compute, blocking.lanes, kind.rows, kind.vectors, blocking.tile_columns, *packed, kind.masked, pairs
+        )
         terms = b.ceil_div(place.depth, 2 if pairs else 1)
         if self.a_order == "packed":
             rows = b.at(self.buffers.a, b.mul(place.packed, terms), compute)
@@ -260,17 +315,22 @@ class _Nest:
             column = b.add(self.column0, place.j)
             panel = b.at(self.b_origin, b.add(b.mul(place.k0, self.problem.b.row), column), compute)
         a_step = b.mul(a.row if self.a_order == "rows" else a.column, bytes_of(a.element))
-        arguments = TileArguments(rows, a_step, panel, self.problem.b.row, terms, place.rows, width, start, out)
-        call_tile(b, kind, arguments)
+        sizes = (terms, place.rows, width)
+        call_tile(b, tile, TileArguments(rows, a_step, panel, self.problem.b.row, *sizes, start, out, out_step))
+
+    def _masks(self, column: Index) -> list[Value | None]:
+        """The lanes of a panel that begins at a column and lie inside C."""
+        b, n, blocking = self.b, self.problem.n, self.blocking
+        if isinstance(n, int) and n % blocking.tile_columns == 0:
+            return [None] * blocking.vectors
+        left = b.sub(n, column)
+        return [b.tail_mask(b.sub(left, v * blocking.lanes), blocking.lanes) for v in range(blocking.vectors)]
 
     def _finish(self, place: _Place) -> None:
         """Hand the rows of a finished tile to the epilogue."""
         b, problem, blocking = self.b, self.problem, self.blocking
         column = b.add(self.column0, place.j)
-        masks: list[Value | None] = [None] * blocking.vectors
-        if not isinstance(problem.n, int) or problem.n % blocking.tile_columns:
-            left = b.sub(problem.n, column)
-            masks = [b.tail_mask(b.sub(left, v * blocking.lanes), blocking.lanes) for v in range(blocking.vectors)]
+        masks = self._masks(column)
         type = vector(problem.compute, blocking.lanes)
         with b.loop(0, place.rows) as r:
             source = b.at(self.buffers.tile, b.mul(r.index, blocking.tile_columns), problem.compute)
@@ -280,6 +340,15 @@ class _Nest:
             ]
             row = b.add(self.row0, b.add(place.i, r.index))
             problem.epilogue(b, Cells(self.batch, row, column, values, masks))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Which register tile: its height, its vectors, and whether the last of them ends inside B."""
+
+    rows: int
+    vectors: int
+    masked: bool
 
 
 @dataclass(slots=True)

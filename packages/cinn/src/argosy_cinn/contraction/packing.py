@@ -59,7 +59,7 @@ def pack_a(f: Function, block: Block, out: Value, height: int, format: Format) -
     matrix = block.matrix
     flipped = Matrix(matrix.pointer, matrix.column, matrix.row, matrix.element, matrix.batch, matrix.prologue)
     turned = Block(flipped, block.origin, block.column, block.row, block.columns, block.rows, block.batch)
-    lanes = 1 << (height - 1).bit_length()
+    lanes = max(1 << (height - 1).bit_length(), 2)
     unroll = GROUP if matrix.prologue is None else 1
     _pack(f, turned, out, _Packer(format, lanes, height, flipped=True, unroll=unroll))
 

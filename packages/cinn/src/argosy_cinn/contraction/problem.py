@@ -71,6 +71,9 @@ class Contraction:
     or ``i64``. Each element is one chain of fused multiply-adds over k in ascending order, whatever the
     blocking: the bits depend on nothing else.
 
+    ``column_sums`` gets the sums of B's columns over k, once for each batch element (row 0): the gradient of
+    a bias comes with that of a weight, from the same read of B.
+
     Where both operands are bfloat16, or ``narrow`` is set (operands are then rounded to bfloat16 first),
     machines with instructions for pairs of bfloat16 products use them: the order within a pair is then the
     machine's.
@@ -85,6 +88,7 @@ class Contraction:
     batch: tuple[Index, ...] = ()
     compute: str = FLOAT
     narrow: bool = False
+    column_sums: Epilogue | None = None
     location: str = field(default="")
 
 
@@ -94,18 +98,29 @@ def uses_pairs(problem: Contraction, target: Target) -> bool:
     return narrow and problem.compute == FLOAT and target.has("avx512bf16") and target.vector_bits == 512
 
 
-def store_rows(pointer: Value, leading: Index, batch: tuple[Index, ...] = (), element: str = FLOAT) -> Epilogue:
-    """The plain epilogue: store to a row-major matrix with ``leading`` elements between rows."""
+@dataclass(frozen=True, slots=True)
+class store_rows:  # reads as the function it is to its caller
+    """The plain epilogue: store to a row-major matrix with ``leading`` elements between rows.
 
-    def epilogue(b: Function, cells: Cells) -> None:
-        offset = b.add(b.mul(cells.row, leading), cells.column)
-        for position, stride in zip(cells.batch, batch, strict=True):
-            offset = b.add(offset, b.mul(position, stride))
-        place = b.at(pointer, offset, element)
+    Whole tiles of it skip the epilogue: the register tile stores them itself.
+    """
+
+    pointer: Value
+    leading: Index
+    batch: tuple[Index, ...] = ()
+    element: str = FLOAT
+
+    def __call__(self, b: Function, cells: Cells) -> None:
+        place = self.place(b, cells.batch, cells.row, cells.column)
         for v, (value, mask) in enumerate(zip(cells.values, cells.masks, strict=True)):
-            b.masked_store(value, b.at(place, v * lanes_of(value.type), element), mask)
+            b.masked_store(value, b.at(place, v * lanes_of(value.type), self.element), mask)
 
-    return epilogue
+    def place(self, b: Function, batch: tuple[Index, ...], row: Index, column: Index) -> Value:
+        """The address of an element."""
+        offset = b.add(b.mul(row, self.leading), column)
+        for position, stride in zip(batch, self.batch, strict=True):
+            offset = b.add(offset, b.mul(position, stride))
+        return b.at(self.pointer, offset, self.element)
 
 
 def coordinates(b: Function, problem: Contraction, position: Index) -> tuple[Index, ...]:

@@ -56,7 +56,12 @@ def plan_thin(problem: Contraction, target: Target) -> ThinPlan | None:
     assert isinstance(count, int)
     along_r, along_k = (problem.b.column, problem.b.row) if few_rows else (problem.a.row, problem.a.column)
     lanes = target.lanes(problem.compute)
-    if problem.narrow or count == 0 or (isinstance(problem.k, int) and problem.k < lanes):
+    if (
+        problem.narrow
+        or problem.column_sums is not None
+        or count == 0
+        or (isinstance(problem.k, int) and problem.k < lanes)
+    ):
         return None
     if isinstance(along_k, int) and along_k == 1:
         return ThinPlan(few_rows, True, count, _DOT_BLOCK, lanes)

@@ -53,7 +53,8 @@ class TileArguments:
     """``a``, ``b``: first elements; ``a_step``: bytes between A's rows (or columns, where they are
     contiguous); ``b_step``: elements between B's rows; ``k``: length of the sum; ``rows``: how many rows of A
     exist (others repeat the last, their results are not used); ``columns``: how many of B's (masked tiles);
-    ``partial``: start values or null for zero; ``out``: where the tile goes.
+    ``partial``: start values or null for zero; ``out``: where the tile goes; ``out_step``: elements between
+    the rows of both.
     """
 
     a: Value
@@ -65,6 +66,7 @@ class TileArguments:
     columns: Index
     partial: Value
     out: Value
+    out_step: Index
 
 
 def call_tile(b: Function, tile: Tile, arguments: TileArguments) -> None:
@@ -80,7 +82,7 @@ def call_tile(b: Function, tile: Tile, arguments: TileArguments) -> None:
         b.index(x.rows),
         b.index(x.columns),
     ]
-    b.call(name, "void", *values, x.partial, x.out)
+    b.call(name, "void", *values, x.partial, x.out, b.index(x.out_step))
 
 
 _PARAMETERS = [
@@ -93,6 +95,7 @@ _PARAMETERS = [
     ("i64", "columns"),
     ("ptr", "partial"),
     ("ptr", "out"),
+    ("i64", "out_step"),
 ]
 
 
@@ -106,7 +109,18 @@ class _Body:
 
     def __init__(self, f: Function, tile: Tile) -> None:
         self.f, self.tile = f, tile
-        self.a, self.a_step, self.b, self.b_step, self.k, self.rows, self.columns, self.partial, self.out = f.arguments
+        (
+            self.a,
+            self.a_step,
+            self.b,
+            self.b_step,
+            self.k,
+            self.rows,
+            self.columns,
+            self.partial,
+            self.out,
+            self.out_step,
+        ) = f.arguments
         self.type = vector(tile.compute, tile.lanes)
         self.offsets = [self._row_offset(i) for i in range(tile.rows)]
         last = tile.vectors - 1
@@ -135,18 +149,15 @@ class _Body:
         state = self._steps(whole, self.k, 1, state)
         for i in range(tile.rows):
             for v in range(tile.vectors):
-                f.store(state[i * tile.vectors + v], self._place(self.out, i, v), self._alignment)
-
-    @property
-    def _alignment(self) -> int:
-        return self.tile.lanes * bytes_of(self.tile.compute)
+                f.store(state[i * tile.vectors + v], self._place(self.out, i, v))
 
     def _place(self, base: Value, row: int, v: int) -> Value:
-        return self.f.at(base, row * self.tile.leading + v * self.tile.lanes, self.tile.compute)
+        offset = self.f.add(self.f.mul(row, self.out_step), v * self.tile.lanes)
+        return self.f.at(base, offset, self.tile.compute)
 
     def _load_partial(self) -> list[Value]:
         cells = [(i, v) for i in range(self.tile.rows) for v in range(self.tile.vectors)]
-        return [self.f.load(self.type, self._place(self.partial, i, v), self._alignment) for i, v in cells]
+        return [self.f.load(self.type, self._place(self.partial, i, v)) for i, v in cells]
 
     def _steps(self, start: Value, stop: Value, unroll: int, state: list[Value]) -> list[Value]:
         """A loop over k from start to stop, carrying accumulators and the pointers into A and B."""
@@ -179,7 +190,7 @@ class _Body:
 
     def _load_b(self, place: Value, v: int) -> Value:
         if self.tile.b_packed:
-            return self.f.load(self.type, place, self._alignment)
+            return self.f.load(self.type, place, self.tile.lanes * bytes_of(self.tile.compute))
         return self.f.masked_load(self.type, place, self.mask if v == self.tile.vectors - 1 else None)
 
     def _multiply_add(self, x: Value, y: Value, z: Value) -> Value:
