@@ -269,7 +269,8 @@ class _Nest:
             row, column = b.add(self.row0, place.i), b.add(self.column0, place.j)
             out = store.place(b, self.batch, row, column)
             start = _NULL if first is None else b.select(first, _NULL, out)
-            self._call(_Kind(blocking.tile_rows, blocking.vectors, False), place, width, start, out, store.leading)
+            target = _Target(start, out, store.leading, self._ahead(place, out, store.leading))
+            self._call(_Kind(blocking.tile_rows, blocking.vectors, False), place, width, target)
 
         checks = [(place.rows, blocking.tile_rows, self.problem.m), (width, blocking.tile_columns, self.problem.n)]
         unsure = [(size, full) for size, full, total in checks if not isinstance(total, int) or total % full]
@@ -283,20 +284,27 @@ class _Nest:
     def _tile_in_scratch(self, place: _Place, width: Index, first: Value | None, last: Value | None) -> None:
         """One register tile, and the epilogue after the last step."""
         b, blocking, buffers = self.b, self.blocking, self.buffers
-        start, out = _NULL, buffers.tile
-        if first is not None and last is not None:
-            tiles = b.add(b.mul(place.i, blocking.columns), b.mul(place.j, blocking.tile_rows))
-            sums = b.at(buffers.sums, tiles, self.problem.compute)
-            start, out = b.select(first, _NULL, sums), b.select(last, buffers.tile, sums)
-        call = lambda kind: self._call(kind, place, width, start, out, blocking.tile_columns)  # noqa: E731
+        target = _Target(_NULL, buffers.tile, blocking.tile_columns, _NULL)
+        if first is not None:
+            sums = b.at(buffers.sums, b.add(b.mul(place.i, blocking.columns), place.j), self.problem.compute)
+            ahead = self._ahead(place, sums, blocking.columns)
+            target = _Target(b.select(first, _NULL, sums), sums, blocking.columns, ahead)
+        call = lambda kind: self._call(kind, place, width, target)  # noqa: E731
         self._by_rows(place.rows, lambda height: self._by_columns(width, height, call))
         if last is None:
-            self._finish(place)
+            self._finish(place, target)
             return
         with b.when(last):
-            self._finish(place)
+            self._finish(place, target)
 
-    def _call(self, kind: _Kind, place: _Place, width: Index, start: Value, out: Value, out_step: Index) -> None:
+    def _ahead(self, place: _Place, out: Value, leading: Index) -> Value:
+        """Where the tile after this one goes: in the next panel, or the first panel of the next row tile."""
+        b, blocking, compute = self.b, self.blocking, self.problem.compute
+        down = b.sub(b.mul(blocking.tile_rows, leading), place.j)
+        more = b.icmp("slt", b.add(place.j, blocking.tile_columns), b.index(self.columns))
+        return b.select(more, b.at(out, blocking.tile_columns, compute), b.at(out, down, compute))
+
+    def _call(self, kind: _Kind, place: _Place, width: Index, target: _Target) -> None:
         """Call the tile function of a kind on the operands at a place."""
         b, a, blocking, compute = self.b, self.problem.a, self.blocking, self.problem.compute
         packed, pairs = (self.a_order, blocking.packs_b), blocking.pairs
@@ -315,8 +323,23 @@ class _Nest:
             column = b.add(self.column0, place.j)
             panel = b.at(self.b_origin, b.add(b.mul(place.k0, self.problem.b.row), column), compute)
         a_step = b.mul(a.row if self.a_order == "rows" else a.column, bytes_of(a.element))
-        sizes = (terms, place.rows, width)
-        call_tile(b, tile, TileArguments(rows, a_step, panel, self.problem.b.row, *sizes, start, out, out_step))
+        call_tile(
+            b,
+            tile,
+            TileArguments(
+                rows,
+                a_step,
+                panel,
+                self.problem.b.row,
+                terms,
+                place.rows,
+                width,
+                target.start,
+                target.out,
+                target.leading,
+                target.ahead,
+            ),
+        )
 
     def _masks(self, column: Index) -> list[Value | None]:
         """The lanes of a panel that begins at a column and lie inside C."""
@@ -326,18 +349,16 @@ class _Nest:
         left = b.sub(n, column)
         return [b.tail_mask(b.sub(left, v * blocking.lanes), blocking.lanes) for v in range(blocking.vectors)]
 
-    def _finish(self, place: _Place) -> None:
+    def _finish(self, place: _Place, target: _Target) -> None:
         """Hand the rows of a finished tile to the epilogue."""
         b, problem, blocking = self.b, self.problem, self.blocking
         column = b.add(self.column0, place.j)
         masks = self._masks(column)
         type = vector(problem.compute, blocking.lanes)
         with b.loop(0, place.rows) as r:
-            source = b.at(self.buffers.tile, b.mul(r.index, blocking.tile_columns), problem.compute)
-            align = blocking.lanes * self.size
-            values = [
-                b.load(type, b.at(source, v * blocking.lanes, problem.compute), align) for v in range(blocking.vectors)
-            ]
+            source = b.at(target.out, b.mul(r.index, target.leading), problem.compute)
+            lanes = [v * blocking.lanes for v in range(blocking.vectors)]
+            values = [b.load(type, b.at(source, lane, problem.compute)) for lane in lanes]
             row = b.add(self.row0, b.add(place.i, r.index))
             problem.epilogue(b, Cells(self.batch, row, column, values, masks))
 
@@ -349,6 +370,18 @@ class _Kind:
     rows: int
     vectors: int
     masked: bool
+
+
+@dataclass(slots=True)
+class _Target:
+    """Where a tile starts from (or null), goes to (``leading`` elements between rows), and the next
+    one starts.
+    """
+
+    start: Value
+    out: Value
+    leading: Index
+    ahead: Value
 
 
 @dataclass(slots=True)

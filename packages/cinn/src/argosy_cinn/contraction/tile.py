@@ -41,10 +41,7 @@ class Tile:
     @property
     def name(self) -> str:
         """A name that tells what it is."""
-        parts = [
-            f"tile_{self.compute}_{self.rows}x{self.vectors * self.lanes}",
-            self.a_order,
-        ]
+        parts = [f"tile_{self.compute}_{self.rows}x{self.vectors * self.lanes}", self.a_order]
         return "_".join(parts + ["inplace"] * (not self.b_packed) + ["masked"] * self.masked + ["pairs"] * self.pairs)
 
 
@@ -67,22 +64,15 @@ class TileArguments:
     partial: Value
     out: Value
     out_step: Index
+    ahead: Value
 
 
 def call_tile(b: Function, tile: Tile, arguments: TileArguments) -> None:
     """Emit a call of the tile function, defining it in the module when it is new."""
     name = b.module.once(tile, tile.name, lambda name: _define(b.module, name, tile))
     x = arguments
-    values = [
-        x.a,
-        b.index(x.a_step),
-        x.b,
-        b.index(x.b_step),
-        b.index(x.k),
-        b.index(x.rows),
-        b.index(x.columns),
-    ]
-    b.call(name, "void", *values, x.partial, x.out, b.index(x.out_step))
+    operands = (x.a, x.a_step, x.b, x.b_step, x.k, x.rows, x.columns, x.partial, x.out, x.out_step, x.ahead)
+    b.call(name, "void", *map(b.index, operands))
 
 
 _PARAMETERS = [
@@ -96,6 +86,7 @@ _PARAMETERS = [
     ("ptr", "partial"),
     ("ptr", "out"),
     ("i64", "out_step"),
+    ("ptr", "ahead"),
 ]
 
 
@@ -108,56 +99,49 @@ class _Body:
     """The code of one tile function."""
 
     def __init__(self, f: Function, tile: Tile) -> None:
-        self.f, self.tile = f, tile
-        (
-            self.a,
-            self.a_step,
-            self.b,
-            self.b_step,
-            self.k,
-            self.rows,
-            self.columns,
-            self.partial,
-            self.out,
-            self.out_step,
-        ) = f.arguments
+        self.f, self.tile, self.x = f, tile, TileArguments(*f.arguments)
         self.type = vector(tile.compute, tile.lanes)
         self.offsets = [self._row_offset(i) for i in range(tile.rows)]
         last = tile.vectors - 1
-        self.mask = f.tail_mask(f.sub(self.columns, last * tile.lanes), tile.lanes) if tile.masked else None
+        self.mask = f.tail_mask(f.sub(self.x.columns, last * tile.lanes), tile.lanes) if tile.masked else None
 
     def _row_offset(self, row: int) -> Index:
         """Where row i of A begins, in bytes; rows that do not exist read the last one."""
         f, size = self.f, bytes_of(self.tile.compute)
         if self.tile.a_order != "rows":
             return row * size
-        return f.mul(f.minimum(row, f.sub(self.rows, 1)), self.a_step) if row else 0
+        return f.mul(f.minimum(row, f.sub(self.x.rows, 1)), self.x.a_step) if row else 0
 
     def _a_advance(self, terms: int) -> Index:
         """Bytes from one term of k to a later one."""
         size = bytes_of(self.tile.compute)
         if self.tile.a_order == "columns":
-            return self.f.mul(terms, self.a_step)
+            return self.f.mul(terms, self.x.a_step)
         return terms * size * (self.tile.rows if self.tile.a_order == "packed" else 1)
 
     def emit(self) -> None:
         f, tile = self.f, self.tile
-        has_start = f.icmp("ne", self.partial, Value(PTR, "null"))
+        with f.when(f.icmp("ne", self.x.ahead, Value(PTR, "null"))):
+            for i in range(tile.rows):  # its sums cannot start before these arrive
+                for v in range(tile.vectors):
+                    f.prefetch(self._place(self.x.ahead, i, v))
+        has_start = f.icmp("ne", self.x.partial, Value(PTR, "null"))
         sums = f.either(has_start, self._load_partial, lambda: [f.zero(self.type)] * (tile.rows * tile.vectors))
-        whole = f.binary("and", self.k, -_UNROLL)
-        state = self._steps(constant(I64, 0), whole, _UNROLL, [*sums, self.a, self.b])
-        state = self._steps(whole, self.k, 1, state)
+        k = f.index(self.x.k)
+        whole = f.binary("and", k, -_UNROLL)
+        state = self._steps(constant(I64, 0), whole, _UNROLL, [*sums, self.x.a, self.x.b])
+        state = self._steps(whole, k, 1, state)
         for i in range(tile.rows):
             for v in range(tile.vectors):
-                f.store(state[i * tile.vectors + v], self._place(self.out, i, v))
+                f.store(state[i * tile.vectors + v], self._place(self.x.out, i, v))
 
     def _place(self, base: Value, row: int, v: int) -> Value:
-        offset = self.f.add(self.f.mul(row, self.out_step), v * self.tile.lanes)
+        offset = self.f.add(self.f.mul(row, self.x.out_step), v * self.tile.lanes)
         return self.f.at(base, offset, self.tile.compute)
 
     def _load_partial(self) -> list[Value]:
         cells = [(i, v) for i in range(self.tile.rows) for v in range(self.tile.vectors)]
-        return [self.f.load(self.type, self._place(self.partial, i, v)) for i, v in cells]
+        return [self.f.load(self.type, self._place(self.x.partial, i, v)) for i, v in cells]
 
     def _steps(self, start: Value, stop: Value, unroll: int, state: list[Value]) -> list[Value]:
         """A loop over k from start to stop, carrying accumulators and the pointers into A and B."""
@@ -172,7 +156,7 @@ class _Body:
 
     def _b_offset(self, step: int, v: int) -> Index:
         f, tile = self.f, self.tile
-        row = step * tile.leading if tile.b_packed else f.mul(step, self.b_step)
+        row = step * tile.leading if tile.b_packed else f.mul(step, self.x.b_step)
         return f.add(row, v * tile.lanes)
 
     def _step(self, sums: list[Value], a: Value, b: Value, u: int) -> None:
