@@ -210,7 +210,26 @@ class _Nest:
             rows = b.minimum(blocking.tile_rows, b.sub(self.rows, i.index))
             with b.loop(0, self.columns, blocking.tile_columns) as j:
                 place = _Place(i.index, j.index, b.sub(i.index, start), rows, k0, depth)
+                if self.a_order != "packed":
+                    self._prefetch_a(place)
                 self._tile(place, first, last)
+
+    def _prefetch_a(self, place: _Place) -> None:
+        """Ask for a share of the next row tile of A: each panel for another one."""
+        b, a, blocking = self.b, self.problem.a, self.blocking
+        panels = b.ceil_div(self.columns, blocking.tile_columns)
+        panel = b.div(place.j, blocking.tile_columns)
+        row = b.add(self.row0, b.add(place.i, blocking.tile_rows))
+        if self.a_order == "rows":
+            line = 64 // bytes_of(a.element)
+            with b.loop(panel, blocking.tile_rows, panels) as r, b.loop(0, place.depth, line) as k:
+                offset = b.add(b.mul(b.add(row, r.index), a.row), b.add(place.k0, k.index))
+                b.prefetch(b.at(self.a_origin, offset, a.element))
+            return
+        # The first columns of the next tile share lines with this one's; its last may not.
+        last = b.add(row, blocking.tile_rows - 1)
+        with b.loop(panel, place.depth, panels) as k:
+            b.prefetch(b.at(self.a_origin, b.add(last, b.mul(b.add(place.k0, k.index), a.column)), a.element))
 
     def _by_rows(self, rows: Index, emit: Callable[[int], None]) -> None:
         """Code for a whole row tile, and for the last one where its height is known and whole tiles would be
