@@ -11,7 +11,7 @@ from argosy_phi_ops.dispatch import suspended
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype, default_dtype
 from argosy_tensorcore.storage import Strided
-from argosy_tensorcore.tensor import Parameter, Tensor
+from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["as_tensor", "create_parameter", "from_numpy", "is_tensor", "make_parameter", "to_tensor"]
 
@@ -79,12 +79,15 @@ def make_parameter(
     name = attr.name or naming.generate(f"{owner}.{'b' if is_bias else 'w'}")
     initializer = attr.initializer or default_for(is_bias, default_initializer)
     with suspended():
-        parameter = Parameter(Tensor._wrap(Strided.empty(sizes, element)), name=name, trainable=attr.trainable)
+        parameter = Tensor._wrap(Strided.empty(sizes, element), not attr.trainable)
+        parameter.name, parameter.persistable, parameter.is_parameter = name, True, True
         initializer(parameter)
-    parameter.optimize_attr = {"learning_rate": attr.learning_rate}
-    parameter.regularizer = attr.regularizer
-    parameter.need_clip = attr.need_clip
-    parameter.is_distributed = False
+    parameter.__dict__.update(
+        optimize_attr={"learning_rate": attr.learning_rate},
+        regularizer=attr.regularizer,
+        need_clip=attr.need_clip,
+        is_distributed=False,
+    )
     return parameter
 
 

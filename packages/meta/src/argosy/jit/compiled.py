@@ -64,7 +64,9 @@ def _filled(x: Any, outputs: list[Any]) -> Any:
 class CompiledCall:
     """An executable bound to its states, with the guards under which it is valid."""
 
-    __slots__ = ("bound", "executable", "fixed", "grads", "guards", "program", "run", "runtime", "slots", "tree")
+    __slots__ = (
+        "bound", "executable", "fixed", "grads", "guards", "others", "program", "run", "runtime", "slots", "tree",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -83,6 +85,8 @@ class CompiledCall:
         self.run: Callable[[list[Any]], list[Any]] = executable.bind([payload for _, payload in self.bound])
         self.grads = captured.grads
         self.slots = [(tensor, tensor._grad) for tensor, _, _ in captured.grads]
+        touched = {id(tensor) for tensor, _, _ in captured.grads}
+        self.others = [(tensor, tensor._grad) for tensor in guards.leaves if id(tensor) not in touched]
         self.fixed = fixed
         self.runtime = runtime
 
@@ -94,7 +98,10 @@ class CompiledCall:
         for tensor, payload in self.bound:
             if tensor.payload is not payload:
                 return False
-        for tensor, grad in self.slots:
+        for tensor, grad in self.slots:  # to overwritten slots, no gradient and a symbolic zero are the same
+            if tensor._grad is not grad and (type(grad) is Tensor or type(tensor._grad) is Tensor):
+                return False
+        for tensor, grad in self.others:
             if tensor._grad is not grad:
                 return False
         return self.guards.hold()
@@ -114,8 +121,8 @@ class CompiledCall:
         for (tensor, position, final), (_, original) in zip(self.grads, self.slots, strict=True):
             if position is None:
                 tensor._grad = final
-            elif original is None:
-                tensor._grad = _wrap(outputs[position])
+            elif type(original) is not Tensor:
+                tensor._grad = _wrap(outputs[position], False)
             else:
                 original.payload.fill_from(outputs[position].to_host())
                 original.payload.bump_version()

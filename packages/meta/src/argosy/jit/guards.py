@@ -4,7 +4,7 @@ Watched are, from the function's closure cells and the globals it names, and fro
 
 - numbers, strings, booleans and None, by value;
 - layers: which sublayers, parameters and buffers they hold, and their own plain attributes (``training`` among them);
-- optimizers: their plain attributes, gradient clip and rate;
+- optimizers: their plain attributes, gradient clip and rate, and which gradients there are;
 - tensors, and tensors and layers in lists, tuples and dicts, by identity;
 - other objects with a ``__dict__``: plain attributes, tensors and layers that the code names.
 
@@ -33,9 +33,10 @@ Item = tuple[dict[Any, Any], Any, Any]
 class Guards:
     """Watched places: dictionary entries and closure cells, each with what it held."""
 
-    __slots__ = ("cells", "held", "plain", "sequences")
+    __slots__ = ("cells", "held", "leaves", "plain", "sequences")
 
     def __init__(self) -> None:
+        self.leaves: list[Tensor] = []  # an optimizer's parameters, whose gradients it reads
         self.plain: list[Item] = []
         self.held: list[Item] = []
         self.cells: list[tuple[CellType, Any]] = []
@@ -139,6 +140,7 @@ class _Watcher:
         if isinstance(x, Layer):
             self._layer(x)
         elif isinstance(x, Optimizer):
+            self.guards.leaves.extend(x._parameter_list)
             self._attributes(x.__dict__, ("_pending", "_accumulators", "_master_weights", "_groups"))
         elif isinstance(x, (list, tuple, dict)):
             self._sequence(x)

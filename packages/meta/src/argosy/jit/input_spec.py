@@ -54,7 +54,8 @@ class InputSpec:
         return dtype is self.dtype and len(shape) == len(self.shape) and fits
 
     def __repr__(self) -> str:
-        return f"InputSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name}, stop_gradient={self.stop_gradient})"
+        shown = f"shape={self.shape}, dtype={self.dtype!r}, name={self.name}, stop_gradient={self.stop_gradient}"
+        return f"InputSpec({shown})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, InputSpec) and self._key() == other._key()

@@ -69,7 +69,7 @@ class Embedding(Layer):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = padding_idx if padding_idx is None or padding_idx >= 0 else padding_idx + num_embeddings
         self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr)
-        if self.padding_idx is not None:
+        if self.padding_idx is not None and self.weight is not None:
             self.weight.payload.ndarray[self.padding_idx] = 0
 
     def forward(self, x: Tensor) -> Tensor:

@@ -22,7 +22,8 @@ class _Ordered(Layer):
 
     def __getitem__(self, index: int | slice | str) -> Any:
         if isinstance(index, slice):
-            return type(self)(*self._pick(index)) if isinstance(self, Sequential) else type(self)(self._pick(index))
+            make: Any = type(self)
+            return make(*self._pick(index)) if isinstance(self, Sequential) else make(self._pick(index))
         return self._sub_layers[self._key(index)]
 
     def __setitem__(self, index: int | str, layer: Layer) -> None:
@@ -42,7 +43,7 @@ class _Ordered(Layer):
         at = index.__index__()
         if not -count <= at < count:
             raise IndexError(f"{type(self).__name__} of {count} layers has no layer {at}")
-        return list(self._sub_layers)[at]
+        return list(self._sub_layers)[at]  # type: ignore[no-any-return]
 
     def _renumber(self, layers: Iterable[Layer]) -> None:
         self._sub_layers.clear()

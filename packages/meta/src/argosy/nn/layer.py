@@ -253,15 +253,15 @@ class Layer:
 
     def get_sublayer(self, target: str) -> Layer:
         """The layer of that dotted name. Raises AttributeError naming the part that is missing."""
-        return traversal.find_layer(self, target)
+        return traversal.find_layer(self, target)  # type: ignore[no-any-return]
 
     def get_parameter(self, target: str) -> Tensor:
         """The parameter of that dotted name. Raises AttributeError when there is none."""
-        return traversal.find_member(self, target, "_parameters")
+        return traversal.find_member(self, target, "_parameters")  # type: ignore[no-any-return]
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer of that dotted name. Raises AttributeError when there is none."""
-        return traversal.find_member(self, target, "_buffers")
+        return traversal.find_member(self, target, "_buffers")  # type: ignore[no-any-return]
 
     def apply(self, fn: Callable[[Layer], Any]) -> Self:
         """Call ``fn`` on every layer below, then on this one."""

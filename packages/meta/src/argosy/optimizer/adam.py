@@ -61,7 +61,7 @@ class Adam(Optimizer):
     def _shared(self, pairs: Pairs, options: Mapping[str, Any]) -> dict[int, _Correction]:
         corrections: dict[int, _Correction] = {}
         for cohort in self._cohorts([p for p, _ in pairs]):
-            pows = [self._accumulators[name][cohort[0].name] for name in (BETA1_POW, BETA2_POW)]
+            pows: list[Any] = [self._accumulators[name][cohort[0].name] for name in (BETA1_POW, BETA2_POW)]
             first, second = (pow.reshape([]) for pow in pows)
             made = _Correction(1.0 / (1.0 - first), (1.0 - second).sqrt())
             corrections.update({id(p): made for p in cohort})

@@ -127,9 +127,10 @@ class Optimizer:
 
     def _rate_of(self, parameter: Tensor, options: Mapping[str, Any]) -> Any:
         factor = options.get("learning_rate", 1.0) * _own_rate(parameter)
-        return self._rate.tensor if factor == 1.0 else self._rate.tensor * float(factor)
+        rate: Any = self._rate.tensor
+        return rate if factor == 1.0 else rate * float(factor)
 
-    def _decayed(self, parameter: Tensor, grad: Any, decay: Any) -> Any:
+    def _decayed(self, parameter: Any, grad: Any, decay: Any) -> Any:
         """The gradient with L2 decay: the parameter's own regularizer wins over the optimizer's."""
         own = getattr(parameter, "regularizer", None)
         chosen = own if own is not None else decay

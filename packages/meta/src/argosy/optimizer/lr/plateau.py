@@ -47,7 +47,7 @@ class ReduceOnPlateau(LRScheduler):
         """The counters, too."""
         self.keys = ["cooldown_counter", "best", "num_bad_epochs", "last_epoch", "last_lr"]
 
-    def step(self, metrics: Any = None, epoch: int | None = None) -> None:
+    def step(self, metrics: Any = None, epoch: int | None = None) -> None:  # type: ignore[override]
         """Take note of the metric of one epoch: a number or a tensor of one element."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if metrics is None:

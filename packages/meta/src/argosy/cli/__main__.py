@@ -1,0 +1,7 @@
+"""``python -m argosy.cli``."""
+
+import sys
+
+from argosy.cli import main
+
+sys.exit(main())

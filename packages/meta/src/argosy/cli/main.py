@@ -1,0 +1,27 @@
+"""Arguments of the command, and which function answers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="argosy", description="The argosy deep-learning framework.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    check = commands.add_parser("run-check", help="train a tiny model eagerly and compiled, and compare")
+    check.add_argument("--backend", default="CINN", help="compiler to check (default: CINN)")
+    commands.add_parser("info", help="versions of argosy's packages, of what they use, and of the machine")
+    devices = commands.add_parser("devices", help="devices that can be opened here")
+    devices.add_argument("--why", action="store_true", help="say of the others why they cannot")
+    chosen = parser.parse_args(arguments)
+    if chosen.command == "run-check":
+        from argosy.cli.check import run_check
+
+        return run_check(chosen.backend)
+    from argosy.cli import report
+
+    return report.show_info() if chosen.command == "info" else report.show_devices(chosen.why)

@@ -1,0 +1,127 @@
+"""``DataLoader``: batches of a data set, made here or in worker processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from argosy.io.collate import as_tensors, collate_arrays, default_convert_fn
+from argosy.io.dataset import Dataset, IterableDataset
+from argosy.io.pool import WorkerPool
+from argosy.io.sampler import BatchSampler, SequenceSampler
+from argosy.io.worker import Recipe
+from argosy_phi_ops.context import context
+
+__all__ = ["DataLoader"]
+
+
+class DataLoader:
+    """An iterable of batches, as lists of tensors.
+
+    dataset: indexable or an IterableDataset; batch_size None gives single samples without a batch axis; num_workers: 0
+    makes batches here, more in that many processes, in the same order; collate_fn: from a list of samples to a batch;
+    timeout: seconds to wait for a worker (0: forever); worker_init_fn(id) runs first in each worker; prefetch_factor:
+    batches under way per worker; persistent_workers keeps them from epoch to epoch.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        feed_list: Any = None,
+        places: Any = None,
+        return_list: bool = True,
+        batch_sampler: Any = None,
+        batch_size: int | None = 1,
+        shuffle: bool = False,
+        drop_last: bool = False,
+        collate_fn: Callable[[Any], Any] | None = None,
+        num_workers: int = 0,
+        use_buffer_reader: bool = True,
+        reader_buffer_size: int = 2,
+        prefetch_factor: int = 2,
+        use_shared_memory: bool = True,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], Any] | None = None,
+        persistent_workers: bool = False,
+    ) -> None:
+        if num_workers < 0 or prefetch_factor < 1 or timeout < 0:
+            raise ValueError(
+                "DataLoader: num_workers and timeout must not be negative and prefetch_factor at least 1; "
+                f"got {num_workers}, {timeout}, {prefetch_factor}"
+            )
+        if not return_list:
+            raise NotImplementedError("DataLoader(return_list=False) is not implemented: batches are lists")
+        self.dataset = dataset
+        self.batch_size, self.drop_last = batch_size, drop_last
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+        self.use_shared_memory, self.timeout = use_shared_memory, timeout
+        self.worker_init_fn, self.persistent_workers = worker_init_fn, persistent_workers
+        self._stream = isinstance(dataset, IterableDataset)
+        self.batch_sampler = self._make_sampler(batch_sampler, shuffle)
+        self.collate_fn = collate_fn
+        self._pool: WorkerPool | None = None
+
+    def _make_sampler(self, given: Any, shuffle: bool) -> Any:
+        if self._stream:
+            if given is not None or shuffle:
+                raise ValueError("DataLoader: a stream is read in its own order; drop shuffle and batch_sampler")
+            return None
+        if given is not None:
+            return given
+        if self.batch_size is None:
+            return SequenceSampler(self.dataset)
+        return BatchSampler(self.dataset, None, shuffle, self.batch_size, self.drop_last)
+
+    def __len__(self) -> int:
+        """Batches of one epoch. Raises TypeError for streams."""
+        if self.batch_sampler is None:
+            raise TypeError("a DataLoader of an IterableDataset has no length")
+        return len(self.batch_sampler)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._from_workers() if self.num_workers else self._from_here()
+
+    def _recipe(self) -> Recipe:
+        collate: Callable[[Any], Any]
+        if self.collate_fn is not None:
+            collate = self.collate_fn
+        else:
+            collate = (
+                default_convert_fn if self.batch_size is None and not self._given_batches() else collate_arrays
+            )
+        return Recipe(self.dataset, collate, self._stream, self.batch_size, self.drop_last)
+
+    def _given_batches(self) -> bool:
+        return self.batch_sampler is not None and not isinstance(self.batch_sampler, SequenceSampler)
+
+    def _from_here(self) -> Iterator[Any]:
+        recipe = self._recipe()
+        batches = recipe.batches() if self._stream else map(recipe.fetch, self.batch_sampler)
+        return map(as_tensors, batches)
+
+    def _from_workers(self) -> Iterator[Any]:
+        pool = self._take_pool()
+        batches = pool.run_streams() if self._stream else pool.run(iter(self.batch_sampler))
+        try:
+            for batch in batches:
+                yield as_tensors(batch)
+        finally:
+            if not self.persistent_workers:
+                pool.stop()
+
+    def _take_pool(self) -> WorkerPool:
+        if self._pool is not None and self._pool.alive:
+            return self._pool
+        seed = context().generator.draw()
+        pool = WorkerPool(
+            self._recipe(),
+            self.num_workers,
+            (seed[0] * 1_000_003 + seed[1]) % (1 << 63),
+            self.worker_init_fn,
+            self.use_shared_memory,
+            self.timeout,
+            self.prefetch_factor,
+        )
+        if self.persistent_workers:
+            self._pool = pool
+        return pool

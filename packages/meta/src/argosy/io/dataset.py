@@ -1,0 +1,150 @@
+"""Data sets: samples by index, or as a stream."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from argosy.io.sampler import permutation
+
+__all__ = [
+    "ChainDataset",
+    "ComposeDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "Subset",
+    "TensorDataset",
+    "random_split",
+]
+
+
+class Dataset:
+    """Samples by index: subclasses define ``__getitem__`` and ``__len__``."""
+
+    def __getitem__(self, idx: int) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} does not define __getitem__()")
+
+    def __len__(self) -> int:
+        raise NotImplementedError(f"{type(self).__name__} does not define __len__()")
+
+
+class IterableDataset(Dataset):
+    """Samples as a stream: subclasses define ``__iter__``. In a worker, ``get_worker_info()`` tells which part is
+    its.
+    """
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError(f"{type(self).__name__} does not define __iter__()")
+
+    def __getitem__(self, idx: int) -> Any:
+        raise RuntimeError(f"{type(self).__name__} is an IterableDataset: it has no samples by index")
+
+    def __len__(self) -> int:
+        raise TypeError(f"{type(self).__name__} is an IterableDataset: it has no length")
+
+
+class TensorDataset(Dataset):
+    """Rows of tensors of equal length; a sample is a tuple with one row of each."""
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        lengths = [len(t) for t in tensors]
+        if not lengths or len(set(lengths)) != 1:
+            raise ValueError(f"TensorDataset takes tensors of one length, got lengths {lengths}")
+        self.tensors = list(tensors)
+
+    def __getitem__(self, index: int) -> tuple[Any, ...]:
+        return tuple(t[index] for t in self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors[0])
+
+
+class ComposeDataset(Dataset):
+    """Data sets side by side: a sample is the concatenation of theirs. As long as the shortest."""
+
+    def __init__(self, datasets: Sequence[Dataset]) -> None:
+        if not datasets:
+            raise ValueError("ComposeDataset takes at least one data set")
+        self.datasets = list(datasets)
+
+    def __getitem__(self, idx: int) -> tuple[Any, ...]:
+        parts: list[Any] = []
+        for dataset in self.datasets:
+            sample = dataset[idx]
+            parts.extend(sample if isinstance(sample, (list, tuple)) else [sample])
+        return tuple(parts)
+
+    def __len__(self) -> int:
+        return min(len(dataset) for dataset in self.datasets)
+
+
+class ConcatDataset(Dataset):
+    """Data sets one after another."""
+
+    def __init__(self, datasets: Sequence[Dataset]) -> None:
+        if not datasets:
+            raise ValueError("ConcatDataset takes at least one data set")
+        self.datasets = list(datasets)
+        self.cumulative_sizes = list(itertools.accumulate(len(dataset) for dataset in self.datasets))
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, idx: int) -> Any:
+        at = idx + len(self) if idx < 0 else idx
+        if not 0 <= at < len(self):
+            raise IndexError(f"ConcatDataset of {len(self)} samples has no sample {idx}")
+        which = bisect.bisect_right(self.cumulative_sizes, at)
+        return self.datasets[which][at - (self.cumulative_sizes[which - 1] if which else 0)]
+
+
+class ChainDataset(IterableDataset):
+    """Streams one after another."""
+
+    def __init__(self, datasets: Sequence[IterableDataset]) -> None:
+        self.datasets = list(datasets)
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.chain.from_iterable(self.datasets)
+
+
+class Subset(Dataset):
+    """The samples of ``dataset`` at ``indices``."""
+
+    def __init__(self, dataset: Dataset, indices: Sequence[int]) -> None:
+        self.dataset = dataset
+        self.indices = indices
+
+    def __getitem__(self, idx: int) -> Any:
+        return self.dataset[self.indices[idx]]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def random_split(dataset: Dataset, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
+    """Disjoint random subsets of the given lengths, or of the given fractions, which must sum to 1.
+
+    generator: a seed, a ``numpy.random.Generator``, or None for the framework's own. Raises ValueError when the
+    lengths do not sum to the data set's.
+    """
+    total = len(dataset)
+    sizes = _sizes(lengths, total)
+    if sum(sizes) != total:
+        raise ValueError(f"random_split: the lengths sum to {sum(sizes)}, the data set has {total} samples")
+    order = permutation(total, generator)
+    ends = list(itertools.accumulate(sizes))
+    return [Subset(dataset, order[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+
+
+def _sizes(lengths: Sequence[float], total: int) -> list[int]:
+    if not math.isclose(sum(lengths), 1) or sum(lengths) > 1 + 1e-9 or total == 1:
+        return [int(n) for n in lengths]
+    sizes = [math.floor(total * fraction) for fraction in lengths]
+    for i in range(total - sum(sizes)):
+        sizes[i % len(sizes)] += 1
+    return sizes

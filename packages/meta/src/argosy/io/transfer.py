@@ -1,0 +1,100 @@
+"""Nested arrays between processes: big ones in anonymous shared memory, the rest pickled through the pipe.
+
+On Linux the bytes of a batch lie in one memory file whose descriptor is passed over the socket: the receiver maps it
+and its arrays share that memory, nothing is copied and nothing has a name that could be left behind.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from multiprocessing import reduction
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+__all__ = ["receive", "send"]
+
+_ALIGNMENT = 64
+_SMALL = 1 << 15  # bytes below which a mapping costs more than it saves
+_SHARES = hasattr(os, "memfd_create")
+
+
+class _Array:
+    """Where an array lies in the shared block."""
+
+    __slots__ = ("dtype", "offset", "shape")
+
+    def __init__(self, dtype: Any, shape: tuple[int, ...], offset: int) -> None:
+        self.dtype, self.shape, self.offset = dtype, shape, offset
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.dtype, self.shape, self.offset
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.dtype, self.shape, self.offset = state
+
+
+def send(connection: Connection, message: Any, share: bool) -> None:
+    """Send ``message``: plain data with arrays in nested lists, tuples and dicts."""
+    arrays: list[tuple[Any, int]] = []
+    size = 0
+
+    def place(a: Any) -> Any:
+        nonlocal size
+        if a.nbytes < _SMALL or a.dtype.hasobject:
+            return a
+        entry = _Array(a.dtype, a.shape, size)
+        arrays.append((a, size))
+        size = -(-(size + a.nbytes) // _ALIGNMENT) * _ALIGNMENT
+        return entry
+
+    packed = _mapped(message, np.ndarray, place) if share and _SHARES else message
+    connection.send((size, packed))
+    if size:
+        _send_block(connection, arrays, size)
+
+
+def _send_block(connection: Connection, arrays: list[tuple[Any, int]], size: int) -> None:
+    descriptor = os.memfd_create("argosy-batch")
+    try:
+        os.ftruncate(descriptor, size)
+        with mmap.mmap(descriptor, size) as block:
+            for a, offset in arrays:
+                view = np.frombuffer(block, a.dtype, a.size, offset).reshape(a.shape)
+                view[...] = a
+                del view
+        reduction.send_handle(connection, descriptor, os.getppid())
+    finally:
+        os.close(descriptor)
+
+
+def receive(connection: Connection) -> Any:
+    """What :func:`send` sent. Raises EOFError when the other side is gone."""
+    size, packed = connection.recv()
+    if not size:
+        return packed
+    descriptor = reduction.recv_handle(connection)
+    try:
+        block = mmap.mmap(descriptor, size)
+    finally:
+        os.close(descriptor)
+
+    def restore(entry: Any) -> Any:
+        count = int(np.prod(entry.shape, dtype=np.int64))
+        return np.frombuffer(block, entry.dtype, count, entry.offset).reshape(entry.shape)
+
+    return _mapped(packed, _Array, restore)
+
+
+def _mapped(x: Any, kind: type, convert: Any) -> Any:
+    if isinstance(x, kind):
+        return convert(x)
+    if isinstance(x, dict):
+        return {key: _mapped(value, kind, convert) for key, value in x.items()}
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*(_mapped(value, kind, convert) for value in x))
+    if isinstance(x, (list, tuple)):
+        return type(x)(_mapped(value, kind, convert) for value in x)
+    return x

@@ -1,0 +1,87 @@
+"""Writing a layer's forward function as a program with weights, for ``argosy_infer`` to load and serve."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from argosy.jit.input_spec import InputSpec
+from argosy.jit.specs import spec_type
+from argosy.jit.static_function import StaticFunction
+from argosy.jit.tracing import explain_break
+from argosy.nn.layer import Layer
+from argosy_infer import save_program
+from argosy_phi_ops.capture import Captured, Tracer
+from argosy_phi_ops.context import set_grad_enabled
+from argosy_phi_ops.errors import GraphBreak
+from argosy_pir.passes import PassManager
+from argosy_tensorcore.interchange import to_numpy
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["save"]
+
+_PIPELINE = "cse,dce"
+
+
+def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | None = None, **configs: Any) -> None:
+    """Write the forward function of ``layer`` (or a function) as ``<path>.pir`` and ``<path>.safetensors``.
+
+    It is captured in evaluation mode without gradients. input_spec: an InputSpec or a tensor for each input; sizes
+    given as None stay open, so that the program runs for any. States are named as in the layer's ``state_dict``.
+    Operators stay whole, so that later passes know attention when they see it. Raises ValueError without input_spec.
+    """
+    if configs:
+        raise NotImplementedError(f"jit.save() has no option {sorted(configs)}")
+    specs = _specs(layer, input_spec)
+    captured = _capture(layer, specs)
+    names = _structured_names(layer)
+    program = captured.program
+    for state, tensor in zip(program.states, captured.states, strict=True):
+        state.name = names.get(id(tensor.payload.storage), state.name)
+    PassManager(_PIPELINE).run(program)
+    arrays = {s.name: to_numpy(t) for s, t in zip(program.states, captured.states, strict=True)}
+    save_program(program, arrays, path)  # type: ignore[operator]
+
+
+def _specs(layer: Any, given: Sequence[Any] | None) -> list[InputSpec]:
+    forward: Any = layer.forward if isinstance(layer, Layer) else layer
+    if given is None and isinstance(forward, StaticFunction):
+        given = forward._spec
+    if given is None:
+        raise ValueError("jit.save() needs input_spec: an InputSpec (or a tensor) for each input of forward()")
+    return [InputSpec.from_tensor(s) if isinstance(s, Tensor) else s for s in given]
+
+
+def _capture(layer: Any, specs: list[InputSpec]) -> Captured:
+    function: Any = layer.forward if isinstance(layer, Layer) else layer
+    plain: Any = function.rollback() if isinstance(function, StaticFunction) else function
+    modes = [(sub, sub.training) for sub in layer.sublayers(include_self=True)] if isinstance(layer, Layer) else []
+    for sub, _ in modes:
+        sub.training = False
+    recording = set_grad_enabled(False)
+    try:
+        return _trace(plain, specs)
+    except GraphBreak as error:
+        raise explain_break(getattr(plain, "__qualname__", "forward"), error, True) from error
+    finally:
+        set_grad_enabled(recording)
+        for sub, mode in modes:
+            sub.training = mode
+
+
+def _trace(function: Any, specs: list[InputSpec]) -> Captured:
+    with Tracer("forward") as tracer:
+        first, inputs = 0, []
+        for i, spec in enumerate(specs):
+            inputs.append(tracer.input(spec_type(spec, first), spec.name or f"x{i}"))
+            first += spec.shape.count(-1)
+        results = function(*inputs)
+        outputs = [results] if type(results) is Tensor else list(results)
+        return tracer.finish(outputs)
+
+
+def _structured_names(layer: Any) -> dict[int, str]:
+    if not isinstance(layer, Layer):
+        return {}
+    return {id(tensor.payload.storage): name for name, tensor in layer.state_dict(use_hook=False).items()}

@@ -1,0 +1,7 @@
+"""Model families as ordinary ``nn`` code: the face of ``argosy.models``."""
+
+from argosy.faces import face
+
+__getattr__, __dir__ = face(
+    __name__, {name: f"argosy.models.gpt:{name}" for name in ("GPT", "GPTConfig")}, globals()
+)

@@ -1,0 +1,101 @@
+"""A decoder-only transformer (Radford et al., 2019): learned positions, pre-norm blocks, GELU.
+
+Shapes: B batch, T positions, H heads, K width of a head, D = H * K width of the model, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import argosy as paddle
+from argosy import nn
+from argosy.nn import functional as F
+from argosy.nn.layer import Layer
+
+__all__ = ["GPT", "Attention", "Block", "GPTConfig"]
+
+
+class GPTConfig:
+    """Sizes of a GPT: vocabulary, longest sequence, width, layers, heads, dropout probability."""
+
+    def __init__(
+        self,
+        vocabulary: int = 256,
+        positions: int = 128,
+        width: int = 192,
+        layers: int = 4,
+        heads: int = 6,
+        dropout: float = 0.0,
+    ) -> None:
+        if width % heads:
+            raise ValueError(f"GPTConfig: width {width} is not a multiple of heads {heads}")
+        self.vocabulary, self.positions, self.width = vocabulary, positions, width
+        self.layers, self.heads, self.dropout = layers, heads, dropout
+
+
+def _normal(std: float) -> Any:
+    return nn.initializer.Normal(0.0, std)
+
+
+class Attention(Layer):
+    """Causal self-attention. x_BTD -> [B, T, D]."""
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.heads, self.head_width = config.heads, config.width // config.heads
+        self.inward = nn.Linear(config.width, 3 * config.width, weight_attr=_normal(0.02))
+        residual = 0.02 / math.sqrt(2 * config.layers)
+        self.outward = nn.Linear(config.width, config.width, weight_attr=_normal(residual))
+
+    def forward(self, x_BTD: Any) -> Any:
+        """Every position attends to itself and those before it."""
+        qkv_BT3HK = self.inward(x_BTD).reshape([0, 0, 3, self.heads, self.head_width])
+        q_BTHK, k_BTHK, v_BTHK = qkv_BT3HK.unbind(2)
+        mixed_BTHK = F.scaled_dot_product_attention(q_BTHK, k_BTHK, v_BTHK, is_causal=True)
+        return self.outward(mixed_BTHK.reshape([0, 0, self.heads * self.head_width]))
+
+
+class Block(Layer):
+    """Attention and a two-layer perceptron, each behind a LayerNorm and around a residual connection."""
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        residual = 0.02 / math.sqrt(2 * config.layers)
+        self.norm1 = nn.LayerNorm(config.width)
+        self.attention = Attention(config)
+        self.norm2 = nn.LayerNorm(config.width)
+        self.wide = nn.Linear(config.width, 4 * config.width, weight_attr=_normal(0.02))
+        self.narrow = nn.Linear(4 * config.width, config.width, weight_attr=_normal(residual))
+        self.dropout = nn.Dropout(config.dropout) if config.dropout else nn.Identity()
+
+    def forward(self, x_BTD: Any) -> Any:
+        """The block's output, of the input's shape."""
+        x_BTD = x_BTD + self.dropout(self.attention(self.norm1(x_BTD)))
+        hidden = F.gelu(self.wide(self.norm2(x_BTD)), approximate=True)
+        return x_BTD + self.dropout(self.narrow(hidden))
+
+
+class GPT(Layer):
+    """Logits of the next token at every position: ids_BT (int64) -> [B, T, V]."""
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.tokens = nn.Embedding(config.vocabulary, config.width, weight_attr=_normal(0.02))
+        self.positions = nn.Embedding(config.positions, config.width, weight_attr=_normal(0.02))
+        self.blocks = nn.LayerList([Block(config) for _ in range(config.layers)])
+        self.norm = nn.LayerNorm(config.width)
+        self.head = nn.Linear(config.width, config.vocabulary, weight_attr=_normal(0.02), bias_attr=False)
+
+    def forward(self, ids_BT: Any) -> Any:
+        """The logits."""
+        x_BTD = self.tokens(ids_BT) + self.positions(paddle.arange(ids_BT.shape[1], dtype="int64"))
+        for block in self.blocks:
+            x_BTD = block(x_BTD)
+        return self.head(self.norm(x_BTD))
+
+    def loss(self, ids_BT: Any, next_BT: Any) -> Any:
+        """Mean cross entropy (nats per token) of the next tokens."""
+        logits_BTV = self(ids_BT)
+        return F.cross_entropy(logits_BTV.reshape([-1, self.config.vocabulary]), next_BT.reshape([-1]))

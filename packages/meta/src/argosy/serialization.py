@@ -1,0 +1,131 @@
+"""``save`` and ``load``: nested dictionaries, lists and tuples of tensors and plain values in one safetensors file.
+
+A flat dictionary of tensors is stored under its own names, as every reader of the format expects. What is nested gets
+names joined with ``/``, and its structure and plain values stand as JSON in the file's metadata. Loading never
+executes anything from a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["load", "save"]
+
+TREE = "argosy.tree"
+_OTHER = (".pdparams", ".pdopt", ".pdiparams", ".pdmodel", ".json")
+_DEPTH = 64
+
+
+def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **configs: Any) -> None:
+    """Write ``obj`` to ``path``, which ends in ``.safetensors``; atomically: on any error what was there stays.
+
+    obj: tensors or arrays in nested dicts (with string keys), lists and tuples, beside numbers, strings, booleans,
+    None. Raises TypeError naming the place of anything else, NotImplementedError for other formats, OSError from the
+    disk.
+    """
+    if configs:
+        raise TypeError(f"save() has no argument {sorted(configs)}")
+    _check_format(path, "save")
+    tensors: dict[str, Any] = {}
+    if isinstance(obj, Mapping) and all(isinstance(k, str) and _is_array(v) for k, v in obj.items()):
+        save_file(obj, path)
+        return
+    tree = _encode(obj, "", tensors)
+    save_file(tensors, path, {TREE: json.dumps(tree)})
+
+
+def load(path: str | os.PathLike[str], return_numpy: bool = False, **configs: Any) -> Any:
+    """What :func:`save` wrote, with tensors (or arrays, with ``return_numpy``) of their own memory.
+
+    Raises FileNotFoundError, CheckpointError for a truncated or corrupted file, NotImplementedError for other
+    formats.
+    """
+    if configs:
+        raise TypeError(f"load() has no argument {sorted(configs)}")
+    _check_format(path, "load")
+    with SafetensorsFile(path) as file:
+        arrays = {name: np.array(file[name]) for name in file}
+        text = file.metadata.get(TREE)
+    make: Callable[[Any], Any] = (lambda a: a) if return_numpy else lambda a: Tensor._wrap(Strided.from_array(a))
+    if text is None:
+        return {name: make(array) for name, array in arrays.items()}
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{os.fspath(path)}: the structure in {TREE!r} is not JSON: {error}") from error
+    return _decode(tree, arrays, make, os.fspath(path), 0)
+
+
+def _check_format(path: Any, verb: str) -> None:
+    if hasattr(path, "write") or hasattr(path, "read"):
+        raise NotImplementedError(
+            f"{verb}() of file objects is not implemented; give the path of a .safetensors file"
+        )
+    text = os.fspath(path)
+    if text.endswith(".safetensors"):
+        return
+    extension = os.path.splitext(text)[1]
+    if extension in _OTHER:
+        raise NotImplementedError(f"{verb}({text!r}): the format {extension} is not implemented; use .safetensors")
+    raise ValueError(f"{verb}({text!r}): the file name must end in .safetensors")
+
+
+def _is_array(x: object) -> bool:
+    return type(x) is Tensor or isinstance(x, np.ndarray)
+
+
+def _encode(x: Any, where: str, tensors: dict[str, Any]) -> Any:
+    """``x`` as JSON: every container and tensor is an object of one tagged key, plain values are themselves."""
+    if _is_array(x):
+        tensors[where] = x
+        return {"tensor": where}
+    if isinstance(x, np.generic):
+        x = x.item()
+    if x is None or isinstance(x, (bool, int, float, str)):
+        return x
+    if isinstance(x, Mapping):
+        return {"dict": {_key(k, where): _encode(v, _join(where, k), tensors) for k, v in x.items()}}
+    if isinstance(x, (list, tuple)):
+        items = [_encode(v, _join(where, str(i)), tensors) for i, v in enumerate(x)]
+        return {"tuple" if isinstance(x, tuple) else "list": items}
+    raise TypeError(
+        f"save() cannot write {type(x).__name__} at {where or 'the top'!r}; only tensors and plain values"
+    )
+
+
+def _key(key: Any, where: str) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"save() writes dictionaries with string keys; at {where or 'the top'!r} there is {key!r}")
+    return key
+
+
+def _join(where: str, key: Any) -> str:
+    part = str(key).replace("~", "~0").replace("/", "~1")
+    return f"{where}/{part}" if where else part
+
+
+def _decode(x: Any, arrays: dict[str, Any], make: Callable[[Any], Any], path: str, depth: int) -> Any:
+    if x is None or isinstance(x, (bool, int, float, str)):
+        return x
+    if depth > _DEPTH or not isinstance(x, dict) or len(x) != 1:
+        raise CheckpointError(f"{path}: the structure in {TREE!r} is damaged")
+    ((kind, held),) = x.items()
+    if kind == "tensor" and isinstance(held, str):
+        if held not in arrays:
+            raise CheckpointError(f"{path}: the structure names tensor {held!r}, which the file lacks")
+        return make(arrays[held])
+    if kind == "dict" and isinstance(held, dict):
+        return {k: _decode(v, arrays, make, path, depth + 1) for k, v in held.items()}
+    if kind in ("list", "tuple") and isinstance(held, list):
+        items = [_decode(v, arrays, make, path, depth + 1) for v in held]
+        return tuple(items) if kind == "tuple" else items
+    raise CheckpointError(f"{path}: the structure in {TREE!r} is damaged")

@@ -1,0 +1,198 @@
+"""Loaders: order, workers, failures and clean ends."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy.io import (
+    BatchSampler,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    DistributedBatchSampler,
+    IterableDataset,
+    RandomSampler,
+    Subset,
+    TensorDataset,
+    WeightedRandomSampler,
+    get_worker_info,
+    random_split,
+)
+from argosy.io.pool import WorkerError
+
+
+class Squares(Dataset):
+    def __init__(self, n=20, width=4):
+        self.n, self.width = n, width
+
+    def __getitem__(self, i):
+        return np.full(self.width, i * i, np.float32), i
+
+    def __len__(self):
+        return self.n
+
+
+class Failing(Squares):
+    def __getitem__(self, i):
+        if i == 5:
+            raise KeyError("sample five is rotten")
+        return super().__getitem__(i)
+
+
+class Dying(Squares):
+    def __getitem__(self, i):
+        if i == 6:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().__getitem__(i)
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        info = get_worker_info()
+        first, step = (info.id, info.num_workers) if info else (0, 1)
+        return iter(np.arange(first, 10, step).astype(np.int64))
+
+
+def _labels(loader):
+    return [batch[1].numpy().tolist() for batch in loader]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.parametrize("width", [4, 40_000])
+def test_batches_come_in_order_whatever_the_workers(workers, width):
+    """Batches, small ones by pipe and big ones by shared memory, are those of the data set in its order."""
+    loader = DataLoader(Squares(10, width), batch_size=4, num_workers=workers)
+    batches = list(loader)
+    assert [b[1].numpy().tolist() for b in batches] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert list(batches[0][0].shape) == [4, width]
+    assert batches[0][0].dtype is paddle.float32
+    assert batches[0][0].stop_gradient
+    np.testing.assert_array_equal(batches[2][0].numpy()[:, -1], [64, 81])
+    assert len(loader) == 3
+
+
+def test_shuffling_repeats_with_the_seed_and_visits_everything():
+    """paddle.seed fixes the order, with and without workers; another epoch has another order."""
+
+    def orders(workers):
+        paddle.seed(7)
+        loader = DataLoader(Squares(), batch_size=5, shuffle=True, num_workers=workers, persistent_workers=True)
+        return _labels(loader)
+
+    first = orders(0)
+    assert sorted(x for batch in first for x in batch) == list(range(20))
+    assert first == orders(0) != sorted(first)
+
+
+def test_a_workers_exception_is_shown_with_its_traceback():
+    """What the data set raised reaches the caller with the line that raised it."""
+    loader = DataLoader(Failing(), batch_size=4, num_workers=2)
+    with pytest.raises(WorkerError, match=r"worker 1 failed(.|\n)*__getitem__(.|\n)*sample five is rotten"):
+        list(loader)
+
+
+def test_a_killed_worker_is_noticed():
+    """A worker that is killed ends the epoch with an error instead of waiting for ever."""
+    with pytest.raises(WorkerError, match="died with exit code -9"):
+        list(DataLoader(Dying(), batch_size=2, num_workers=2))
+
+
+class Slow(Squares):
+    def __getitem__(self, i):
+        time.sleep(3)
+        return super().__getitem__(i)
+
+
+def test_timeout_is_kept():
+    """A worker that takes longer than the timeout is an error."""
+    with pytest.raises(WorkerError, match=r"within 0\.2 seconds"):
+        next(iter(DataLoader(Slow(), num_workers=1, timeout=0.2)))
+
+
+def test_leaving_an_epoch_early_ends_the_workers():
+    """Breaking out of the loop stops the processes."""
+    loader = DataLoader(Squares(), batch_size=1, num_workers=2)
+    batches = iter(loader)
+    next(batches)
+    pool = batches.gi_frame.f_locals["pool"]
+    processes = [w.process for w in pool.workers]
+    batches.close()
+    assert not any(p.is_alive() for p in processes)
+
+
+def test_persistent_workers_serve_every_epoch_even_after_a_break():
+    """The same processes serve the next epoch, and what was left over is not delivered again."""
+    loader = DataLoader(Squares(8), batch_size=2, num_workers=2, persistent_workers=True)
+    next(iter(loader))
+    pids = [w.process.pid for w in loader._pool.workers]
+    assert _labels(loader) == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert [w.process.pid for w in loader._pool.workers] == pids
+    loader._pool.stop()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_streams_are_split_by_worker_info(workers):
+    """An IterableDataset is read by every worker; each takes its part; nothing is lost."""
+    loader = DataLoader(Stream(), batch_size=3, num_workers=workers)
+    seen = [batch.numpy().tolist() for batch in loader]
+    assert sorted(x for batch in seen for x in batch) == list(range(10))
+    if workers:
+        assert seen[:2] == [[0, 2, 4], [1, 3, 5]]
+
+
+def _announce(worker):
+    np.random.seed(worker)
+
+
+def test_worker_init_and_info():
+    """worker_init_fn runs with the worker's number; outside of workers there is no info."""
+    assert get_worker_info() is None
+    assert len(list(DataLoader(Squares(4), num_workers=2, worker_init_fn=_announce))) == 4
+
+
+def test_nested_samples_keep_their_shape():
+    """Dicts, tuples, strings and numbers collate by structure; no batch size converts single samples."""
+
+    class Nested(Squares):
+        def __getitem__(self, i):
+            return {"x": (np.ones(2), 1.5), "name": str(i)}
+
+    batch = next(iter(DataLoader(Nested(), batch_size=2)))
+    assert list(batch["x"][0].shape) == [2, 2]
+    assert batch["x"][1].dtype is paddle.float32
+    assert batch["name"] == ["0", "1"]
+    single = next(iter(DataLoader(Squares(), batch_size=None)))
+    assert list(single[0].shape) == [4]
+
+
+def test_ragged_samples_say_what_differs():
+    """Samples of different shapes are an error that names the shapes."""
+
+    class Ragged(Squares):
+        def __getitem__(self, i):
+            return np.zeros(i + 1)
+
+    with pytest.raises(ValueError, match="differ in shape"):
+        next(iter(DataLoader(Ragged(), batch_size=2)))
+
+
+def test_datasets_and_samplers():
+    """Subset, ConcatDataset, random_split and the samplers pick what they say."""
+    data = TensorDataset([paddle.to_tensor(np.arange(6)), paddle.to_tensor(np.arange(6) * 2)])
+    assert [int(x) for x in data[4]] == [4, 8]
+    both = ConcatDataset([Subset(data, [0, 1]), data])
+    assert len(both) == 8
+    assert int(both[-1][0]) == 5
+    parts = random_split(data, [0.5, 0.5])
+    assert sorted(parts[0].indices + parts[1].indices) == list(range(6))
+    with pytest.raises(ValueError, match="sum to 5"):
+        random_split(data, [2, 3])
+    assert [len(b) for b in BatchSampler(data, batch_size=4, drop_last=True)] == [4]
+    assert len(list(RandomSampler(data, replacement=True, num_samples=9))) == 9
+    assert set(WeightedRandomSampler([0, 1, 0], 5)) == {1}
+    shares = [list(DistributedBatchSampler(data, 2, num_replicas=4, rank=r)) for r in range(4)]
+    assert shares == [[[0, 4]], [[1, 5]], [[2, 0]], [[3, 1]]]

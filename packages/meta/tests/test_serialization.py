@@ -1,0 +1,88 @@
+"""Checkpoints: what goes in comes out, and damage is named."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy_tensorcore.safetensors import CheckpointError, load_file
+
+
+def test_flat_state_dicts_keep_their_names(tmp_path):
+    """A state dict is stored under its own names, readable by any safetensors reader."""
+    model = paddle.nn.Linear(2, 3)
+    path = tmp_path / "model.safetensors"
+    paddle.save(model.state_dict(), path)
+    assert sorted(load_file(path)) == ["bias", "weight"]
+    loaded = paddle.load(path)
+    np.testing.assert_array_equal(loaded["weight"].numpy(), model.weight.numpy())
+    assert loaded["weight"].stop_gradient
+
+
+def test_nested_objects_come_back_as_they_were(tmp_path):
+    """Dicts, lists, tuples, plain values and odd keys survive; tensors keep dtype, shape and bits."""
+    path = tmp_path / "all.safetensors"
+    bf16 = paddle.to_tensor([1.5, 2.25], dtype="bfloat16")
+    obj = {
+        "a/b": {"~": [bf16, (1, None, 2.5)]},
+        "empty": {},
+        "flag": True,
+        "name": "x",
+        "zero": paddle.to_tensor(3),
+    }
+    paddle.save(obj, path)
+    back = paddle.load(path)
+    assert back["empty"] == {}
+    assert back["flag"] is True
+    assert back["name"] == "x"
+    tensor, plain = back["a/b"]["~"]
+    assert plain == (1, None, 2.5)
+    assert tensor.dtype is paddle.bfloat16
+    assert tensor.tolist() == [1.5, 2.25]
+    assert back["zero"].shape == []
+    assert isinstance(paddle.load(path, return_numpy=True)["zero"], np.ndarray)
+
+
+def test_other_formats_and_values_are_refused_by_name(tmp_path):
+    """Formats that are not implemented and values that cannot be stored say so, and leave no file."""
+    with pytest.raises(NotImplementedError, match="pdparams"):
+        paddle.save({}, tmp_path / "m.pdparams")
+    with pytest.raises(ValueError, match=r"must end in \.safetensors"):
+        paddle.load(tmp_path / "m.bin")
+    with pytest.raises(TypeError, match="object at 'a/0'"):
+        paddle.save({"a": [object()]}, tmp_path / "m.safetensors")
+    with pytest.raises(TypeError, match="string keys"):
+        paddle.save({1: 2}, tmp_path / "m.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("keep", [4, 20, 0.5, 0.99])
+def test_truncated_files_are_named(tmp_path, keep):
+    """A file cut anywhere is an error that names it."""
+    path = tmp_path / "m.safetensors"
+    paddle.save({"n": 1, "w": paddle.to_tensor(np.arange(100.0))}, path)
+    data = path.read_bytes()
+    path.write_bytes(data[: keep if keep > 1 else int(len(data) * keep)])
+    with pytest.raises(CheckpointError, match=r"m\.safetensors"):
+        paddle.load(path)
+
+
+def test_a_full_disk_leaves_the_old_checkpoint(tmp_path, monkeypatch):
+    """When writing fails in the middle the file that was there stays whole and nothing else is left."""
+    path = tmp_path / "m.safetensors"
+    paddle.save({"w": paddle.to_tensor([1.0])}, path)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        paddle.save({"w": paddle.to_tensor([2.0])}, path)
+    monkeypatch.undo()
+    assert paddle.load(path)["w"].tolist() == [1.0]
+    assert [p.name for p in tmp_path.iterdir()] == ["m.safetensors"]
+
+
+def test_missing_files_are_missing(tmp_path):
+    """A path that does not exist raises FileNotFoundError."""
+    with pytest.raises(FileNotFoundError):
+        paddle.load(tmp_path / "none.safetensors")
