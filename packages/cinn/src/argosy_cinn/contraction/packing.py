@@ -185,22 +185,27 @@ class _Packer:
         step = self.lanes * self._terms
         with f.loop(0, block.columns, self.width) as j, f.loop(0, block.rows, step) as k:
             mask = f.tail_mask(f.sub(block.rows, k.index), step)
-            for v in range(self._groups):
-                self._transpose(f, block, out, k.index, j.index, v * self.lanes, mask)
+            if self._groups == 1:
+                self._transpose(f, block, out, k.index, j.index, 0, mask)
+                return
+            with f.loop(0, self.width, self.lanes) as lane:
+                self._transpose(f, block, out, k.index, j.index, lane.index, mask)
 
-    def _transpose(self, f: Function, block: Block, out: Value, k: Index, panel: Index, lane: int, mask: Value) -> None:
+    def _transpose(
+        self, f: Function, block: Block, out: Value, k: Index, panel: Index, lane: Index, mask: Value
+    ) -> None:
         last = f.sub(block.columns, 1)
         rows = []
         for i in range(self.lanes):
             # Columns beyond the edge, or beyond the panel, repeat one that exists.
-            column = f.minimum(f.add(panel, min(lane + i, self.width - 1)), last)
+            column = f.minimum(f.add(panel, f.minimum(f.add(lane, i), self.width - 1)), last)
             value = self._read(f, block, k, column, 0, self.lanes * self._terms, mask)
             if self.format.pairs:
                 value = f.bitcast(f.select(mask, self._narrow(f, value), 0.0), vector(self.format.compute, self.lanes))
             rows.append(value)
-        place = self._place(f, block, out, k, panel)
+        place = f.at(self._place(f, block, out, k, panel), lane, self.format.compute)
         for i, value in enumerate(f.transpose(rows)):
-            f.store(value, f.at(place, i * self.width + lane, self.format.compute))
+            f.store(value, f.at(place, i * self.width, self.format.compute))
 
     def _inside(self, f: Function, lane: int) -> Value | None:
         """The lanes of a vector that belong to its panel: another panel begins after them."""
