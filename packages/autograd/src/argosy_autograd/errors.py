@@ -7,3 +7,7 @@ class DifferentiationError(RuntimeError):
 
 class MissingRule(DifferentiationError, NotImplementedError):
     """An operation on the way to the gradient has no derivative rule."""
+
+
+class UnusedInput(DifferentiationError, ValueError):
+    """A gradient was asked for with respect to a tensor that the outputs do not depend on."""

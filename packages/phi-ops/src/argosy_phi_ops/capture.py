@@ -65,13 +65,14 @@ class Traced:
 
 
 class _StateEntry:
-    __slots__ = ("current", "state", "tensor", "version", "view", "written")
+    __slots__ = ("current", "state", "tensor", "version", "versions", "view", "written")
 
     def __init__(self, tensor: Tensor, state: State) -> None:
         payload = tensor.payload
         self.tensor = tensor
         self.state = state
         self.current: Value = state.argument
+        self.versions: list[Value] = [state.argument]
         self.written = False
         self.version = payload.version
         self.view = (payload.shape, payload.strides, payload.offset, payload.dtype)
@@ -113,6 +114,7 @@ class Tracer(Interpreter):
 
     def __init__(self, name: str = "main") -> None:
         self.program = Program(name)
+        self.inputs: list[Tensor] = []
         self.builder = Builder.at_end(self.program.block)
         self.finished = False
         self._states: dict[int, _StateEntry] = {}
@@ -141,7 +143,9 @@ class Tracer(Interpreter):
 
     def input(self, type: Type, name: str | None = None, stop_gradient: bool = True) -> Tensor:
         """A traced input tensor of ``type``."""
-        return self.wrap(self.program.add_input(type, name), stop_gradient)
+        made = self.wrap(self.program.add_input(type, name), stop_gradient)
+        self.inputs.append(made)
+        return made
 
     def wrap(self, value: Value, stop_gradient: bool = True) -> Tensor:
         """The tensor of an IR value of this program."""
@@ -165,6 +169,7 @@ class Tracer(Interpreter):
             type = TensorType(payload.shape, payload.dtype.name)
             state = self.program.add_state(self._unique(tensor.name), type)
             entry = self._states[key] = _StateEntry(tensor, state)
+            self.touch_grad(tensor)  # user code may set its gradient
         elif entry.view != (payload.shape, payload.strides, payload.offset, payload.dtype):
             raise NotImplementedError(
                 "capturing code that uses two different views of one tensor's memory "
@@ -178,8 +183,9 @@ class Tracer(Interpreter):
         return name if not count else f"{name}.{count}"
 
     def leaves(self) -> list[tuple[Tensor, Value]]:
-        """Concrete tensors read so far that want gradients, with their values on entry."""
-        return [(e.tensor, e.state.argument) for e in self._states.values() if not e.tensor.stop_gradient]
+        """Concrete tensors read so far that want gradients, with each value they have had (in-place writes change it)."""
+        entries = [entry for entry in self._states.values() if not entry.tensor.stop_gradient]
+        return [(entry.tensor, value) for entry in entries for value in entry.versions]
 
     # The layer
 
@@ -230,6 +236,8 @@ class Tracer(Interpreter):
     def write(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
         """Record an overwrite as a new version of ``target``."""
         new = self.value(value)
+        if value.stop_gradient and value.payload.is_traced and value.payload.active:
+            new = PRIMITIVES["stop_gradient"](new)  # written without recording: a constant from here on
         payload = target.payload
         if payload.is_traced:
             if payload.view_of is not None:
@@ -238,13 +246,14 @@ class Tracer(Interpreter):
                 )
             payload.value = new
             payload.shape, payload.dtype = new.shape, as_dtype(new.dtype)
-            payload.active = self._is_active(value)
+            payload.active = self._is_active(value) and not value.stop_gradient
             target.stop_gradient = target.stop_gradient and value.stop_gradient
             return
         entry = self._entry(target)
         if new.type != entry.state.type:
             raise CaptureError(f"state {target.name} of type {entry.state.type} cannot become {new.type} in place")
         entry.current = new
+        entry.versions.append(new)
         entry.written = True
 
     # What other packages tell the tracer

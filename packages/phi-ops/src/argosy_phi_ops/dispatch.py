@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops import promotion
+from argosy_phi_ops import extension, promotion
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.expansion import describe, inline_body
 from argosy_phi_ops.operator import Operator
@@ -64,6 +64,13 @@ def set_recorder(recorder: Recorder | None) -> None:
     """Install autograd's recorder; None uninstalls it."""
     global _recorder
     _recorder = recorder
+
+
+def _active_recorder() -> Recorder | None:
+    """The installed recorder, or the one that autograd registered, which is loaded now."""
+    if _recorder is None and (source := extension.recorder_source()):
+        set_recorder(extension.load(source))
+    return _recorder
 
 
 def call(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
@@ -212,8 +219,9 @@ def _after(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], re
     for result in results:
         if result.payload.dtype.kind in "fc":
             result.stop_gradient = False
-    if _recorder is not None:
-        _recorder.record(op, operands, attributes, results)
+    recorder = _recorder or _active_recorder()
+    if recorder is not None:
+        recorder.record(op, operands, attributes, results)
 
 
 def _plan(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:

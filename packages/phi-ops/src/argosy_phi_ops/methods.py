@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from argosy_phi_ops import extension
 from argosy_phi_ops.dispatch import write
 from argosy_phi_ops.operator import NO_ATTRIBUTES, Operator, find_operator, get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -30,6 +31,9 @@ def resolve(name: str) -> object | None:
     """What ``Tensor`` gets under ``name``, or None when no operator provides it."""
     if name.startswith("__"):
         return _special(name[2:-2])
+    if name in extension.METHODS:
+        provided: object = extension.load(extension.METHODS[name])
+        return provided
     found = find_operator(name)
     if found is not None:
         return _method(found)

@@ -69,7 +69,8 @@ def test_operators_and_gradient_requests_are_refused_by_name_with_the_remedy():
     for name, remedy in (("phi.relu", "decompose"), ("ad.gradient", "expand-gradients")):
         program = Program()
         x = program.add_input(SCALAR)
-        made = Builder(program.block).create(name, (x,), result_types=[SCALAR])
+        operands, attributes = ((x,), {}) if name != "ad.gradient" else ((x, x), {"counts": (1, 1, 0)})
+        made = Builder(program.block).create(name, operands, attributes, result_types=[SCALAR])
         program.set_outputs([made.result])
         with pytest.raises(CompileError, match=f"{name}.*{remedy}"):
             interpret(program, [np.zeros((), f32)])

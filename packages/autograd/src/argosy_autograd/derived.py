@@ -1,0 +1,142 @@
+"""The eager derivative of an operator, derived from its decomposition.
+
+For operands of given types the expansion of the operator is differentiated once into a backward program, whose inputs are those
+operands, results and cotangents that it reads; so nothing else need be kept. The backward program is itself wrapped as an
+operator: applied to tensors it is recorded and differentiated in the same way, which gives every higher order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from argosy_autograd.activity import has_gradient
+from argosy_autograd.insertion import erase_unused
+from argosy_autograd.transform import vjp_values
+from argosy_phi_ops.expansion import Expansion, describe
+from argosy_phi_ops.operator import Operator
+from argosy_phi_ops.promotion import promote
+from argosy_phi_ops.reference.interpreter import prepare
+from argosy_pir import Builder, Program, TensorType, Value
+from argosy_pir.passes import get_pass
+from argosy_pir.values import OpResult
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Derived", "ProgramOperator", "derive", "signature_of"]
+
+_cache: dict[Any, Derived] = {}
+
+
+class ProgramOperator:
+    """A program of primitives as an operator that dispatch can bind: made by transforms, not declared."""
+
+    promote = "none"
+    view = inplace = random = opaque = False
+    kernel = None
+    axes = ""
+
+    def __init__(self, name: str, program: Program) -> None:
+        self.name = self.__name__ = name
+        self.expansion = Expansion(program, bare=False)
+        self.plans: dict[Any, Any] = {}
+
+    def expand(self, operand_types: Sequence[Any], attributes: dict[str, Any]) -> Expansion:
+        """The program; it was made for operands of these types."""
+        return self.expansion
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}>"
+
+
+class Derived:
+    """How to go back through an operator for operands of given types.
+
+    ``keeps`` are positions in (operands..., results...) whose data the backward program reads, ``cotangents`` the results
+    whose cotangents it reads, ``operands`` the positions of the operands that it gives gradients of.
+    """
+
+    __slots__ = ("_run", "cotangents", "keeps", "operands", "operator", "types")
+
+    def __init__(
+        self,
+        operator: ProgramOperator,
+        keeps: tuple[int, ...],
+        cotangents: tuple[int, ...],
+        operands: tuple[int, ...],
+        types: tuple[TensorType, ...],
+    ) -> None:
+        self.operator = operator
+        self.keeps = keeps
+        self.cotangents = cotangents
+        self.operands = operands
+        self.types = types
+        self._run: Callable[[Sequence[Any]], list[Any]] | None = None
+
+    def run(self, arrays: Sequence[Any]) -> list[Any]:
+        """Gradients of ``operands`` from what ``keeps`` and ``cotangents`` name, in this order."""
+        if self._run is None:
+            self._run = prepare(self.operator.expansion.program)
+        return self._run(arrays)
+
+
+def signature_of(
+    op: Any, operands: Sequence[Any], attributes: dict[str, Any], wants: tuple[bool, ...]
+) -> tuple[Any, ...]:
+    """What the derivative of an application depends on, as a key: see :func:`derive`."""
+    types = tuple([(p.dtype, p.shape) if type(x) is Tensor and (p := x.payload) else type(x) for x in operands])
+    named = tuple([(name, type(value), value) for name, value in attributes.items()]) if attributes else ()
+    return op, types, named, wants
+
+
+def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
+    """The derivative of an operator application with the key of :func:`signature_of`, cached.
+
+    Raises :class:`MissingRule` where a primitive on the way has no rule.
+    """
+    found = _cache.get(key)
+    if found is None:
+        op, kinds, _, wants = key
+        found = _cache[key] = _derive(op, _operand_types(op, kinds), attributes, wants)
+    return found
+
+
+def _operand_types(op: Any, kinds: Sequence[Any]) -> list[TensorType]:
+    """Types of tensor operands as they are; numbers as scalars of the dtype that they are promoted to."""
+    described = [(k[0].name, bool(k[1])) if type(k) is tuple else describe(k()) for k in kinds]
+    targets = promote(op.promote, op.name, described)
+    return [
+        TensorType(k[1], k[0].name) if type(k) is tuple else TensorType((), dtype)
+        for k, dtype in zip(kinds, targets, strict=True)
+    ]
+
+
+def _derive(op: Operator, types: list[TensorType], attributes: dict[str, Any], wants: Sequence[bool]) -> Derived:
+    program = op.expand(types, attributes).program.clone()
+    program.name = op.name + "_grad"
+    operands, results = list(program.inputs), list(program.outputs)
+    wanted = [i for i, want in enumerate(wants) if want]
+    ends = [i for i, value in enumerate(results) if has_gradient(value)]
+    kept_results = [program.add_input(value.type) for value in results]
+    cotangents = [program.add_input(results[i].type) for i in ends]
+    builder = Builder(program.block, program.block.last)
+    gradients = vjp_values([results[i] for i in ends], cotangents, [operands[i] for i in wanted], builder)
+    program.set_outputs([g for g in gradients if g is not None])
+    for value, kept in zip(results, kept_results, strict=True):
+        if isinstance(value, OpResult):
+            value.replace_all_uses_with(kept)
+    erase_unused([o for o in program.block if o is not program.block.last])
+    get_pass("cse")().run(program)
+    kept_values: list[Value] = [*operands, *kept_results]
+    keeps = tuple(i for i, value in enumerate(kept_values) if value.has_uses)
+    read = tuple(i for i, value in zip(ends, cotangents, strict=True) if value.has_uses)
+    _drop_unused_inputs(program)
+    given = tuple(i for i, g in zip(wanted, gradients, strict=True) if g is not None)
+    all_types = tuple(value.type for value in kept_values)
+    return Derived(ProgramOperator(program.name, program), keeps, read, given, all_types)  # type: ignore[arg-type]
+
+
+def _drop_unused_inputs(program: Program) -> None:
+    for i in reversed(range(len(program.inputs))):
+        if not program.inputs[i].has_uses:
+            program.block.erase_argument(i)
+

@@ -1,0 +1,288 @@
+"""The backward pass over the tape, and what users call: ``backward`` and ``grad``.
+
+Nodes are taken from a heap by falling sequence number, so each is taken once, after all that use its results; there is no
+recursion, and a graph may be as deep as memory allows. Gradients are plain arrays, or tensors (recorded in turn) when a
+derivative of higher order is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from argosy_autograd.errors import DifferentiationError, UnusedInput
+from argosy_autograd.gradients import accumulate_grad
+from argosy_autograd.tape import Edge, Node, edge_of
+from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.context import set_grad_enabled
+from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["backward", "grad"]
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+class _Sweep:
+    """One backward pass. ``recorded``: gradients are tensors. ``targets``: edges whose gradients are wanted, None for all
+    leaves; ``needed``: the nodes that lead to them; ``blocked``: edges that count as constants."""
+
+    def __init__(
+        self,
+        recorded: bool,
+        retain: bool,
+        targets: dict[Edge, int] | None = None,
+        needed: set[Node] | None = None,
+        blocked: frozenset[Edge] = frozenset(),
+    ) -> None:
+        self.recorded = recorded
+        self.retain = retain
+        self.targets = targets
+        self.needed = needed
+        self.blocked = blocked
+        self.found: dict[int, Any] = {}
+        self.leaves: dict[int, list[Any]] = {}
+        self.pending: dict[Node, list[Any]] = {}
+        self.heap: list[tuple[int, Node]] = []
+
+    def send(self, edge: Edge, g: Any) -> None:
+        """A gradient arrives at ``edge``."""
+        if edge in self.blocked:
+            return
+        to, slot = edge
+        if type(to) is Tensor:
+            entry = self.leaves.get(id(to))
+            if entry is None:
+                self.leaves[id(to)] = [to, g, 1]
+            else:
+                entry[1] = self.add(entry[1], g)
+                entry[2] += 1
+            return
+        if self.needed is not None and to not in self.needed and edge not in (self.targets or ()):
+            return
+        grads = self.pending.get(to)
+        if grads is None:
+            grads = self.pending[to] = [None] * to.results
+            heappush(self.heap, (-to.sequence, to))
+        grads[slot] = g if grads[slot] is None else self.add(grads[slot], g)
+
+    def add(self, x: Any, y: Any) -> Any:
+        """The sum of two gradients."""
+        return get_operator("add")(x, y) if self.recorded else np.asarray(x + y)
+
+    def run(self) -> None:
+        """Go back as far as there is anything to do."""
+        heap, pending = self.heap, self.pending
+        while heap:
+            node = heappop(heap)[1]
+            grads = pending.pop(node)
+            node.check_alive()
+            if node.hooks is not None or node.retained is not None:
+                self._call_hooks(node, grads)
+            if self.targets is not None:
+                self._collect(node, grads)
+                if self.needed is not None and node not in self.needed:
+                    continue
+            edges = node.edges
+            assert edges is not None
+            outgoing = node.pull_tensors(grads) if self.recorded else node.pull_arrays(grads)
+            for edge, g in zip(edges, outgoing, strict=True):
+                if edge is not None and g is not None:
+                    self.send(edge, g)
+            if not self.retain:
+                node.release()
+
+    def _call_hooks(self, node: Node, grads: list[Any]) -> None:
+        for slot, table in (node.hooks or {}).items():
+            if grads[slot] is not None:
+                grads[slot] = self.hooked(table, grads[slot])
+        for slot, reference in (node.retained or {}).items():
+            tensor = reference()
+            if tensor is not None and grads[slot] is not None and self.targets is None:
+                accumulate_grad(tensor, grads[slot])
+
+    def hooked(self, table: dict[int, Any], g: Any) -> Any:
+        """The gradient after the hooks of ``table``."""
+        tensor = g if self.recorded else Tensor._wrap(Strided.from_array(g))
+        for hook in list(table.values()):
+            replaced = hook(tensor)
+            if replaced is not None:
+                tensor = replaced
+        return tensor if self.recorded else tensor.payload.ndarray
+
+    def _collect(self, node: Node, grads: list[Any]) -> None:
+        assert self.targets is not None
+        for slot, g in enumerate(grads):
+            index = self.targets.get((node, slot))
+            if index is not None and g is not None:
+                self.found[index] = g
+
+    def finish_leaves(self) -> None:
+        """Call the hooks of leaves; then give the gradients to whoever wants them."""
+        for leaf, g, arrivals in self.leaves.values():
+            if leaf._hooks:
+                g = self.hooked(leaf._hooks, g)
+            if self.targets is None:
+                accumulate_grad(leaf, g, fresh=arrivals > 1)
+            elif (leaf, 0) in self.targets:
+                self.found[self.targets[leaf, 0]] = g
+
+
+def backward(
+    tensors: Tensors, grad_tensors: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool = False
+) -> None:
+    """Add the gradients of ``tensors``, weighted with ``grad_tensors`` (ones by default), to ``.grad`` of the leaves that
+    they depend on. The graph is freed unless ``retain_graph``.
+
+    While capturing, a gradient request is recorded instead. Raises :class:`DifferentiationError` for a graph already
+    freed, or a tensor that the gradient needs and that was changed in place.
+    """
+    ends = _as_list(tensors)
+    seeds = _as_list(grad_tensors) if grad_tensors is not None else [None] * len(ends)
+    _check_seeds("backward", ends, seeds)
+    if active_tracer() is not None:
+        _tracing().traced_backward(ends, seeds)
+        return
+    roots = [(edge_of(y), y, g) for y, g in zip(ends, seeds, strict=True)]
+    if not any(edge for edge, _, _ in roots):
+        raise DifferentiationError(
+            f"backward() of {ends[0].name}: it has stop_gradient=True and depends on nothing that wants a gradient"
+        )
+    previous = set_grad_enabled(False)
+    try:
+        sweep = _Sweep(recorded=False, retain=retain_graph)
+        for edge, y, g in roots:
+            if edge is not None:
+                sweep.send(edge, _seed(y).payload.ndarray if g is None else g.payload.ndarray)
+        sweep.run()
+        sweep.finish_leaves()
+    finally:
+        set_grad_enabled(previous)
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool = False,
+    no_grad_vars: Tensor | Sequence[Tensor] | None = None,
+) -> list[Tensor | None]:
+    """Gradients of ``outputs``, weighted with ``grad_outputs`` (ones by default), with respect to ``inputs``.
+
+    ``.grad`` is left alone. ``retain_graph`` is ``create_graph`` by default; with ``create_graph`` the results can be
+    differentiated again. ``no_grad_vars`` count as constants. An input that the outputs do not depend on gives None with
+    ``allow_unused``, else raises :class:`UnusedInput`.
+    """
+    if not only_inputs:
+        raise NotImplementedError("grad(only_inputs=False) is not implemented, nor is it in Paddle")
+    ends, wanted = _as_list(outputs), _as_list(inputs)
+    seeds = _as_list(grad_outputs) if grad_outputs is not None else [None] * len(ends)
+    constants = [] if no_grad_vars is None else _as_list(no_grad_vars)
+    _check_seeds("grad", ends, seeds)
+    if active_tracer() is not None:
+        return _tracing().traced_grad(ends, wanted, seeds, create_graph, allow_unused, constants)
+    retain = create_graph if retain_graph is None else retain_graph
+    previous = set_grad_enabled(create_graph)
+    try:
+        return _grad(ends, wanted, seeds, retain, create_graph, allow_unused, constants)
+    finally:
+        set_grad_enabled(previous)
+
+
+def _grad(
+    ends: Sequence[Tensor],
+    wanted: Sequence[Tensor],
+    seeds: Sequence[Tensor | None],
+    retain: bool,
+    recorded: bool,
+    allow_unused: bool,
+    constants: Sequence[Tensor],
+) -> list[Tensor | None]:
+    blocked = frozenset(edge for x in constants if (edge := edge_of(x)) is not None)
+    targets = {edge: i for i, x in enumerate(wanted) if (edge := edge_of(x)) is not None and edge not in blocked}
+    roots = [(edge, y, g) for y, g in zip(ends, seeds, strict=True) if (edge := edge_of(y)) is not None]
+    needed, reached = _needed([edge for edge, _, _ in roots], targets, blocked)
+    sweep = _Sweep(recorded, retain, targets, needed, blocked)
+    for edge, y, g in roots:
+        start = _seed(y) if g is None else g
+        sweep.send(edge, start if recorded else start.payload.ndarray)
+    sweep.run()
+    sweep.finish_leaves()
+    results: list[Tensor | None] = []
+    for i, x in enumerate(wanted):
+        edge = edge_of(x)
+        if edge is None or edge not in reached:
+            if not allow_unused:
+                raise UnusedInput(
+                    f"grad(): the outputs do not depend on input {i} ({x.name}, {x.dtype.name} {list(x.shape)}, stop_gradient="
+                    f"{x.stop_gradient}); pass allow_unused=True to get None for it"
+                )
+            results.append(None)
+            continue
+        g = sweep.found.get(targets[edge])
+        if g is None:
+            g = np.zeros(x.payload.shape, x.payload.dtype.numpy)
+        results.append(g if type(g) is Tensor else Tensor._wrap(Strided.from_array(g)))
+    return results
+
+
+def _needed(
+    roots: Sequence[Edge], targets: dict[Edge, int], blocked: frozenset[Edge]
+) -> tuple[set[Node], set[Edge]]:
+    """The nodes between the roots and the targets, and the targets that can be reached."""
+    reached: set[Edge] = set()
+    seen: dict[Node, None] = {}
+    stack: list[Edge] = list(roots)
+    while stack:
+        edge = stack.pop()
+        if edge in blocked:
+            continue
+        if edge in targets:
+            reached.add(edge)
+        node = edge[0]
+        if type(node) is Tensor or node in seen:
+            continue
+        seen[node] = None
+        node.check_alive()
+        stack.extend(next_edge for next_edge in node.edges if next_edge is not None)
+    needed: set[Node] = set()
+    for node in sorted(seen, key=lambda n: n.sequence):
+        for edge in node.edges or ():
+            if edge is not None and edge not in blocked and (edge in reached or edge[0] in needed):
+                needed.add(node)
+                break
+    return needed, reached
+
+
+def _tracing() -> Any:
+    return import_module("argosy_autograd.tracing")
+
+
+def _as_list(tensors: Any) -> list[Any]:
+    return [tensors] if type(tensors) is Tensor else list(tensors)
+
+
+def _seed(y: Tensor) -> Tensor:
+    payload = y.payload
+    return Tensor._wrap(Strided(np.ones(payload.shape, payload.dtype.numpy)))
+
+
+def _check_seeds(name: str, ends: Sequence[Any], seeds: Sequence[Any]) -> None:
+    for y in ends:
+        if type(y) is not Tensor:
+            raise TypeError(f"{name}() takes tensors, got {type(y).__name__}")
+    if len(ends) != len(seeds):
+        raise ValueError(f"{name}() got {len(ends)} outputs but {len(seeds)} gradients of them")
+    for y, g in zip(ends, seeds, strict=True):
+        if g is not None and tuple(g.shape) != tuple(y.shape):
+            raise ValueError(
+                f"{name}(): the gradient of an output of shape {list(y.shape)} was given with shape {list(g.shape)}"
+            )

@@ -1,0 +1,132 @@
+"""Hooks: functions called on gradients as they pass, and on tensors that are kept for the backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+from weakref import ref
+
+from argosy_autograd.errors import DifferentiationError
+from argosy_phi_ops.context import context
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = [
+    "RemovableHandle",
+    "pack_saved",
+    "packing",
+    "register_hook",
+    "retain_grads",
+    "saved_tensors_hooks",
+    "unpack_saved",
+]
+
+Hook = Callable[[Tensor], Tensor | None]
+_numbers = count()
+
+
+class RemovableHandle:
+    """What :func:`register_hook` returns: takes the hook off again."""
+
+    def __init__(self, table: dict[int, Hook], number: int) -> None:
+        self._table = table
+        self._number = number
+
+    def remove(self) -> bool:
+        """Take the hook off; False when it was off already."""
+        return self._table.pop(self._number, None) is not None
+
+
+def register_hook(tensor: Tensor, hook: Hook) -> RemovableHandle:
+    """Call ``hook`` with the gradient of ``tensor`` in every backward pass; what it returns, unless None, replaces it.
+
+    The hook of a leaf gets the sum of all that arrives in one pass. Raises :class:`DifferentiationError` for a tensor
+    that wants no gradient.
+    """
+    if tensor.stop_gradient:
+        raise DifferentiationError(f"{tensor.name} has stop_gradient=True: it has no gradient to hook")
+    if tensor.payload.is_traced:
+        raise NotImplementedError("register_hook on a tensor that is being captured is not implemented; hook leaves")
+    number = next(_numbers)
+    table = _table(tensor)
+    table[number] = hook
+    return RemovableHandle(table, number)
+
+
+def _table(tensor: Tensor) -> dict[int, Hook]:
+    node = tensor._node
+    if node is None:
+        if tensor._hooks is None:
+            tensor._hooks = {}
+        found: dict[int, Hook] = tensor._hooks
+        return found
+    if node.hooks is None:
+        node.hooks = {}
+    made: dict[int, Hook] = node.hooks.setdefault(tensor._slot, {})
+    return made
+
+
+def retain_grads(tensor: Tensor) -> None:
+    """Keep the gradient of a tensor that is no leaf in its ``.grad``, too. Nothing changes for leaves."""
+    if tensor.payload.is_traced:
+        raise NotImplementedError("retain_grads on a tensor that is being captured is not implemented; use grad()")
+    if tensor.stop_gradient:
+        raise DifferentiationError(f"{tensor.name} has stop_gradient=True: it has no gradient to retain")
+    node = tensor._node
+    if node is not None:
+        if node.retained is None:
+            node.retained = {}
+        node.retained[tensor._slot] = ref(tensor)
+
+
+# What is kept for the backward pass
+
+_KEY = "autograd.saved_tensors_hooks"
+_active = 0
+
+
+class saved_tensors_hooks:  # noqa: N801  (Paddle's name)
+    """Within the block tensors kept for the backward pass go through ``pack``; what it returns is kept instead, and given to
+    ``unpack`` when the backward pass needs the tensor: to compress, to keep elsewhere, to compute again."""
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> saved_tensors_hooks:
+        global _active
+        _active += 1
+        context().values.setdefault(_KEY, []).append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        global _active
+        _active -= 1
+        context().values[_KEY].pop()
+
+
+def packing() -> bool:
+    """Whether :class:`saved_tensors_hooks` are on here."""
+    return bool(_active and context().values.get(_KEY))
+
+
+class _Packed:
+    __slots__ = ("packed", "unpack")
+
+    def __init__(self, packed: Any, unpack: Callable[[Any], Tensor]) -> None:
+        self.packed = packed
+        self.unpack = unpack
+
+
+def pack_saved(tensor: Tensor) -> tuple[_Packed, None]:
+    """What to keep for ``tensor`` by the innermost hooks."""
+    hooks = context().values[_KEY][-1]
+    return _Packed(hooks.pack_hook(Tensor._wrap(tensor.payload)), hooks.unpack_hook), None
+
+
+def unpack_saved(entry: Any) -> tuple[Any, Any]:
+    """The payload (or number) and the version of what was kept."""
+    value, version = entry
+    if type(value) is _Packed:
+        return value.unpack(value.packed).payload, None
+    return value, version

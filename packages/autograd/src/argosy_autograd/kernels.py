@@ -1,0 +1,212 @@
+"""Hand-written eager derivatives of the most frequent operators, on arrays.
+
+Each is an optimisation of what :mod:`argosy_autograd.derived` gives for the operator anyway, and a test compares the two. A
+kernel keeps at least what the derived program reads, so that derivatives of higher order, which use that, find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["KERNELS", "EagerKernel"]
+
+Array = np.ndarray[Any, Any]
+Saved = dict[int, Any]
+_WIDE = frozenset({"float32", "float64"})
+
+
+class EagerKernel:
+    """``keeps(wants)`` gives the positions in (operands..., results...) to keep for the operands that want gradients;
+    ``run(grads, saved, attributes, key)`` the gradients of all operands (None where not wanted)."""
+
+    __slots__ = ("attributes", "keeps", "run")
+
+    def __init__(self, keeps: Callable[[tuple[bool, ...]], tuple[int, ...]], run: Callable[..., Any]) -> None:
+        self.keeps = keeps
+        self.run = run
+
+    def applies(self, operands: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        """Only tensors of one wide real dtype: promotion and rounding are left to the derived program."""
+        dtype = None
+        for x in operands:
+            if type(x) is not Tensor:
+                return False
+            found = x.payload.dtype
+            if dtype is None:
+                dtype = found
+            elif found is not dtype:
+                return False
+        return dtype is not None and dtype.name in _WIDE
+
+
+KERNELS: dict[str, EagerKernel] = {}
+"""By operator name."""
+
+
+def _kernel(name: str, keeps: Callable[[tuple[bool, ...]], tuple[int, ...]]) -> Callable[..., Any]:
+    def register(run: Callable[..., Any]) -> Callable[..., Any]:
+        KERNELS[name] = EagerKernel(keeps, run)
+        return run
+
+    return register
+
+
+def _nothing(wants: tuple[bool, ...]) -> tuple[int, ...]:
+    return ()
+
+
+def _the_other(wants: tuple[bool, ...]) -> tuple[int, ...]:
+    return tuple(i for i in (0, 1) if wants[1 - i])
+
+
+def _shape(key: Any, operand: int) -> tuple[int, ...]:
+    found: tuple[int, ...] = key[1][operand][1]
+    return found
+
+
+def _array(saved: Saved, position: int) -> Array:
+    found: Array = saved[position].ndarray
+    return found
+
+
+def _reduced(g: Array, shape: tuple[int, ...]) -> Array:
+    """``g`` summed over the axes along which an operand of ``shape`` was repeated."""
+    if g.shape == shape:
+        return g
+    extra = g.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1)
+    return np.asarray(g.sum(axis=axes)).reshape(shape)
+
+
+@_kernel("add", _nothing)
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
+    g, (x, y) = grads[0], key[3]
+    return _reduced(g, _shape(key, 0)) if x else None, _reduced(g, _shape(key, 1)) if y else None
+
+
+@_kernel("subtract", _nothing)
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
+    g, (x, y) = grads[0], key[3]
+    return _reduced(g, _shape(key, 0)) if x else None, np.negative(_reduced(g, _shape(key, 1))) if y else None
+
+
+@_kernel("multiply", _the_other)
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
+    g, (x, y) = grads[0], key[3]
+    return (
+        _reduced(g * _array(saved, 1), _shape(key, 0)) if x else None,
+        _reduced(g * _array(saved, 0), _shape(key, 1)) if y else None,
+    )
+
+
+@_kernel("divide", lambda wants: (1, 2) if wants[1] else (1,))
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
+    (x, y) = key[3]
+    with np.errstate(all="ignore"):
+        over = grads[0] / _array(saved, 1)
+        return (
+            _reduced(over, _shape(key, 0)) if x else None,
+            _reduced(-(over * _array(saved, 2)), _shape(key, 1)) if y else None,
+        )
+
+
+@_kernel("relu", lambda wants: (0,))
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
+    return (np.multiply(grads[0], _array(saved, 0) > 0, dtype=grads[0].dtype),)
+
+
+@_kernel("tanh", lambda wants: (1,))
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
+    y = _array(saved, 1)
+    return (grads[0] * (1 - y * y),)
+
+
+@_kernel("sigmoid", lambda wants: (1,))
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
+    y = _array(saved, 1)
+    return (grads[0] * (y * (1 - y)),)
+
+
+def _spread_reduction(g: Array, shape: tuple[int, ...], axis: Any) -> Array:
+    if axis is None or axis == () or axis == []:
+        axes: tuple[int, ...] = tuple(range(len(shape)))
+    else:
+        axes = tuple(a % len(shape) for a in ((axis,) if isinstance(axis, int) else axis)) if shape else ()
+    kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
+    return np.broadcast_to(g.reshape(kept), shape)
+
+
+@_kernel("mean", _nothing)
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
+    shape = _shape(key, 0)
+    g = grads[0]
+    size = int(np.prod(shape, dtype=np.int64)) // max(g.size, 1)
+    return (_spread_reduction(g / g.dtype.type(size), shape, attributes["axis"]),)
+
+
+@_kernel("sum", _nothing)
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
+    return (_spread_reduction(grads[0], _shape(key, 0), attributes["axis"]),)
+
+
+@_kernel("reshape", _nothing)
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
+    return (grads[0].reshape(_shape(key, 0)),)
+
+
+def _product(x: Array, y: Array) -> Array:
+    return np.matmul(x, y)
+
+
+@_kernel("matmul", _the_other)
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> Any:
+    """Only for operands of two axes or more: see :meth:`_MatmulKernel.applies`."""
+    g, (x, y) = grads[0], key[3]
+    tx, ty = attributes["transpose_x"], attributes["transpose_y"]
+    gx = gy = None
+    if x:
+        other = _array(saved, 1)
+        right = other if ty else other.swapaxes(-1, -2)
+        gx = _product(right.swapaxes(-1, -2), g.swapaxes(-1, -2)) if tx else _product(g, right)
+        gx = _reduced(gx, _shape(key, 0))
+    if y:
+        gy = _matmul_right(g, _array(saved, 0), tx, ty, _shape(key, 1))
+    return gx, gy
+
+
+def _matmul_right(g: Array, x: Array, tx: bool, ty: bool, shape: tuple[int, ...]) -> Array:
+    if len(shape) == 2 and x.ndim > 2 and not tx:  # one matrix for all rows: one product over all of them
+        x, g = x.reshape(-1, x.shape[-1]), g.reshape(-1, g.shape[-1])
+    left = x if tx else x.swapaxes(-1, -2)
+    made = _product(g.swapaxes(-1, -2), left.swapaxes(-1, -2)) if ty else _product(left, g)
+    return _reduced(made, shape)
+
+
+class _MatmulKernel(EagerKernel):
+    __slots__ = ()
+
+    def applies(self, operands: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        """Vectors are left to the derived program."""
+        return super().applies(operands, attributes) and all(x.payload.ndim >= 2 for x in operands)
+
+
+KERNELS["matmul"] = _MatmulKernel(KERNELS["matmul"].keeps, KERNELS["matmul"].run)
+
+
+@_kernel("linear", lambda wants: (*((0,) if wants[1] else ()), *((1,) if wants[0] else ())))
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> Any:
+    g, wants = grads[0], key[3]
+    flat = g.reshape(-1, g.shape[-1])
+    gx = _product(flat, _array(saved, 1).T).reshape(_shape(key, 0)) if wants[0] else None
+    gw = None
+    if wants[1]:
+        x = _array(saved, 0)
+        gw = _product(x.reshape(-1, x.shape[-1]).T, flat)
+    if len(wants) == 2:
+        return gx, gw
+    return gx, gw, flat.sum(axis=0).reshape(_shape(key, 2)) if wants[2] else None

@@ -1,0 +1,114 @@
+"""Switching the recording of gradients on and off: context managers that are decorators, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from argosy_phi_ops.context import grad_enabled
+from argosy_phi_ops.context import set_grad_enabled as switch
+
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+
+_GENERATOR = 0x20  # the flag of code objects of generator functions
+
+
+def is_grad_enabled() -> bool:
+    """Whether operators record for differentiation here."""
+    return grad_enabled()
+
+
+class _Mode:
+    """Sets recording to ``enabled`` within the block, or within each call of the function it decorates."""
+
+    enabled = True
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        made = object.__new__(cls)
+        made._previous = []
+        return made(function) if callable(function) else made
+
+    _previous: list[bool]
+
+    def __enter__(self) -> _Mode:
+        self._previous.append(switch(self.enabled))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        switch(self._previous.pop())
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        code = getattr(function, "__code__", None)
+        if code is not None and code.co_flags & _GENERATOR:
+            return self._generator(function)
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            previous = switch(self.enabled)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                switch(previous)
+
+        return call
+
+    def _generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Only the body runs in the mode, not what happens between its values."""
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            running = function(*args, **kwargs)
+            sent = None
+            while True:
+                previous = switch(self.enabled)
+                try:
+                    value = running.send(sent)
+                except StopIteration as end:
+                    return end.value
+                finally:
+                    switch(previous)
+                sent = yield value
+
+        return call
+
+
+class no_grad(_Mode):  # noqa: N801  (Paddle's name)
+    """Record nothing: results have ``stop_gradient=True``."""
+
+    enabled = False
+
+
+class inference_mode(_Mode):  # noqa: N801
+    """Record nothing; the same as :class:`no_grad`, except that ``inference_mode(False)`` does nothing."""
+
+    enabled = False
+
+    def __new__(cls, mode: Callable[..., Any] | bool = True) -> Any:
+        if isinstance(mode, bool):
+            made = object.__new__(cls)
+            made._previous = []
+            made.enabled = grad_enabled() if not mode else False
+            return made
+        return super().__new__(cls, mode)
+
+
+class enable_grad(_Mode):  # noqa: N801
+    """Record again within a block that records nothing."""
+
+    enabled = True
+
+
+class set_grad_enabled(_Mode):  # noqa: N801
+    """Set recording at once; as a context manager, until the end of the block."""
+
+    def __new__(cls, mode: bool) -> Any:
+        made = object.__new__(cls)
+        made.enabled = bool(mode)
+        made._previous = [switch(made.enabled)]
+        return made
+
+    def __enter__(self) -> set_grad_enabled:
+        if not self._previous:
+            self._previous.append(switch(self.enabled))
+        return self

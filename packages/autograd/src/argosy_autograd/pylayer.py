@@ -1,0 +1,176 @@
+"""Functions with a derivative of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.hooks import pack_saved, packing, unpack_saved
+from argosy_autograd.modes import no_grad
+from argosy_autograd.tape import Edge, Node, edge_of
+from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.context import grad_enabled
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["PyLayer", "PyLayerContext"]
+
+
+class PyLayerContext:
+    """What forward hands to backward: saved tensors, and any attribute set on it."""
+
+    def __init__(self) -> None:
+        self._saved: list[Any] = []
+        self._materialize = True
+        self._constants: set[int] = set()
+        self._not_inplace: tuple[Tensor, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors (or None) for backward, checked against in-place changes."""
+        self._saved = [_keep(x) for x in tensors]
+
+    def saved_tensor(self) -> list[Any]:
+        """The tensors that were saved."""
+        return [_restore(entry) for entry in self._saved]
+
+    @property
+    def saved_tensors(self) -> list[Any]:
+        """The tensors that were saved."""
+        return self.saved_tensor()
+
+    def mark_not_inplace(self, *tensors: Tensor) -> None:
+        """Say that these inputs, returned by forward, are to be new tensors."""
+        self._not_inplace = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say that these results have no gradient."""
+        self._constants = {id(x) for x in tensors}
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (the default) or None for results that nothing depends on."""
+        self._materialize = bool(value)
+
+    def set_grad_in_dtype_consistent(self, value: bool) -> None:
+        """Accepted for compatibility: gradients always have the dtype of their tensor."""
+
+
+def _keep(x: Any) -> Any:
+    if type(x) is not Tensor:
+        return x, None, None
+    if packing():
+        return *pack_saved(x), None
+    return x, x.payload.version, x.payload
+
+
+def _restore(entry: Any) -> Any:
+    value, version, payload = entry
+    if type(value) is Tensor:
+        if value.payload is payload and payload.version != version:
+            raise DifferentiationError(
+                f"{value.name}, saved by save_for_backward, was changed in place: it is at version {payload.version}, "
+                f"version {version} was saved"
+            )
+        return value
+    if payload is None and version is None and not hasattr(value, "packed"):
+        return value
+    return Tensor._wrap(unpack_saved((value, version))[0])
+
+
+class PyLayer:
+    """Subclass with static methods ``forward(ctx, *args)`` and ``backward(ctx, *grads)``, and call :meth:`apply`.
+
+    backward gets one gradient for each tensor that forward returns and gives one (or None) for each tensor among the
+    arguments of forward.
+    """
+
+    @staticmethod
+    def forward(ctx: PyLayerContext, *args: Any, **kwargs: Any) -> Any:
+        """Compute the results; nothing is recorded."""
+        raise NotImplementedError("a PyLayer needs a static method forward(ctx, ...)")
+
+    @staticmethod
+    def backward(ctx: PyLayerContext, *grads: Any) -> Any:
+        """Give the gradients of the tensor arguments."""
+        raise NotImplementedError("a PyLayer needs a static method backward(ctx, ...)")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run forward and record backward."""
+        if active_tracer() is not None:
+            raise NotImplementedError(f"capturing the PyLayer {cls.__name__} is not implemented; run it eagerly")
+        ctx = PyLayerContext()
+        tensors = [x for x in (*args, *kwargs.values()) if type(x) is Tensor]
+        with no_grad():
+            made = cls.forward(ctx, *args, **kwargs)
+        several = isinstance(made, (tuple, list))
+        outputs = list(made) if several else [made]
+        edges = [edge_of(x) for x in tensors]
+        if grad_enabled() and any(edge is not None for edge in edges):
+            outputs = _recorded(cls, ctx, tensors, edges, outputs)
+        return type(made)(outputs) if several else outputs[0]
+
+
+def _recorded(
+    cls: type[PyLayer],
+    ctx: PyLayerContext,
+    tensors: Sequence[Tensor],
+    edges: Sequence[Edge | None],
+    outputs: list[Any],
+) -> list[Any]:
+    inputs = {id(x) for x in tensors}
+    fresh = [Tensor._wrap(y.payload) if type(y) is Tensor and id(y) in inputs else y for y in outputs]
+    results = [y for y in fresh if type(y) is Tensor]
+    for old, y in zip(outputs, fresh, strict=True):
+        if type(y) is Tensor:
+            y.stop_gradient = id(old) in ctx._constants or y.payload.dtype.kind not in "fc"
+    _PyLayerNode(cls, ctx, edges, results)
+    return fresh
+
+
+class _PyLayerNode(Node):
+    __slots__ = ("cls", "ctx", "types")
+
+    def __init__(
+        self, cls: type[PyLayer], ctx: PyLayerContext, edges: Sequence[Edge | None], results: Sequence[Tensor]
+    ) -> None:
+        super().__init__(cls.__name__, edges, results)
+        self.cls = cls
+        self.ctx: PyLayerContext | None = ctx
+        self.types = [(y.payload.shape, y.payload.dtype.numpy) for y in results]
+
+    def pull_arrays(self, grads: list[Any]) -> Sequence[Any]:
+        """See :class:`Node`."""
+        wrapped = [None if g is None else Tensor._wrap(Strided.from_array(g)) for g in grads]
+        made = self.pull_tensors(wrapped)
+        return [None if g is None else g.payload.ndarray for g in made]
+
+    def pull_tensors(self, grads: list[Any]) -> Sequence[Any]:
+        """See :class:`Node`."""
+        self.check_alive()
+        assert self.ctx is not None
+        assert self.edges is not None
+        if self.ctx._materialize:
+            grads = [
+                Tensor._wrap(Strided(np.zeros(*kind))) if g is None else g
+                for g, kind in zip(grads, self.types, strict=True)
+            ]
+        made = self.cls.backward(self.ctx, *grads)
+        gradients = list(made) if isinstance(made, (tuple, list)) else [made]
+        wanted = [i for i, edge in enumerate(self.edges) if edge is not None]
+        if len(gradients) == len(self.edges):
+            return gradients
+        if len(gradients) == len(wanted):  # Paddle also takes them for the tensors that want gradients only
+            found = dict(zip(wanted, gradients, strict=True))
+            return [found.get(i) for i in range(len(self.edges))]
+        raise DifferentiationError(
+            f"{self.name}.backward gave {len(gradients)} gradients, but forward took {len(self.edges)} tensors; return one "
+            "for each, None where there is none"
+        )
+
+    def release(self) -> None:
+        """See :class:`Node`."""
+        self.edges = None
+        self.ctx = None

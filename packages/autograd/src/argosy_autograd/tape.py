@@ -1,0 +1,227 @@
+"""The tape: what eager execution records for reverse mode.
+
+Each operator applied to a tensor that wants gradients leaves a node: its sequence number, the operator, edges to the nodes
+that made its operands, and the data that its derivative will read with the versions it had. Nodes are the only thing
+that keeps the history of a tensor alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from argosy_autograd.derived import Derived, derive, signature_of
+from argosy_autograd.errors import DifferentiationError, MissingRule
+from argosy_autograd.hooks import pack_saved, packing, unpack_saved
+from argosy_autograd.kernels import KERNELS, EagerKernel
+from argosy_phi_ops.dispatch import Recorder, bind
+from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Edge", "Node", "OperatorNode", "Tape", "edge_of"]
+
+Edge = tuple[Any, int]
+"""Where a gradient goes: (node, number of the result), or (leaf tensor, 0)."""
+
+_sequence = count(1)
+
+
+def edge_of(x: Any) -> Edge | None:
+    """Where the gradient of an operand goes; None when it wants none."""
+    if type(x) is not Tensor or x.stop_gradient or x.payload.dtype.kind not in "fc":
+        return None
+    node = x._node
+    return (x, 0) if node is None else (node, x._slot)
+
+
+class Node:
+    """A step back. ``edges`` has one entry for each operand; ``hooks`` and ``retained`` belong to results by number."""
+
+    __slots__ = ("__weakref__", "edges", "hooks", "name", "results", "retained", "sequence")
+
+    def __init__(self, name: str, edges: Sequence[Edge | None], results: Sequence[Tensor]) -> None:
+        self.sequence = next(_sequence)
+        self.name = name
+        self.edges: Sequence[Edge | None] | None = edges
+        self.results = len(results)
+        self.hooks: dict[int, dict[int, Any]] | None = None
+        self.retained: dict[int, Any] | None = None
+        for slot, result in enumerate(results):
+            if not result.stop_gradient:
+                result._node = self
+                result._slot = slot
+
+    def pull_arrays(self, grads: list[Any]) -> Sequence[Any]:
+        """Gradients of the operands (None for zero) from those of the results, as arrays."""
+        raise NotImplementedError
+
+    def pull_tensors(self, grads: list[Any]) -> Sequence[Any]:
+        """The same on tensors, recorded, for derivatives of higher order."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Let go of the history before this node."""
+        self.edges = None
+
+    def check_alive(self) -> None:
+        """Raise where an earlier backward pass has freed this node."""
+        if self.edges is None:
+            raise DifferentiationError(
+                f"going back through {self.name} a second time: the graph was freed by the first backward pass; "
+                "give it retain_graph=True"
+            )
+
+    def __repr__(self) -> str:
+        return f"<Node {self.sequence} {self.name}>"
+
+
+class OperatorNode(Node):
+    """The node of an operator application."""
+
+    __slots__ = ("attributes", "kernel", "key", "saved")
+
+    def __init__(
+        self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], edges: Sequence[Edge | None],
+        results: Sequence[Tensor],
+    ) -> None:  # fmt: skip
+        super().__init__(op.name, edges, results)
+        self.attributes = attributes
+        wants = tuple([edge is not None for edge in edges])
+        self.key = signature_of(op, operands, attributes, wants)
+        self.kernel: EagerKernel | None = KERNELS.get(op.name)
+        if self.kernel is not None and not self.kernel.applies(operands, attributes):
+            self.kernel = None
+        keeps = self.kernel.keeps(wants) if self.kernel is not None else _keeps(self.key, attributes)
+        everything = (*operands, *results)
+        self.saved: dict[int, Any] | None = {i: _save(everything[i]) for i in keeps}
+
+    def pull_arrays(self, grads: list[Any]) -> Sequence[Any]:
+        """See :class:`Node`; by the registered kernel, or the derived program."""
+        saved = self._unpacked()
+        if self.kernel is not None:
+            return self.kernel.run(grads, saved, self.attributes, self.key)
+        rule = derive(self.key, self.attributes)
+        arrays = [_array(saved[i], rule.types[i].dtype) for i in rule.keeps]
+        count = len(self.key[1])
+        arrays += [_or_zeros(grads[i], rule.types[count + i]) for i in rule.cotangents]
+        return self._complete(dict(zip(rule.operands, rule.run(arrays), strict=True)))
+
+    def pull_tensors(self, grads: list[Any]) -> Sequence[Any]:
+        """See :class:`Node`; applies the derived program as an operator, so that it is recorded in turn."""
+        rule = derive(self.key, self.attributes)
+        self._unpacked()
+        count = len(self.key[1])
+        tensors = [self._handle(i, rule) for i in rule.keeps]
+        for i in rule.cotangents:
+            g = grads[i]
+            tensors.append(Tensor._wrap(Strided(_or_zeros(None, rule.types[count + i]))) if g is None else g)
+        made = bind(rule.operator, tensors, {}) if rule.operands else ()  # type: ignore[arg-type]
+        found = self._complete(dict(zip(rule.operands, made, strict=True)))
+        return [Tensor._wrap(Strided(g)) if type(g) is np.ndarray else g for g in found]
+
+    def _complete(self, found: dict[int, Any]) -> list[Any]:
+        """Zeros for operands that want a gradient and get none: the derivative is zero wherever it exists (floor)."""
+        _, types, _, wants = self.key
+        return [
+            found[i] if i in found else np.zeros(t[1], t[0].numpy) if want else None
+            for i, (t, want) in enumerate(zip(types, wants, strict=True))
+        ]
+
+    def _handle(self, position: int, rule: Derived) -> Tensor:
+        """A saved operand or result as a tensor with its place in the graph."""
+        assert self.saved is not None
+        assert self.edges is not None
+        value = unpack_saved(self.saved[position])[0]
+        count = len(self.edges)
+        if position >= count:
+            return _tensor(value, (self, position - count), rule.types[position].dtype)
+        return _tensor(value, self.edges[position], rule.types[position].dtype)
+
+    def _unpacked(self) -> dict[int, Any]:
+        """What was saved, checked against in-place changes."""
+        self.check_alive()
+        assert self.saved is not None
+        found = {}
+        for position, entry in self.saved.items():
+            value, version = unpack_saved(entry)
+            if version is not None and value.version != version:
+                self._complain(position, value, version)
+            found[position] = value
+        return found
+
+    def _complain(self, position: int, payload: Any, version: int) -> None:
+        edges = self.edges or ()
+        kind = f"operand {position}" if position < len(edges) else f"result {position - len(edges)}"
+        edge = edges[position] if position < len(edges) else None
+        name = f" ({edge[0].name})" if edge is not None and type(edge[0]) is Tensor else ""
+        raise DifferentiationError(
+            f"{kind}{name} of {self.name}, a {payload.dtype.name} tensor of shape {list(payload.shape)}, is needed for the "
+            f"gradient but was changed in place: it is at version {payload.version}, version {version} was recorded. "
+            "Change a clone() instead, or change it after backward()"
+        )
+
+    def release(self) -> None:
+        """See :class:`Node`."""
+        self.edges = None
+        self.saved = None
+
+
+def _keeps(key: tuple[Any, ...], attributes: dict[str, Any]) -> tuple[int, ...]:
+    """What the derivative reads; nothing where there is none, so that only asking for the gradient fails."""
+    if key[0].opaque:
+        return ()
+    try:
+        return derive(key, attributes).keeps
+    except MissingRule:
+        return ()
+
+
+def _save(value: Any) -> Any:
+    if type(value) is not Tensor:
+        return value, None
+    if packing():
+        return pack_saved(value)
+    payload = value.payload
+    return payload, payload.version
+
+
+def _array(value: Any, dtype: str) -> Any:
+    if type(value) is Strided:
+        return value.ndarray
+    return np.asarray(value, as_dtype(dtype).numpy)
+
+
+def _tensor(value: Any, edge: Edge | None, dtype: str) -> Tensor:
+    if edge is not None and type(edge[0]) is Tensor:
+        return edge[0]
+    tensor = Tensor._wrap(value if hasattr(value, "is_traced") else Strided(_array(value, dtype)), edge is None)
+    if edge is not None:
+        tensor._node, tensor._slot = edge
+    return tensor
+
+
+def _or_zeros(array: Any, type: Any) -> Any:
+    return np.zeros(type.shape, as_dtype(type.dtype).numpy) if array is None else array
+
+
+class Tape(Recorder):
+    """What dispatch calls after each operator that has an operand with gradients."""
+
+    def record(
+        self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]
+    ) -> None:
+        """Leave a node for the application."""
+        OperatorNode(op, operands, attributes, [edge_of(x) for x in operands], results)
+
+    def rebind(self, target: Tensor, value: Tensor) -> None:
+        """``target`` was overwritten with ``value``: its history is that of the value from now on."""
+        target._node = value._node
+        target._slot = value._slot
+
+
+recorder = Tape()
+"""The one recorder: histories hang on tensors, so it has no state."""

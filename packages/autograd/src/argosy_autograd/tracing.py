@@ -1,0 +1,125 @@
+"""Gradients while capturing: nothing is computed, a request ``ad.gradient`` is recorded for the pass ``expand-gradients``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import argosy_autograd.dialect  # noqa: F401  (registers the dialect)
+from argosy_autograd.activity import has_gradient
+from argosy_autograd.errors import DifferentiationError, UnusedInput
+from argosy_autograd.gradients import is_symbolic_zero
+from argosy_autograd.modes import no_grad
+from argosy_autograd.registry import NOT_APPLICABLE
+from argosy_phi_ops import prim
+from argosy_phi_ops.capture import Traced, Tracer, active_tracer, user_location
+from argosy_phi_ops.operator import get_operator
+from argosy_pir import Value
+from argosy_pir.values import OpResult
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["traced_backward", "traced_grad"]
+
+
+def traced_backward(ends: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> None:
+    """Record the request for the gradients of all leaves that ``ends`` depend on, and put them in their slots."""
+    tracer = _tracer()
+    outputs = [tracer.value(y) for y in ends]
+    leaves = list(_leaves(tracer))
+    reached = _reached(outputs, {value for _, value in leaves})
+    chosen = [(leaf, value) for leaf, value in leaves if value in reached]
+    if not chosen:
+        raise DifferentiationError(f"backward() of {ends[0].name}: it depends on nothing that wants a gradient")
+    made = _request(tracer, outputs, [value for _, value in chosen], seeds)
+    with no_grad():
+        for (leaf, _), g in zip(chosen, made, strict=True):
+            _accumulate(tracer, leaf, _constant(tracer, g))
+
+
+def traced_grad(
+    ends: Sequence[Tensor],
+    wanted: Sequence[Tensor],
+    seeds: Sequence[Tensor | None],
+    create_graph: bool,
+    allow_unused: bool,
+    constants: Sequence[Tensor],
+) -> list[Tensor | None]:
+    """Record the request for the gradients of ``ends`` with respect to ``wanted``."""
+    if constants:
+        raise NotImplementedError("grad(no_grad_vars=...) while capturing is not implemented; use detach()")
+    tracer = _tracer()
+    outputs = [tracer.value(y) for y in ends]
+    values = [tracer.value(x) for x in wanted]
+    reached = _reached(outputs, {v for v, x in zip(values, wanted, strict=True) if not x.stop_gradient})
+    for i, (x, value) in enumerate(zip(wanted, values, strict=True)):
+        if value not in reached and not allow_unused:
+            raise UnusedInput(
+                f"grad(): the outputs do not depend on input {i} ({x.dtype.name} {list(x.shape)}, stop_gradient="
+                f"{x.stop_gradient}); pass allow_unused=True to get None for it"
+            )
+    chosen = [v for v in values if v in reached]
+    found = dict(zip(chosen, _request(tracer, outputs, chosen, seeds), strict=True)) if chosen else {}
+    wrap = _differentiable if create_graph else _constant
+    return [wrap(tracer, found[v]) if v in found else None for v in values]
+
+
+def _tracer() -> Tracer:
+    tracer = active_tracer()
+    if tracer is None:
+        raise DifferentiationError("no capture is active")
+    return tracer
+
+
+def _leaves(tracer: Tracer) -> Iterable[tuple[Tensor, Value]]:
+    """Tensors that want gradients and the values they have had: concrete ones that were read, and traced inputs."""
+    yield from tracer.leaves()
+    for x in tracer.inputs:
+        if not x.stop_gradient:
+            yield x, x.payload.value
+
+
+def _reached(outputs: Sequence[Value], wrt: set[Value]) -> set[Value]:
+    """Those of ``wrt`` that the outputs depend on through differentiable values; stop_gradient is a wall."""
+    found: set[Value] = set()
+    seen: set[Value] = set()
+    stack = [v for v in outputs if has_gradient(v)]
+    while stack:
+        value = stack.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if value in wrt:
+            found.add(value)
+        if isinstance(value, OpResult) and value.op.name.removeprefix("prim.") not in NOT_APPLICABLE:
+            stack.extend(v for v in value.op.operands if has_gradient(v))
+    return found
+
+
+def _request(
+    tracer: Tracer, outputs: Sequence[Value], inputs: Sequence[Value], seeds: Sequence[Tensor | None]
+) -> Sequence[Value]:
+    cotangents: list[Value] = []
+    if any(g is not None for g in seeds):
+        for y, g in zip(outputs, seeds, strict=True):
+            cotangents.append(prim.constant(1, y.dtype, y.shape) if g is None else tracer.value(g))
+    counts = (len(outputs), len(inputs), len(cotangents))
+    operands = [*outputs, *inputs, *cotangents]
+    return tracer.builder.create("ad.gradient", operands, {"counts": counts}, location=user_location()).results
+
+
+def _constant(tracer: Tracer, value: Value) -> Tensor:
+    """A gradient that later gradients do not go through: the tracer puts a wall before whoever uses it."""
+    return Tensor._wrap(Traced(value, tracer, user_location(), True), True)
+
+
+def _differentiable(tracer: Tracer, value: Value) -> Tensor:
+    return Tensor._wrap(Traced(value, tracer, user_location(), True), False)
+
+
+def _accumulate(tracer: Tracer, leaf: Tensor, g: Tensor) -> None:
+    for hook in list((leaf._hooks or {}).values()):
+        replaced = hook(g)
+        g = g if replaced is None else replaced
+    tracer.touch_grad(leaf)
+    old: Any = leaf._grad
+    leaf._grad = g if old is None or is_symbolic_zero(old) else get_operator("add")(old, g)

@@ -1,0 +1,224 @@
+"""Gradients while capturing: a whole training step as one program equals eager execution."""
+
+from __future__ import annotations
+
+import argosy_autograd as ag
+import numpy as np
+import pytest
+from argosy_autograd.errors import DifferentiationError, UnusedInput
+from argosy_autograd.passes.expand import ExpandGradients
+from argosy_phi_ops import get_operator
+from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.passes.decompose import Decompose
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_pir import SymExpr, TensorType
+from argosy_tensorcore.tensor import Tensor
+
+relu, linear = get_operator("relu"), get_operator("linear")
+
+
+def mlp(seed=0):
+    rng = np.random.default_rng(seed)
+    shapes = [(3, 8), (8,), (8, 2), (2,)]
+    return [Tensor(rng.standard_normal(s), stop_gradient=False) for s in shapes]
+
+
+def step(parameters, x, y, rate=0.1):
+    w1, b1, w2, b2 = parameters
+    loss = ((linear(relu(linear(x, w1, b1)), w2, b2) - y) ** 2.0).mean()
+    loss.backward()
+    with ag.no_grad():
+        for p in parameters:
+            p.subtract_(p.grad * rate)
+            p.clear_gradient(set_to_zero=False)
+    return loss
+
+
+def capture(function, types):
+    with Tracer() as tracer:
+        inputs = [tracer.input(t) for t in types]
+        outputs = function(*inputs)
+        captured = tracer.finish(outputs if isinstance(outputs, (list, tuple)) else [outputs])
+    captured.program.verify()
+    Decompose().run(captured.program)
+    ExpandGradients().run(captured.program)
+    captured.program.verify()
+    return captured
+
+
+def run(captured, arrays):
+    """Execute and write the states back, as a compiler does."""
+    states = [t.payload.ndarray for t in captured.states]
+    outputs, new = interpret(captured.program, arrays, states)
+    for i in captured.written:
+        captured.states[i].payload.ndarray[...] = new[i]
+    return outputs
+
+
+def data(rows, seed):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((rows, 3)), rng.standard_normal((rows, 2))
+
+
+def test_a_captured_training_step_equals_eager():
+    """Forward, backward and the update through in-place writes, over a symbolic batch, for several steps."""
+    eager, traced = mlp(), mlp()
+    n = SymExpr.symbol("n")
+    types = [TensorType((n, 3), "float64"), TensorType((n, 2), "float64")]
+    captured = capture(lambda x, y: step(traced, x, y), types)
+    assert len(captured.written) == 4
+    for i, rows in enumerate((4, 7, 1)):
+        x, y = data(rows, i)
+        expected = step(eager, Tensor(x), Tensor(y))
+        (loss,) = run(captured, [x, y])[:1]
+        np.testing.assert_allclose(loss, expected.numpy(), rtol=1e-12)
+        for p, q in zip(eager, traced, strict=True):
+            np.testing.assert_allclose(p.numpy(), q.numpy(), rtol=1e-12)
+
+
+def test_two_steps_in_one_capture_equal_two_eager_ones():
+    """The second backward differentiates with respect to the updated parameters."""
+    eager, traced = mlp(), mlp()
+    x, y = data(4, 0)
+
+    def twice(a, b):
+        step(traced, a, b)
+        return step(traced, a, b)
+
+    captured = capture(twice, [TensorType(x.shape, "float64"), TensorType(y.shape, "float64")])
+    step(eager, Tensor(x), Tensor(y))
+    expected = step(eager, Tensor(x), Tensor(y))
+    np.testing.assert_allclose(run(captured, [x, y])[0], expected.numpy(), rtol=1e-12)
+    for p, q in zip(eager, traced, strict=True):
+        np.testing.assert_allclose(p.numpy(), q.numpy(), rtol=1e-12)
+
+
+def test_gradients_are_outputs_and_slots_are_restored():
+    """After the capture each leaf has its old gradient; the program returns the new ones."""
+    w = Tensor(np.array([2.0]), stop_gradient=False)
+    w.grad = Tensor(np.array([10.0]))
+    old = w.grad
+
+    def f(x):
+        (w * x).sum().backward()
+        return w.grad * 2.0
+
+    captured = capture(f, [TensorType((1,), "float64")])
+    assert w.grad is old
+    ((leaf, position, _),) = captured.grads
+    outputs = run(captured, [np.array([3.0])])
+    assert leaf is w
+    assert outputs[position].tolist() == [13.0]
+    assert outputs[0].tolist() == [26.0]
+
+
+def test_cleared_gradients_stay_symbolic():
+    """clear_grad in captured code leaves a zero without a buffer, and the next backward starts from it."""
+    w = Tensor(np.array([2.0]), stop_gradient=False)
+
+    def f(x):
+        (w * x).sum().backward()
+        w.clear_grad()
+        assert ag.is_symbolic_zero(w.grad)
+        (w * x * x).sum().backward()
+        g = w.grad
+        w.clear_grad()
+        return g
+
+    captured = capture(f, [TensorType((1,), "float64")])
+    assert w.grad is None
+    ((_, position, final),) = captured.grads
+    assert position is None
+    assert ag.is_symbolic_zero(final)
+    assert run(captured, [np.array([3.0])])[0].tolist() == [9.0]
+
+
+def test_nested_gradients_are_captured():
+    """A gradient penalty: the gradient with respect to an input, differentiated with respect to a parameter."""
+    w = Tensor(np.array([2.0, 3.0]), stop_gradient=False)
+    x0 = np.array([0.5, -1.0])
+
+    def penalty(x):
+        (g,) = ag.grad((w * x * x * x).sum(), x, create_graph=True)
+        loss = (g * g).sum()
+        (gw,) = ag.grad(loss, w)
+        return loss, gw
+
+    with Tracer() as tracer:
+        x = tracer.input(TensorType((2,), "float64"), stop_gradient=False)
+        captured = tracer.finish(penalty(x))
+    Decompose().run(captured.program)
+    ExpandGradients().run(captured.program)
+    loss, gw = run(captured, [x0])
+    xe = Tensor(x0, stop_gradient=False)
+    expected = penalty(xe)
+    np.testing.assert_allclose(loss, expected[0].numpy())
+    np.testing.assert_allclose(gw, expected[1].numpy())
+
+
+def test_without_create_graph_a_gradient_is_a_constant():
+    """What eager execution would not differentiate through, the program does not either."""
+    w = Tensor(np.array([2.0]), stop_gradient=False)
+
+    def f(x):
+        (g,) = ag.grad((w * w * x).sum(), w)
+        (h,) = ag.grad((g * w).sum(), w)
+        return h
+
+    captured = capture(f, [TensorType((1,), "float64")])
+    assert run(captured, [np.array([3.0])])[0].tolist() == f(Tensor(np.array([3.0]))).numpy().tolist() == [12.0]
+
+
+def test_no_grad_and_detach_are_walls():
+    """Values made without recording are constants."""
+    w = Tensor(np.array([2.0]), stop_gradient=False)
+
+    def f(x):
+        with ag.no_grad():
+            a = w * x
+        b = (w * x).detach()
+        (g,) = ag.grad((a * w + b * w).sum(), w)
+        return g
+
+    captured = capture(f, [TensorType((1,), "float64")])
+    assert run(captured, [np.array([3.0])])[0].tolist() == [12.0]
+
+
+def test_unused_inputs_and_constants_are_errors_while_capturing():
+    """As in eager execution, and at once."""
+    w, v = (Tensor(np.array([2.0]), stop_gradient=False) for _ in range(2))
+
+    def f(x):
+        assert ag.grad((w * x).sum(), [v], allow_unused=True) == [None]
+        with pytest.raises(UnusedInput):
+            ag.grad((w * x).sum(), [v])
+        with pytest.raises(DifferentiationError):
+            (x * x).sum().backward()
+        return x
+
+    capture(f, [TensorType((1,), "float64")])
+
+
+def test_hooks_on_leaves_run_while_capturing():
+    """They get the traced gradient."""
+    w = Tensor(np.array([2.0]), stop_gradient=False)
+    handle = w.register_hook(lambda g: g * 10.0)
+
+    def f(x):
+        (w * x).sum().backward()
+        return w.grad
+
+    assert run(capture(f, [TensorType((1,), "float64")]), [np.array([3.0])])[0].tolist() == [30.0]
+    handle.remove()
+
+
+def test_pylayer_is_refused_by_name():
+    """Not implemented while capturing."""
+
+    class Twice(ag.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2.0
+
+    with pytest.raises(NotImplementedError, match="Twice"):
+        capture(lambda x: Twice.apply(x), [TensorType((1,), "float64")])

@@ -1,0 +1,114 @@
+"""Every operator's samples: derived derivatives against differences, hand-written kernels against derived ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from argosy_autograd.checks import check_program
+from argosy_autograd.derived import derive
+from argosy_autograd.kernels import KERNELS
+from argosy_autograd.tape import OperatorNode, edge_of
+from argosy_phi_ops import get_operator
+from argosy_phi_ops.index import MODULES
+from argosy_pir import TensorType
+from argosy_tensorcore.tensor import Tensor
+
+
+def samples(name):
+    op = get_operator(name)
+    if op.sampler is None or op.opaque:
+        return
+    for sample in op.sampler(np.random.default_rng(0)):
+        yield op, sample
+
+
+def bound(op, sample):
+    def convert(x):
+        if isinstance(x, np.ndarray):
+            return Tensor(x, stop_gradient=x.dtype.kind not in "fc")
+        return [convert(v) for v in x] if isinstance(x, list) else x
+
+    args = [convert(x) for x in sample.args]
+    kwargs = {k: convert(v) for k, v in sample.kwargs.items()}
+    return op.signature.bind(tuple(args), kwargs)
+
+
+KINKS = "a sample lies on a kink, a jump or a tie"
+ONE_SIDED = "samples are not inside the domain"
+NO_DIFFERENCES = {
+    **dict.fromkeys(("angle", "copysign", "heaviside", "median", "mode", "nextafter", "round", "sort"), KINKS),
+    **dict.fromkeys(("fmax", "fmin", "kl_div"), ONE_SIDED),
+    "batch_norm": "running statistics are constants for differentiation",
+    **dict.fromkeys(("cholesky", "eigh", "eigvalsh"), "the derivative is that of a symmetric change"),
+    "eig": "eigenvectors are unique only up to a phase",
+}
+UNCHECKED = {"binary_cross_entropy": "a sample is at probability zero, where the logarithm has no derivative"}
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_operator_differentiates(name):
+    """The decomposition has derivatives in both modes that agree with differences at every sample."""
+    if name in UNCHECKED:
+        pytest.skip(UNCHECKED[name])
+    for op, sample in samples(name):
+        operands, attributes = bound(op, sample)
+        if op.random or not operands or any(type(x) is not Tensor for x in operands):
+            continue
+        arrays = [np.asarray(x.payload.ndarray) for x in operands]
+        if any(a.dtype.name in ("float32", "complex64") for a in arrays):
+            continue
+        types = [TensorType(a.shape, a.dtype.name) for a in arrays]
+        program = op.expand(types, attributes).program
+        with np.errstate(all="ignore"):
+            check_program(program, arrays, order=1, rtol=1e-4, atol=1e-5, differences=name not in NO_DIFFERENCES)
+
+
+def cases():
+    rng = np.random.default_rng(1)
+    x, y, w = rng.standard_normal((2, 3)), rng.standard_normal((2, 3)), rng.standard_normal((3, 4))
+    for name in ("add", "subtract", "multiply", "divide"):
+        yield name, (x, y), {}
+        yield name, (x, rng.standard_normal((4, 1, 3))), {}
+    for name in ("relu", "tanh", "sigmoid"):
+        yield name, (x,), {}
+    for name in ("sum", "mean"):
+        for axis in (None, 0, (0, -1), [1]):
+            for keepdim in (False, True):
+                yield name, (x,), {"axis": axis, "keepdim": keepdim}
+        yield name, (rng.standard_normal(()),), {}
+    yield "reshape", (x, [3, 2]), {}
+    for tx in (False, True):
+        for ty in (False, True):
+            a, b = (x.T if tx else x), (w.T if ty else w)
+            yield "matmul", (a, b), {"transpose_x": tx, "transpose_y": ty}
+            batched = np.stack([a, a + 1])
+            yield "matmul", (batched, b), {"transpose_x": tx, "transpose_y": ty}
+            yield "matmul", (batched[:, None], np.stack([b, b, b])), {"transpose_x": tx, "transpose_y": ty}
+    yield "linear", (x, w), {}
+    yield "linear", (np.stack([x, y]), w, rng.standard_normal(4)), {}
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs"), list(cases()))
+def test_kernels_equal_the_derived_program(name, args, kwargs):
+    """For every choice of operands that want gradients; and they keep all that the derived program reads."""
+    op = get_operator(name)
+    count = sum(isinstance(a, np.ndarray) for a in args)
+    for choice in range(1, 2**count):
+        given = [
+            Tensor(a, stop_gradient=not choice >> i & 1) if isinstance(a, np.ndarray) else a for i, a in enumerate(args)
+        ]
+        operands, attributes = op.signature.bind(tuple(given), kwargs)
+        result = op(*given, **kwargs)
+        node = result._node
+        assert isinstance(node, OperatorNode)
+        assert node.kernel is KERNELS[name]
+        assert set(derive(node.key, attributes).keeps) <= set(node.saved)
+        g = np.random.default_rng(2).standard_normal(result.shape)
+        fast = node.pull_arrays([g])
+        node.kernel = None
+        slow = node.pull_arrays([g])
+        for x, a, b in zip(operands, fast, slow, strict=True):
+            assert (a is None) == (edge_of(x) is None)
+            if a is not None:
+                assert a.dtype == b.dtype
+                np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)

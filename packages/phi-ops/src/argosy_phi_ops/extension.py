@@ -1,0 +1,38 @@
+"""What packages above hook in, named as ``"module:attribute"`` and loaded on first use.
+
+A package registers here when it is imported, which costs nothing and loads nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+__all__ = ["METHODS", "load", "recorder_source", "register_methods", "register_recorder"]
+
+METHODS: dict[str, str] = {}
+"""Methods of ``Tensor`` that other packages provide, by name."""
+
+_recorder: list[str] = []
+
+
+def register_methods(table: Mapping[str, str]) -> None:
+    """Give ``Tensor`` the methods of ``table``: name to ``"module:attribute"``."""
+    METHODS.update(table)
+
+
+def register_recorder(source: str) -> None:
+    """Name the recorder of gradients that dispatch loads when the first tensor wants one."""
+    _recorder[:] = [source]
+
+
+def recorder_source() -> str | None:
+    """What :func:`register_recorder` was given last."""
+    return _recorder[0] if _recorder else None
+
+
+def load(source: str) -> Any:
+    """The object that ``"module:attribute"`` names."""
+    module, _, attribute = source.partition(":")
+    return getattr(import_module(module), attribute)
