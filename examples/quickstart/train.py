@@ -39,7 +39,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--eager", action="store_true", help="do not compile: the same steps, operator by operator")
     parser.add_argument("--backend", default="CINN", help="compiler of the step")
     defaults = {"width": 192, "layers": 4, "heads": 6, "length": 128, "batch": 16, "steps": 1200, "warmup": 60}
-    defaults |= {"every": 100, "seed": 1, "stop-after": 0}
+    defaults |= {"every": 100, "validate": 0, "seed": 1, "stop-after": 0}
     for name, value in defaults.items():
         parser.add_argument(f"--{name}", type=int, default=None, help=f"default {value}")
     parser.add_argument("--rate", type=float, default=2e-3, help="highest learning rate")
@@ -166,7 +166,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"stopped at step {trainer.step_count}; go on with --resume (checkpoint: {checkpoint})")
         return 130 if interrupt.asked else 0
     figures = {
-        "validation_loss": trainer.evaluate(validation),
+        "validation_loss": trainer.evaluate(validation, options.validate or None),
         "bigram_loss": bigram_loss(train, validation),
         "training_loss": float(np.mean(trainer.losses[-50:])),
         "steps": options.steps,
@@ -194,7 +194,7 @@ def train_loop(
             if trainer.step_count % options.every == 0:
                 trainer.save(checkpoint)
                 progress.note(
-                    f"step {trainer.step_count}: validation {trainer.evaluate(validation, 8):.3f} nats per byte"
+                    f"step {trainer.step_count}: validation {trainer.evaluate(validation, options.validate or 8):.3f} nats per byte"
                 )
             if interrupt.asked or trainer.step_count == options.stop_after:
                 break

@@ -16,7 +16,8 @@ __all__ = ["as_arrays", "as_tensors", "collate_arrays", "default_collate_fn", "d
 
 
 def default_collate_fn(batch: Sequence[Any]) -> Any:
-    """Stack equal samples along a new first axis: arrays, tensors and numbers become tensors, nests keep their shape.
+    """Stack equal samples along a new first axis: arrays, tensors and numbers become tensors, nests keep their
+    shape.
     """
     return as_tensors(collate_arrays(batch))
 

@@ -154,7 +154,8 @@ class BatchSampler(Sampler):
 
 
 class DistributedBatchSampler(BatchSampler):
-    """The share of rank ``rank`` of ``num_replicas``; every rank gets equally many, the end is filled from the start.
+    """The share of rank ``rank`` of ``num_replicas``; every rank gets equally many, the end is filled from the
+    start.
     """
 
     def __init__(

@@ -9,6 +9,7 @@ import numpy as np
 
 from argosy.jit.arguments import Call, tensors_in
 from argosy.jit.guards import Guards
+from argosy.jit.slots import GradientSlots
 from argosy_phi_ops.capture import Captured
 from argosy_phi_ops.compiler import Executable
 from argosy_tensorcore.dtype import default_dtype
@@ -64,9 +65,7 @@ def _filled(x: Any, outputs: list[Any]) -> Any:
 class CompiledCall:
     """An executable bound to its states, with the guards under which it is valid."""
 
-    __slots__ = (
-        "bound", "executable", "fixed", "grads", "guards", "others", "program", "run", "runtime", "slots", "tree",
-    )  # fmt: skip
+    __slots__ = ("bound", "executable", "fixed", "guards", "program", "run", "runtime", "slots", "tree")
 
     def __init__(
         self,
@@ -83,10 +82,7 @@ class CompiledCall:
         self.guards = guards
         self.bound = [(tensor, tensor.payload) for tensor in captured.states]
         self.run: Callable[[list[Any]], list[Any]] = executable.bind([payload for _, payload in self.bound])
-        self.grads = captured.grads
-        self.slots = [(tensor, tensor._grad) for tensor, _, _ in captured.grads]
-        touched = {id(tensor) for tensor, _, _ in captured.grads}
-        self.others = [(tensor, tensor._grad) for tensor in guards.leaves if id(tensor) not in touched]
+        self.slots = GradientSlots(captured, guards.leaves)
         self.fixed = fixed
         self.runtime = runtime
 
@@ -98,13 +94,7 @@ class CompiledCall:
         for tensor, payload in self.bound:
             if tensor.payload is not payload:
                 return False
-        for tensor, grad in self.slots:  # to overwritten slots, no gradient and a symbolic zero are the same
-            if tensor._grad is not grad and (type(grad) is Tensor or type(tensor._grad) is Tensor):
-                return False
-        for tensor, grad in self.others:
-            if tensor._grad is not grad:
-                return False
-        return self.guards.hold()
+        return self.slots.hold() and self.guards.hold()
 
     def __call__(self, call: Call) -> Any:
         """Execute; returns what the function would."""
@@ -112,17 +102,7 @@ class CompiledCall:
         for i in self.runtime:
             payloads.append(Strided(np.array(call.floats[i], default_dtype().numpy)))
         outputs = self.run(payloads)
-        if self.grads:
-            self._set_grads(outputs)
+        if self.slots.final:
+            self.slots.set(outputs)
         tree = self.tree
         return _wrap(outputs[0]) if tree.bare else tree.fill(outputs)
-
-    def _set_grads(self, outputs: list[Any]) -> None:
-        for (tensor, position, final), (_, original) in zip(self.grads, self.slots, strict=True):
-            if position is None:
-                tensor._grad = final
-            elif type(original) is not Tensor:
-                tensor._grad = _wrap(outputs[position], False)
-            else:
-                original.payload.fill_from(outputs[position].to_host())
-                original.payload.bump_version()

@@ -152,7 +152,8 @@ class Layer:
         default_initializer: Callable[..., Any] | None = None,
         device: object = None,
     ) -> Tensor | None:
-        """A parameter named after the layer; None when ``attr`` is False. By default XavierUniform, for a bias zeros.
+        """A parameter named after the layer; None when ``attr`` is False. By default XavierUniform, for a bias
+        zeros.
         """
         chosen = as_param_attr(attr)
         if chosen is None:

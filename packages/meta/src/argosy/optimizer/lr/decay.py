@@ -87,7 +87,8 @@ class ExponentialDecay(_Gamma):
 
 
 class PolynomialDecay(LRScheduler):
-    """From ``base`` to ``end_lr`` in ``decay_steps`` along ``(1 - epoch / decay_steps)^power``; again with ``cycle``.
+    """From ``base`` to ``end_lr`` in ``decay_steps`` along ``(1 - epoch / decay_steps)^power``; again with
+    ``cycle``.
     """
 
     def __init__(

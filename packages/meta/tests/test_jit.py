@@ -1,0 +1,248 @@
+"""to_static: one compilation, guards, run-time scalars, states, and few Python calls."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+
+nn = paddle.nn
+BACKENDS = ["reference"]
+
+
+def _static(function, **options):
+    return paddle.jit.to_static(function, full_graph=True, backend="reference", **options)
+
+
+def _x(*shape):
+    return paddle.to_tensor(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
+
+
+def test_layers_functions_and_methods_give_what_eager_gives():
+    """A decorated function, a decorated method and a wrapped layer compute what the plain ones do."""
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    x = _x(5, 3)
+    with paddle.no_grad():
+        expected = model(x).numpy()
+        np.testing.assert_allclose(_static(lambda x: model(x))(x).numpy(), expected, rtol=1e-6)
+
+        class Wrapped(nn.Layer):
+            def __init__(self):
+                super().__init__()
+                self.model = model
+
+            @paddle.jit.to_static(full_graph=True, backend="reference")
+            def forward(self, x):
+                return self.model(x)
+
+        np.testing.assert_allclose(Wrapped()(x).numpy(), expected, rtol=1e-6)
+        assert _static(model) is model
+        np.testing.assert_allclose(model(x).numpy(), expected, rtol=1e-6)
+
+
+def test_results_keep_their_structure():
+    """Nested results come back nested, with plain values as they were."""
+
+    def f(x, scale):
+        return {"y": [x * scale, (x + 1, "text", 3)]}
+
+    result = _static(f)(_x(2), 2)
+    assert list(result) == ["y"]
+    np.testing.assert_array_equal(result["y"][0].numpy(), _x(2).numpy() * 2)
+    assert result["y"][1][1:] == ("text", 3)
+
+
+def test_shapes_and_modes_are_guarded():
+    """Another shape, another mode or another value of an attribute is another program; the same again is not."""
+    layer = nn.Linear(3, 3)
+    layer.factor = 2
+    f = _static(lambda x: layer(x) * layer.factor if layer.training else layer(x))
+    with paddle.no_grad(), paddle.jit.count_compiles() as compiles:
+        f(_x(1, 3))
+        f(_x(1, 3))
+        assert compiles.value == 1
+        f(_x(2, 3))
+        layer.eval()
+        f(_x(1, 3))
+        assert compiles.value == 3
+        layer.train()
+        f(_x(1, 3))
+        assert compiles.value == 3
+        layer.factor = 3
+        np.testing.assert_allclose(f(_x(1, 3)).numpy(), layer(_x(1, 3)).numpy() * 3, rtol=1e-6)
+        assert compiles.value == 4
+        layer.weight = paddle.create_parameter([3, 3], "float32", default_initializer=nn.initializer.Constant(0.0))
+        np.testing.assert_array_equal(f(_x(1, 3)).numpy(), np.zeros((1, 3)))
+
+
+FACTOR = 2
+
+
+def test_globals_and_closure_cells_are_guarded():
+    """Changing a global or a closed-over number changes the result."""
+    shift = 1.0
+
+    def inner(x):
+        return x * FACTOR
+
+    def outer(x):
+        return inner(x) + shift
+
+    f = _static(outer)
+    x = _x(2)
+    np.testing.assert_allclose(f(x).numpy(), x.numpy() * 2 + 1, rtol=1e-6)
+    shift = 5.0
+    np.testing.assert_allclose(f(x).numpy(), x.numpy() * 2 + 5, rtol=1e-6)
+    globals()["FACTOR"] = 3
+    try:
+        np.testing.assert_allclose(f(x).numpy(), x.numpy() * 3 + 5, rtol=1e-6)
+    finally:
+        globals()["FACTOR"] = 2
+
+
+def test_changing_floats_become_inputs():
+    """The second value of a float argument makes it an input; from then on no value compiles anything."""
+    f = _static(lambda x, s: x * s)
+    x = _x(3)
+    with paddle.jit.count_compiles() as compiles:
+        for s in (1.0, 2.0, 3.0, 4.0, 1.0):
+            np.testing.assert_allclose(f(x, s).numpy(), x.numpy() * np.float32(s), rtol=1e-6)
+    assert compiles.value == 2
+
+
+def test_floats_that_python_needs_stay_values():
+    """A float that decides an if is part of the program: each value is captured."""
+    f = _static(lambda x, s: x * 2 if s > 1 else x)
+    x = _x(3)
+    for s, factor in ((0.5, 1), (2.0, 2), (3.0, 2), (0.5, 1)):
+        np.testing.assert_allclose(f(x, s).numpy(), x.numpy() * factor)
+
+
+def test_open_sizes_compile_once():
+    """With None in the InputSpec one program serves every size, and other dtypes are refused."""
+    f = _static(lambda x: x * 2 + x.sum(), input_spec=[paddle.static.InputSpec([None, 3], "float32")])
+    with paddle.jit.count_compiles() as compiles:
+        for n in (1, 4, 7):
+            x = _x(n, 3)
+            np.testing.assert_allclose(f(x).numpy(), x.numpy() * 2 + x.numpy().sum(), rtol=1e-5)
+    assert compiles.value == 1
+    with pytest.raises(ValueError, match=r"shape \[2, 4\].*InputSpec"):
+        f(_x(2, 4))
+
+
+def test_tensor_dependent_python_teaches():
+    """An if on a tensor says what it needs, where, and what to do instead."""
+
+    def f(x):
+        return x if x.sum() > 0 else -x
+
+    with pytest.raises(NotImplementedError, match=r"cannot capture f as one program: bool\(\)(.|\n)*paddle.where"):
+        _static(f)(_x(2))
+
+
+def test_random_numbers_go_on_as_in_eager():
+    """Dropout in a captured step draws what eager dropout draws, and goes on from call to call."""
+    layer = nn.Dropout(0.5)
+    f = _static(lambda x: layer(x))
+    x = paddle.to_tensor(np.ones((4, 4), np.float32))
+    paddle.seed(3)
+    eager = [layer(x).numpy() for _ in range(3)]
+    paddle.seed(3)
+    captured = [f(x).numpy() for _ in range(3)]
+    np.testing.assert_array_equal(eager, captured)
+
+
+def _trainer(backend, schedule=None):
+    paddle.seed(1)
+    model = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 3))
+    rate = 0.05 if schedule is None else schedule
+    optimizer = paddle.optimizer.AdamW(rate, parameters=model.parameters(), grad_clip=nn.ClipGradByGlobalNorm(1.0))
+
+    def step(x, y):
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    return (
+        model,
+        optimizer,
+        step if backend is None else paddle.jit.to_static(step, full_graph=True, backend=backend),
+    )
+
+
+def _labels(n):
+    return paddle.to_tensor(np.arange(n) % 3)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_whole_training_step_is_one_program(backend):
+    """Forward, backward, clipping and AdamW captured together train as eager does, with one compilation."""
+    x, y = _x(9, 6), _labels(9)
+    schedules = [paddle.optimizer.lr.StepDecay(0.05, 2) for _ in range(2)]
+    eager_model, _, eager = _trainer(None, schedules[0])
+    model, _, step = _trainer(backend, schedules[1])
+    with paddle.jit.count_compiles() as compiles:
+        for _ in range(6):
+            a, b = float(eager(x, y)), float(step(x, y))
+            assert b == pytest.approx(a, rel=1e-5)
+            for schedule in schedules:
+                schedule.step()
+    assert compiles.value == 1
+    for p, q in zip(eager_model.parameters(), model.parameters(), strict=True):
+        np.testing.assert_allclose(p.numpy(), q.numpy(), rtol=2e-5, atol=1e-6)
+
+
+def test_gradients_left_over_accumulate():
+    """A captured step that does not clear gradients leaves them in .grad and adds to them at the next call."""
+    w = paddle.create_parameter([2], "float32", default_initializer=nn.initializer.Constant(3.0))
+
+    def accumulate(x):
+        (w * x).sum().backward()
+
+    f = _static(accumulate)
+    for times in range(1, 5):
+        f(paddle.to_tensor([1.0, 2.0]))
+        assert w.grad.tolist() == [1.0 * times, 2.0 * times]
+    w.clear_grad()
+    f(paddle.to_tensor([1.0, 2.0]))
+    assert w.grad.tolist() == [1.0, 2.0]
+
+
+def test_stepping_a_schedule_inside_is_refused():
+    """A schedule stepped within the captured function would move once, so it raises and says where to put it."""
+    schedule = paddle.optimizer.lr.StepDecay(0.1, 1)
+    with pytest.raises(RuntimeError, match="outside"):
+        _static(lambda x: (schedule.step(), x)[1])(_x(1))
+
+
+def test_a_captured_call_makes_few_python_calls():
+    """Around the executable a call of a whole training step is fewer than 30 Python function calls."""
+    _, _, step = _trainer("reference")
+    x, y = _x(9, 6), _labels(9)
+    for _ in range(3):
+        step(x, y)
+    (compiled,) = step.compiled
+    made = compiled.run([x.payload, y.payload])
+    compiled.run = lambda payloads: made
+    calls = []
+    sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None)
+    step(x, y)
+    sys.setprofile(None)
+    assert len(calls) < 30, calls
+
+
+def test_looking_at_gradients_between_steps_costs_one_more_program():
+    """Reading .grad after a step that cleared it shows zeros, and does not compile anew at every step."""
+    model, _, step = _trainer("reference")
+    eager_model, _, eager = _trainer(None)
+    x, y = _x(9, 6), _labels(9)
+    with paddle.jit.count_compiles() as compiles:
+        for _ in range(5):
+            step(x, y)
+            eager(x, y)
+            assert not model[0].weight.grad.numpy().any()
+    assert compiles.value == 2
+    np.testing.assert_allclose(model[0].weight.numpy(), eager_model[0].weight.numpy(), rtol=2e-5, atol=1e-6)

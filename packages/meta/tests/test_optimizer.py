@@ -1,0 +1,150 @@
+"""Optimizers against Paddle's own numbers, and their state."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+
+nn, optim = paddle.nn, paddle.optimizer
+
+
+def _parameter(values=(1.0, -2.0), **attr):
+    values = np.asarray(values, np.float32)
+    return paddle.create_parameter(
+        list(values.shape),
+        "float32",
+        attr=paddle.ParamAttr(**attr),
+        default_initializer=nn.initializer.Assign(values),
+    )
+
+
+def _two_steps(optimizer, w):
+    for _ in range(2):
+        (w * w).sum().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+    return w.numpy()
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda p: optim.SGD(0.1, parameters=p), 0.64),
+        (lambda p: optim.Momentum(0.1, parameters=p), 0.46),
+        (lambda p: optim.Momentum(0.1, parameters=p, use_nesterov=True), 0.2224),
+        (lambda p: optim.Adam(0.1, parameters=p), 0.80041),
+        (lambda p: optim.AdamW(0.1, parameters=p, weight_decay=0.1), 0.78157),
+    ],
+    ids=["SGD", "Momentum", "Nesterov", "Adam", "AdamW"],
+)
+def test_two_steps_give_paddles_numbers(make, expected):
+    """Two steps of rate 0.1 on the sum of squares from [1, -2], as measured on Paddle 3.3."""
+    w = _parameter()
+    assert _two_steps(make([w]), w)[0] == pytest.approx(expected, abs=6e-6)
+
+
+def test_clipping_comes_before_decay():
+    """Rate 1, decay 0.1, clip 1, w = 10, g = 100 gives 8: the raw gradient is clipped, then decay is added."""
+    w = _parameter([10.0])
+    optimizer = optim.SGD(1.0, parameters=[w], weight_decay=0.1, grad_clip=nn.ClipGradByGlobalNorm(1.0))
+    (w * 100).sum().backward()
+    optimizer.step()
+    assert w.numpy() == pytest.approx([8.0])
+
+
+def test_groups_multiply_the_rate_and_parameters_have_their_own():
+    """A group's learning_rate is a factor, and so is that of a ParamAttr."""
+    a, b = _parameter([1.0]), _parameter([1.0], learning_rate=0.5)
+    optimizer = optim.SGD(0.1, parameters=[{"params": [a], "learning_rate": 2.0}, {"params": [b]}])
+    (a + b).sum().backward()
+    optimizer.step()
+    assert a.numpy() == pytest.approx([0.8])
+    assert b.numpy() == pytest.approx([0.95])
+
+
+def test_global_norm_leaves_out_parameters_that_need_no_clipping():
+    """need_clip=False keeps a gradient as it is and out of the norm."""
+    clip = nn.ClipGradByGlobalNorm(1.0)
+    a, b = _parameter([0.0]), _parameter([0.0], need_clip=False)
+    g = paddle.to_tensor([4.0])
+    pairs = clip([(a, g), (b, g)])
+    assert pairs[0][1].tolist() == pytest.approx([1.0])
+    assert pairs[1][1].tolist() == [4.0]
+    assert nn.ClipGradByNorm(1.0)([(a, paddle.to_tensor([3.0, 4.0]))])[0][1].tolist() == pytest.approx([0.6, 0.8])
+    assert nn.ClipGradByValue(1.0)([(a, paddle.to_tensor([-3.0, 0.5]))])[0][1].tolist() == [-1.0, 0.5]
+
+
+def test_state_has_paddles_keys_and_resumes_bit_equal():
+    """Keys are <parameter>_<accumulator>_0; a restored optimizer takes exactly the steps the old one takes."""
+    w = _parameter()
+    optimizer = optim.Adam(optim.lr.StepDecay(0.1, 1), parameters=[w])
+    _two_steps(optimizer, w)
+    state = {k: (v.numpy() if isinstance(v, paddle.Tensor) else v) for k, v in optimizer.state_dict().items()}
+    names = ["moment1", "moment2", "beta1_pow_acc", "beta2_pow_acc"]
+    assert set(state) == {f"{w.name}_{n}_0" for n in names} | {"LR_Scheduler"}
+    assert state[f"{w.name}_beta1_pow_acc_0"].shape == (1,)
+    assert state[f"{w.name}_beta1_pow_acc_0"] == pytest.approx([0.9**3])
+
+    other = _parameter(w.numpy(), name=w.name)
+    resumed = optim.Adam(optim.lr.StepDecay(0.1, 1), parameters=[other])
+    resumed.set_state_dict(state)
+    np.testing.assert_array_equal(_two_steps(resumed, other), _two_steps(optimizer, w))
+
+
+def test_state_of_the_wrong_shape_is_named():
+    """A checkpoint whose accumulator has another shape is refused by its key."""
+    w = _parameter()
+    optimizer = optim.Momentum(0.1, parameters=[w])
+    optimizer.set_state_dict({f"{w.name}_velocity_0": np.zeros(3)})
+    with pytest.raises(ValueError, match=rf"{w.name}_velocity_0 has shape \[3\], expected \[2\]"):
+        _two_steps(optimizer, w)
+
+
+def test_parameters_that_miss_a_step_keep_their_own_correction():
+    """Adam's powers advance only for parameters that step: one that skips a step is corrected as if alone."""
+    a, b, alone = _parameter([1.0]), _parameter([1.0]), _parameter([1.0])
+    both, single = optim.Adam(0.1, parameters=[a, b]), optim.Adam(0.1, parameters=[alone])
+    for i in range(3):
+        if i != 1:
+            (a * a + b * b + alone * alone).sum().backward()
+            single.step()
+        else:
+            (a * a).sum().backward()
+        both.step()
+        both.clear_grad(set_to_zero=False)
+        single.clear_grad(set_to_zero=False)
+    np.testing.assert_array_equal(b.numpy(), alone.numpy())
+    assert a.numpy() != b.numpy()
+
+
+def test_rates_and_bad_arguments_explain_themselves():
+    """set_lr with a scheduler, missing parameters, doubled parameters and bad betas are errors that say so."""
+    w = _parameter()
+    with pytest.raises(RuntimeError, match="LRScheduler"):
+        optim.SGD(optim.lr.StepDecay(0.1, 1), parameters=[w]).set_lr(1.0)
+    with pytest.raises(AttributeError, match="parameters must be given"):
+        optim.SGD(0.1)
+    with pytest.raises(ValueError, match="twice"):
+        optim.SGD(0.1, parameters=[w, w])
+    with pytest.raises(ValueError, match="beta1"):
+        optim.Adam(0.1, beta1=1.0, parameters=[w])
+    optimizer = optim.SGD(0.1, parameters=[w])
+    optimizer.set_lr(0.5)
+    assert optimizer.get_lr() == 0.5
+
+
+def test_half_precision_keeps_a_float32_master():
+    """With multi_precision a bfloat16 parameter follows the float32 trajectory of its master copy."""
+    w = _parameter().astype("bfloat16").detach()
+    half = paddle.create_parameter([2], "bfloat16", default_initializer=nn.initializer.Assign([1.0, -2.0]))
+    full = _parameter()
+    optimizer = optim.AdamW(1e-3, parameters=[half], multi_precision=True)
+    reference = optim.AdamW(1e-3, parameters=[full])
+    del w
+    for _ in range(3):
+        half.grad, full.grad = paddle.to_tensor([0.5, 1.0], dtype="bfloat16"), paddle.to_tensor([0.5, 1.0])
+        optimizer.step()
+        reference.step()
+    master = optimizer.state_dict()["master_weights"][half.name]
+    np.testing.assert_allclose(master.numpy(), full.numpy(), rtol=1e-6)
+    assert half.dtype is paddle.bfloat16

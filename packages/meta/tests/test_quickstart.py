@@ -1,0 +1,85 @@
+"""The main job at a size that takes seconds: training, interruption, resumption, export, generation."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "quickstart"
+pytestmark = pytest.mark.skipif(not EXAMPLE.is_dir(), reason="the examples are in the repository, not in the wheel")
+
+
+def _train(out, *flags, backend="reference"):
+    command = [sys.executable, str(EXAMPLE / "train.py"), "--tiny", "--backend", backend, "--out", str(out), *flags]
+    command += ["--width", "16", "--length", "16", "--steps", "8", "--every", "4", "--validate", "1"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def _losses(out):
+    return paddle.load(out / "checkpoint.safetensors", return_numpy=True)
+
+
+def test_the_quickstart_trains_resumes_bit_equal_and_generates(tmp_path):
+    """A run that was stopped and resumed ends with the bits of one that was not; its export generates."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    result = _train(whole)
+    assert result.returncode == 0, result.stderr
+    assert "nats per byte" in result.stdout
+    assert _train(parts, "--stop-after", "5").returncode == 0
+    assert not (parts / "model.pir").exists()
+    resumed = _train(parts, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    a, b = _losses(whole), _losses(parts)
+    np.testing.assert_array_equal(a["losses"], b["losses"])
+    for name in a["model"]:
+        np.testing.assert_array_equal(a["model"][name], b["model"][name])
+    figures = json.loads((whole / "train.json").read_text())
+    assert figures["compilations"] == 1
+    assert (whole / "loss.png").read_bytes()[:4] == b"\x89PNG"
+    generated = subprocess.run(
+        [sys.executable, EXAMPLE / "generate.py", "--out", whole, "--tokens", "6", "--compiler", "reference",
+         "--prompt", "The"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert generated.returncode == 0, generated.stderr
+    assert "greedy:   The" in generated.stdout
+    assert "validation loss" in generated.stdout
+
+
+def test_other_sizes_cannot_resume(tmp_path):
+    """Resuming with another width says which flag differs."""
+    assert _train(tmp_path, "--stop-after", "1").returncode == 0
+    result = _train(tmp_path, "--resume", "--seed", "5")
+    assert result.returncode != 0
+    assert "other sizes: {'seed': 1}" in result.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_interruption_leaves_a_checkpoint(tmp_path):
+    """Ctrl-C ends the run after the current step with exit code 130 and a checkpoint to resume from."""
+    command = [
+        sys.executable,
+        str(EXAMPLE / "train.py"),
+        "--tiny",
+        "--backend",
+        "reference",
+        "--out",
+        str(tmp_path),
+    ]
+    command += ["--width", "16", "--length", "16", "--steps", "100000", "--every", "1", "--validate", "1"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if "step 2" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    rest = process.communicate(timeout=30)[0]
+    assert process.returncode == 130
+    assert "go on with --resume" in rest
+    assert _losses(tmp_path)["step"] >= 2
