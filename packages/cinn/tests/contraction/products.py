@@ -29,10 +29,11 @@ class Product:
         target=None,
         change=None,
         narrow=False,
+        unsigned=(False, False),
     ):
         self.m, self.n, self.k, self.kind, self.dynamic, self.batch = m, n, k, kind, dynamic, batch
         self.element, self.compute, self.narrow = element, compute or element, narrow
-        self.change = change
+        self.change, self.unsigned = change, unsigned
         module = Module(target or Target.host())
         with module.function("kernel", [("ptr", "argument"), ("i64", "chunk"), ("i64", "chunks")], export=False) as b:
             emit(b, self.problem(b, b.arguments[0]), *b.arguments[1:])
@@ -49,6 +50,7 @@ class Product:
             m, n, k = (b.load(I64, b.at(table, 6 + i, I64)) for i in range(3))
         a = self.matrix(b, self.kind[0], pointers[0], m, k)
         w = self.matrix(b, self.kind[1], pointers[1], k, n)
+        a.unsigned, w.unsigned = self.unsigned
         store = store_rows(pointers[2], n, self.steps(b, b.mul(m, n)), self.compute)
         problem = Contraction(m, n, k, a, w, store, self.batch, self.compute, self.narrow)
         if self.change is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argosy_cinn.contraction.problem import Contraction, uses_pairs
+from argosy_cinn.contraction.problem import Contraction, Format, operand_format
 from argosy_cinn.printers.types import Index, bytes_of
 from argosy_cinn.target import Target
 
@@ -21,7 +21,7 @@ _SMALL_BYTES = 128 << 10
 class Blocking:
     """``lanes`` of a vector; register tile of ``tile_rows`` x ``vectors`` vectors; cache blocks ``depth``
     (k), ``rows`` and
-    ``columns``; ``packs_b``: whether B is copied to panels; ``pairs``: operands are pairs of bfloat16."""
+    ``columns``; ``packs_b``: whether B is copied to panels; ``format``: what packed operands look like."""
 
     lanes: int
     tile_rows: int
@@ -30,7 +30,7 @@ class Blocking:
     rows: int
     columns: int
     packs_b: bool
-    pairs: bool = False
+    format: Format
 
     @property
     def tile_columns(self) -> int:
@@ -42,23 +42,23 @@ def choose(problem: Contraction, target: Target) -> Blocking:
     """The blocking of a product; unknown sizes count as large."""
     lanes = target.lanes(problem.compute)
     tile_rows, vectors = _tile(problem.m, problem.n, lanes, target.registers)
-    pairs = uses_pairs(problem, target)
-    size = 2 if pairs else bytes_of(problem.compute)
+    format = operand_format(problem, target)
+    size = bytes_of(problem.compute) // format.terms
     width = lanes * vectors
-    packs_b = pairs or problem.column_sums is not None or not _reads_b_in_place(problem)
+    packs_b = format.terms > 1 or problem.column_sums is not None or not _reads_b_in_place(problem)
     depth = _depth(problem.k, size, packs_b)
     # Half of the second-level cache holds the block of B; the rest is for A, C and what the epilogue reads.
     panels = max(target.l2_bytes * 9 // 16 // (depth * size * width), 1)
     columns = _balanced(problem.n, min(panels * width, 512 if packs_b else 256), width)
-    return Blocking(lanes, tile_rows, vectors, depth, _rows(problem, tile_rows), columns, packs_b, pairs)
+    return Blocking(lanes, tile_rows, vectors, depth, _rows(problem, tile_rows), columns, packs_b, format)
 
 
 def _depth(k: Index, size: int, packs_b: bool) -> int:
     """Terms of a step along k: one step where the panels still fit, else steps of equal length."""
     single = (512 if packs_b else 800) * 4 // size
     if isinstance(k, int) and k <= single:
-        return max(-(-k // 8) * 8, 8)
-    return _balanced(k, 400 * 4 // size, 8)
+        return max(-(-k // 16) * 16, 16)
+    return _balanced(k, 400 * 4 // size, 16)
 
 
 def _tile(m: Index, n: Index, lanes: int, registers: int) -> tuple[int, int]:

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from argosy_cinn.contraction.blocking import Blocking, choose
-from argosy_cinn.contraction.packing import GROUP, SLACK, Block, Format, pack_a, pack_b
+from argosy_cinn.contraction.packing import GROUP, SLACK, Block, pack_a, pack_b
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, origin, store_rows
 from argosy_cinn.contraction.thin import emit_thin, plan_thin, thin_grid
 from argosy_cinn.contraction.tile import Tile, TileArguments, call_tile
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import BFLOAT, I1, I32, PTR, Index, Value, bytes_of, is_float, vector
+from argosy_cinn.printers.types import I1, I32, PTR, Index, Value, bytes_of, is_float, vector
 from argosy_cinn.runtime.workers import scratch, thread_count
 
 # Buffers that start at equal offsets within a page fight for the same cache sets.
@@ -92,7 +92,7 @@ class _Nest:
     def __init__(self, b: Function, problem: Contraction, blocking: Blocking) -> None:
         self.b, self.problem, self.blocking = b, problem, blocking
         self.size = bytes_of(problem.compute)
-        self.format = Format(problem.compute, problem.narrow and not blocking.pairs, blocking.pairs)
+        self.format = blocking.format
         self.several_steps = not isinstance(problem.k, int) or problem.k > blocking.depth
         self.a_order = _order_of_a(problem, blocking)
 
@@ -124,7 +124,7 @@ class _Nest:
         sizes = [
             blocking.tile_rows * blocking.tile_columns,
             blocking.depth * blocking.tile_rows * GROUP + SLACK if self.a_order == "packed" else 0,
-            blocking.depth * blocking.columns + SLACK if blocking.packs_b else 0,
+            (blocking.depth + 1) * blocking.columns + SLACK if blocking.packs_b else 0,
             blocking.rows * blocking.columns if self.several_steps else 0,
             blocking.columns if self.problem.column_sums is not None else 0,
         ]
@@ -173,7 +173,7 @@ class _Nest:
         """Add the packed columns of B over this step, and hand on the sums after the last."""
         b, blocking, report = self.b, self.blocking, self.problem.column_sums
         assert report is not None
-        type, terms = vector(self.problem.compute, blocking.lanes), b.ceil_div(depth, 2 if blocking.pairs else 1)
+        type, terms = vector(self.problem.compute, blocking.lanes), b.ceil_div(depth, self.format.terms)
         lanes = [v * blocking.lanes for v in range(blocking.vectors)]
         with b.loop(0, self.columns, blocking.tile_columns) as j:
             places = [b.at(self.buffers.columns, b.add(j.index, lane), self.problem.compute) for lane in lanes]
@@ -195,7 +195,7 @@ class _Nest:
     def _add_terms(self, total: Value, terms: Value) -> Value:
         """A packed vector added to sums: one term a place, or the two bfloat16 halves of a place in order."""
         b = self.b
-        if not self.blocking.pairs:
+        if self.format.terms == 1:
             return b.binary("fadd" if is_float(self.problem.compute) else "add", total, terms)
         bits = b.bitcast(terms, vector(I32, self.blocking.lanes))
         low, high = b.binary("shl", bits, 16), b.binary("and", bits, -65536)
@@ -326,18 +326,26 @@ class _Nest:
     def _call(self, kind: _Kind, place: _Place, width: Index, target: _Target) -> None:
         """Call the tile function of a kind on the operands at a place."""
         b, a, blocking, compute = self.b, self.problem.a, self.blocking, self.problem.compute
-        packed, pairs = (self.a_order, blocking.packs_b), blocking.pairs
+        packed, format = (self.a_order, blocking.packs_b), self.format
         tile = Tile(
-            compute, blocking.lanes, kind.rows, kind.vectors, blocking.tile_columns, *packed, kind.masked, pairs
+            compute,
+            blocking.lanes,
+            kind.rows,
+            kind.vectors,
+            blocking.tile_columns,
+            *packed,
+            kind.masked,
+            format.terms,
+            format.shifted,
         )
-        terms = b.ceil_div(place.depth, 2 if pairs else 1)
+        terms = b.ceil_div(place.depth, format.terms)
         if self.a_order == "packed":
             rows = b.at(self.buffers.a, b.mul(place.packed, terms), compute)
         else:
             row = b.add(self.row0, place.i)
             rows = b.at(self.a_origin, b.add(b.mul(row, a.row), b.mul(place.k0, a.column)), a.element)
         if blocking.packs_b:
-            panel = b.at(self.buffers.b, b.mul(place.j, terms), compute)
+            panel = b.at(self.buffers.b, b.mul(place.j, b.add(terms, int(format.shifted))), compute)
         else:
             column = b.add(self.column0, place.j)
             panel = b.at(self.b_origin, b.add(b.mul(place.k0, self.problem.b.row), column), compute)
@@ -422,10 +430,12 @@ def _order_of_a(problem: Contraction, blocking: Blocking) -> str:
     else "packed". Pairs must be complete, columns must not end inside a tile of unknown height.
     """
     a = problem.a
-    plain = a.prologue is None and a.element == problem.compute and not problem.narrow and not blocking.pairs
+    format = blocking.format
+    plain = a.prologue is None and a.element == problem.compute and not problem.narrow and format.terms == 1
     if isinstance(a.column, int) and a.column == 1 and a.prologue is None:
-        pairs = blocking.pairs and a.element == BFLOAT and isinstance(problem.k, int) and problem.k % 2 == 0
-        return "rows" if plain or pairs else "packed"
+        small = format.terms > 1 and bytes_of(a.element) * format.terms == bytes_of(problem.compute)
+        whole = isinstance(problem.k, int) and problem.k % format.terms == 0 and not format.shifted
+        return "rows" if plain or (small and whole) else "packed"
     if plain and isinstance(a.row, int) and a.row == 1 and isinstance(problem.m, int) and isinstance(a.column, int):
         # Columns a multiple of a page apart would fall into few sets of the caches.
         return "columns" if a.column * bytes_of(a.element) % 4096 else "packed"

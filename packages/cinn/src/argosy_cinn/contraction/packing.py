@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from argosy_cinn.contraction.problem import Cells, Matrix
+from argosy_cinn.contraction.problem import Cells, Format, Matrix
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import BFLOAT, Index, Value, bits_of, bytes_of, element_of, is_float, vector
 
@@ -38,16 +38,6 @@ class Block:
     batch: tuple[Index, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """What elements become: type ``compute``; ``rounded``: to bfloat16 first; ``pairs``: of bfloat16, two
-    terms of k in a place of 32 bits."""
-
-    compute: str
-    rounded: bool = False
-    pairs: bool = False
-
-
 def pack_b(f: Function, block: Block, out: Value, width: int, lanes: int, format: Format) -> None:
     """Pack a block of B into panels of ``width`` columns at ``out``."""
     _pack(f, block, out, _Packer(format, lanes, width))
@@ -58,6 +48,7 @@ def pack_a(f: Function, block: Block, out: Value, height: int, format: Format) -
     # Tiles of A are panels of its transpose.
     matrix = block.matrix
     flipped = Matrix(matrix.pointer, matrix.column, matrix.row, matrix.element, matrix.batch, matrix.prologue)
+    flipped.unsigned = matrix.unsigned
     turned = Block(flipped, block.origin, block.column, block.row, block.columns, block.rows, block.batch)
     lanes = max(1 << (height - 1).bit_length(), 2)
     unroll = GROUP if matrix.prologue is None else 1
@@ -66,12 +57,14 @@ def pack_a(f: Function, block: Block, out: Value, height: int, format: Format) -
 
 def _pack(f: Function, block: Block, out: Value, packer: _Packer) -> None:
     matrix = block.matrix
-    if _is_one(matrix.column):
-        _share(f, "rows", packer, block, out, packer.rows)
-    elif _is_one(matrix.row):
-        _share(f, "columns", packer, block, out, packer.columns)
-    else:
-        _share(f, "strided", packer, block, out, packer.strided)
+    order = "rows" if _is_one(matrix.column) else "columns" if _is_one(matrix.row) else "strided"
+
+    def copy(g: Function, block: Block, out: Value) -> None:
+        {"rows": packer.rows, "columns": packer.columns, "strided": packer.strided}[order](g, block, out)
+        if packer.format.shifted and not packer.flipped:
+            packer.corrections(g, block, out)
+
+    _share(f, order, packer, block, out, copy)
 
 
 def _is_one(stride: Index) -> bool:
@@ -101,11 +94,12 @@ def _share(f: Function, order: str, packer: _Packer, block: Block, out: Value, e
             source, row_stride, column_stride, rows, columns, target = g.arguments
             row: Index = 1 if _is_one(matrix.row) else row_stride
             column: Index = 1 if _is_one(matrix.column) else column_stride
-            emit(g, Block(Matrix(source, row, column, matrix.element), source, 0, 0, rows, columns, ()), target)
+            plain = Matrix(source, row, column, matrix.element, unsigned=matrix.unsigned)
+            emit(g, Block(plain, source, 0, 0, rows, columns, ()), target)
 
     unit = (_is_one(matrix.row), _is_one(matrix.column))
     name = f"pack_{'a' if packer.flipped else 'b'}_{order}_{matrix.element}"
-    unique = f.module.once((order, packer, matrix.element, *unit), name, define)
+    unique = f.module.once((order, packer, matrix.element, matrix.unsigned, *unit), name, define)
     offset = f.add(f.mul(block.row, matrix.row), f.mul(block.column, matrix.column))
     sizes = [f.index(x) for x in (matrix.row, matrix.column, block.rows, block.columns)]
     f.call(unique, "void", f.at(block.origin, offset, matrix.element), *sizes, out)
@@ -130,15 +124,16 @@ class _Packer:
         return -(-self.width // self.lanes)
 
     @property
-    def _terms(self) -> int:
-        return 2 if self.format.pairs else 1
+    def _head(self) -> int:
+        """Rows of places in front of a panel."""
+        return int(self.format.shifted and not self.flipped)
 
     def rows(self, f: Function, block: Block, out: Value) -> None:
         """The source is contiguous along columns: whole rows are copied, for the hardware's prefetchers."""
         whole = f.sub(block.columns, f.rem(block.columns, self.width))
         wide = self.width * self.unroll
         many = f.sub(whole, f.rem(whole, wide))
-        with f.loop(0, block.rows, self._terms) as k:
+        with f.loop(0, block.rows, self.format.terms) as k:
             with f.loop(0, many, wide) as j:
                 for u in range(self.unroll):
                     self._row(f, block, out, k.index, f.add(j.index, u * self.width), self.width)
@@ -150,7 +145,7 @@ class _Packer:
 
     def strided(self, f: Function, block: Block, out: Value) -> None:
         """Any strides: lanes are gathered one by one."""
-        with f.loop(0, block.rows, self._terms) as k, f.loop(0, block.columns, self.width) as j:
+        with f.loop(0, block.rows, self.format.terms) as k, f.loop(0, block.columns, self.width) as j:
             left = f.minimum(f.sub(block.columns, j.index), self.width)
             self._row(f, block, out, k.index, j.index, left)
 
@@ -161,28 +156,37 @@ class _Packer:
             lane = v * self.lanes
             left = f.sub(count, lane)
             mask = None if isinstance(left, int) and left >= self.lanes else f.tail_mask(left, self.lanes)
-            value = self._terms_of(f, block, k, f.add(j, lane), mask)
+            value = self._places(f, block, k, f.add(j, lane), mask)
             f.masked_store(value, f.at(place, lane, self.format.compute), self._inside(f, lane))
 
-    def _terms_of(self, f: Function, block: Block, k: Index, j: Index, mask: Value | None) -> Value:
-        """What goes to ``lanes`` places: elements of one row, or of a pair of rows interleaved."""
-        if not self.format.pairs:
-            return self._read(f, block, k, j, 1, self.lanes, mask)
-        exists = f.splat(f.icmp("slt", f.add(k, 1), f.index(block.rows)), self.lanes)
-        both = exists if mask is None else f.binary("and", mask, exists)
-        first = self._narrow(f, self._read(f, block, k, j, 1, self.lanes, mask))
-        second = self._narrow(f, self._read(f, block, f.add(k, 1), j, 1, self.lanes, both))
-        second = f.select(both, second, 0.0)
+    def _places(self, f: Function, block: Block, k: Index, j: Index, mask: Value | None) -> Value:
+        """What goes to ``lanes`` places: elements of one row, or of several rows interleaved;
+        missing rows are zero.
+        """
+        value = self._read(f, block, k, j, 1, self.lanes, mask)
+        if self.format.terms == 1:
+            return value
+        parts = [value]
+        for u in range(1, self.format.terms):
+            exists = f.splat(f.icmp("slt", f.add(k, u), f.index(block.rows)), self.lanes)
+            both = exists if mask is None else f.binary("and", mask, exists)
+            part = self._read(f, block, f.add(k, u), j, 1, self.lanes, both)
+            parts.append(f.select(both, part, f.zero(part.type)))
+        while len(parts) > 1:  # two neighbours become one of twice the size
+            parts = [self._interleave(f, *parts[i : i + 2]) for i in range(0, len(parts), 2)]
+        return f.bitcast(parts[0], vector(self.format.compute, self.lanes))
+
+    def _interleave(self, f: Function, x: Value, y: Value) -> Value:
         n = self.lanes
-        mixed = f.shuffle(first, second, [i // 2 + n * (i % 2) for i in range(2 * n)])
-        return f.bitcast(mixed, vector(self.format.compute, n))
+        mixed = f.shuffle(x, y, [i // 2 + n * (i % 2) for i in range(2 * n)])
+        return f.bitcast(mixed, vector(f"i{2 * bits_of(x.type)}", n))
 
     def columns(self, f: Function, block: Block, out: Value) -> None:
         """The source is contiguous along rows (k): square blocks are transposed in registers.
 
         A last block of k writes beyond its panel, where the next panel is written later (or into the slack).
         """
-        step = self.lanes * self._terms
+        step = self.lanes * self.format.terms
         with f.loop(0, block.columns, self.width) as j, f.loop(0, block.rows, step) as k:
             mask = f.tail_mask(f.sub(block.rows, k.index), step)
             if self._groups == 1:
@@ -199,9 +203,9 @@ class _Packer:
         for i in range(self.lanes):
             # Columns beyond the edge, or beyond the panel, repeat one that exists.
             column = f.minimum(f.add(panel, f.minimum(f.add(lane, i), self.width - 1)), last)
-            value = self._read(f, block, k, column, 0, self.lanes * self._terms, mask)
-            if self.format.pairs:
-                value = f.bitcast(f.select(mask, self._narrow(f, value), 0.0), vector(self.format.compute, self.lanes))
+            value = self._read(f, block, k, column, 0, self.lanes * self.format.terms, mask)
+            if self.format.terms > 1:
+                value = f.bitcast(f.select(mask, value, f.zero(value.type)), vector(self.format.compute, self.lanes))
             rows.append(value)
         place = f.at(self._place(f, block, out, k, panel), lane, self.format.compute)
         for i, value in enumerate(f.transpose(rows)):
@@ -213,12 +217,21 @@ class _Packer:
 
     def _place(self, f: Function, block: Block, out: Value, k: Index, j: Index) -> Value:
         """Where element (k, j) goes, j the first column of a panel."""
-        length = f.ceil_div(block.rows, self._terms)
-        return f.at(out, f.add(f.mul(j, length), f.mul(f.div(k, self._terms), self.width)), self.format.compute)
+        places = f.add(f.ceil_div(block.rows, self.format.terms), self._head)
+        row = f.add(f.div(k, self.format.terms), self._head)
+        return f.at(out, f.add(f.mul(j, places), f.mul(row, self.width)), self.format.compute)
 
-    def _narrow(self, f: Function, value: Value) -> Value:
-        """Rounded to bfloat16 by the machine's instruction, which its products use anyway."""
-        return f.convert("fptrunc", value, BFLOAT) if element_of(value.type) != BFLOAT else value
+    def corrections(self, f: Function, block: Block, out: Value) -> None:
+        """Fill the head of each panel: minus what A's shift by 128 adds to each column."""
+        type = vector(self.format.compute, self.lanes)
+        with f.loop(0, block.columns, self.width) as j, f.loop(0, self.width, self.lanes) as lane:
+            panel = f.at(self._place(f, block, out, 0, j.index), lane.index, self.format.compute)
+            with f.loop(0, f.ceil_div(block.rows, self.format.terms), 1, [f.zero(type)]) as k:
+                terms = f.load(type, f.at(panel, f.mul(k.index, self.width), self.format.compute))
+                shift = f.constant(type, -0x7F7F7F80)  # four bytes of 128
+                k.next(byte_products(f, k.carry[0], shift, terms))
+            total = f.binary("sub", f.zero(type), k.results[0])
+            f.store(total, f.at(panel, -self.width, self.format.compute))
 
     def _read(self, f: Function, block: Block, k: Index, j: Index, axis: int, lanes: int, mask: Value | None) -> Value:
         """``lanes`` elements from (k, j) on along ``axis``, converted and transformed."""
@@ -230,11 +243,23 @@ class _Packer:
             if self.flipped:
                 row, column, axis = column, row, 1 - axis
             value = matrix.prologue(f, Cells(block.batch, row, column, [value], [mask], axis))
-        if self.format.pairs and element_of(value.type) == BFLOAT:
-            return value
-        if self.format.rounded and element_of(value.type) != BFLOAT:
+        return self._formatted(f, value, matrix.unsigned)
+
+    def _formatted(self, f: Function, value: Value, unsigned: bool) -> Value:
+        """An element, or the part of a place that it becomes."""
+        element = element_of(value.type)
+        if self.format.terms == 4:
+            return f.binary("xor", value, -128) if self.flipped and self.format.shifted else value
+        if self.format.terms == 2:  # rounded by the machine's instruction, which its products use anyway
+            return f.convert("fptrunc", value, BFLOAT) if element != BFLOAT else value
+        if self.format.rounded and element != BFLOAT:
             value = f.narrow_float(value, BFLOAT)
-        return convert_element(f, value, self.format.compute)
+        return convert_element(f, value, self.format.compute, unsigned)
+
+
+def byte_products(f: Function, total: Value, unsigned: Value, signed: Value) -> Value:
+    """``total`` plus, in each of sixteen int32 lanes, four products of unsigned with signed bytes."""
+    return f.call("llvm.x86.avx512.vpdpbusd.512", total.type, total, unsigned, signed)
 
 
 def read_strided(f: Function, start: Value, element: str, stride: Index, lanes: int, mask: Value | None) -> Value:
@@ -246,9 +271,9 @@ def read_strided(f: Function, start: Value, element: str, stride: Index, lanes: 
     return f.gather(type, start, steps, mask)
 
 
-def convert_element(f: Function, value: Value, element: str) -> Value:
-    """A value in another element type of the same kind: floats are rounded or widened, integers
-    sign-extended.
+def convert_element(f: Function, value: Value, element: str, unsigned: bool = False) -> Value:
+    """A value in another element type: floats are rounded or widened, integers extended by their
+    sign or not.
     """
     source = element_of(value.type)
     if source == element:
@@ -257,5 +282,6 @@ def convert_element(f: Function, value: Value, element: str) -> Value:
         wider = bits_of(element) > bits_of(source)
         return f.widen_float(value, element) if wider else f.narrow_float(value, element)
     if not is_float(source) and not is_float(element):
-        return f.convert("sext" if bytes_of(element) > bytes_of(source) else "trunc", value, element)
-    return f.convert("sitofp", value, element)
+        widen = "zext" if unsigned else "sext"
+        return f.convert(widen if bytes_of(element) > bytes_of(source) else "trunc", value, element)
+    return f.convert("uitofp" if unsigned else "sitofp", value, element)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import BFLOAT, FLOAT, Index, Value, lanes_of
+from argosy_cinn.printers.types import BFLOAT, FLOAT, I8, I32, Index, Value, lanes_of
 from argosy_cinn.target import Target
 
 #: ``prologue(b, batch, row, column, value, axis) -> value``: applied to elements of an operand as they are
@@ -44,8 +44,8 @@ class Matrix:
     """An operand: element (i, j) at ``pointer[sum(batch_i * strides_i) + i * row + j * column]``, strides in
     elements.
 
-    ``element`` is the LLVM element type in memory. ``prologue`` changes elements as they are read (see
-    `Prologue`).
+    ``element`` is the LLVM element type in memory, ``unsigned`` tells how to widen integers. ``prologue``
+    changes elements as they are read (see `Prologue`).
     """
 
     pointer: Value
@@ -54,12 +54,13 @@ class Matrix:
     element: str = FLOAT
     batch: tuple[Index, ...] = ()
     prologue: Prologue | None = None
+    unsigned: bool = False
 
     def transposed(self) -> Matrix:
         """The same memory with rows and columns exchanged (no prologue)."""
         if self.prologue is not None:
             raise ValueError("a matrix with a prologue has a fixed orientation")
-        return Matrix(self.pointer, self.column, self.row, self.element, self.batch)
+        return Matrix(self.pointer, self.column, self.row, self.element, self.batch, None, self.unsigned)
 
 
 @dataclass(slots=True)
@@ -76,7 +77,7 @@ class Contraction:
 
     Where both operands are bfloat16, or ``narrow`` is set (operands are then rounded to bfloat16 first),
     machines with instructions for pairs of bfloat16 products use them: the order within a pair is then the
-    machine's.
+    machine's. int8 operands with ``i32`` accumulators use byte products in the same way, exactly.
     """
 
     m: Index
@@ -92,10 +93,30 @@ class Contraction:
     location: str = field(default="")
 
 
-def uses_pairs(problem: Contraction, target: Target) -> bool:
-    """Whether a product runs on the machine's bfloat16 pair instructions."""
-    narrow = problem.narrow or (problem.a.element == BFLOAT and problem.b.element == BFLOAT)
-    return narrow and problem.compute == FLOAT and target.has("avx512bf16") and target.vector_bits == 512
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How packed operands lie in places of the compute type: ``terms`` consecutive terms of k in one place
+    (1; 2 bfloat16 with float accumulators; 4 int8 with int32 accumulators). ``rounded``: single terms are
+    rounded to bfloat16 first. ``shifted``: A is signed and stored plus 128, since the machine multiplies
+    unsigned by signed bytes; panels of B then begin with what that adds to each column, negated."""
+
+    compute: str
+    terms: int = 1
+    rounded: bool = False
+    shifted: bool = False
+
+
+def operand_format(problem: Contraction, target: Target) -> Format:
+    """The format of a product's packed operands on a machine."""
+    a, b, wide = problem.a, problem.b, target.vector_bits == 512
+    narrow = problem.narrow or (a.element == BFLOAT and b.element == BFLOAT)
+    if narrow and problem.compute == FLOAT and wide and target.has("avx512bf16"):
+        return Format(problem.compute, terms=2)
+    plain = a.prologue is None and b.prologue is None and problem.column_sums is None
+    bytes_ = plain and a.element == I8 and b.element == I8
+    if bytes_ and not b.unsigned and problem.compute == I32 and wide and target.has("avx512vnni"):
+        return Format(problem.compute, terms=4, shifted=not a.unsigned)
+    return Format(problem.compute, rounded=problem.narrow)
 
 
 @dataclass(frozen=True, slots=True)

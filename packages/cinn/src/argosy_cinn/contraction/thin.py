@@ -147,7 +147,7 @@ class _Thin:
         value = read_strided(b, place, matrix.element, stride, self.lanes, mask)
         if matrix.prologue is not None:
             return matrix.prologue(b, Cells(self.batch, row, column, [value], [mask], axis))
-        return convert_element(b, value, self.compute)
+        return convert_element(b, value, self.compute, matrix.unsigned)
 
     def _read_wide(self, r: Index, k: Index, along_k: bool, mask: Value | None) -> Value:
         """A vector of the wide operand from (r, k) on, along k or along r."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from argosy_cinn.contraction.packing import byte_products
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I64, PTR, Index, Value, bytes_of, constant, is_float, vector
 
@@ -24,8 +25,8 @@ class Tile:
     ``a_order``: A comes "packed" as [k][rows], or is read in place with its "rows" contiguous along k, or
     with its "columns" contiguous (then all rows exist). ``b_packed``: B comes as [k][``leading``], else its
     rows lie ``b_step`` elements apart; ``masked``: the last vector of B's rows ends inside (only in place).
-    ``leading``: elements between rows of ``partial``, ``out`` and packed B. ``pairs``: operands are pairs of
-    bfloat16.
+    ``leading``: elements between rows of ``partial``, ``out`` and packed B. ``terms`` of k share
+    a place (see `Format`); ``shifted``: packed B begins with corrections.
     """
 
     compute: str
@@ -36,13 +37,19 @@ class Tile:
     a_order: str
     b_packed: bool = True
     masked: bool = False
-    pairs: bool = False
+    terms: int = 1
+    shifted: bool = False
 
     @property
     def name(self) -> str:
         """A name that tells what it is."""
         parts = [f"tile_{self.compute}_{self.rows}x{self.vectors * self.lanes}", self.a_order]
-        return "_".join(parts + ["inplace"] * (not self.b_packed) + ["masked"] * self.masked + ["pairs"] * self.pairs)
+        return "_".join(
+            parts
+            + ["inplace"] * (not self.b_packed)
+            + ["masked"] * self.masked
+            + [f"by{self.terms}"] * (self.terms > 1)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +134,11 @@ class _Body:
                     f.prefetch(self._place(self.x.ahead, i, v))
         has_start = f.icmp("ne", self.x.partial, Value(PTR, "null"))
         sums = f.either(has_start, self._load_partial, lambda: [f.zero(self.type)] * (tile.rows * tile.vectors))
-        k = f.index(self.x.k)
+        if tile.shifted:
+            sums = self._correct(sums)
+        k, first = f.index(self.x.k), f.at(self.x.b, tile.leading * tile.shifted, tile.compute)
         whole = f.binary("and", k, -_UNROLL)
-        state = self._steps(constant(I64, 0), whole, _UNROLL, [*sums, self.x.a, self.x.b])
+        state = self._steps(constant(I64, 0), whole, _UNROLL, [*sums, self.x.a, first])
         state = self._steps(whole, k, 1, state)
         for i in range(tile.rows):
             for v in range(tile.vectors):
@@ -142,6 +151,12 @@ class _Body:
     def _load_partial(self) -> list[Value]:
         cells = [(i, v) for i in range(self.tile.rows) for v in range(self.tile.vectors)]
         return [self.f.load(self.type, self._place(self.x.partial, i, v)) for i, v in cells]
+
+    def _correct(self, sums: list[Value]) -> list[Value]:
+        """Add the corrections at the head of the panel to every row."""
+        lanes, vectors = self.tile.lanes, self.tile.vectors
+        heads = [self.f.load(self.type, self.f.at(self.x.b, v * lanes, self.tile.compute)) for v in range(vectors)]
+        return [self.f.binary("add", x, heads[i % vectors]) for i, x in enumerate(sums)]
 
     def _steps(self, start: Value, stop: Value, unroll: int, state: list[Value]) -> list[Value]:
         """A loop over k from start to stop, carrying accumulators and the pointers into A and B."""
@@ -170,7 +185,7 @@ class _Body:
 
     def _load_a(self, a: Value, row: int, u: int) -> Value:
         place = self.f.at(a, self.f.add(self.offsets[row], self._a_advance(u)), "i8")
-        return self.f.load(self.tile.compute, place, 2 if self.tile.pairs and self.tile.a_order == "rows" else 0)
+        return self.f.load(self.tile.compute, place, bytes_of(self.tile.compute) // self.tile.terms)
 
     def _load_b(self, place: Value, v: int) -> Value:
         if self.tile.b_packed:
@@ -179,7 +194,9 @@ class _Body:
 
     def _multiply_add(self, x: Value, y: Value, z: Value) -> Value:
         f = self.f
-        if self.tile.pairs:
+        if self.tile.terms == 4:
+            return byte_products(f, z, x, y)
+        if self.tile.terms == 2:
             halves = vector("bfloat", 2 * self.tile.lanes)
             x, y = f.bitcast(x, halves), f.bitcast(y, halves)
             return f.call(f"llvm.x86.avx512bf16.dpbf16ps.{32 * self.tile.lanes}", self.type, z, x, y)
