@@ -6,17 +6,19 @@ Forward mode is compared with a central difference along random directions, reve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from argosy_autograd.activity import has_gradient
+from argosy_autograd.engine import grad
 from argosy_autograd.transform import jvp_program, vjp_program
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Program
+from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["check_program"]
+__all__ = ["check_grads", "check_program"]
 
 Array = np.ndarray[Any, Any]
 
@@ -94,3 +96,61 @@ def _difference(
 def _inner(xs: Sequence[Array], ys: Sequence[Array]) -> float:
     """The real inner product."""
     return float(sum(np.sum((np.conj(x) * y).real) for x, y in zip(xs, ys, strict=True)))
+
+
+def check_grads(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    order: int = 2,
+    step: float | None = None,
+    rtol: float = 1e-5,
+    atol: float = 1e-6,
+    complex_step: bool = False,
+    seed: int = 0,
+) -> None:
+    """Check the eager gradient of ``function`` of tensors at ``args`` (float64 arrays), and that of the gradient up to
+    ``order``.
+
+    The reference is a central difference, or with ``complex_step`` the imaginary part of ``function(x + i h v) / h``, which
+    has no cancellation but needs a function that is analytic. Raises ``AssertionError``.
+    """
+    rng = np.random.default_rng(seed)
+    arrays = [np.asarray(a, np.float64) for a in args]
+    directions = [_random_like(a, rng) for a in arrays]
+    leaves = [Tensor(a, stop_gradient=False) for a in arrays]
+    y = function(*leaves)
+    g = _random_like(np.asarray(y.numpy()), rng)
+    found = grad(y, leaves, Tensor(g), allow_unused=True)
+    pulled = sum(_inner([d], [p.numpy()]) for d, p in zip(directions, found, strict=True) if p is not None)
+    moved = _complex_step(function, arrays, directions) if complex_step else _quotient(function, arrays, directions, step)
+    np.testing.assert_allclose(pulled, np.sum(moved * g), rtol, atol, err_msg=f"gradient of order {seed + 1}")
+    if order > 1:
+
+        def gradient(*xs: Tensor) -> Tensor:
+            inner = [x if not x.stop_gradient else x.detach() for x in xs]
+            for x in inner:
+                x.stop_gradient = False
+            made = grad(function(*inner), inner, Tensor(g.astype(inner[0].dtype.numpy)), None, True, True, True)
+            parts = [(p * Tensor(d)).sum() for p, d in zip(made, directions, strict=True) if p is not None]
+            total = parts[0]
+            for part in parts[1:]:
+                total = total + part
+            return total
+
+        check_grads(gradient, arrays, order - 1, step, rtol * 10, atol * 10, False, seed + 1)
+
+
+def _quotient(
+    function: Callable[..., Any], arrays: Sequence[Array], directions: Sequence[Array], step: float | None
+) -> Array:
+    h = 1e-5 if step is None else step
+    ahead, behind = (
+        function(*[Tensor(a + s * v) for a, v in zip(arrays, directions, strict=True)]).numpy() for s in (h, -h)
+    )
+    return np.asarray((ahead - behind) / (2 * h))
+
+
+def _complex_step(function: Callable[..., Any], arrays: Sequence[Array], directions: Sequence[Array]) -> Array:
+    h = 1e-30
+    moved = function(*[Tensor(a + 1j * h * v) for a, v in zip(arrays, directions, strict=True)])
+    return np.asarray(moved.numpy().imag / h)

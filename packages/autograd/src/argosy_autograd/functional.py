@@ -1,0 +1,152 @@
+"""Derivatives of functions and of computed tensors as whole matrices: ``jacobian``, ``hessian``, ``vjp``, ``jvp``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from argosy_autograd.engine import grad
+from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.modes import enable_grad
+from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Jacobian", "hessian", "jacobian", "jvp", "vjp"]
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+class Jacobian:
+    """The matrix of first derivatives of ``y`` with respect to ``x``, computed row by row when indexed.
+
+    Its shape is [*y.shape, *x.shape]; with ``batch_axis`` 0, [batch, *rest of y.shape, *rest of x.shape], where sample b
+    of y depends on sample b of x alone. Rows stay in the graph, so they can be differentiated again.
+    """
+
+    def __init__(self, y: Tensor, x: Tensor, batch_axis: int | None = None) -> None:
+        if batch_axis not in (None, 0):
+            raise ValueError(f"batch_axis is None or 0, got {batch_axis!r}")
+        if batch_axis == 0 and (not y.ndim or not x.ndim or y.shape[0] != x.shape[0]):
+            raise ValueError(f"batch_axis=0 needs equal first axes, got y {list(y.shape)} and x {list(x.shape)}")
+        self._y = y
+        self._x = x
+        self._batch = 0 if batch_axis is None else 1
+        self._rows: dict[int, Tensor] = {}
+        self._full: Tensor | None = None
+
+    @property
+    def shape(self) -> list[int]:
+        """The shape of the whole matrix."""
+        k = self._batch
+        return [*self._y.shape[:k], *self._y.shape[k:], *self._x.shape[k:]]
+
+    def row(self, number: int) -> Tensor:
+        """The derivative of element ``number`` of y (counted in row-major order, within each sample), shaped as x."""
+        found = self._rows.get(number)
+        if found is None:
+            found = self._rows[number] = self._row(number)
+        return found
+
+    def _row(self, number: int) -> Tensor:
+        shape = tuple(self._y.shape)
+        lead, size = (prod(shape[: self._batch]), prod(shape[self._batch :]))
+        seed = np.zeros((lead, size), self._y.dtype.numpy)
+        seed[:, number] = 1
+        start = Tensor._wrap(Strided(seed.reshape(shape)))
+        (g,) = grad(self._y, self._x, start, create_graph=True, allow_unused=True)
+        return get_operator("zeros_like")(self._x) if g is None else g
+
+    def evaluate(self) -> Tensor:
+        """The whole matrix."""
+        if self._full is None:
+            rows = [self.row(i) for i in range(prod(self._y.shape[self._batch :]))]
+            joined = get_operator("stack")(rows, axis=self._batch)
+            self._full = get_operator("reshape")(joined, self.shape)
+        return self._full
+
+    def __getitem__(self, index: Any) -> Tensor:
+        if self._batch == 0 and self._y.ndim == 1:
+            first, rest = (index[0], index[1:]) if isinstance(index, tuple) and index else (index, ())
+            if isinstance(first, int):
+                row = self.row(range(self._y.shape[0])[first])
+                return row[rest] if rest else row  # type: ignore[index, no-any-return]
+        return self.evaluate()[index]  # type: ignore[index, no-any-return]
+
+    def numpy(self) -> Any:
+        """The whole matrix as an ndarray."""
+        return self.evaluate().numpy()
+
+    def __repr__(self) -> str:
+        return f"Jacobian(shape={self.shape})"
+
+
+def jacobian(ys: Tensors, xs: Tensors, batch_axis: int | None = None) -> Any:
+    """The :class:`Jacobian` of computed tensors; sequences of ys or xs give (nested) tuples."""
+    if type(ys) is not Tensor:
+        return tuple(jacobian(y, xs, batch_axis) for y in ys)
+    if type(xs) is not Tensor:
+        return tuple(Jacobian(ys, x, batch_axis) for x in xs)
+    return Jacobian(ys, xs, batch_axis)
+
+
+def hessian(ys: Tensor, xs: Tensors, batch_axis: int | None = None) -> Any:
+    """The :class:`Jacobian` of the gradient of a scalar ``ys`` (with ``batch_axis`` 0: of one scalar for each sample)."""
+    size = prod(ys.shape[0 if batch_axis is None else 1 :])
+    if size != 1:
+        raise DifferentiationError(f"a hessian is that of a scalar, ys has shape {list(ys.shape)}")
+    if type(xs) is Tensor:
+        (g,) = grad(ys, xs, create_graph=True)
+        assert g is not None
+        return Jacobian(g, xs, batch_axis)
+    gradients = grad(ys, xs, create_graph=True, allow_unused=True)
+    zeros = get_operator("zeros_like")
+    return tuple(
+        tuple(Jacobian(zeros(x) if g is None else g, other, batch_axis) for other in xs)
+        for g, x in zip(gradients, xs, strict=True)
+    )
+
+
+def vjp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]:
+    """Outputs of ``func`` at ``xs``, and the product of ``v`` (ones by default) with its derivative."""
+    inputs, outputs = _call(func, xs)
+    ends = _as_list(outputs)
+    found = grad(ends, inputs, None if v is None else _as_list(v), allow_unused=True)
+    zeros = get_operator("zeros_like")
+    results = [zeros(x) if g is None else g for g, x in zip(found, inputs, strict=True)]
+    return outputs, results[0] if type(xs) is Tensor else results
+
+
+def jvp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]:
+    """Outputs of ``func`` at ``xs``, and the product of its derivative with ``v`` (ones by default).
+
+    Reverse mode twice: the gradient is linear in its seed, so its own gradient with respect to the seed is the product.
+    """
+    inputs, outputs = _call(func, xs)
+    ends = _as_list(outputs)
+    seeds = [get_operator("zeros_like")(y).detach() for y in ends]
+    for seed in seeds:
+        seed.stop_gradient = False
+    found = grad(ends, inputs, seeds, create_graph=True, allow_unused=True)
+    directions = [get_operator("ones_like")(x) for x in inputs] if v is None else _as_list(v)
+    moved = [(g, d) for g, d in zip(found, directions, strict=True) if g is not None and not g.stop_gradient]
+    products: list[Tensor | None] = [None] * len(seeds)
+    if moved:
+        products = grad([g for g, _ in moved], seeds, [d for _, d in moved], allow_unused=True)
+    results = [get_operator("zeros_like")(y) if p is None else p for p, y in zip(products, ends, strict=True)]
+    return outputs, results[0] if type(outputs) is Tensor else results
+
+
+@enable_grad()
+def _call(func: Callable[..., Any], xs: Tensors) -> tuple[list[Tensor], Any]:
+    inputs = [x.detach() for x in _as_list(xs)]
+    for x in inputs:
+        x.stop_gradient = False
+    return inputs, func(*inputs)
+
+
+def _as_list(values: Any) -> list[Any]:
+    return [values] if type(values) is Tensor else list(values)

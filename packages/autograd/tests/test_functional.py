@@ -1,0 +1,91 @@
+"""Jacobians, Hessians, products with derivatives, and the checker itself."""
+
+from __future__ import annotations
+
+import argosy_autograd as ag
+import numpy as np
+import pytest
+from argosy_phi_ops import get_operator
+from argosy_tensorcore.tensor import Tensor
+
+exp, tanh, matmul = (get_operator(name) for name in ("exp", "tanh", "matmul"))
+A = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 3.0]])
+
+
+def leaf(data):
+    return Tensor(np.asarray(data, np.float64), stop_gradient=False)
+
+
+def test_jacobian_of_a_linear_map_is_its_matrix():
+    """Rows are computed when asked for; the whole and a single element agree."""
+    x = leaf([1.0, 2.0, 3.0])
+    j = ag.jacobian(matmul(Tensor(A), x), x)
+    assert j.shape == [2, 3]
+    np.testing.assert_allclose(j[1].numpy(), A[1])
+    np.testing.assert_allclose(j[:].numpy(), A)
+    assert float(j[0, 1].numpy()) == 2.0
+
+
+def test_batched_jacobian_is_one_matrix_for_each_sample():
+    """batch_axis=0 keeps samples apart."""
+    x = leaf(np.arange(6.0).reshape(2, 3))
+    j = ag.jacobian(matmul(x * x, Tensor(A.T)), x, batch_axis=0)
+    assert j.shape == [2, 2, 3]
+    expected = A[None] * 2 * x.numpy()[:, None]
+    np.testing.assert_allclose(j.numpy(), expected)
+
+
+def test_tuples_give_nested_tuples():
+    """One Jacobian for each pair of output and input."""
+    x, y = leaf([1.0, 2.0]), leaf([3.0])
+    (a, b), (c, d) = ag.jacobian((x * y, y * y), (x, y))
+    np.testing.assert_allclose(a[:].numpy(), np.diag([3.0, 3.0]))
+    np.testing.assert_allclose(b[:].numpy(), [[1.0], [2.0]])
+    np.testing.assert_allclose(c[:].numpy(), [[0.0, 0.0]])
+    np.testing.assert_allclose(d[:].numpy(), [[6.0]])
+
+
+def test_hessian_of_a_quadratic_form_is_symmetric():
+    """x^T M x has the Hessian M + M^T."""
+    m = np.array([[1.0, 2.0], [0.0, 3.0]])
+    x = leaf([1.0, -1.0])
+    h = ag.hessian((matmul(Tensor(m), x) * x).sum(), x)
+    np.testing.assert_allclose(h[:].numpy(), m + m.T)
+
+
+def test_vjp_and_jvp_of_functions_are_transposes():
+    """<g, J v> = <J* g, v>; outputs come along."""
+    x, v, g = np.array([0.3, -0.2, 0.5]), np.array([1.0, 2.0, -1.0]), np.array([0.5, -2.0])
+
+    def f(t):
+        return tanh(matmul(Tensor(A), t))
+
+    y, pulled = ag.vjp(f, Tensor(x), Tensor(g))
+    z, pushed = ag.jvp(f, Tensor(x), Tensor(v))
+    np.testing.assert_allclose(y.numpy(), np.tanh(A @ x))
+    np.testing.assert_allclose(z.numpy(), y.numpy())
+    np.testing.assert_allclose(pushed.numpy(), (1 - np.tanh(A @ x) ** 2) * (A @ v))
+    np.testing.assert_allclose((pushed.numpy() * g).sum(), (pulled.numpy() * v).sum())
+
+
+@pytest.mark.parametrize("complex_step", [False, True])
+def test_check_grads_accepts_right_gradients(complex_step):
+    """By differences and by a complex step, to second order."""
+    ag.check_grads(lambda x, y: exp(x * y) + x * x * x, [np.array([0.3, 0.5]), np.array([1.0, -0.4])],
+                   complex_step=complex_step)  # fmt: skip
+
+
+def test_check_grads_finds_wrong_gradients():
+    """A wrong derivative does not pass."""
+
+    class Wrong(ag.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3.0
+
+    with pytest.raises(AssertionError, match="gradient of order 1"):
+        ag.check_grads(Wrong.apply, [np.array([0.3])], order=1)
