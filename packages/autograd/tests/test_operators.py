@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from argosy_autograd.checks import check_program
+from argosy_autograd import derived
 from argosy_autograd.derived import derive
+from argosy_autograd.engine import grad
 from argosy_autograd.kernels import KERNELS
 from argosy_autograd.tape import OperatorNode, edge_of
+from argosy_autograd.whole import WHOLE_RULES
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.index import MODULES
 from argosy_pir import TensorType
@@ -84,6 +87,11 @@ def cases():
             batched = np.stack([a, a + 1])
             yield "matmul", (batched, b), {"transpose_x": tx, "transpose_y": ty}
             yield "matmul", (batched[:, None], np.stack([b, b, b])), {"transpose_x": tx, "transpose_y": ty}
+    yield "transpose", (rng.standard_normal((2, 3, 4)), [-1, 0, 1]), {}
+    yield "softmax", (x,), {"axis": 0}
+    yield "softmax", (x * 5,), {}
+    yield "cross_entropy", (x, np.array([2, 0])), {}
+    yield "cross_entropy", (rng.standard_normal((2, 2, 3)), np.array([[2, -100], [1, 0]])), {}
     yield "linear", (x, w), {}
     yield "linear", (np.stack([x, y]), w, rng.standard_normal(4)), {}
 
@@ -92,7 +100,7 @@ def cases():
 def test_kernels_equal_the_derived_program(name, args, kwargs):
     """For every choice of operands that want gradients; and they keep all that the derived program reads."""
     op = get_operator(name)
-    count = sum(isinstance(a, np.ndarray) for a in args)
+    count = sum(isinstance(a, np.ndarray) and a.dtype.kind == "f" for a in args)
     for choice in range(1, 2**count):
         given = [
             Tensor(a, stop_gradient=not choice >> i & 1) if isinstance(a, np.ndarray) else a for i, a in enumerate(args)
@@ -112,3 +120,30 @@ def test_kernels_equal_the_derived_program(name, args, kwargs):
             if a is not None:
                 assert a.dtype == b.dtype
                 np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(WHOLE_RULES))
+@pytest.mark.parametrize("axis", [0, -1])
+def test_rules_of_whole_operators_equal_the_decomposition(name, axis, monkeypatch):
+    """To second order, and they read the result only."""
+    rng = np.random.default_rng(3)
+    x, v, w = rng.standard_normal((3, 2, 4))
+    op = get_operator(name)
+
+    def gradients():
+        t = Tensor(x, stop_gradient=False)
+        y = op(t, axis=axis)
+        keeps = derive(y._node.key, y._node.attributes).keeps
+        (g,) = grad((y * Tensor(v)).sum(), t, create_graph=True)
+        (h,) = grad((g * Tensor(w)).sum(), t)
+        return keeps, g.numpy(), h.numpy()
+
+    monkeypatch.delitem(KERNELS, name, raising=False)
+    derived._cache.clear()
+    keeps, *whole = gradients()
+    assert keeps == (1,)
+    monkeypatch.delitem(WHOLE_RULES, name)
+    derived._cache.clear()
+    _, *parts = gradients()
+    derived._cache.clear()
+    np.testing.assert_allclose(whole, parts, rtol=1e-9, atol=1e-12)

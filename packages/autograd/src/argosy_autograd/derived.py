@@ -13,6 +13,8 @@ from typing import Any
 from argosy_autograd.activity import has_gradient
 from argosy_autograd.insertion import erase_unused
 from argosy_autograd.transform import vjp_values
+from argosy_autograd.whole import WHOLE_RULES
+from argosy_phi_ops.context import building
 from argosy_phi_ops.expansion import Expansion, describe
 from argosy_phi_ops.operator import Operator
 from argosy_phi_ops.promotion import promote
@@ -119,7 +121,9 @@ def _derive(op: Operator, types: list[TensorType], attributes: dict[str, Any], w
     kept_results = [program.add_input(value.type) for value in results]
     cotangents = [program.add_input(results[i].type) for i in ends]
     builder = Builder(program.block, program.block.last)
-    gradients = vjp_values([results[i] for i in ends], cotangents, [operands[i] for i in wanted], builder)
+    gradients = _whole_rule(op, operands, results, cotangents, attributes, wanted, builder)
+    if gradients is None:
+        gradients = vjp_values([results[i] for i in ends], cotangents, [operands[i] for i in wanted], builder)
     program.set_outputs([g for g in gradients if g is not None])
     for value, kept in zip(results, kept_results, strict=True):
         if isinstance(value, OpResult):
@@ -133,6 +137,24 @@ def _derive(op: Operator, types: list[TensorType], attributes: dict[str, Any], w
     given = tuple(i for i, g in zip(wanted, gradients, strict=True) if g is not None)
     all_types = tuple(value.type for value in kept_values)
     return Derived(ProgramOperator(program.name, program), keeps, read, given, all_types)  # type: ignore[arg-type]
+
+
+def _whole_rule(
+    op: Any,
+    operands: Sequence[Value],
+    results: Sequence[Value],
+    cotangents: Sequence[Value],
+    attributes: dict[str, Any],
+    wanted: Sequence[int],
+    builder: Builder,
+) -> list[Value | None] | None:
+    """The gradients by the rule of the whole operator, where it has one."""
+    rule = WHOLE_RULES.get(op.name)
+    if rule is None or len(results) != 1:
+        return None
+    with building(builder):
+        made = rule(cotangents[0], results[0], *operands, **attributes)
+    return None if made is None else [made[i] for i in wanted]
 
 
 def _drop_unused_inputs(program: Program) -> None:

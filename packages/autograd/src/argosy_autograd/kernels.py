@@ -210,3 +210,55 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> Any:
     if len(wants) == 2:
         return gx, gw
     return gx, gw, flat.sum(axis=0).reshape(_shape(key, 2)) if wants[2] else None
+
+
+@_kernel("transpose", _nothing)
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
+    order = [p % grads[0].ndim for p in attributes["perm"]]
+    return (grads[0].transpose(np.argsort(order)),)
+
+
+@_kernel("softmax", lambda wants: (1,))
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
+    y, g, axis = _array(saved, 1), grads[0], attributes["axis"]
+    weighted = g * y
+    return (np.subtract(weighted, y * weighted.sum(axis, keepdims=True), out=weighted),)
+
+
+class _SoftmaxKernel(EagerKernel):
+    __slots__ = ()
+
+    def applies(self, operands: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        """Of tensors with axes, in their own dtype."""
+        return super().applies(operands, attributes) and operands[0].payload.ndim > 0 and attributes["dtype"] is None
+
+
+class _CrossEntropyKernel(EagerKernel):
+    __slots__ = ()
+
+    def applies(self, operands: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        """The mean over class indices along the last axis, and nothing out of the ordinary."""
+        if len(operands) != 2 or any(type(x) is not Tensor for x in operands):
+            return False
+        x, label = (x.payload for x in operands)
+        ordinary = attributes["reduction"] == "mean" and attributes["use_softmax"] and not attributes["soft_label"]
+        last = attributes["axis"] in (-1, x.ndim - 1) and not attributes["label_smoothing"]
+        indices = label.dtype.kind in "iu" and label.shape == x.shape[:-1]
+        return bool(ordinary and last and indices and x.dtype.name in _WIDE)
+
+
+@_kernel("cross_entropy", lambda wants: (0, 1))
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array, None]:
+    x, label = _array(saved, 0), _array(saved, 1).reshape(-1)
+    rows = x.reshape(-1, x.shape[-1])
+    powers = np.exp(rows - rows.max(axis=1, keepdims=True))
+    valid = label != attributes["ignore_index"]
+    count = max(int(np.count_nonzero(valid)), 1)
+    powers /= powers.sum(axis=1, keepdims=True)
+    powers[np.arange(len(label)), np.where(valid, label, 0)] -= 1
+    powers *= (valid * (grads[0] / count)).astype(x.dtype)[:, None]
+    return powers.reshape(x.shape), None
+
+
+for _name, _kind in (("softmax", _SoftmaxKernel), ("cross_entropy", _CrossEntropyKernel)):
+    KERNELS[_name] = _kind(KERNELS[_name].keeps, KERNELS[_name].run)
