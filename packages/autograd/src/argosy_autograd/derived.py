@@ -24,7 +24,7 @@ from argosy_pir.passes import get_pass
 from argosy_pir.values import OpResult
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Derived", "ProgramOperator", "derive", "signature_of"]
+__all__ = ["Derived", "ProgramOperator", "derive", "named_attributes"]
 
 _cache: dict[Any, Derived] = {}
 
@@ -81,17 +81,14 @@ class Derived:
         return self._run(arrays)
 
 
-def signature_of(
-    op: Any, operands: Sequence[Any], attributes: dict[str, Any], wants: tuple[bool, ...]
-) -> tuple[Any, ...]:
-    """What the derivative of an application depends on, as a key: see :func:`derive`."""
-    types = tuple([(p.dtype, p.shape) if type(x) is Tensor and (p := x.payload) else type(x) for x in operands])
-    named = tuple([(name, type(value), value) for name, value in attributes.items()]) if attributes else ()
-    return op, types, named, wants
+def named_attributes(attributes: dict[str, Any]) -> tuple[Any, ...]:
+    """Attributes as part of a key: values with their types, since 1 == 1.0 == True."""
+    return tuple([(name, type(value), value) for name, value in attributes.items()])
 
 
 def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
-    """The derivative of an operator application with the key of :func:`signature_of`, cached.
+    """The derivative of an application, cached. ``key`` is (operator, (dtype, shape) of each tensor operand or the class of
+    a number, :func:`named_attributes`, whether each operand wants a gradient).
 
     Raises :class:`MissingRule` where a primitive on the way has no rule.
     """

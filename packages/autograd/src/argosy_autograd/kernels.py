@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from argosy_tensorcore.tensor import Tensor
-
 __all__ = ["KERNELS", "EagerKernel"]
 
 Array = np.ndarray[Any, Any]
@@ -24,24 +22,19 @@ class EagerKernel:
     """``keeps(wants)`` gives the positions in (operands..., results...) to keep for the operands that want gradients;
     ``run(grads, saved, attributes, key)`` the gradients of all operands (None where not wanted)."""
 
-    __slots__ = ("attributes", "keeps", "run")
+    __slots__ = ("keeps", "run")
 
     def __init__(self, keeps: Callable[[tuple[bool, ...]], tuple[int, ...]], run: Callable[..., Any]) -> None:
         self.keeps = keeps
         self.run = run
 
-    def applies(self, operands: Sequence[Any], attributes: dict[str, Any]) -> bool:
-        """Only tensors of one wide real dtype: promotion and rounding are left to the derived program."""
-        dtype = None
-        for x in operands:
-            if type(x) is not Tensor:
-                return False
-            found = x.payload.dtype
-            if dtype is None:
-                dtype = found
-            elif found is not dtype:
-                return False
-        return dtype is not None and dtype.name in _WIDE
+    def fits(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        """Whether it is for operands of these (dtype, shape): tensors of one wide real dtype. Promotion and rounding are
+        left to the derived program."""
+        first = types[0]
+        if type(first) is not tuple or first[0].name not in _WIDE:
+            return False
+        return all([type(kind) is tuple and kind[0] is first[0] for kind in types[1:]])
 
 
 KERNELS: dict[str, EagerKernel] = {}
@@ -60,8 +53,12 @@ def _nothing(wants: tuple[bool, ...]) -> tuple[int, ...]:
     return ()
 
 
+_OTHER = {(True, True): (0, 1), (True, False): (1,), (False, True): (0,)}
+
+
 def _the_other(wants: tuple[bool, ...]) -> tuple[int, ...]:
-    return tuple(i for i in (0, 1) if wants[1 - i])
+    """For a product: the operands that are multiplied with the gradients that are wanted."""
+    return _OTHER[wants]  # type: ignore[index]
 
 
 def _shape(key: Any, operand: int) -> tuple[int, ...]:
@@ -165,7 +162,7 @@ def _product(x: Array, y: Array) -> Array:
 
 @_kernel("matmul", _the_other)
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> Any:
-    """Only for operands of two axes or more: see :meth:`_MatmulKernel.applies`."""
+    """Only for operands of two axes or more: see :meth:`_MatmulKernel.fits`."""
     g, (x, y) = grads[0], key[3]
     tx, ty = attributes["transpose_x"], attributes["transpose_y"]
     gx = gy = None
@@ -190,9 +187,9 @@ def _matmul_right(g: Array, x: Array, tx: bool, ty: bool, shape: tuple[int, ...]
 class _MatmulKernel(EagerKernel):
     __slots__ = ()
 
-    def applies(self, operands: Sequence[Any], attributes: dict[str, Any]) -> bool:
+    def fits(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
         """Vectors are left to the derived program."""
-        return super().applies(operands, attributes) and all(x.payload.ndim >= 2 for x in operands)
+        return super().fits(types, attributes) and len(types[0][1]) >= 2 and len(types[1][1]) >= 2
 
 
 KERNELS["matmul"] = _MatmulKernel(KERNELS["matmul"].keeps, KERNELS["matmul"].run)
@@ -228,23 +225,23 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Arra
 class _SoftmaxKernel(EagerKernel):
     __slots__ = ()
 
-    def applies(self, operands: Sequence[Any], attributes: dict[str, Any]) -> bool:
+    def fits(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
         """Of tensors with axes, in their own dtype."""
-        return super().applies(operands, attributes) and operands[0].payload.ndim > 0 and attributes["dtype"] is None
+        return super().fits(types, attributes) and types[0][1] != () and attributes["dtype"] is None
 
 
 class _CrossEntropyKernel(EagerKernel):
     __slots__ = ()
 
-    def applies(self, operands: Sequence[Any], attributes: dict[str, Any]) -> bool:
+    def fits(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
         """The mean over class indices along the last axis, and nothing out of the ordinary."""
-        if len(operands) != 2 or any(type(x) is not Tensor for x in operands):
+        if len(types) != 2 or any(type(kind) is not tuple for kind in types):
             return False
-        x, label = (x.payload for x in operands)
+        (dtype, shape), (label_dtype, label_shape) = types
         ordinary = attributes["reduction"] == "mean" and attributes["use_softmax"] and not attributes["soft_label"]
-        last = attributes["axis"] in (-1, x.ndim - 1) and not attributes["label_smoothing"]
-        indices = label.dtype.kind in "iu" and label.shape == x.shape[:-1]
-        return bool(ordinary and last and indices and x.dtype.name in _WIDE)
+        last = attributes["axis"] in (-1, len(shape) - 1) and not attributes["label_smoothing"]
+        indices = label_dtype.kind in "iu" and label_shape == shape[:-1]
+        return bool(ordinary and last and indices and dtype.name in _WIDE)
 
 
 @_kernel("cross_entropy", lambda wants: (0, 1))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_autograd.derived import Derived, derive, signature_of
+from argosy_autograd.derived import Derived, derive, named_attributes
 from argosy_autograd.errors import DifferentiationError, MissingRule
 from argosy_autograd.hooks import pack_saved, packing, unpack_saved
 from argosy_autograd.kernels import KERNELS, EagerKernel
@@ -80,24 +80,50 @@ class Node:
 
 
 class OperatorNode(Node):
-    """The node of an operator application."""
+    """The node of an operator application. ``key`` is what :func:`derive` takes; ``saved`` maps positions in
+    (operands..., results...) to what was kept and its version."""
 
     __slots__ = ("attributes", "kernel", "key", "saved")
 
     def __init__(
-        self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], edges: Sequence[Edge | None],
-        results: Sequence[Tensor],
-    ) -> None:  # fmt: skip
-        super().__init__(op.name, edges, results)
+        self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]
+    ) -> None:
+        # Runs after every recorded operator: one loop, no calls that can be spared.
+        edges: list[Edge | None] = []
+        types: list[Any] = []
+        for x in operands:
+            edge = None
+            if type(x) is Tensor:
+                payload = x.payload
+                dtype = payload.dtype
+                types.append((dtype, payload.shape))
+                if not x.stop_gradient and dtype.kind in "fc":
+                    node = x._node
+                    edge = (x, 0) if node is None else (node, x._slot)
+            else:
+                types.append(type(x))
+            edges.append(edge)
+        self.sequence = next(_sequence)
+        self.name = op.name
+        self.edges = edges
+        self.results = len(results)
+        self.hooks = self.retained = None
         self.attributes = attributes
         wants = tuple([edge is not None for edge in edges])
-        self.key = signature_of(op, operands, attributes, wants)
-        self.kernel: EagerKernel | None = KERNELS.get(op.name)
-        if self.kernel is not None and not self.kernel.applies(operands, attributes):
-            self.kernel = None
-        keeps = self.kernel.keeps(wants) if self.kernel is not None else _keeps(self.key, attributes)
-        everything = (*operands, *results)
-        self.saved: dict[int, Any] | None = {i: _save(everything[i]) for i in keeps}
+        key = self.key = (op, tuple(types), named_attributes(attributes) if attributes else (), wants)
+        kernel = KERNELS.get(op.name)
+        if kernel is not None and not kernel.fits(types, attributes):
+            kernel = None
+        self.kernel: EagerKernel | None = kernel
+        saved: dict[int, Any] = {}
+        self.saved: dict[int, Any] | None = saved
+        count = len(edges)
+        for i in kernel.keeps(wants) if kernel is not None else _keeps(key, attributes):
+            saved[i] = _save(operands[i] if i < count else results[i - count])
+        for slot, result in enumerate(results):
+            if not result.stop_gradient:
+                result._node = self
+                result._slot = slot
 
     def pull_arrays(self, grads: list[Any]) -> Sequence[Any]:
         """See :class:`Node`; by the registered kernel, or the derived program."""
@@ -186,6 +212,9 @@ def _save(value: Any) -> Any:
     if packing():
         return pack_saved(value)
     payload = value.payload
+    if type(payload) is Strided:
+        storage = payload._storage
+        return payload, 0 if storage is None else storage.version
     return payload, payload.version
 
 
@@ -215,7 +244,7 @@ class Tape(Recorder):
         self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]
     ) -> None:
         """Leave a node for the application."""
-        OperatorNode(op, operands, attributes, [edge_of(x) for x in operands], results)
+        OperatorNode(op, operands, attributes, results)
 
     def rebind(self, target: Tensor, value: Tensor) -> None:
         """``target`` was overwritten with ``value``: its history is that of the value from now on."""
