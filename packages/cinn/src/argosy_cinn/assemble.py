@@ -51,7 +51,7 @@ def assemble(plan: Plan, target: Target) -> Assembly:
     """Emit all code of a plan."""
     assembly = Assembly(Module(target))
     for step in plan.steps:
-        if step.body is None:
+        if step.group.kind == "host":
             assert step.group.op is not None
             assembly.hosts.append(step.group.op)
             assembly.segments.append([])
@@ -64,14 +64,16 @@ def assemble(plan: Plan, target: Target) -> Assembly:
 
 
 def _calls(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
-    if isinstance(step.body, Epilogue):
-        assert step.group.product is not None
-        return [_product_call(assembly, plan, step.group.product, step.body)]
-    assert isinstance(step.body, Kernel)
-    calls = [_kernel_call(assembly, plan, step.body)]
-    chunks = choose_chunks(step.body).count
-    if chunks > 1:
-        calls += [_kernel_call(assembly, plan, _combination(c, step.body, chunks)) for c in step.body.columns]
+    calls: list[Call] = []
+    for body in step.bodies:
+        if isinstance(body, Epilogue):
+            assert step.group.product is not None
+            calls.append(_product_call(assembly, plan, step.group.product, body))
+            continue
+        calls.append(_kernel_call(assembly, plan, body))
+        chunks = choose_chunks(body).count
+        if chunks > 1:
+            calls += [_kernel_call(assembly, plan, _combination(c, body, chunks)) for c in body.columns]
     return calls
 
 

@@ -2,16 +2,20 @@
 
 Each takes the function being built and a ``float`` scalar or vector. Bounds are the largest errors found against
 double precision over all magnitudes, in units in the last place; infinities, NaN and denormal numbers behave as IEEE
-754 and C ask. Multiply-adds are fused except in `log_exact` and `erfinv`, whose bits must not depend on the machine.
+754 and C ask. Multiply-adds are fused except in `erfinv`, whose bits must not depend on the machine.
 Functions without a polynomial here call the C library lane by lane (`library`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import log as _natural_logarithm
 
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import DOUBLE, FLOAT, I32, Value, constant, element_of, lanes_of, vector
+from argosy_cinn.printers.types import DOUBLE, FLOAT, I32, I64, Value, constant, element_of, lanes_of, vector
+from argosy_tensorcore.erfinv import GILES_FLOAT32, GILES_FLOAT64, LOG_TERMS
+
+LN2 = _natural_logarithm(2.0)
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
@@ -29,11 +33,6 @@ _ERF_P = (-1.60960333262415e-02, -2.95459980854025e-03, -7.34990630326855e-04, -
           -2.10102402082508e-06, 2.77068142495902e-08, -2.72614225801306e-10)  # fmt: skip
 _ERF_Q = (-1.42647390514189e-02, -7.37332916720468e-03, -1.68282697438203e-03, -2.13374055278905e-04,
           -1.45660718464996e-05)  # fmt: skip
-# Giles, "Approximating the erfinv function", GPU Computing Gems (2010), single precision; descending powers
-_GILES_CENTRAL = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
-                  -0.00125372503, -0.00417768164, 0.246640727, 1.50140941)  # fmt: skip
-_GILES_TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
-               0.00943887047, 1.00167406, 2.83297682)  # fmt: skip
 # sin and cos of r on [-pi/4, pi/4] in double precision (Cephes sinf, cosf)
 _SIN = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
 _COS = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
@@ -113,20 +112,6 @@ def log(b: Function, x: Value) -> Value:
     return _log_limits(b, x, b.fma(exponent, _LN2_HIGH, b.fadd(m, y)))
 
 
-def log_exact(b: Function, x: Value) -> Value:
-    """Natural logarithm in separate additions and multiplications, the same bits on every machine; 1.1 ulp."""
-    exponent, mantissa = _split(b, x)
-    m = b.fsub(mantissa, 1.0)
-    square = b.fmul(m, m)
-    p = constant(x.type, _LOG[-1])
-    for c in reversed(_LOG[:-1]):
-        p = b.fadd(b.fmul(p, m), c)
-    y = b.fmul(b.fmul(p, m), square)
-    y = b.fadd(y, b.fmul(exponent, _LN2_LOW))
-    y = b.fsub(y, b.fmul(square, 0.5))
-    return _log_limits(b, x, b.fadd(b.fadd(m, y), b.fmul(exponent, _LN2_HIGH)))
-
-
 def log1p(b: Function, x: Value) -> Value:
     """log(1 + x), 3 ulp: log(u) x / (u - 1) with u = 1 + x (Kahan)."""
     u = b.fadd(x, 1.0)
@@ -173,18 +158,52 @@ def erf(b: Function, x: Value) -> Value:
 
 
 def erfinv(b: Function, x: Value) -> Value:
-    """Inverse error function by Giles' polynomials, without contraction: normals are made of it."""
-    one = constant(x.type, 1.0)
-    w = b.fneg(log_exact(b, b.fmul(b.fsub(one, x), b.fadd(one, x))))
-    branches = []
-    for t, coefficients in ((b.fsub(w, 2.5), _GILES_CENTRAL), (b.fsub(b.unary("sqrt", w), 3.0), _GILES_TAIL)):
-        p = constant(x.type, coefficients[0])
-        for c in coefficients[1:]:
-            p = b.fadd(b.fmul(p, t), c)
-        branches.append(p)
-    inside = b.fmul(b.select(b.fcmp("olt", w, 5.0), *branches), x)
+    """Inverse error function of float or double, bit for bit as `argosy_tensorcore.erfinv` does it.
+
+    Nothing is contracted, since normal random numbers are made of it.
+    """
+    inside = b.fcmp("olt", _absolute(b, x), 1.0)
+    result = _erfinv_inside(b, b.select(inside, x, 0.0))
     limit = _with_sign_of(b, constant(x.type, float("inf")), x)
-    return b.select(b.fcmp("oeq", _absolute(b, x), 1.0), limit, inside)
+    edge = b.select(b.fcmp("oeq", _absolute(b, x), 1.0), limit, constant(x.type, float("nan")))
+    return b.select(inside, result, edge)
+
+
+def _erfinv_inside(b: Function, x: Value) -> Value:
+    one = constant(x.type, 1.0)
+    w = b.fneg(_log_exact(b, b.fmul(b.fsub(one, x), b.fadd(one, x))))
+    root = b.unary("sqrt", b.select(b.fcmp("ogt", w, 0.0), w, 0.0))
+    result: Value | None = None
+    for end, variable, centre, coefficients in reversed(
+        GILES_FLOAT32 if element_of(x.type) == FLOAT else GILES_FLOAT64
+    ):
+        p = _separate(b, coefficients, b.fsub(w if variable == "w" else root, centre))
+        result = p if result is None else b.select(b.fcmp("olt", w, end), p, result)
+    assert result is not None
+    return b.fmul(result, x)
+
+
+def _log_exact(b: Function, x: Value) -> Value:
+    """`argosy_tensorcore.erfinv.log_positive`."""
+    single = element_of(x.type) == FLOAT
+    integer, fraction, root_half = (I32, 23, 0x3F3504F3) if single else (I64, 52, 0x3FE6A09E667F3BCD)
+    bits = b.bitcast(x, vector(integer, lanes_of(x.type)))
+    exponent = b.binary("ashr", b.binary("sub", bits, root_half), fraction)
+    m = b.bitcast(b.binary("sub", bits, b.binary("shl", exponent, fraction)), x.type)
+    s = b.fdiv(b.fsub(m, 1.0), b.fadd(m, 1.0))
+    z = b.fmul(s, s)
+    terms = LOG_TERMS["float32" if single else "float64"]
+    rest = _separate(b, [2.0 / (2 * k + 1) for k in range(terms, 0, -1)], z)
+    scaled = b.fmul(b.convert("sitofp", exponent, element_of(x.type)), constant(x.type, LN2))
+    return b.fadd(scaled, b.fadd(b.fmul(s, 2.0), b.fmul(b.fmul(s, z), rest)))
+
+
+def _separate(b: Function, coefficients: Sequence[float], x: Value) -> Value:
+    """Horner's rule, each multiplication and addition rounded; coefficients descend."""
+    result = constant(x.type, coefficients[0])
+    for c in coefficients[1:]:
+        result = b.fadd(b.fmul(result, x), c)
+    return result
 
 
 def sin(b: Function, x: Value) -> Value:

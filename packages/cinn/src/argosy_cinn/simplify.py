@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy_cinn.loops.elementwise import DTYPES, FLOATS
 from argosy_phi_ops.context import building
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.reference.kernels import kernel_for
@@ -385,6 +386,22 @@ def _empty_reduction(op: Operation) -> Value | None:
     return _constant(kernel_for(name)(empty, axes=(0,)), op.result.type)
 
 
+def _argument(op: Operation) -> Value | None:
+    """The first place of an extreme is the least position that holds it; a NaN is an extreme."""
+    x, axis, dtype = op.operand(0), op.attributes["axis"], op.attributes["dtype"]
+    n = x.shape[axis]
+    if x.dtype not in DTYPES or n == 0 or not isinstance(n, int):
+        return None
+    kept = tuple(i for i in range(len(x.shape)) if i != axis)
+    extreme = _emit("reduce_max" if op.name == "prim.argmax" else "reduce_min", x, axes=(axis,))
+    found = _emit("eq", x, _emit("broadcast", extreme, shape=x.shape, axes=kept))
+    if x.dtype in FLOATS:
+        found = _emit("logical_or", found, _emit("is_nan", x))
+    place = _emit("iota", shape=x.shape, axis=axis, dtype="int64")
+    beyond = _constant(n, TensorType(x.shape, "int64"))
+    return _emit("cast", _emit("reduce_min", _emit("select", found, place, beyond), axes=(axis,)), dtype=dtype)
+
+
 def _dot(op: Operation) -> Value | None:
     """A sum of no products is zero."""
     lhs = op.operand(0)
@@ -422,5 +439,6 @@ _RULES: dict[str, Rule] = {
     "reshape": _reshape, "transpose": _transpose, "broadcast": _broadcast, "slice": _slice, "reverse": _reverse,
     "pad": _pad, "concat": _concat, "copy": _same, "stop_gradient": _same, "cast": _cast, "add": _add, "sub": _sub,
     "mul": _mul, "div": _div, "pow": _pow, "neg": _neg, "select": _select, "scatter": _scatter, "dot_general": _dot,
+    "argmax": _argument, "argmin": _argument,
     **{f"reduce_{kind}": _reduce for kind in ("sum", "prod", "max", "min", "and", "or")},
 }  # fmt: skip

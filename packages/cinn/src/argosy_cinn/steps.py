@@ -15,7 +15,7 @@ from typing import Any
 
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion, Group
-from argosy_cinn.fusion.kernels import Epilogue, Partial, lower_epilogue, lower_group
+from argosy_cinn.fusion.kernels import Epilogue, lower_copy, lower_epilogue, lower_group
 from argosy_cinn.loops.nest import partial_dtype
 from argosy_cinn.loops.schedule import Kernel, choose_chunks, phases
 from argosy_cinn.memory_plan import Lifetime, plan
@@ -33,10 +33,10 @@ class Place:
 
 @dataclass(slots=True)
 class Step:
-    """One group, lowered: ``body`` is None for a host call."""
+    """One group, lowered to what runs one after the other; nothing for a host call."""
 
     group: Group
-    body: Kernel | Epilogue | None
+    bodies: list[Kernel | Epilogue]
 
 
 @dataclass(slots=True)
@@ -106,12 +106,16 @@ def _stored(memory: Memory, fusion: Fusion) -> set[Value]:
     return stored
 
 
-def _lower(group: Group, memory: Memory, stored: set[Value]) -> Kernel | Epilogue | None:
+def _lower(group: Group, memory: Memory, stored: set[Value]) -> list[Kernel | Epilogue]:
     if group.kind == "host":
-        return None
+        return []
     if group.kind == "product":
-        return lower_epilogue(group, memory.values, stored)
-    return lower_group(group, memory.values, stored)
+        return [lower_epilogue(group, memory.values, stored)]
+    if group.kind == "update":
+        assert group.op is not None
+        copy = lower_copy(group.op.operand(0), group.op.result, memory.values)
+        return [copy, lower_group(group, memory.values, stored)] if group.rows * group.columns else [copy]
+    return [lower_group(group, memory.values, stored)]
 
 
 # -- states in place
@@ -138,6 +142,8 @@ def _choose_in_place(memory: Memory, fusion: Fusion, steps: dict[int, Step], aft
         for other in others:
             after[maker.number].add(other.number)
             _add_ancestors(fusion, maker, other.ancestors | other.bit)
+        if maker.kind == "update":
+            steps[maker.number].bodies.pop(0)  # no copy is needed
         chosen.add(value)
     return chosen
 
@@ -151,10 +157,13 @@ def _add_ancestors(fusion: Fusion, group: Group, more: int) -> None:
 
 def _writes_only_what_it_read(step: Step, argument: Value, value: Value) -> bool:
     """Whether the step reads ``argument`` nowhere but at the element of ``value`` that it computes from it."""
-    body = step.body
-    assert body is not None
+    group, body = step.group, step.bodies[-1]
+    if group.kind == "update":
+        assert group.op is not None
+        read = any(node.kind == "load" and node.payload[0] is argument for node in body.graph.order)
+        return group.op.operand(0) is argument and not read and len(step.bodies) == 2
     loads = [node for node in body.graph.order if node.kind == "load" and node.payload[0] is argument]
-    product = step.group.product
+    product = group.product
     if product is not None and argument in (product.left.buffer, product.right.buffer):
         return False
     if not loads:
@@ -175,7 +184,7 @@ def _ordered(fusion: Fusion, after: dict[int, set[int]]) -> list[int]:
     for number, before in after.items():
         for producer in before:
             followers.setdefault(producer, []).append(number)
-    ready = [(fusion.groups[n].order, n) for n, count in waiting.items() if count == 0]
+    ready = [(fusion.groups[n].first, n) for n, count in waiting.items() if count == 0]
     heapq.heapify(ready)
     ordered: list[int] = []
     while ready:
@@ -184,7 +193,7 @@ def _ordered(fusion: Fusion, after: dict[int, set[int]]) -> list[int]:
         for follower in followers.get(number, ()):
             waiting[follower] -= 1
             if waiting[follower] == 0:
-                heapq.heappush(ready, (fusion.groups[follower].order, follower))
+                heapq.heappush(ready, (fusion.groups[follower].first, follower))
     assert len(ordered) == len(after), "groups depend on each other in a circle"
     return ordered
 
@@ -211,17 +220,12 @@ def _lifetimes(
 
 
 def _partials(step: Step, i: int) -> list[Lifetime]:
-    if not isinstance(step.body, Kernel) or not step.body.columns:
-        return []
-    chunks = choose_chunks(step.body).count
-    if chunks == 1:
-        return []
-    size = step.body.columns_count * chunks
-    return [
-        Lifetime(c.partial, size * ITEM_SIZES[partial_dtype(c.dtype)], i, i)
-        for c in step.body.columns
-        if isinstance(c.partial, Partial)
-    ]
+    found: list[Lifetime] = []
+    for body in step.bodies:
+        if isinstance(body, Kernel) and body.columns and (chunks := choose_chunks(body).count) > 1:
+            size = body.columns_count * chunks
+            found += [Lifetime(c.partial, size * ITEM_SIZES[partial_dtype(c.dtype)], i, i) for c in body.columns]
+    return found
 
 
 def has_bytes(value: Value) -> bool:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from math import prod
 
-from argosy_cinn.loops.elementwise import DTYPES
+from argosy_cinn.loops.elementwise import DTYPES, NARROW
 from argosy_cinn.loops.lowering import is_inline
 from argosy_cinn.loops.reductions import KINDS
 from argosy_pir.core import Operation
 from argosy_pir.types import TensorType
 
 INLINE, REDUCE, PRODUCT, HOST, CONSTANT = "inline", "reduce", "product", "host", "constant"
+UPDATE, SCAN = "update", "scan"
+#: A dynamic_update_slice that writes at most this share of its operand is an update; others are computed like views.
+_SMALL_UPDATE = 0.25
 
 
 def classify(op: Operation) -> str:
-    """``inline`` (computed inside its users' loops or in a loop of its own), ``reduce``, ``product`` (matrix product),
-    ``constant`` or ``host`` (no native code: the reference kernel runs it between native segments)."""
+    """The kind of an operation.
+
+    ``inline``: computed inside its users' loops or in a loop of its own. ``reduce``, ``product`` (a matrix product).
+    ``update``: a copy of an operand, some elements of which are written over. ``scan``: a cumulative. ``constant``.
+    ``host``: there is no native code, the reference kernel runs it between native segments.
+    """
     if op.name == "builtin.constant":
         return CONSTANT if op.attributes["value"].type.dtype in DTYPES else HOST
     if not all(isinstance(v.type, TensorType) for v in (*op.operands, *op.results)):
@@ -24,7 +31,22 @@ def classify(op: Operation) -> str:
         return REDUCE if op.result.dtype in DTYPES and reduction_layout(op) is not None else HOST
     if op.name == "prim.dot_general":
         return PRODUCT if _has_product(op) else HOST
+    if op.name == "prim.scatter":
+        return UPDATE if _has_scatter(op) else HOST
+    if op.name == "prim.cumulative":
+        return SCAN if op.result.dtype in DTYPES and op.attributes["kind"] != "logsumexp" else HOST
+    if op.name == "prim.dynamic_update_slice" and is_inline(op):
+        small = prod(op.operand(1).shape) <= _SMALL_UPDATE * prod(op.result.shape)
+        return UPDATE if small else INLINE
     return INLINE if is_inline(op) else HOST
+
+
+def _has_scatter(op: Operation) -> bool:
+    """Narrow floats accumulate in float32, which one pass over a narrow result cannot do."""
+    dtype = op.result.dtype
+    if dtype not in DTYPES or op.operand(1).dtype not in DTYPES:
+        return False
+    return op.attributes["kind"] == "set" or (dtype != "bool" and dtype not in NARROW)
 
 
 def _has_product(op: Operation) -> bool:
@@ -45,7 +67,11 @@ class Layout:
 
 
 def reduction_layout(op: Operation) -> Layout | None:
-    """The layout of a reduction over adjacent axes (others of size one aside); None for interleaved axes."""
+    """The layout of a reduction over adjacent axes (others of size one aside), or of a cumulative; None for
+    interleaved axes."""
+    if op.name == "prim.cumulative":
+        shape, axis = op.operand(0).shape, op.attributes["axis"]
+        return Layout(prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
     shape, axes = op.operand(0).shape, set(op.attributes["axes"])
     real = [i for i, n in enumerate(shape) if n != 1]
     chosen = [k for k, i in enumerate(real) if i in axes]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import prod
 
-from argosy_cinn.fusion.classify import CONSTANT, HOST, INLINE, PRODUCT, classify
+from argosy_cinn.fusion.classify import CONSTANT, HOST, INLINE, PRODUCT, REDUCE, SCAN, UPDATE, classify
 from argosy_cinn.fusion.products import operand_matrix
 from argosy_cinn.loops.lowering import VIEWS, splat_constant
 from argosy_cinn.loops.schedule import COSTS
@@ -62,8 +62,8 @@ class Memory:
         """Operands of what is not fused are in memory; a matrix product reads views in place."""
         if operand in self.values or (kind := self._kind(operand)) is None:
             return
-        if self.kinds[op] == "reduce":
-            return  # computed in the reduction's own loops
+        if self.kinds[op] in (REDUCE, SCAN, UPDATE):
+            return  # computed in the operation's own loops
         if self.kinds[op] == PRODUCT and kind == INLINE and operand_matrix(op, index, self.values) is not None:
             return
         self.values[operand] = None

@@ -7,7 +7,7 @@ path leads out of the joint group and back. What only the group itself reads the
 A group has a grid of ``rows`` x ``columns`` (``columns`` 0: one flat dimension that can still take any grid of its
 size). A member's flavour says how it sits on the grid: ``full`` (one element per cell), ``row`` (one per row), ``sum``
 (a reduction along the row), ``column`` (a reduction over all rows), ``strided`` (a reduction of another layout, always
-alone) or ``product`` (the matrix product that the group is the epilogue of).
+alone), ``scan`` and ``update`` (alone, too) or ``product`` (the matrix product that the group is the epilogue of).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
-from argosy_cinn.fusion.classify import CONSTANT, HOST, INLINE, PRODUCT, reduction_layout
+from argosy_cinn.fusion.classify import CONSTANT, HOST, INLINE, PRODUCT, SCAN, UPDATE, reduction_layout
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.products import Product, lay_out
 from argosy_cinn.loops.expressions import Expression, Graph
 from argosy_cinn.loops.indices import Index, Position, Variable, linearise, of
-from argosy_cinn.loops.lowering import Lowering, NotAligned
+from argosy_cinn.loops.lowering import Lowering, NotAligned, scattered
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult, Value
 
@@ -31,7 +31,8 @@ _MOST_NODES = 900
 
 @dataclass(eq=False, slots=True)
 class Group:
-    """Values computed by one step; ``order`` is the latest position of a member in the program."""
+    """Values computed by one step; ``order`` is the latest position of a member in the program, ``first`` the
+    earliest."""
 
     number: int
     kind: str
@@ -43,6 +44,11 @@ class Group:
     reads: set[Value] = field(default_factory=set)
     ancestors: int = 0
     product: Product | None = None
+    first: int = -1
+
+    def __post_init__(self) -> None:
+        if self.first < 0:
+            self.first = self.order
 
     @property
     def elements(self) -> int:
@@ -83,7 +89,7 @@ class Fusion:
             return
         group = self._new(op, kind, order)
         self._connect(group)
-        if group.kind == "loops" and "strided" not in group.members.values():
+        if group.kind == "loops" and not _ALONE & set(group.members.values()):
             self._fuse_into_producers(group)
 
     def _new(self, op: Operation, kind: str, order: int) -> Group:
@@ -91,8 +97,10 @@ class Fusion:
             group = Group(self._count, "host", order, dict.fromkeys(op.results, "host"), op=op, reads=host_reads(op))
         elif kind == PRODUCT:
             group = self._product(op, order)
-        elif kind == "reduce":
+        elif kind in ("reduce", SCAN):
             group = self._reduction(op, order)
+        elif kind == UPDATE:
+            group = self._update(op, order)
         else:
             group = Group(self._count, "loops", order, {op.result: "full"}, max(prod(op.result.shape), 1), 0)
             group.reads = self._reads_of(group)
@@ -112,13 +120,29 @@ class Fusion:
     def _reduction(self, op: Operation, order: int) -> Group:
         layout = reduction_layout(op)
         assert layout is not None
-        if layout.kept_inner == 1:
+        if op.name == "prim.cumulative":
+            group = Group(self._count, "loops", order, {op.result: "scan"}, layout.kept_outer, layout.kept_inner)
+        elif layout.kept_inner == 1:
             group = Group(self._count, "loops", order, {op.result: "sum"}, layout.kept_outer, layout.reduced)
         elif layout.kept_outer == 1:
             group = Group(self._count, "loops", order, {op.result: "column"}, layout.reduced, layout.kept_inner)
         else:
             group = Group(self._count, "loops", order, {op.result: "strided"}, layout.kept_outer, layout.kept_inner)
         group.reads = self._reads_of(group)
+        return group
+
+    def _update(self, op: Operation, order: int) -> Group:
+        rest = op.operand(1).shape[-1:] if op.name == "prim.dynamic_update_slice" else _rest_of(op)
+        written = op.operand(1 if op.name == "prim.dynamic_update_slice" else 2)
+        columns = prod(rest)
+        rows = prod(written.shape) // max(columns, 1)
+        group = Group(self._count, "update", order, {op.result: "update"}, rows, columns, op)
+        graph = Graph()
+        lowering = Lowering(graph, self.memory.values, lambda value, position: None, False)
+        x = op.operand(0)
+        lowering.value(x, lowering.position(x, of(Variable(0, prod(x.shape)))))
+        group.reads = self._reads_of(group) if rows * columns else set()
+        group.reads |= {node.payload[0] for node in graph.order if node.kind == "load"}
         return group
 
     def _reads_of(self, group: Group) -> set[Value]:
@@ -171,9 +195,13 @@ class Fusion:
 
     def _may_join(self, first: Group, second: Group) -> bool:
         kinds = {first.kind, second.kind}
-        if "host" in kinds or second.kind == "product" or len(first.members) + len(second.members) > _MOST_MEMBERS:
+        if (
+            kinds & {"host", "update"}
+            or second.kind == "product"
+            or len(first.members) + len(second.members) > _MOST_MEMBERS
+        ):
             return False
-        if "strided" in (*first.members.values(), *second.members.values()):
+        if _ALONE & {*first.members.values(), *second.members.values()}:
             return False
         return not any(p is not first and p.ancestors & first.bit for p in self._producers(second))
 
@@ -212,6 +240,16 @@ class Fusion:
                 if second.ancestors & first.bit or first.ancestors & second.bit or not _same_rows(first, second):
                     continue
                 current = self._try(first, second) or current
+
+
+#: Flavours whose groups nothing joins.
+_ALONE = {"strided", "scan", "update"}
+
+
+def _rest_of(op: Operation) -> tuple[int, ...]:
+    """Sizes of the axes that a scatter's updates write whole."""
+    axes, batch = op.attributes["axes"], op.attributes["batch"]
+    return tuple(n for i, n in enumerate(op.operand(0).shape) if i >= batch and i not in axes)
 
 
 def _same_rows(first: Group, second: Group) -> bool:
@@ -261,7 +299,7 @@ def _joined(first: Group, second: Group, rows: int, columns: int) -> Group | Non
     kept = product or first
     return Group(
         first.number, kept.kind, max(first.order, second.order), members, rows, columns,
-        kept.op, product=product.product if product is not None else None,
+        kept.op, product=product.product if product is not None else None, first=min(first.first, second.first),
     )  # fmt: skip
 
 
@@ -286,7 +324,7 @@ class GridLowering:
         else:
             outer = [group.rows] if outer is None and group.columns else outer or []
             inner = [group.columns or group.rows] if inner is None else inner
-            strided = "strided" in group.members.values()
+            strided = bool({"strided", "scan"} & set(group.members.values()))
             middle = ([prod(self._layout_sizes())] if middle is None else middle) if strided else []
             numbers = iter(range(len(outer) + len(middle) + len(inner)))
             self.outer = [Variable(next(numbers), n) for n in outer]
@@ -297,6 +335,8 @@ class GridLowering:
             self.flat = self.row * max(prod(inner), 1) + self.column
         self.results: dict[Value, Expression] = {}
         self.bodies: dict[Value, Expression] = {}
+        self.updates: dict[Value, tuple[Expression, Index, Expression | None]] = {}
+        self.scanned = Index(())
         self.lowering = Lowering(self.graph, in_memory, self._resolve, split)
 
     def _layout_sizes(self) -> list[int]:
@@ -320,6 +360,8 @@ class GridLowering:
                 self._value(value, self.flat)
             elif flavour == "row":
                 self._value(value, self.row)
+            elif flavour == "update":
+                self._update(value)
             else:
                 self._reduction(value)
             if len(self.graph.order) > _MOST_NODES and len(self.group.members) > 1:
@@ -347,7 +389,7 @@ class GridLowering:
         flavour = self.group.members[value]
         if flavour == "product":
             found = self.graph.node("cell", value.dtype, (), ())
-            found.variables |= self.flat.variables
+            found.variables |= sum(v.variables for v in (*self.outer, *self.inner))
         elif flavour in ("sum", "strided"):
             found = self._reduction(value)
         else:
@@ -371,6 +413,13 @@ class GridLowering:
             raise NotAligned(f"{value} is read at {position.flat}, made at {expected}")
         return self._own(value, position)
 
+    def _update(self, value: Value) -> None:
+        """Where and what an update writes."""
+        assert isinstance(value, OpResult)
+        written = value.op.operand(1 if value.op.name == "prim.dynamic_update_slice" else 2)
+        node, place, condition = scattered(self.lowering, value.op, self.lowering.position(written, self.flat))
+        self.updates[value] = (node, place.flat, condition)
+
     def _reduction(self, value: Value) -> Expression:
         """A reduction's body, and the node of its result."""
         found = self.results.get(value)
@@ -380,16 +429,20 @@ class GridLowering:
         flavour = self.group.members[value]
         operand = value.op.operand(0)
         flat = self.flat
-        if flavour == "strided":
+        if flavour in ("strided", "scan"):
             reduced, kept = prod(v.extent for v in self.middle), prod(v.extent for v in self.inner)
-            flat = (self.row * reduced + _mixed(self.middle)) * kept + self.column
+            along = _mixed(self.middle)
+            if flavour == "scan" and value.op.attributes["reverse"]:
+                along = along * -1 + (reduced - 1)
+            flat = self.scanned = (self.row * reduced + along) * kept + self.column
         guards, self.lowering.guards = self.lowering.guards, ()
         body = self.lowering.value(operand, self.lowering.position(operand, flat))
         self.lowering.guards = guards
         self.bodies[value] = body
         if flavour == "column":
             return body
-        variables = self.row.variables | (self.column.variables if flavour == "strided" else 0)
+        variables = self.row.variables | (self.column.variables if flavour != "sum" else 0)
+        variables |= sum(v.variables for v in self.middle) if flavour == "scan" else 0
         made = self.graph.reduced(len(self.bodies), value.dtype, variables, body.level + 1)
         self.results[value] = made
         return made

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from argosy_cinn.fusion.groups import GridLowering, Group
-from argosy_cinn.loops.expressions import Expression, Graph, describe
-from argosy_cinn.loops.indices import Index, SplitVariable
+from argosy_cinn.loops.expressions import Expression, Graph, describe, index_text
+from argosy_cinn.loops.indices import Index, SplitVariable, Variable, linearise, of
+from argosy_cinn.loops.lowering import Lowering
 from argosy_cinn.loops.reductions import KINDS
 from argosy_cinn.loops.schedule import ColumnReduction, Kernel, Reduction, Store, refine_map
 from argosy_pir.values import OpResult, Value
+
+#: Reductions by which the kinds of scatter combine.
+UPDATE_KINDS = {"set": "", "add": "sum", "mul": "prod", "max": "max", "min": "min"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,24 @@ class Epilogue:
     stores: list[Store]
 
 
+def lower_copy(source: Value, target: Value, in_memory: dict[Value, None]) -> Kernel:
+    """The kernel that fills ``target`` with ``source``."""
+    inner = [max(prod(source.shape), 1)]
+    while True:
+        variables = [Variable(i, n) for i, n in enumerate(inner)]
+        flat = linearise([of(v) for v in variables], inner)
+        lowering = Lowering(Graph(), in_memory, lambda value, position: None, True)
+        try:
+            node = lowering.value(source, lowering.position(source, flat))
+            break
+        except SplitVariable as request:
+            i = request.variable.number
+            inner[i : i + 1] = [inner[i] // request.factor, request.factor]
+    kernel = Kernel(lowering.graph, [], variables, stores=[Store(target, flat, node, target.dtype, False)])
+    refine_map(kernel)
+    return kernel
+
+
 def lower_group(group: Group, in_memory: dict[Value, None], stored: Container[Value]) -> Kernel:
     """The kernel of a group of loops; members that are not ``stored`` stay in registers."""
     outer = [group.rows] if group.columns else []
@@ -45,6 +68,7 @@ def lower_group(group: Group, in_memory: dict[Value, None], stored: Container[Va
             middle = [v.extent for v in grid.middle]
             _split(request, grid, outer, inner, middle)
     kernel = Kernel(grid.graph, grid.outer, grid.inner, sequential=grid.middle)
+    kernel.update, kernel.running = group.kind == "update", "scan" in group.members.values()
     for value, flavour in group.members.items():
         _add_member(kernel, grid, value, flavour, value in stored)
     refine_map(kernel)
@@ -65,6 +89,15 @@ def _add_member(kernel: Kernel, grid: GridLowering, value: Value, flavour: str, 
         kernel.stores.append(Store(value, grid.flat, grid.results[value], value.dtype, False))
     elif flavour == "row" and stored:
         kernel.stores.append(Store(value, grid.row, grid.results[value], value.dtype, True))
+    elif flavour == "update":
+        node, index, condition = grid.updates[value]
+        combine = UPDATE_KINDS[value.op.attributes.get("kind", "set")]  # type: ignore[attr-defined]
+        kernel.stores.append(Store(value, index, node, value.dtype, False, condition, combine))
+    elif flavour == "scan":
+        kernel.reductions.append(
+            Reduction(value.op.attributes["kind"], value.dtype, grid.bodies[value], grid.results[value])
+        )  # type: ignore[attr-defined]
+        kernel.stores.append(Store(value, grid.scanned, grid.results[value], value.dtype, True))
     elif flavour in ("sum", "strided", "column"):
         assert isinstance(value, OpResult)
         kind, body = KINDS[value.op.name], grid.bodies[value]
@@ -101,11 +134,13 @@ def kernel_text(kernel: Kernel, slots: dict[Any, int]) -> str:
     parts = [describe(kernel.roots(), slots)]
     parts.append(str([(v.number, v.extent) for v in kernel.outer]))
     parts.append(str([(v.number, v.extent) for v in kernel.inner]))
-    parts.append(str([(v.number, v.extent) for v in kernel.sequential]))
+    parts.append(str([(v.number, v.extent) for v in kernel.sequential]) + f"{kernel.running} {kernel.update}")
     for r in kernel.reductions:
         parts.append(f"reduce {r.kind} {r.dtype} {r.result.payload} {r.result.level}")
     for s in kernel.stores:
-        parts.append(f"store {slots.setdefault(s.buffer, len(slots))} {s.index} {s.dtype} {s.per_row}")
+        parts.append(f"store {slots.setdefault(s.buffer, len(slots))} {s.index} {s.dtype} {s.per_row} {s.combine}")
+        if kernel.update:
+            parts.append(f"update {index_text(s.index)} {s.condition}")
     for c in kernel.columns:
         both = [slots.setdefault(buffer, len(slots)) for buffer in (c.buffer, c.partial)]
         parts.append(f"column {both} {c.kind} {c.dtype} {c.index}")

@@ -35,8 +35,6 @@ def supports(name: str, dtype: str, attributes: Mapping[str, Any]) -> bool:
     """Whether there is code for a primitive on values of this dtype."""
     if dtype not in DTYPES:
         return False
-    if name == "erfinv":
-        return dtype != "float64"
     if name == "nextafter":
         return dtype in ("float32", "float64")
     return name in OPERATIONS or name in ("copy", "stop_gradient")
@@ -68,7 +66,7 @@ def _float(dtype: str) -> bool:
 
 def _mathematical(name: str) -> Emit:
     def code(b: Function, node: Expression, x: list[Value]) -> Value:
-        if node.dtype != "float64" and name in math.FLOAT32:
+        if name == "erfinv" or (node.dtype != "float64" and name in math.FLOAT32):
             return math.FLOAT32[name](b, x[0])
         return math.library(b, math.LIBRARY[name] + ("" if node.dtype == "float64" else "f"), *x)
 

@@ -16,11 +16,12 @@ from argosy_cinn.loops.indices import Atom, Index, Lookup, Quotient, Remainder
 class Expression:
     """One node.
 
-    ``kind`` is the name of an elementwise primitive, or ``load`` (payload: buffer, flat index; arguments: conditions
-    that must hold for the element to exist), ``constant`` (payload: bytes of the element), ``index`` (payload: index),
-    ``within`` (payload: index, low, high: whether low <= index < high) or ``reduced`` (payload: number of the
-    reduction). ``variables`` is a bit mask of the loop variables it depends on, ``level`` the number of reductions
-    that must be complete before it can be computed.
+    ``kind`` is the name of an elementwise primitive, or one of these: ``load`` (payload: buffer, flat index; arguments:
+    conditions that must hold for the element to exist), ``constant`` (payload: bytes of the element), ``index``
+    (payload: index), ``within`` (payload: index, low, high: whether low <= index < high), ``rng_bits`` (payload: index,
+    counter), ``cell`` (an element of a matrix product) and ``reduced`` (payload: number of the reduction).
+    ``variables`` is a bit mask of the loop variables it depends on, ``level`` the number of reductions that must be
+    complete before it can be computed.
     """
 
     __slots__ = ("arguments", "dtype", "kind", "level", "number", "payload", "variables")
@@ -55,7 +56,7 @@ def lookups(index: Index) -> list[Lookup]:
 
 def children(node: Expression) -> list[Expression]:
     """Everything a node is computed from: its arguments and the run-time integers in its index."""
-    if node.kind in ("load", "index", "within"):
+    if node.kind in ("load", "index", "within", "rng_bits"):
         index: Index = node.payload[1] if node.kind == "load" else node.payload[0]
         return [*node.arguments, *(atom.expression for atom in lookups(index))]
     return list(node.arguments)
@@ -97,6 +98,13 @@ class Graph:
         node.level = max([node.level, *(atom.expression.level for atom in lookups(index))])
         return node
 
+    def random(self, index: Index, counter: int, seed: Expression, offset: Expression) -> Expression:
+        """Word ``index`` of random draw ``offset + counter`` of ``seed``."""
+        node = self.node("rng_bits", "uint32", (seed, offset), (index, counter))
+        node.variables |= index.variables
+        node.level = max([node.level, *(atom.expression.level for atom in lookups(index))])
+        return node
+
     def within(self, index: Index, low: int, high: int) -> Expression | None:
         """Whether ``low <= index < high``; None where that always holds."""
         if index.low >= low and index.high < high:
@@ -126,7 +134,7 @@ def describe(nodes: Sequence[Expression], slots: dict[Any, int]) -> str:
         if node.kind == "load":
             buffer, index = payload
             payload = (slots.setdefault(buffer, len(slots)), _index_text(index, names))
-        elif node.kind in ("index", "within"):
+        elif node.kind in ("index", "within", "rng_bits"):
             payload = (_index_text(payload[0], names), *payload[1:])
         names[node.number] = len(names)
         lines.append(f"{node.kind} {node.dtype} {payload} {inner}")
@@ -134,6 +142,11 @@ def describe(nodes: Sequence[Expression], slots: dict[Any, int]) -> str:
 
     roots = [visit(node) for node in nodes]
     return "\n".join([*lines, str(roots)])
+
+
+def index_text(index: Index) -> str:
+    """An index with its run-time integers by their own numbers, for kernels that are not shared across graphs."""
+    return _index_text(index, {atom.expression.number: atom.expression.number for atom in lookups(index)})
 
 
 def _index_text(index: Index, names: dict[int, int]) -> str:

@@ -82,6 +82,10 @@ class Lowering:
             return Index(())
         return of(Lookup(self.value(value, position), extent))
 
+    def _compare(self, kind: str, x: Expression, number: int) -> Expression:
+        constant = self.graph.node("constant", "int64", (), number.to_bytes(8, "little", signed=True))
+        return self.graph.node(kind, "bool", (x, constant), ())
+
     def all(self, conditions: list[Expression]) -> Expression | None:
         """The conjunction, or None for no condition."""
         result: Expression | None = None
@@ -246,6 +250,31 @@ def _dynamic_slice(self: Lowering, op: Operation, position: Position) -> Express
     return self.value(x, position.at(x.shape, None, where))
 
 
+def scattered(self: Lowering, op: Operation, position: Position) -> tuple[Expression, Position, Expression | None]:
+    """What a scatter or dynamic_update_slice writes for the element of its updates at ``position``: value, position in
+    the result, and the condition under which it does."""
+    if op.name == "prim.dynamic_update_slice":
+        x, update, *starts = op.operands
+        first = _starts(self, position, tuple(starts), [n - m for n, m in zip(x.shape, update.shape, strict=True)])
+        where = tuple(i + s for i, s in zip(position.coordinates, first, strict=True))
+        return self.value(update, position), position.at(x.shape, None, where), None
+    x, indices, updates = op.operands
+    axes, batch = op.attributes["axes"], op.attributes["batch"]
+    outer = len(indices.shape) - 1
+    coordinates = position.coordinates
+    rest = iter(coordinates[outer:])
+    conditions, chosen = [], []
+    for axis, n in enumerate(x.shape):
+        if axis in axes:
+            place = position.at(indices.shape, None, (*coordinates[:outer], Index((), axes.index(axis))))
+            wide = self.graph.node("cast", "int64", (self.value(indices, place),), (("dtype", "int64"),))
+            conditions += [self._compare("ge", wide, 0), self._compare("lt", wide, n)]
+            chosen.append(of(Lookup(wide, n)))
+        else:
+            chosen.append(coordinates[axis] if axis < batch else next(rest))
+    return self.value(updates, position), position.at(x.shape, None, tuple(chosen)), self.all(conditions)
+
+
 def _dynamic_update_slice(self: Lowering, op: Operation, position: Position) -> Expression:
     x, update, *starts = op.operands
     room = [n - size for n, size in zip(x.shape, update.shape, strict=True)]
@@ -259,6 +288,12 @@ def _dynamic_update_slice(self: Lowering, op: Operation, position: Position) -> 
     inside = self.under(conditions, update, position.at(update.shape, None, tuple(where)))
     condition = self.all(conditions)
     return inside if condition is None else self.graph.node("select", x.dtype, (condition, inside, outside), ())
+
+
+def _rng_bits(self: Lowering, op: Operation, position: Position) -> Expression:
+    state = op.operand(0)
+    seed, offset = (self.value(state, position.at((2,), Index((), i))) for i in (0, 1))
+    return self.graph.random(position.flat, op.attributes["counter"], seed, offset)
 
 
 def _same(self: Lowering, op: Operation, position: Position) -> Expression:
@@ -278,6 +313,7 @@ _RULES: dict[str, Callable[[Lowering, Operation, Position], Expression]] = {
     "prim.gather": _gather,
     "prim.dynamic_slice": _dynamic_slice,
     "prim.dynamic_update_slice": _dynamic_update_slice,
+    "prim.rng_bits": _rng_bits,
     "prim.copy": _same,
     "prim.stop_gradient": _same,
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 from argosy_cinn.loops import elementwise, reductions
 from argosy_cinn.loops.elementwise import REGISTER
-from argosy_cinn.loops.expressions import Expression
+from argosy_cinn.loops.expressions import Expression, lookups
 from argosy_cinn.loops.indices import Index, Variable, linearise, of
 from argosy_cinn.loops.schedule import COSTS, Chunks, Kernel, choose_chunks, phase_roots, phases, row_buffers
 from argosy_cinn.loops.vectorize import Evaluator
@@ -43,6 +43,10 @@ def emit_kernel(module: Module, name: str, kernel: Kernel, slots: Mapping[Any, i
 
 def choose_lanes(module: Module, kernel: Kernel) -> int:
     """Lanes of the kernel's vectors: a register full of its widest float, or of 32-bit elements."""
+    if kernel.update and _meets(kernel):
+        return 1
+    if kernel.running and kernel.inner[-1].extent == 1:
+        return 1
     widest = 4
     for node in kernel.graph.order:
         if node.kind != "constant" and node.dtype == "float64":
@@ -52,11 +56,18 @@ def choose_lanes(module: Module, kernel: Kernel) -> int:
     return module.target.vector_bits // (8 * widest)
 
 
+def _meets(kernel: Kernel) -> bool:
+    """Whether the lanes of one vector may write the same element."""
+    lane = kernel.inner[-1].variables
+    return any(atom.variables & lane for s in kernel.stores for atom in lookups(s.index))
+
+
 class _Nest:
     def __init__(self, b: Function, kernel: Kernel, pointers: Pointers) -> None:
         self.b, self.kernel, self.pointers = b, kernel, pointers
         self.lanes = choose_lanes(b.module, kernel)
         self.lane = kernel.inner[-1]
+        self.lane_number = self.lane.number if self.lanes > 1 else -1
         self.chunks: Chunks = choose_chunks(kernel)
         self.inner_mask = sum(v.variables for v in (*kernel.inner, *kernel.sequential))
         self.everything = self.inner_mask | sum(v.variables for v in kernel.outer)
@@ -264,7 +275,10 @@ class _Nest:
         """One vector: evaluate, combine, store."""
         b, kernel = self.b, self.kernel
         variables = {**scope.variables, self.lane.number: position}
-        inner = _RowEvaluator(self, b, self.pointers, variables, self.lane.number, self.lanes, mask, scope)
+        inner = _RowEvaluator(self, b, self.pointers, variables, self.lane_number, self.lanes, mask, scope)
+        if kernel.update:
+            inner.update(kernel.stores[0])
+            return []
         out = []
         for r, total in zip(self._own(), sums, strict=True):
             combined = reductions.combine(b, r.kind, r.dtype, total, inner.full(r.body))
@@ -289,8 +303,10 @@ class _Nest:
             with b.loop(start, stop, lanes) as loop:
                 mask = b.tail_mask(b.sub(end, loop.index), lanes) if masked else None
                 variables = {**row.variables, self.lane.number: loop.index}
-                scope = Evaluator(b, self.pointers, variables, self.lane.number, lanes, mask, row)
+                scope = Evaluator(b, self.pointers, variables, self.lane_number, lanes, mask, row)
                 total = self._sequential(scope, 0, reductions.identity(r.kind, r.dtype, lanes), mask)
+                if kernel.running:
+                    continue
                 scope.known[r.result.number] = (
                     elementwise.rounded(b, total, r.dtype) if r.dtype in elementwise.NARROW else total
                 )
@@ -300,11 +316,14 @@ class _Nest:
         b, kernel = self.b, self.kernel
         (r,) = kernel.reductions
         if depth == len(kernel.sequential):
-            return reductions.combine(b, r.kind, r.dtype, total, scope.full(r.body))
+            total = reductions.combine(b, r.kind, r.dtype, total, scope.full(r.body))
+            if kernel.running:
+                scope.store_value(kernel.stores[0].buffer, kernel.stores[0].index, total, r.dtype)
+            return total
         variable = kernel.sequential[depth]
         with b.loop(0, variable.extent, 1, [total]) as loop:
             variables = {**scope.variables, variable.number: loop.index}
-            inside = Evaluator(b, self.pointers, variables, self.lane.number, self.lanes, mask, scope)
+            inside = Evaluator(b, self.pointers, variables, self.lane_number, self.lanes, mask, scope)
             loop.next(self._sequential(inside, depth + 1, loop.carry[0], mask))
         return loop.results[0]
 

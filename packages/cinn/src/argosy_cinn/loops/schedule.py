@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from argosy_cinn.loops.expressions import Expression, Graph, children
+from argosy_cinn.loops.expressions import Expression, Graph, children, lookups
 from argosy_cinn.loops.indices import Index, Variable
 
 #: Elements a chunk should at least have: some ten microseconds of work.
@@ -28,7 +28,7 @@ COSTS = {
     "expm1": 30, "pow": 100, "div": 4, "sqrt": 5, "rsqrt": 8, "rem": 30, "floor_mod": 35, "floor_div": 40,
     "tan": 100, "asin": 100, "acos": 100, "atan": 100, "sinh": 100, "cosh": 100, "asinh": 100, "acosh": 100,
     "atanh": 100, "erfc": 150, "lgamma": 150, "atan2": 100, "nextafter": 60,
-    "constant": 0, "reduced": 0, "index": 1, "load": 1,
+    "constant": 0, "reduced": 0, "rng_bits": 100, "index": 1, "load": 1,
 }  # fmt: skip
 """Work of one element in vector instructions, roughly; what is not named counts 1."""
 
@@ -45,13 +45,16 @@ class Reduction:
 
 @dataclass(slots=True)
 class Store:
-    """``buffer[index] = node``, for every element (``per_row`` false) or once a row."""
+    """``buffer[index] = node``, for every element (``per_row`` false) or once a row. An update stores where
+    ``condition`` holds, and what is there already combined with the node where ``combine`` names a reduction."""
 
     buffer: Any
     index: Index
     node: Expression
     dtype: str
     per_row: bool
+    condition: Expression | None = None
+    combine: str = ""
 
 
 @dataclass(slots=True)
@@ -79,6 +82,10 @@ class Kernel:
     columns: list[ColumnReduction] = field(default_factory=list)
     sequential: list[Variable] = field(default_factory=list)
     """Variables that are reduced inside the lanes: the kernel then is one reduction over them."""
+    running: bool = False
+    """Whether that reduction stores every intermediate result."""
+    update: bool = False
+    """Whether its one store is an update: elements may meet, so that rows run in order."""
 
     @property
     def rows(self) -> int:
@@ -92,7 +99,11 @@ class Kernel:
 
     def roots(self) -> list[Expression]:
         """All expressions it computes, in a fixed order."""
-        return [*(r.body for r in self.reductions), *(s.node for s in self.stores), *(c.body for c in self.columns)]
+        roots = [*(r.body for r in self.reductions), *(s.node for s in self.stores), *(c.body for c in self.columns)]
+        for s in self.stores:
+            roots += [atom.expression for atom in lookups(s.index)]
+            roots += [s.condition] if s.condition is not None else []
+        return roots
 
 
 @dataclass(slots=True)
@@ -106,6 +117,8 @@ class Chunks:
 
 def choose_chunks(kernel: Kernel) -> Chunks:
     """How rows are cut into chunks."""
+    if kernel.update:
+        return Chunks(1, kernel.rows, False)
     rows, columns = kernel.rows, kernel.columns_count * prod(v.extent for v in kernel.sequential)
     if rows == 1 and not kernel.reductions and not kernel.columns and len(kernel.inner) == 1:
         size = max(_CHUNK_ELEMENTS, -(-columns // _MOST_CHUNKS // 64) * 64)
@@ -118,7 +131,7 @@ def choose_chunks(kernel: Kernel) -> Chunks:
 def refine_map(kernel: Kernel) -> None:
     """Of a kernel without row reductions, make all but the last variables row variables."""
     variables = [*kernel.outer, *kernel.inner]
-    if kernel.reductions or kernel.columns or kernel.sequential:
+    if kernel.reductions or kernel.columns or kernel.sequential or kernel.update:
         return
     keep = 2 if len(variables) > 2 and variables[-1].extent < 256 else 1
     kernel.outer, kernel.inner = variables[:-keep], variables[-keep:]

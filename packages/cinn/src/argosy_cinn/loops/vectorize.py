@@ -10,10 +10,12 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from argosy_cinn.loops import elementwise
+from argosy_cinn.loops import elementwise, reductions
 from argosy_cinn.loops.elementwise import REGISTER, SIGNED, UNSIGNED
-from argosy_cinn.loops.expressions import Expression, children
+from argosy_cinn.loops.expressions import Expression, children, lookups
 from argosy_cinn.loops.indices import Atom, Index, Lookup, Quotient, Remainder, Variable
+from argosy_cinn.loops.random import random_word
+from argosy_cinn.loops.schedule import Store
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I1, I32, I64, LLVM_TYPES, Value, constant, lanes_of, vector
 from argosy_cinn.printers.types import Index as MachineIndex
@@ -104,6 +106,8 @@ class Evaluator:
             return self._number(node)
         if node.kind == "within":
             return self._within(node)
+        if node.kind == "rng_bits":
+            return self._random(node)
         if node.kind == "reduced":
             raise RuntimeError(f"reduction {node.payload} is used before it is complete")
         wide = self.lanes > 1 and bool(node.variables & self.lane_bit)
@@ -192,6 +196,14 @@ class Evaluator:
         converted = elementwise.convert(self.b, x, source, dtype)
         return elementwise.rounded(self.b, converted, dtype) if dtype in elementwise.NARROW else converted
 
+    def _random(self, node: Expression) -> Value:
+        index, counter = node.payload
+        wide = bool(index.variables & self.lane_bit)
+        position = self.lanewise(index, I64) if wide else self.b.index(self.scalar(index))
+        seed, offset = (self.value(a) for a in node.arguments)
+        draw = self.b.binary("add", offset, counter)
+        return random_word(self.b, position, seed, draw)
+
     def _within(self, node: Expression) -> Value:
         b = self.b
         index, low, high = node.payload
@@ -254,11 +266,30 @@ class Evaluator:
         stored = elementwise.store_element(b, value, dtype)
         varying = [(a, c) for a, c in index.terms if a.variables & self.lane_bit]
         if not varying:
+            stored = b.extract(stored, 0)  # a product of one column has one lane
             b.store(stored, b.at(self.pointers(buffer), self.scalar(index), memory))
         elif len(varying) == 1 and varying[0][1] == 1 and isinstance(varying[0][0], Variable):
             b.masked_store(stored, b.at(self.pointers(buffer), self.scalar(index), memory), self.mask)
         else:
             b.scatter(stored, self.pointers(buffer), self.lanewise(index, _index_type(index)), self.mask)
+
+    def update(self, store: Store) -> None:
+        """Store where the condition holds; combined with what is there already where the store says so."""
+        value = self.full(store.node)
+        for atom in lookups(store.index):
+            self.value(atom.expression)
+        if store.condition is None:
+            self._combine(store, value)
+            return
+        with self.b.when(self.value(store.condition)):
+            self._combine(store, value)
+
+    def _combine(self, store: Store, value: Value) -> None:
+        if store.combine:
+            old = self._load(Expression(-1, "load", store.dtype, (), (store.buffer, store.index), 0, 0))
+            old = old if lanes_of(old.type) == lanes_of(value.type) else self.b.splat(old, self.lanes)
+            value = reductions.combine(self.b, store.combine, store.dtype, old, value)
+        self.store_value(store.buffer, store.index, value, store.dtype)
 
 
 def _index_type(index: Index) -> str:

@@ -1,0 +1,338 @@
+"""Whole programs: states in place, threads, sizes known at run time, control flow, errors, and random graphs."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from programs import assert_equal, build, check, values
+
+from argosy_cinn import CinnCompiler, explain
+from argosy_cinn.runtime import set_threads
+from argosy_hwadapt import device
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_phi_ops.errors import CompileError, DTypeError, ShapeError
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_pir import Block, Builder, Operation, Program, Region, SymExpr, TensorType
+from argosy_tensorcore.storage import Strided
+
+RNG = np.random.default_rng(0)
+
+
+def f32(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def mm(x, w):
+    return prim.dot_general(x, w, lhs_contract=(len(x.shape) - 1,), rhs_contract=(0,))
+
+
+def softmax(x):
+    axes = tuple(range(len(x.shape) - 1))
+    e = prim.exp(prim.sub(x, prim.broadcast(prim.reduce_max(x, axes=(len(axes),)), shape=x.shape, axes=axes)))
+    return prim.div(e, prim.broadcast(prim.reduce_sum(e, axes=(len(axes),)), shape=x.shape, axes=axes))
+
+
+def layer_norm(x, w):
+    n, axes = x.shape[-1], tuple(range(len(x.shape) - 1))
+    mean = prim.div(prim.reduce_sum(x, axes=(len(axes),)), float(n))
+    c = prim.sub(x, prim.broadcast(mean, shape=x.shape, axes=axes))
+    variance = prim.div(prim.reduce_sum(prim.mul(c, c), axes=(len(axes),)), float(n))
+    scale = prim.rsqrt(prim.add(variance, 1e-5))
+    return prim.mul(prim.mul(c, prim.broadcast(scale, shape=x.shape, axes=axes)), prim.broadcast_to(w, x.shape))
+
+
+# -- fusion
+
+
+def test_softmax_is_one_kernel_and_layer_norm_another():
+    executable = check(lambda x, w: [softmax(x), layer_norm(prim.mul(x, 2.0), w)], f32(3, 5, 70), f32(70), scale=4)
+    assert executable.report()["kernel_calls"] <= 2
+
+
+def test_bias_activation_and_residual_are_the_products_epilogue():
+    def program(x, w, b, r):
+        return prim.add(prim.tanh(prim.add(mm(x, w), prim.broadcast_to(b, (33, 50)))), r)
+
+    report = check(program, f32(33, 20), f32(20, 50), f32(50), f32(33, 50), scale=4).report()
+    assert report["kernel_calls"] == 1
+    assert report["arena_bytes"] == 0
+
+
+def test_a_row_reduction_and_column_sums_share_a_pass():
+    def program(x, g):
+        row = prim.reduce_sum(prim.mul(x, g), axes=(1,))
+        dx = prim.mul(g, prim.broadcast(row, shape=x.shape, axes=(0,)))
+        return [dx, prim.reduce_sum(prim.mul(x, g), axes=(0,)), prim.reduce_sum(g, axes=(0,))]
+
+    check(program, f32(300, 70), f32(300, 70), scale=20)
+
+
+def test_heads_split_and_merge_without_copies_of_operands():
+    def program(x, w):
+        qkv = prim.transpose(prim.reshape(mm(x, w), shape=(2, 9, 3, 4, 8)), permutation=(2, 0, 3, 1, 4))
+        q, k, v = (
+            prim.reshape(
+                prim.slice(qkv, start=(i, 0, 0, 0, 0), limit=(i + 1, 2, 4, 9, 8), stride=(1,) * 5), shape=(2, 4, 9, 8)
+            )
+            for i in range(3)
+        )
+        s = prim.dot_general(q, k, lhs_contract=(3,), rhs_contract=(3,), lhs_batch=(0, 1), rhs_batch=(0, 1))
+        o = prim.dot_general(softmax(s), v, lhs_contract=(3,), rhs_contract=(2,), lhs_batch=(0, 1), rhs_batch=(0, 1))
+        return prim.reshape(prim.transpose(o, permutation=(0, 2, 1, 3)), shape=(2, 9, 32))
+
+    check(program, f32(2, 9, 16), f32(16, 96), scale=50)
+
+
+def test_without_fuel_every_value_has_a_kernel_and_the_results_are_the_same():
+    arguments = f32(6, 40), f32(40)
+    fused = check(layer_norm, *arguments, scale=4).report()["kernel_calls"]
+    assert check(layer_norm, *arguments, scale=4, options={"fuel": 0}).report()["kernel_calls"] > fused
+
+
+# -- states
+
+
+def test_states_are_updated_in_place_after_their_other_readers():
+    def program(x, w, m):
+        y = mm(x, w)
+        g = prim.dot_general(x, y, lhs_contract=(0,), rhs_contract=(0,))
+        back = mm(y, prim.transpose(w, permutation=(1, 0)))  # reads the old w after its update could have run
+        moment = prim.add(prim.mul(m, 0.9), g)
+        return [prim.reduce_sum(back, axes=(0,)), y], [prim.sub(w, prim.mul(moment, 0.1)), moment]
+
+    executable = check(program, f32(10, 6), states=[f32(6, 6), f32(6, 6)], scale=50)
+    assert "copy" not in explain(executable)
+
+
+def test_states_that_read_each_other_keep_their_old_values():
+    def program(x, a, b):
+        return [prim.add(a, b)], [prim.add(b, x), prim.mul(a, x)]
+
+    check(program, f32(40), states=[f32(40), f32(40)])
+
+
+def test_swapped_and_shifted_states_are_copied_first():
+    def program(x, a, b):
+        rolled = prim.concat(prim.slice(a, start=(1,), limit=(40,), stride=(1,)), x, axis=0)
+        return [a, a], [b, rolled]
+
+    check(program, f32(1), states=[f32(40), f32(40)])
+
+
+def test_an_update_of_a_state_writes_only_what_changes():
+    def program(x, i, cache):
+        return [], [prim.dynamic_update_slice(cache, x, i, prim.constant(0, "int64"))]
+
+    executable = check(program, f32(1, 8), np.array(5), states=[f32(64, 8)])
+    assert "1 kernel calls" in explain(executable)
+
+    def rows(x, i, table):
+        return [], [prim.scatter(table, i, x, axes=(0,), batch=0, kind="add")]
+
+    check(rows, f32(5, 8), np.array([[3], [3], [99], [0], [-1]]), states=[f32(16, 8)])
+
+
+def test_versions_are_bumped_and_strided_states_written_through():
+    program = build(lambda x, s: ([prim.add(x, s)], [prim.mul(s, 2.0)]), [f32(4, 3)], [f32(4, 3)])
+    executable = CinnCompiler().compile(program, device("cpu"))
+    base = f32(3, 4)
+    state, x, old = Strided.from_array(base.T), f32(4, 3), base.T.copy()
+    (got,) = executable.run([Strided.from_array(x)], [state])
+    assert_equal(got.array(), x + old)
+    assert_equal(base.T, old * 2)
+    assert state.version == 1
+    assert executable.report()["copied_arguments"] == 1
+
+
+def test_an_input_that_is_a_states_memory_keeps_its_value():
+    program = build(
+        lambda x, s: ([prim.reduce_sum(x, axes=(0,))], [prim.mul(s, 0.0)]), [np.ones(50, "f4")], [np.ones(50, "f4")]
+    )
+    executable = CinnCompiler().compile(program, device("cpu"))
+    state = Strided.from_array(np.ones(50, np.float32))
+    for expected in (50, 0):
+        assert executable.run([state], [state])[0].array() == expected
+
+
+# -- running
+
+
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_cumulatives_run_along_any_axis(kind, reverse):
+    def program(x):
+        return [prim.cumulative(prim.mul(x, 1.0 + 1e-3), axis=a, kind=kind, reverse=reverse) for a in (0, 1, 2)]
+
+    assert not check(program, f32(3, 17, 5), scale=4).report()["host_calls"]
+
+
+def test_random_bits_and_normals_are_bit_equal():
+    def program(s):
+        bits = prim.rng_bits(s, shape=(3, 47), counter=2)
+        k = prim.cast(prim.shift_right(bits, prim.constant(9, "uint32")), dtype="int32")
+        x = prim.mul(prim.cast(prim.sub(prim.mul(k, 2), (1 << 23) - 1), dtype="float32"), 2.0**-23)
+        return [bits, prim.erfinv(x)]
+
+    state = np.array([2**40 + 7, 5], np.uint64)
+    executable = check(program, state)
+    got = executable.run([Strided.from_array(state)])
+    want, _ = interpret(executable.program, [state])
+    assert all((g.array() == w).all() for g, w in zip(got, want, strict=True))
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    def program(x, w):
+        y = softmax(mm(x, w))
+        return [y, prim.reduce_sum(y, axes=(0,)), prim.reduce_sum(prim.exp(x), axes=(0, 1)), prim.tanh(y)]
+
+    arguments = [Strided.from_array(a) for a in (f32(700, 90), f32(90, 130))]
+    executable = CinnCompiler().compile(build(program, [a.array() for a in arguments]), device("cpu"))
+    results = []
+    for threads in (1, 2):
+        set_threads(threads)
+        results.append([r.array().copy() for r in executable.run(arguments)])
+    set_threads(1)
+    assert all((a == b).all() for a, b in zip(*results, strict=True))
+
+
+def test_symbolic_sizes_are_specialised_and_counted():
+    n = SymExpr.symbol("n")
+    program = Program("dynamic")
+    x = program.add_input(TensorType((n, 4), "float32"))
+    with building(Builder.at_end(program.block)):
+        doubled = prim.concat(x, x, axis=0)
+        total = prim.div(prim.reduce_sum(doubled, axes=(0, 1)), prim.cast(prim.dim_size(dim=n), dtype="float32"))
+        out = prim.reshape(doubled, shape=(n * 8,))
+    program.set_outputs([out, total])
+    executable = CinnCompiler().compile(program, device("cpu"))
+    for size in (3, 7, 3, 0):
+        a = f32(size, 4)
+        got = executable.run([Strided.from_array(a)])
+        want, _ = interpret(program, [a])
+        for g, w in zip(got, want, strict=True):
+            assert_equal(g.array(), w, 10)
+    assert executable.report()["specialisations"] == 3
+
+
+def test_control_flow_runs_on_the_host_and_is_counted():
+    program = Program("loop")
+    x = program.add_input(TensorType((5,), "float32"))
+    builder = Builder.at_end(program.block)
+    with building(builder):
+        y = prim.mul(x, 2.0)
+        bounds = [prim.constant(v, "int64") for v in (0, 3, 1)]
+    body = Block([TensorType((), "int64"), y.type])
+    with building(Builder.at_end(body)):
+        stepped = prim.add(prim.mul(body.arguments[1], 0.5), x)
+    body.append(Operation("control.yield", [stepped]))
+    region = Region()
+    region.append(body)
+    loop = builder.create("control.for", [*bounds, y], {}, [y.type], [region])
+    with building(builder):
+        out = prim.add(loop.results[0], 1.0)
+    program.set_outputs([out])
+    executable = CinnCompiler().compile(program, device("cpu"))
+    a = f32(5)
+    want, _ = interpret(program, [a])
+    assert_equal(executable.run([Strided.from_array(a)])[0].array(), want[0])
+    assert executable.report()["host_calls"] == {"control.for": 1}
+
+
+# -- errors
+
+
+def test_arguments_that_do_not_fit_are_named():
+    executable = CinnCompiler().compile(build(lambda x: prim.neg(x), [f32(3, 2)]), device("cpu"))
+    with pytest.raises(ShapeError, match=r"input 0 has shape \[2, 3\]"):
+        executable.run([Strided.from_array(f32(2, 3))])
+    with pytest.raises(DTypeError, match="float64"):
+        executable.run([Strided.from_array(np.zeros((3, 2)))])
+    with pytest.raises(ValueError, match="takes 1 inputs"):
+        executable.run([])
+
+
+def test_gradient_requests_unknown_options_and_other_devices_are_refused():
+    program = Program("p")
+    x = program.add_input(TensorType((), "float32"))
+    program.block.append(Operation("ad.gradient", [x, x], [x.type], {"counts": (1, 1, 0)}))
+    program.set_outputs([x])
+    with pytest.raises(CompileError, match=r"ad\.gradient.*expand-gradients"):
+        CinnCompiler().compile(program, device("cpu"))
+    plain = build(lambda x: prim.neg(x), [f32(2)])
+    with pytest.raises(ValueError, match="unknown options"):
+        CinnCompiler().compile(plain, device("cpu"), options={"speed": 9})
+    with pytest.raises(CompileError, match="host devices"):
+        CinnCompiler().compile(plain, device("virtual"))
+
+
+# -- random graphs
+
+UNARY = ["neg", "abs", "tanh", "exp", "sqrt", "logistic"]
+BINARY = ["add", "sub", "mul", "maximum"]
+
+
+@st.composite
+def graphs(draw):
+    """A recipe: each step names an operation and which earlier values it takes."""
+    steps = draw(
+        st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30), st.integers(0, 30)), min_size=3, max_size=16)
+    )
+    return steps, draw(st.integers(1, 6)), draw(st.integers(1, 40)), draw(st.sets(st.integers(0, 40), max_size=4))
+
+
+def grow(steps, rows, columns, x, y, w):
+    """Values of shape [rows, columns], made of each other; every kind of fusion can happen."""
+    found = [x, y]
+    for kind, i, j in steps:
+        a, b = found[i % len(found)], found[j % len(found)]
+        if kind < 2:
+            made = getattr(prim, UNARY[j % len(UNARY)])(prim.abs(prim.tanh(a)))
+        elif kind < 5:
+            made = prim.tanh(getattr(prim, BINARY[(i + j) % len(BINARY)])(a, b))
+        elif kind == 5:
+            made = prim.sub(a, prim.broadcast(prim.reduce_max(b, axes=(1,)), shape=a.shape, axes=(0,)))
+        elif kind == 6:
+            total = prim.tanh(prim.reduce_sum(b, axes=(0,)))
+            made = prim.mul(a, prim.broadcast(total, shape=a.shape, axes=(1,)))
+        elif kind == 7:
+            made = prim.tanh(mm(a, w))
+        elif kind == 8:
+            made = prim.reshape(
+                prim.transpose(prim.reshape(a, shape=(columns, rows)), permutation=(1, 0)), shape=a.shape
+            )
+        else:
+            made = prim.reverse(prim.concat(prim.slice(a, start=(0, 0), limit=(rows, 1), stride=(1, 1)),
+                                            prim.slice(b, start=(0, 1), limit=(rows, columns), stride=(1, 1)), axis=1),
+                                axes=(1,))  # fmt: skip
+        found.append(made)
+    return found
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(graphs())
+def test_random_graphs_equal_the_interpreter(recipe):
+    steps, rows, columns, picked = recipe
+    rng = np.random.default_rng(len(steps))
+    x, y, w = (values(rng, s, "float32", -1, 1) for s in ((rows, columns), (rows, columns), (columns, columns)))
+
+    def program(x, y, w):
+        found = grow(steps, rows, columns, x, y, w)
+        return [found[-1], *(found[i % len(found)] for i in sorted(picked))]
+
+    check(program, x, y, w, scale=100)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(graphs())
+def test_random_states_updated_in_place_equal_the_interpreter(recipe):
+    steps, rows, columns, picked = recipe
+    rng = np.random.default_rng(len(steps))
+    x, y, w = (values(rng, s, "float32", -1, 1) for s in ((rows, columns), (rows, columns), (columns, columns)))
+
+    def program(w, x, y):
+        found = grow(steps, rows, columns, x, y, w)
+        outputs = [found[i % len(found)] for i in sorted(picked)]
+        return outputs, [found[-1], found[len(found) // 2]]
+
+    check(program, w, states=[x, y], scale=100)
