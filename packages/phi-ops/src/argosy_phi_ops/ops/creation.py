@@ -80,7 +80,7 @@ def fill_dtype(value: Number, dtype: str | None) -> str:
         return dtype
     if isinstance(value, bool):
         return "bool"
-    return "complex64" if isinstance(value, complex) else default_dtype().name
+    return "complex128" if isinstance(value, complex) else default_dtype().name
 
 
 @operator(aliases={"size": "shape"})

@@ -100,24 +100,26 @@ def _hard_cross_entropy(
 ) -> Tensor:
     index = class_indices("cross_entropy", log_probability, label, axis)
     valid = prim.ne(index, ignore_index)
-    loss = prim.neg(pick(log_probability, index, axis))
+    loss = prim.neg(_smoothed(log_probability, index, axis, smoothing))
     share = prim.cast(valid, dtype=log_probability.dtype)
     if weight is not None:
-        share = prim.mul(share, pick(along(weight, log_probability.shape, axis), index, axis))
-    loss = prim.mul(loss, share)
-    if smoothing:
-        classes = log_probability
-        if weight is not None:
-            classes = prim.mul(classes, along(weight, classes.shape, axis))
-        mean = prim.div(prim.reduce_sum(classes, axes=(axis,)), count_of(classes.shape, (axis,), classes.dtype))
-        everywhere = prim.select(valid, prim.neg(mean), 0.0)
-        loss = prim.add(prim.mul(loss, 1 - smoothing), prim.mul(everywhere, smoothing))
-    if reduction == "none":
-        return prim.reshape(loss, shape=label.shape)
+        weights = along(weight, log_probability.shape, axis)
+        share = prim.mul(share, _smoothed(weights, index, axis, smoothing))
+    loss = prim.select(valid, prim.mul(loss, share), 0.0)
+    if reduction == "none":  # Paddle keeps the label's shape, but for smoothed labels
+        return prim.reshape(loss, shape=_one_at(log_probability.shape, axis) if smoothing else label.shape)
     total = prim.reduce_sum(share, axes=tuple(range(share.ndim)))
-    if reduction == "mean":  # nothing took part: the loss is 0, not NaN
-        total = prim.select(prim.eq(total, 0.0), 1.0, total)
+    total = prim.select(prim.eq(total, 0.0), 1.0, total)  # nothing took part: the mean is 0, not NaN
     return reduced("cross_entropy", loss, reduction, total)
+
+
+def _smoothed(x: Tensor, index: Tensor, axis: int, smoothing: float) -> Tensor:
+    """The element of `x` at `index` along `axis`, mixed with the mean of all by `smoothing`."""
+    picked = pick(x, index, axis)
+    if not smoothing:
+        return picked
+    mean = prim.div(prim.reduce_sum(x, axes=(axis,)), count_of(x.shape, (axis,), x.dtype))
+    return prim.add(prim.mul(picked, 1 - smoothing), prim.mul(mean, smoothing))
 
 
 def class_indices(name: str, input: Tensor, label: Tensor, axis: int) -> Tensor:

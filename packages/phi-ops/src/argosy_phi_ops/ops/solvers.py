@@ -200,13 +200,14 @@ det.samples(squares)
 
 
 @operator()
-def slogdet(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The sign and the logarithm of the absolute value of the determinants."""
+def slogdet(x: Tensor) -> Tensor:
+    """The sign and the logarithm of the absolute value of the determinants, side by side along a new first axis."""
     _square("slogdet", x)
     packed, pivots = prim.lu(x)
     diagonal = _diagonal(packed)
     sign = prim.mul(prim.reduce_prod(prim.sign(diagonal), axes=(x.ndim - 2,)), prim.cast(_swaps(pivots), dtype=x.dtype))
-    return sign, prim.reduce_sum(prim.log(prim.abs(diagonal)), axes=(x.ndim - 2,))
+    size = prim.reduce_sum(prim.log(prim.abs(diagonal)), axes=(x.ndim - 2,))
+    return prim.concat(*(prim.reshape(v, shape=(1, *v.shape)) for v in (sign, size)), axis=0)
 
 
 slogdet.samples(squares)

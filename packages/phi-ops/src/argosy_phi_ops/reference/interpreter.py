@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops.errors import CompileError
+from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.kernels import kernel_for
-from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_phi_ops.reference.straight import StraightLine, is_straight
 from argosy_phi_ops.reference.symbols import (
     Symbols,
     bind_symbols,
@@ -177,13 +178,6 @@ def _plan_constant(op: Operation) -> Step:
     return step
 
 
-def constant_array(dense: Dense, symbols: Symbols) -> Array:
-    """The elements of a constant as a read-only array; a splat is one element seen everywhere."""
-    shape = evaluate_shape(dense.type.shape, symbols)
-    stored = np.frombuffer(dense.data, numpy_dtype(dense.type.dtype))
-    return np.broadcast_to(stored[0], shape) if dense.is_splat else stored.reshape(shape)
-
-
 def _plan_call(op: Operation, program: Program) -> Step:
     name = op.attributes["callee"].name
     plans: list[BlockPlan] = []  # made at the first call: functions may call each other in any order
@@ -263,9 +257,11 @@ def interpret(
 
 
 def prepare(program: Program) -> Callable[[Sequence[Array]], list[Array]]:
-    """A function from input arrays to output arrays for a program of static shapes without states.
+    """A function from input arrays to output arrays for a program without symbolic sizes or states.
 
     Outputs may be views of inputs. This is how eager mode runs operators that have no kernel of their own.
     """
+    if is_straight(program):
+        return StraightLine(program).run
     plan = BlockPlan(program.block, program)
     return lambda arrays: plan.run(Run({}, {}), {}, arrays)
