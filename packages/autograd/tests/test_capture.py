@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import argosy_autograd as ag
 import numpy as np
 import pytest
+
+import argosy_autograd as ag
 from argosy_autograd.errors import DifferentiationError, UnusedInput
 from argosy_autograd.passes.expand import ExpandGradients
 from argosy_phi_ops import get_operator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from argosy_autograd.transform import jvp_program, vjp_program
 from argosy_hwadapt.inproc import run_ranks
 from argosy_phi_ops import prim
@@ -13,9 +14,7 @@ from argosy_pir import Builder, Program, TensorType
 
 SIZE = 2
 F = TensorType((2, 4), "float64")
-CASES = [
-    ("all_reduce", {"size": SIZE, "kind": kind}) for kind in ("sum", "avg", "max", "min", "prod")
-] + [
+CASES = [("all_reduce", {"size": SIZE, "kind": kind}) for kind in ("sum", "avg", "max", "min", "prod")] + [
     ("all_gather", {"size": SIZE, "axis": 1}),
     ("reduce_scatter", {"size": SIZE, "axis": 1, "kind": "sum"}),
     ("reduce_scatter", {"size": SIZE, "axis": 0, "kind": "avg"}),

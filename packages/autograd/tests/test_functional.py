@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import argosy_autograd as ag
 import numpy as np
 import pytest
+
+import argosy_autograd as ag
 from argosy_phi_ops import get_operator
 from argosy_tensorcore.tensor import Tensor
 

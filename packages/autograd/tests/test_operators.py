@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from argosy_autograd.checks import check_program
+
 from argosy_autograd import derived
+from argosy_autograd.checks import check_program
 from argosy_autograd.derived import derive
 from argosy_autograd.engine import grad
 from argosy_autograd.kernels import KERNELS

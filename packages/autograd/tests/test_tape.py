@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 
-import argosy_autograd as ag
 import numpy as np
 import pytest
+
+import argosy_autograd as ag
 from argosy_autograd.errors import DifferentiationError, UnusedInput
 from argosy_phi_ops import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -55,7 +56,7 @@ def test_in_place_changes_of_saved_tensors_are_noticed():
     y = x + 1.0
     z = y * y
     y.add_(1.0)
-    with pytest.raises(RuntimeError, match="multiply.*changed in place"):
+    with pytest.raises(RuntimeError, match=r"multiply.*changed in place"):
         z.sum().backward()
     y = x + 1.0
     z = y + y  # nothing of y is read again

@@ -34,7 +34,7 @@ _LAZY = {
     "jvp_program": "transform",
     "check_grads": "checks",
 }
-__all__ = ["__version__", *_LAZY]  # noqa: PLE0604
+__all__ = ["__version__", *_LAZY]
 
 register_recorder("argosy_autograd.tape:recorder")
 register_methods(

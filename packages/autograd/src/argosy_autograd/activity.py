@@ -45,7 +45,8 @@ def read_values(op: Operation) -> tuple[Value, ...]:
 
 
 def is_passive(op: Operation) -> bool:
-    """Whether no gradient passes through ``op``. Raises :class:`MissingRule` for operations nobody can differentiate."""
+    """Whether no gradient passes through ``op``. Raises :class:`MissingRule` for operations nobody can
+    differentiate."""
     if op.dialect == "prim":
         return op.name[5:] in NOT_APPLICABLE
     if op.name in STRUCTURED:
@@ -62,9 +63,9 @@ def is_passive(op: Operation) -> bool:
 def active_operations(
     outputs: Iterable[Value], wrt: Sequence[Value], scope: Block | None = None
 ) -> tuple[list[Operation], set[Value]]:
-    """The operations through which ``outputs`` depend differentiably on ``wrt``, in an order of dependence, and the
-    values that do so. ``scope`` leaves out operations of other blocks. Linear in the operations that the outputs depend
-    on; no recursion."""
+    """The operations through which ``outputs`` depend differentiably on ``wrt``, in an order of dependence, and
+    the values that do so. ``scope`` leaves out operations of other blocks. Linear in the operations that the
+    outputs depend on; no recursion."""
     active = {value for value in wrt if has_gradient(value)}
     order: list[Operation] = []
     for op in _postorder(outputs, scope):

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from argosy_phi_ops import prim
-from argosy_pir import Value, decode_scalar
+from argosy_pir import Value as IRValue
+from argosy_pir import decode_scalar
 from argosy_pir.values import OpResult
 
+if TYPE_CHECKING:
+    Value: TypeAlias = Any  # the arithmetic of values is installed at run time, where no checker sees it
+else:
+    Value = IRValue
+
 __all__ = [
-    "COMPLEX", "INEXACT", "adjoint", "argsort", "conj", "constant_number", "is_complex", "matmul", "negated", "plus",
-    "scaled", "swap_last", "where", "zeros", "zeros_like",
+    "COMPLEX", "INEXACT", "Value", "adjoint", "argsort", "conj", "constant_number", "is_complex", "matmul",
+    "negated", "plus", "scaled", "swap_last", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 COMPLEX = ("complex64", "complex128")
@@ -40,9 +46,9 @@ def zeros_like(x: Value) -> Value:
 
 def where(condition: Value, x: Value | float, y: Value | float) -> Value:
     """``x`` where the condition holds, else ``y``; one of them may be a number."""
-    other = x if isinstance(x, Value) else y
-    assert isinstance(other, Value)
-    x, y = (v if isinstance(v, Value) else prim.constant(v, other.dtype, other.shape) for v in (x, y))
+    other = x if isinstance(x, IRValue) else y
+    assert isinstance(other, IRValue)
+    x, y = (v if isinstance(v, IRValue) else prim.constant(v, other.dtype, other.shape) for v in (x, y))
     return prim.select(condition, x, y)
 
 
@@ -69,7 +75,8 @@ def argsort(order: Any) -> tuple[int, ...]:
 
 
 def constant_number(x: Value) -> Any:
-    """The number that every element of ``x`` has, if that can be seen (a splat constant behind broadcasts), else None."""
+    """The number that every element of ``x`` has, if that can be seen (a splat constant behind broadcasts),
+    else None."""
     while isinstance(x, OpResult) and x.op.name in ("prim.broadcast", "prim.reshape"):
         x = x.op.operand(0)
     if isinstance(x, OpResult) and x.op.name == "builtin.constant":

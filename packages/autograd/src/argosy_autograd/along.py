@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from argosy_autograd.algebra import argsort, zeros, zeros_like
+from typing import cast
+
+from argosy_autograd.algebra import Value, argsort, zeros, zeros_like
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building, context
-from argosy_pir import Block, Builder, Region, TensorType, Value
+from argosy_pir import Block, Builder, Region, TensorType
 
 __all__ = ["add_along", "linear_recurrence", "shifted", "take_along"]
 
@@ -38,25 +40,27 @@ def _addresses(indices: Value, order: tuple[int, ...]) -> Value:
 
 
 def shifted(x: Value, axis: int, by: int, fill: float) -> Value:
-    """``x`` moved by one position (``by`` = 1 towards the end, -1 towards the start) along ``axis``, ``fill`` moving in."""
+    """``x`` moved by one position (``by`` = 1 towards the end, -1 towards the start) along ``axis``, ``fill``
+    moving in."""
     none = (0,) * x.ndim
     low = tuple(by if i == axis else 0 for i in range(x.ndim))
     return prim.pad(x, prim.constant(fill, x.dtype), low=low, high=tuple(-n for n in low), interior=none)
 
 
 def linear_recurrence(factors: Value, terms: Value, axis: int, reverse: bool = False) -> Value:
-    """r with ``r_k = terms_k + factors_k r_(k-1)`` along ``axis`` (from the end when ``reverse``), r before the start zero."""
+    """r with ``r_k = terms_k + factors_k r_(k-1)`` along ``axis`` (from the end when ``reverse``), r before the
+    start zero."""
     order = (axis, *(i for i in range(terms.ndim) if i != axis))
     a, b = (prim.transpose(v, permutation=order) for v in (factors, terms))
     item = TensorType(b.shape[1:], b.dtype)
     body = Block([item, item, item])
     with building(Builder.at_end(body)) as builder:
-        factor, term, carried = body.arguments
+        factor, term, carried = cast("list[Value]", body.arguments)
         value = term + factor * carried
         builder.create("control.yield", [value, value])
-    builder = context().builder
-    assert builder is not None
+    outer = context().builder
+    assert outer is not None
     attributes = {"inputs": 2, "reverse": reverse}
     carry = zeros(item.shape, item.dtype)
-    scan = builder.create("control.scan", [a, b, carry], attributes, regions=[Region([body])])
+    scan = outer.create("control.scan", [a, b, carry], attributes, regions=[Region([body])])
     return prim.transpose(scan.results[0], permutation=argsort(order))

@@ -1,7 +1,7 @@
 """Checks of derivatives against finite differences, to any order.
 
-Forward mode is compared with a central difference along random directions, reverse mode with forward mode by the identity
-``<g, J v> = <J* g, v>``; higher orders by checking the gradient program itself in the same way.
+Forward mode is compared with a central difference along random directions, reverse mode with forward mode by
+the identity ``<g, J v> = <J* g, v>``; higher orders by checking the gradient program itself in the same way.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from argosy_autograd.activity import has_gradient
 from argosy_autograd.engine import grad
 from argosy_autograd.transform import jvp_program, vjp_program
+from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Program
 from argosy_tensorcore.tensor import Tensor
@@ -33,11 +34,12 @@ def check_program(
     seed: int = 0,
     differences: bool = True,
 ) -> None:
-    """Check both modes of the derivatives of ``program`` (primitives, no states) at ``inputs`` (float64 or complex128).
+    """Check both modes of the derivatives of ``program`` (primitives, no states) at ``inputs`` (float64 or
+    complex128).
 
-    ``order`` 2 checks the derivatives of the gradient as well, and so on. Without ``differences`` (at kinks) only the two
-    modes are compared. Raises ``AssertionError`` naming the mode and
-    the output or input that disagrees.
+    ``order`` 2 checks the derivatives of the gradient as well, and so on. Without ``differences`` (at kinks)
+    only the two modes are compared. Raises ``AssertionError`` naming the mode and the output or input that
+    disagrees.
     """
     rng = np.random.default_rng(seed)
     moving = [i for i, value in enumerate(program.inputs) if has_gradient(value)]
@@ -55,7 +57,9 @@ def check_program(
         right, left, 1e-8, 1e-8, err_msg=f"reverse derivative of {program.name} is not the transpose of the forward one"
     )
     if order > 1:
-        check_program(_gradients_only(gradient, len(ends)), [*inputs, *cotangents], order - 1, step, rtol, atol, seed + 1)
+        check_program(
+            _gradients_only(gradient, len(ends)), [*inputs, *cotangents], order - 1, step, rtol, atol, seed + 1
+        )
 
 
 def _gradients_only(program: Program, ends: int) -> Program:
@@ -108,11 +112,11 @@ def check_grads(
     complex_step: bool = False,
     seed: int = 0,
 ) -> None:
-    """Check the eager gradient of ``function`` of tensors at ``args`` (float64 arrays), and that of the gradient up to
-    ``order``.
+    """Check the eager gradient of ``function`` of tensors at ``args`` (float64 arrays), and that of the
+    gradient up to ``order``.
 
-    The reference is a central difference, or with ``complex_step`` the imaginary part of ``function(x + i h v) / h``, which
-    has no cancellation but needs a function that is analytic. Raises ``AssertionError``.
+    The reference is a central difference, or with ``complex_step`` the imaginary part of ``function(x + i h v)
+    / h``, which has no cancellation but needs a function that is analytic. Raises ``AssertionError``.
     """
     rng = np.random.default_rng(seed)
     arrays = [np.asarray(a, np.float64) for a in args]
@@ -122,16 +126,19 @@ def check_grads(
     g = _random_like(np.asarray(y.numpy()), rng)
     found = grad(y, leaves, Tensor(g), allow_unused=True)
     pulled = sum(_inner([d], [p.numpy()]) for d, p in zip(directions, found, strict=True) if p is not None)
-    moved = _complex_step(function, arrays, directions) if complex_step else _quotient(function, arrays, directions, step)
+    moved = (
+        _complex_step(function, arrays, directions) if complex_step else _quotient(function, arrays, directions, step)
+    )
     np.testing.assert_allclose(pulled, np.sum(moved * g), rtol, atol, err_msg=f"gradient of order {seed + 1}")
     if order > 1:
+        multiply = get_operator("multiply")
 
-        def gradient(*xs: Tensor) -> Tensor:
+        def gradient(*xs: Tensor) -> Any:
             inner = [x if not x.stop_gradient else x.detach() for x in xs]
             for x in inner:
                 x.stop_gradient = False
             made = grad(function(*inner), inner, Tensor(g.astype(inner[0].dtype.numpy)), None, True, True, True)
-            parts = [(p * Tensor(d)).sum() for p, d in zip(made, directions, strict=True) if p is not None]
+            parts = [multiply(p, Tensor(d)).sum() for p, d in zip(made, directions, strict=True) if p is not None]
             total = parts[0]
             for part in parts[1:]:
                 total = total + part

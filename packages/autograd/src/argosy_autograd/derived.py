@@ -1,8 +1,9 @@
 """The eager derivative of an operator, derived from its decomposition.
 
-For operands of given types the expansion of the operator is differentiated once into a backward program, whose inputs are those
-operands, results and cotangents that it reads; so nothing else need be kept. The backward program is itself wrapped as an
-operator: applied to tensors it is recorded and differentiated in the same way, which gives every higher order.
+For operands of given types the expansion of the operator is differentiated once into a backward program, whose
+inputs are those operands, results and cotangents that it reads; so nothing else need be kept. The backward
+program is itself wrapped as an operator: applied to tensors it is recorded and differentiated in the same way,
+which gives every higher order.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from argosy_phi_ops.reference.interpreter import prepare
 from argosy_pir import Builder, Program, TensorType, Value
 from argosy_pir.passes import get_pass
 from argosy_pir.values import OpResult
-from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Derived", "ProgramOperator", "derive", "named_attributes"]
 
@@ -53,8 +53,9 @@ class ProgramOperator:
 class Derived:
     """How to go back through an operator for operands of given types.
 
-    ``keeps`` are positions in (operands..., results...) whose data the backward program reads, ``cotangents`` the results
-    whose cotangents it reads, ``operands`` the positions of the operands that it gives gradients of.
+    ``keeps`` are positions in (operands..., results...) whose data the backward program reads, ``cotangents``
+    the results whose cotangents it reads, ``operands`` the positions of the operands that it gives gradients
+    of.
     """
 
     __slots__ = ("_run", "cotangents", "keeps", "operands", "operator", "types")
@@ -87,8 +88,8 @@ def named_attributes(attributes: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
-    """The derivative of an application, cached. ``key`` is (operator, (dtype, shape) of each tensor operand or the class of
-    a number, :func:`named_attributes`, whether each operand wants a gradient).
+    """The derivative of an application, cached. ``key`` is (operator, (dtype, shape) of each tensor operand or
+    the class of a number, :func:`named_attributes`, whether each operand wants a gradient).
 
     Raises :class:`MissingRule` where a primitive on the way has no rule.
     """
@@ -158,4 +159,3 @@ def _drop_unused_inputs(program: Program) -> None:
     for i in reversed(range(len(program.inputs))):
         if not program.inputs[i].has_uses:
             program.block.erase_argument(i)
-

@@ -1,8 +1,9 @@
 """The dialect ``ad``: a gradient request, kept whole until the pass ``expand-gradients``.
 
-``ad.gradient(outputs..., inputs..., cotangents...) {counts = (outputs, inputs, cotangents)}`` is the product of the
-cotangents (ones when there are none) with the derivative of the outputs with respect to the inputs: one result of the type
-of each input, zeros for an input that the outputs do not depend on. The inputs are values: what lies before them plays no part.
+``ad.gradient(outputs..., inputs..., cotangents...) {counts = (outputs, inputs, cotangents)}`` is the product of
+the cotangents (ones when there are none) with the derivative of the outputs with respect to the inputs: one
+result of the type of each input, zeros for an input that the outputs do not depend on. The inputs are values:
+what lies before them plays no part.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ def _split(values: Sequence[Any], counts: Sequence[int]) -> tuple[Sequence[Any],
     n, m, k = counts
     if len(values) != n + m + k or k not in (0, n):
         raise ValueError(
-            f"ad.gradient takes outputs, inputs and no cotangent or one for each output; counts {tuple(counts)} do not fit "
-            f"{len(values)} operands"
+            "ad.gradient takes outputs, inputs and no cotangent or one for each output; "
+            f"counts {tuple(counts)} do not fit {len(values)} operands"
         )
     return values[:n], values[n : n + m], values[n + m :]
 

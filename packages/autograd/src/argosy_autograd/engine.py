@@ -1,8 +1,8 @@
 """The backward pass over the tape, and what users call: ``backward`` and ``grad``.
 
-Nodes are taken from a heap by falling sequence number, so each is taken once, after all that use its results; there is no
-recursion, and a graph may be as deep as memory allows. Gradients are plain arrays, or tensors (recorded in turn) when a
-derivative of higher order is wanted.
+Nodes are taken from a heap by falling sequence number, so each is taken once, after all that use its results;
+there is no recursion, and a graph may be as deep as memory allows. Gradients are plain arrays, or tensors
+(recorded in turn) when a derivative of higher order is wanted.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Tensors = Tensor | Sequence[Tensor]
 
 
 class _Sweep:
-    """One backward pass. ``recorded``: gradients are tensors. ``targets``: edges whose gradients are wanted, None for all
-    leaves; ``needed``: the nodes that lead to them; ``blocked``: edges that count as constants."""
+    """One backward pass. ``recorded``: gradients are tensors. ``targets``: edges whose gradients are wanted,
+    None for all leaves; ``needed``: the nodes that lead to them; ``blocked``: edges that count as constants."""
 
     def __init__(
         self,
@@ -136,8 +136,8 @@ class _Sweep:
 def backward(
     tensors: Tensors, grad_tensors: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool = False
 ) -> None:
-    """Add the gradients of ``tensors``, weighted with ``grad_tensors`` (ones by default), to ``.grad`` of the leaves that
-    they depend on. The graph is freed unless ``retain_graph``.
+    """Add the gradients of ``tensors``, weighted with ``grad_tensors`` (ones by default), to ``.grad`` of the
+    leaves that they depend on. The graph is freed unless ``retain_graph``.
 
     While capturing, a gradient request is recorded instead. Raises :class:`DifferentiationError` for a graph already
     freed, or a tensor that the gradient needs and that was changed in place.
@@ -177,9 +177,9 @@ def grad(
 ) -> list[Tensor | None]:
     """Gradients of ``outputs``, weighted with ``grad_outputs`` (ones by default), with respect to ``inputs``.
 
-    ``.grad`` is left alone. ``retain_graph`` is ``create_graph`` by default; with ``create_graph`` the results can be
-    differentiated again. ``no_grad_vars`` count as constants. An input that the outputs do not depend on gives None with
-    ``allow_unused``, else raises :class:`UnusedInput`.
+    ``.grad`` is left alone. ``retain_graph`` is ``create_graph`` by default; with ``create_graph`` the results
+    can be differentiated again. ``no_grad_vars`` count as constants. An input that the outputs do not depend on
+    gives None with ``allow_unused``, else raises :class:`UnusedInput`.
     """
     if not only_inputs:
         raise NotImplementedError("grad(only_inputs=False) is not implemented, nor is it in Paddle")
@@ -188,7 +188,8 @@ def grad(
     constants = [] if no_grad_vars is None else _as_list(no_grad_vars)
     _check_seeds("grad", ends, seeds)
     if active_tracer() is not None:
-        return _tracing().traced_grad(ends, wanted, seeds, create_graph, allow_unused, constants)
+        found: list[Tensor | None] = _tracing().traced_grad(ends, wanted, seeds, create_graph, allow_unused, constants)
+        return found
     retain = create_graph if retain_graph is None else retain_graph
     previous = set_grad_enabled(create_graph)
     try:
@@ -222,21 +223,19 @@ def _grad(
         if edge is None or edge not in reached:
             if not allow_unused:
                 raise UnusedInput(
-                    f"grad(): the outputs do not depend on input {i} ({x.name}, {x.dtype.name} {list(x.shape)}, stop_gradient="
-                    f"{x.stop_gradient}); pass allow_unused=True to get None for it"
+                    f"grad(): the outputs do not depend on input {i} ({x.name}, {x.dtype.name} {list(x.shape)}, "
+                    f"stop_gradient={x.stop_gradient}); pass allow_unused=True to get None for it"
                 )
             results.append(None)
             continue
-        g = sweep.found.get(targets[edge])
-        if g is None:
-            g = np.zeros(x.payload.shape, x.payload.dtype.numpy)
-        results.append(g if type(g) is Tensor else Tensor._wrap(Strided.from_array(g)))
+        found: Any = sweep.found.get(targets[edge])
+        if found is None:
+            found = np.zeros(x.payload.shape, x.payload.dtype.numpy)
+        results.append(found if type(found) is Tensor else Tensor._wrap(Strided.from_array(found)))
     return results
 
 
-def _needed(
-    roots: Sequence[Edge], targets: dict[Edge, int], blocked: frozenset[Edge]
-) -> tuple[set[Node], set[Edge]]:
+def _needed(roots: Sequence[Edge], targets: dict[Edge, int], blocked: frozenset[Edge]) -> tuple[set[Node], set[Edge]]:
     """The nodes between the roots and the targets, and the targets that can be reached."""
     reached: set[Edge] = set()
     seen: dict[Node, None] = {}
@@ -252,13 +251,12 @@ def _needed(
             continue
         seen[node] = None
         node.check_alive()
-        stack.extend(next_edge for next_edge in node.edges if next_edge is not None)
+        stack.extend(onward for onward in node.edges if onward is not None)
     needed: set[Node] = set()
     for node in sorted(seen, key=lambda n: n.sequence):
-        for edge in node.edges or ():
-            if edge is not None and edge not in blocked and (edge in reached or edge[0] in needed):
-                needed.add(node)
-                break
+        onwards = [edge for edge in node.edges or () if edge is not None and edge not in blocked]
+        if any(edge in reached or edge[0] in needed for edge in onwards):
+            needed.add(node)
     return needed, reached
 
 

@@ -2,7 +2,8 @@
 
 
 class DifferentiationError(RuntimeError):
-    """A gradient was asked for that cannot be given: a graph already freed, a saved tensor overwritten, an unused input."""
+    """A gradient was asked for that cannot be given: a graph already freed, a saved tensor overwritten, an
+    unused input."""
 
 
 class MissingRule(DifferentiationError, NotImplementedError):

@@ -23,8 +23,8 @@ Tensors = Tensor | Sequence[Tensor]
 class Jacobian:
     """The matrix of first derivatives of ``y`` with respect to ``x``, computed row by row when indexed.
 
-    Its shape is [*y.shape, *x.shape]; with ``batch_axis`` 0, [batch, *rest of y.shape, *rest of x.shape], where sample b
-    of y depends on sample b of x alone. Rows stay in the graph, so they can be differentiated again.
+    Its shape is [*y.shape, *x.shape]; with ``batch_axis`` 0, [batch, *rest of y.shape, *rest of x.shape], where
+    sample b of y depends on sample b of x alone. Rows stay in the graph, so they can be differentiated again.
     """
 
     def __init__(self, y: Tensor, x: Tensor, batch_axis: int | None = None) -> None:
@@ -73,7 +73,7 @@ class Jacobian:
             first, rest = (index[0], index[1:]) if isinstance(index, tuple) and index else (index, ())
             if isinstance(first, int):
                 row = self.row(range(self._y.shape[0])[first])
-                return row[rest] if rest else row  # type: ignore[index, no-any-return]
+                return row[rest] if rest else row  # type: ignore[index]
         return self.evaluate()[index]  # type: ignore[index, no-any-return]
 
     def numpy(self) -> Any:
@@ -94,7 +94,8 @@ def jacobian(ys: Tensors, xs: Tensors, batch_axis: int | None = None) -> Any:
 
 
 def hessian(ys: Tensor, xs: Tensors, batch_axis: int | None = None) -> Any:
-    """The :class:`Jacobian` of the gradient of a scalar ``ys`` (with ``batch_axis`` 0: of one scalar for each sample)."""
+    """The :class:`Jacobian` of the gradient of a scalar ``ys`` (with ``batch_axis`` 0: of one scalar for each
+    sample)."""
     size = prod(ys.shape[0 if batch_axis is None else 1 :])
     if size != 1:
         raise DifferentiationError(f"a hessian is that of a scalar, ys has shape {list(ys.shape)}")
@@ -123,7 +124,8 @@ def vjp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]
 def jvp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]:
     """Outputs of ``func`` at ``xs``, and the product of its derivative with ``v`` (ones by default).
 
-    Reverse mode twice: the gradient is linear in its seed, so its own gradient with respect to the seed is the product.
+    Reverse mode twice: the gradient is linear in its seed, so its own gradient with respect to the seed is the
+    product.
     """
     inputs, outputs = _call(func, xs)
     ends = _as_list(outputs)
@@ -140,12 +142,12 @@ def jvp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]
     return outputs, results[0] if type(outputs) is Tensor else results
 
 
-@enable_grad()
 def _call(func: Callable[..., Any], xs: Tensors) -> tuple[list[Tensor], Any]:
     inputs = [x.detach() for x in _as_list(xs)]
     for x in inputs:
         x.stop_gradient = False
-    return inputs, func(*inputs)
+    with enable_grad():
+        return inputs, func(*inputs)
 
 
 def _as_list(values: Any) -> list[Any]:

@@ -38,7 +38,8 @@ class RemovableHandle:
 
 
 def register_hook(tensor: Tensor, hook: Hook) -> RemovableHandle:
-    """Call ``hook`` with the gradient of ``tensor`` in every backward pass; what it returns, unless None, replaces it.
+    """Call ``hook`` with the gradient of ``tensor`` in every backward pass; what it returns, unless None,
+    replaces it.
 
     The hook of a leaf gets the sum of all that arrives in one pass. Raises :class:`DifferentiationError` for a tensor
     that wants no gradient.
@@ -85,9 +86,10 @@ _KEY = "autograd.saved_tensors_hooks"
 _active = 0
 
 
-class saved_tensors_hooks:  # noqa: N801  (Paddle's name)
-    """Within the block tensors kept for the backward pass go through ``pack``; what it returns is kept instead, and given to
-    ``unpack`` when the backward pass needs the tensor: to compress, to keep elsewhere, to compute again."""
+class saved_tensors_hooks:
+    """Within the block tensors kept for the backward pass go through ``pack``; what it returns is kept instead,
+    and given to ``unpack`` when the backward pass needs the tensor: to compress, to keep elsewhere, to compute
+    again."""
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook = pack_hook

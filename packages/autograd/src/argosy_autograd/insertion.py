@@ -34,7 +34,8 @@ class Inserted:
 
 
 def erase_unused(operations: Iterable[Operation], keep: Iterable[Value | None] = ()) -> None:
-    """Remove those of ``operations`` (in program order) without effects whose results nobody uses and ``keep`` lacks."""
+    """Remove those of ``operations`` (in program order) without effects whose results nobody uses and ``keep``
+    lacks."""
     kept = set(keep)
     for op in reversed(list(operations)):
         used = any(result.has_uses or result in kept for result in op.results)

@@ -1,7 +1,8 @@
 """Hand-written eager derivatives of the most frequent operators, on arrays.
 
-Each is an optimisation of what :mod:`argosy_autograd.derived` gives for the operator anyway, and a test compares the two. A
-kernel keeps at least what the derived program reads, so that derivatives of higher order, which use that, find it.
+Each is an optimisation of what :mod:`argosy_autograd.derived` gives for the operator anyway, and a test
+compares the two. A kernel keeps at least what the derived program reads, so that derivatives of higher order,
+which use that, find it.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class EagerKernel:
         self.run = run
 
     def fits(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
-        """Whether it is for operands of these (dtype, shape): tensors of one wide real dtype. Promotion and rounding are
-        left to the derived program."""
+        """Whether it is for operands of these (dtype, shape): tensors of one wide real dtype. Promotion and
+        rounding are left to the derived program."""
         first = types[0]
         if type(first) is not tuple or first[0].name not in _WIDE:
             return False
@@ -157,7 +158,8 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Arra
 
 
 def _product(x: Array, y: Array) -> Array:
-    return np.matmul(x, y)
+    made: Array = np.matmul(x, y)
+    return made
 
 
 @_kernel("matmul", _the_other)

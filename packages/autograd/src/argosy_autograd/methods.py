@@ -13,4 +13,3 @@ __all__ = ["backward", "clear_grad", "clear_gradient", "register_hook", "retain_
 def backward(tensor: Tensor, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
     """Add the gradients of this tensor, weighted with ``grad_tensor`` (ones by default), to those of the leaves."""
     _backward([tensor], None if grad_tensor is None else [grad_tensor], retain_graph)
-

@@ -73,13 +73,13 @@ class _Mode:
         return call
 
 
-class no_grad(_Mode):  # noqa: N801  (Paddle's name)
+class no_grad(_Mode):
     """Record nothing: results have ``stop_gradient=True``."""
 
     enabled = False
 
 
-class inference_mode(_Mode):  # noqa: N801
+class inference_mode(_Mode):
     """Record nothing; the same as :class:`no_grad`, except that ``inference_mode(False)`` does nothing."""
 
     enabled = False
@@ -93,13 +93,13 @@ class inference_mode(_Mode):  # noqa: N801
         return super().__new__(cls, mode)
 
 
-class enable_grad(_Mode):  # noqa: N801
+class enable_grad(_Mode):
     """Record again within a block that records nothing."""
 
     enabled = True
 
 
-class set_grad_enabled(_Mode):  # noqa: N801
+class set_grad_enabled(_Mode):
     """Set recording at once; as a context manager, until the end of the block."""
 
     def __new__(cls, mode: bool) -> Any:

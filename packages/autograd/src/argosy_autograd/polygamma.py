@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from argosy_autograd.algebra import where
+from argosy_autograd.algebra import Value, where
 from argosy_phi_ops import prim
-from argosy_pir import Value
 
 __all__ = ["trigamma"]
 

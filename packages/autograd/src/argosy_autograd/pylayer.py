@@ -166,8 +166,8 @@ class _PyLayerNode(Node):
             found = dict(zip(wanted, gradients, strict=True))
             return [found.get(i) for i in range(len(self.edges))]
         raise DifferentiationError(
-            f"{self.name}.backward gave {len(gradients)} gradients, but forward took {len(self.edges)} tensors; return one "
-            "for each, None where there is none"
+            f"{self.name}.backward gave {len(gradients)} gradients, but forward took {len(self.edges)} tensors; "
+            "return one for each, None where there is none"
         )
 
     def release(self) -> None:

@@ -6,11 +6,12 @@
     def _(g, result, x, y):
         return g * conj(y), g * conj(x)
 
-A ``vjp`` rule gets the cotangent of the result, the result and the operands, and returns one cotangent for each operand:
-None stands for zero and is never materialised. A primitive of several results gets tuples ``g`` (with None for results
-that nothing depends on) and ``result``. A ``jvp`` rule gets the result, the operands and then their tangents (None for
-zero) and returns the tangent of the result, or a tuple. Attributes are keyword-only parameters; a rule lists the ones it
-reads and ends in ``**_`` when it ignores others. Rules are written with primitives, so every higher order follows.
+A ``vjp`` rule gets the cotangent of the result, the result and the operands, and returns one cotangent for each
+operand: None stands for zero and is never materialised. A primitive of several results gets tuples ``g`` (with
+None for results that nothing depends on) and ``result``. A ``jvp`` rule gets the result, the operands and then
+their tangents (None for zero) and returns the tangent of the result, or a tuple. Attributes are keyword-only
+parameters; a rule lists the ones it reads and ends in ``**_`` when it ignores others. Rules are written with
+primitives, so every higher order follows.
 
 For complex tensors a cotangent is the conjugate Wirtinger one: of a real loss L(a + ib) it is dL/da + i dL/db.
 """
@@ -35,8 +36,12 @@ _PAIRED = (
 )
 
 NOT_APPLICABLE: dict[str, str] = {
-    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "is_finite", "is_nan", "is_inf", "argmax", "argmin"), _INTEGERS),
-    **dict.fromkeys(("bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"), _INTEGERS),
+    **dict.fromkeys(
+        ("eq", "ne", "lt", "le", "gt", "ge", "is_finite", "is_nan", "is_inf", "argmax", "argmin"), _INTEGERS
+    ),
+    **dict.fromkeys(
+        ("bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"), _INTEGERS
+    ),
     **dict.fromkeys(("logical_not", "logical_and", "logical_or", "logical_xor", "reduce_and", "reduce_or"), _INTEGERS),
     "rng_bits": _INTEGERS,
     **dict.fromkeys(("floor", "ceil", "round", "trunc", "floor_div"), _STEPS),
@@ -77,8 +82,9 @@ class RuleTable:
         rule = self.rules.get(name)
         if rule is None:
             raise MissingRule(
-                f"primitive {name} has no {self.kind} rule. Register one with @{self.kind}({name!r}) of argosy_autograd.rules, "
-                f"write the computation with other primitives, or keep it out of the gradient with stop_gradient or PyLayer"
+                f"primitive {name} has no {self.kind} rule. Register one with @{self.kind}({name!r}) of "
+                "argosy_autograd.rules, write the computation with other primitives, or keep it out of the gradient "
+                "with stop_gradient or PyLayer"
             )
         return rule
 

@@ -36,7 +36,8 @@ def _inside(op: Operation, block: Block) -> bool:
 
 
 def rematerialise_constants(source: Block, user: Block) -> None:
-    """Copy what ``user`` reads of ``source`` and depends on constants alone into ``user``: cheaper than keeping it."""
+    """Copy what ``user`` reads of ``source`` and depends on constants alone into ``user``: cheaper than keeping
+    it."""
     mapping: dict[Value, Value] = {}
     place = user.first
     for value in captured_from(source, user):

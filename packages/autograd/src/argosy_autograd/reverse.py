@@ -1,4 +1,5 @@
-"""Reverse accumulation over IR values: one sweep backwards over the active operations, whatever the number of inputs."""
+"""Reverse accumulation over IR values: one sweep backwards over the active operations, whatever the number of
+inputs."""
 
 from __future__ import annotations
 
@@ -57,9 +58,7 @@ def _accumulate(pending: dict[Value, Value], value: Value, g: Value) -> None:
     pending[value] = g if known is None else prim.add(known, g)
 
 
-def _pull_back(
-    op: Operation, incoming: list[Value | None], active: set[Value]
-) -> Iterable[tuple[Value, Value | None]]:
+def _pull_back(op: Operation, incoming: list[Value | None], active: set[Value]) -> Iterable[tuple[Value, Value | None]]:
     if op.dialect != "prim":
         pairs: Iterable[tuple[Value, Value | None]] = STRUCTURED[op.name].reverse(op, incoming, active)
         return pairs

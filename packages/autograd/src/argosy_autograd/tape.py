@@ -1,8 +1,8 @@
 """The tape: what eager execution records for reverse mode.
 
-Each operator applied to a tensor that wants gradients leaves a node: its sequence number, the operator, edges to the nodes
-that made its operands, and the data that its derivative will read with the versions it had. Nodes are the only thing
-that keeps the history of a tensor alive.
+Each operator applied to a tensor that wants gradients leaves a node: its sequence number, the operator, edges
+to the nodes that made its operands, and the data that its derivative will read with the versions it had. Nodes
+are the only thing that keeps the history of a tensor alive.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def edge_of(x: Any) -> Edge | None:
 
 
 class Node:
-    """A step back. ``edges`` has one entry for each operand; ``hooks`` and ``retained`` belong to results by number."""
+    """A step back. ``edges`` has one entry for each operand; ``hooks`` and ``retained`` belong to results by
+    number."""
 
     __slots__ = ("__weakref__", "edges", "hooks", "name", "results", "retained", "sequence")
 
@@ -85,9 +86,7 @@ class OperatorNode(Node):
 
     __slots__ = ("attributes", "kernel", "key", "saved")
 
-    def __init__(
-        self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]
-    ) -> None:
+    def __init__(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
         # Runs after every recorded operator: one loop, no calls that can be spared.
         edges: list[Edge | None] = []
         types: list[Any] = []
@@ -129,7 +128,8 @@ class OperatorNode(Node):
         """See :class:`Node`; by the registered kernel, or the derived program."""
         saved = self._unpacked()
         if self.kernel is not None:
-            return self.kernel.run(grads, saved, self.attributes, self.key)
+            made: Sequence[Any] = self.kernel.run(grads, saved, self.attributes, self.key)
+            return made
         rule = derive(self.key, self.attributes)
         arrays = [_array(saved[i], rule.types[i].dtype) for i in rule.keeps]
         count = len(self.key[1])
@@ -185,9 +185,9 @@ class OperatorNode(Node):
         edge = edges[position] if position < len(edges) else None
         name = f" ({edge[0].name})" if edge is not None and type(edge[0]) is Tensor else ""
         raise DifferentiationError(
-            f"{kind}{name} of {self.name}, a {payload.dtype.name} tensor of shape {list(payload.shape)}, is needed for the "
-            f"gradient but was changed in place: it is at version {payload.version}, version {version} was recorded. "
-            "Change a clone() instead, or change it after backward()"
+            f"{kind}{name} of {self.name}, a {payload.dtype.name} tensor of shape {list(payload.shape)}, is needed "
+            f"for the gradient but was changed in place: it is at version {payload.version}, version {version} was "
+            "recorded. Change a clone() instead, or change it after backward()"
         )
 
     def release(self) -> None:
@@ -240,9 +240,7 @@ def _or_zeros(array: Any, type: Any) -> Any:
 class Tape(Recorder):
     """What dispatch calls after each operator that has an operand with gradients."""
 
-    def record(
-        self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]
-    ) -> None:
+    def record(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
         """Leave a node for the application."""
         OperatorNode(op, operands, attributes, results)
 

@@ -1,7 +1,7 @@
 """The order of communication that derivatives add.
 
-All ranks must call collectives in one order, which the chain of tokens fixes. Derivatives continue the chain at the place where
-they are inserted, and what communicates later continues theirs.
+All ranks must call collectives in one order, which the chain of tokens fixes. Derivatives continue the chain at
+the place where they are inserted, and what communicates later continues theirs.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ def _latest_token(builder: Builder, op: Operation | None) -> Value | None:
     return tokens[-1] if tokens else None
 
 
-def communicate(name: str, x: Value, **attributes: Any) -> Value:
+def communicate(name: str, x: Value, **attributes: Any) -> Any:
     """Emit the communication primitive ``name`` on ``x`` at the end of the chain; returns its tensor."""
     chain = context().values[_KEY]
     if chain.last is None:
         chain.last = prim.create_token()
     result, chain.last = getattr(prim, name)(x, chain.last, **attributes)
-    return result  # type: ignore[no-any-return]
+    return result

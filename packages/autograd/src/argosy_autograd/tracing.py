@@ -1,4 +1,5 @@
-"""Gradients while capturing: nothing is computed, a request ``ad.gradient`` is recorded for the pass ``expand-gradients``."""
+"""Gradients while capturing: nothing is computed, a request ``ad.gradient`` is recorded for the pass
+``expand-gradients``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Program transforms: reverse and forward derivatives of programs of primitives, control flow and calls.
 
-:func:`vjp_values` and :func:`jvp_values` emit into a program; :func:`vjp_program` and :func:`jvp_program` make new ones.
+:func:`vjp_values` and :func:`jvp_values` emit into a program; :func:`vjp_program` and :func:`jvp_program` make
+new ones.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ __all__ = ["jvp_program", "jvp_values", "vjp_program", "vjp_values"]
 def vjp_program(program: Program, wrt: Sequence[int] | None = None, outputs: Sequence[int] | None = None) -> Program:
     """A program from the inputs of ``program`` and cotangents to its outputs and gradients.
 
-    ``wrt`` numbers the inputs and then the states to differentiate (default: every differentiable input); ``outputs`` the
-    outputs that get a cotangent (default: all differentiable ones), each an input after the existing ones. The gradients
-    follow the outputs, zeros where nothing depends on an input. ``program`` is left as it is.
+    ``wrt`` numbers the inputs and then the states to differentiate (default: every differentiable input);
+    ``outputs`` the outputs that get a cotangent (default: all differentiable ones), each an input after the
+    existing ones. The gradients follow the outputs, zeros where nothing depends on an input. ``program`` is
+    left as it is.
     """
     made = program.clone()
     arguments = made.block.arguments

@@ -1,7 +1,8 @@
-"""Cotangent rules of whole operators, written with primitives, where they read less than what follows from the decomposition.
+"""Cotangent rules of whole operators, written with primitives, where they read less than what follows from the
+decomposition.
 
-A rule is called like one of a primitive: ``(g, result, *operands, **attributes)``. A test compares each with the derivative of
-the decomposition.
+A rule is called like one of a primitive: ``(g, result, *operands, **attributes)``. A test compares each with
+the derivative of the decomposition.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from argosy_autograd.algebra import Value
 from argosy_phi_ops import prim
-from argosy_pir import Value
 
 __all__ = ["WHOLE_RULES"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from argosy_autograd.algebra import adjoint, matmul
 from argosy_autograd.checks import check_program
 from argosy_phi_ops import prim

@@ -46,11 +46,16 @@ def build(name, arrays, attributes):
 
 
 X, Y = normal(2, 3), normal(2, 3)
-WIDE = {name: (normal(5) * 1.5,) for name in "neg abs sign exp expm1 sin cos tan sinh cosh asinh tanh logistic erf erfc".split()}
+WIDE = {
+    name: (normal(5) * 1.5,)
+    for name in "neg abs sign exp expm1 sin cos tan sinh cosh asinh tanh logistic erf erfc".split()
+}
 POSITIVE = {name: (uniform(5),) for name in "log log1p sqrt rsqrt asin acos atan atanh erfinv copy".split()}
 COMPLEX = {
     name: (cplx(4) * 0.5,)
-    for name in "neg abs sign exp log sqrt rsqrt sin cos tanh sinh cosh tan real imag conj logistic asin atan asinh acosh".split()
+    for name in (
+        "neg abs sign exp log sqrt rsqrt sin cos tan sinh cosh tanh real imag conj logistic asin atan asinh acosh"
+    ).split()
 }
 SAMPLES: list[tuple] = [
     *((name, arrays, {}) for table in (WIDE, POSITIVE, COMPLEX) for name, arrays in table.items()),
@@ -82,7 +87,10 @@ SAMPLES: list[tuple] = [
     ("concat", (X, normal(1, 3), normal(4, 3)), {"axis": 0}),
     ("reverse", (normal(2, 3, 2),), {"axes": (0, 2)}),
     # reductions
-    *((name, (normal(2, 3, 2),), {"axes": (0, 2)}) for name in ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min")),
+    *(
+        (name, (normal(2, 3, 2),), {"axes": (0, 2)})
+        for name in ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min")
+    ),
     *((name, (normal(4),), {"axes": ()}) for name in ("reduce_sum", "reduce_prod", "reduce_max")),
     ("reduce_prod", (np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0], [1.5, 2.0, -1.0]]),), {"axes": (1,)}),
     ("reduce_prod", (cplx(3, 2),), {"axes": (0,)}),
@@ -136,7 +144,12 @@ SAMPLES: list[tuple] = [
     *(
         ("triangular_solve", (normal(2, 3, 3) + 3 * np.eye(3), normal(2, 3, 3)), dict(zip(names, flags, strict=True)))
         for names in [("lower", "transpose", "unit", "left")]
-        for flags in [(True, False, False, True), (False, True, False, True), (True, True, True, False), (False, False, False, False)]
+        for flags in [
+            (True, False, False, True),
+            (False, True, False, True),
+            (True, True, True, False),
+            (False, False, False, False),
+        ]
     ),
     (
         "triangular_solve",
@@ -174,7 +187,8 @@ def test_every_rule_is_sampled():
 
 @pytest.mark.parametrize(("name", "arrays", "attributes"), SAMPLES, ids=[f"{i}-{s[0]}" for i, s in enumerate(SAMPLES)])
 def test_rule_agrees_with_finite_differences(name, arrays, attributes):
-    """Forward mode is the difference quotient, reverse mode its transpose, and so for the derivatives of the gradient."""
+    """Forward mode is the difference quotient, reverse mode its transpose, and so for the derivatives of the
+    gradient."""
     arrays = [np.asarray(a) for a in arrays]
     program = build(name, arrays, attributes)
     with np.errstate(all="ignore"):

@@ -1,8 +1,9 @@
 """The pass ``expand-gradients``: every gradient request becomes the operations that compute it.
 
-Requests are taken in program order, functions first, so that the outputs of one may depend on the results of an earlier
-one: a gradient of a gradient meets primitives only. What is made carries the attribute ``phase``: ``"weight-gradient"`` where
-it serves the gradient of one program state alone, so that a schedule may put it off, else ``"input-gradient"``.
+Requests are taken in program order, functions first, so that the outputs of one may depend on the results of an
+earlier one: a gradient of a gradient meets primitives only. What is made carries the attribute ``phase``:
+``"weight-gradient"`` where it serves the gradient of one program state alone, so that a schedule may put it
+off, else ``"input-gradient"``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class ExpandGradients(Pass):
     def run(self, program: Program) -> bool:
         """Returns whether there were any."""
         found = _requests(program)
-        states = {state.argument for state in program.states}
+        states: set[Value] = {state.argument for state in program.states}
         for op in found:
             expand_gradient(op, states)
         return bool(found)

@@ -1,11 +1,11 @@
-"""Derivatives of calls: each function gets, once for each way it is differentiated, a forward version that also returns what
-the backward function reads. So repeated blocks stay single functions, forward and backward."""
+"""Derivatives of calls: each function gets, once for each way it is differentiated, a forward version that also
+returns what the backward function reads. So repeated blocks stay single functions, forward and backward."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argosy_autograd.algebra import zeros
+from argosy_autograd.algebra import Value, zeros
 from argosy_autograd.errors import DifferentiationError
 from argosy_autograd.forward import jvp_values
 from argosy_autograd.insertion import erase_unused
@@ -13,7 +13,7 @@ from argosy_autograd.registry import structured
 from argosy_autograd.residuals import captured_from, rematerialise_constants, replace_within
 from argosy_autograd.reverse import vjp_values
 from argosy_phi_ops.context import building, context
-from argosy_pir import Block, Builder, Function, Operation, Program, Symbol, Value, program_of
+from argosy_pir import Block, Builder, Function, Operation, Program, Symbol, program_of
 from argosy_pir.values import OpResult
 
 Optional = Sequence[Value | None]

@@ -1,19 +1,19 @@
-"""Derivatives of collectives: each is a linear map of the ranks' tensors taken together, and its transpose is a collective.
+"""Derivatives of collectives: each is a linear map of the ranks' tensors taken together, and its transpose is a
+collective.
 
-The gradient is that of the sum of all ranks' losses. A program in which every rank computes the same loss counts it once
-for each rank; whoever builds such a program divides, or seeds the gradient on one rank.
+The gradient is that of the sum of all ranks' losses. A program in which every rank computes the same loss
+counts it once for each rank; whoever builds such a program divides, or seeds the gradient on one rank.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from argosy_autograd.algebra import where
+from argosy_autograd.algebra import Value, where
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.registry import jvp, vjp
 from argosy_autograd.tokens import communicate
 from argosy_phi_ops import prim
-from argosy_pir import Value
 
 Results = tuple[Value, Value]
 Cotangents = tuple[Value, None]

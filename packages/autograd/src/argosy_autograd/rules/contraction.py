@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy_autograd.algebra import argsort, conj, plus
+from argosy_autograd.algebra import Value, argsort, conj, plus
 from argosy_autograd.registry import jvp, vjp
 from argosy_phi_ops import prim
-from argosy_pir import Value
 
 Axes = tuple[int, ...]
 Pair = tuple[Value | None, Value | None]
@@ -72,7 +71,9 @@ def _back(
 
 
 @jvp("dot_general")
-def _(result: Value, lhs: Value, rhs: Value, d_lhs: Value | None, d_rhs: Value | None, **attributes: Any) -> Value | None:
+def _(
+    result: Value, lhs: Value, rhs: Value, d_lhs: Value | None, d_rhs: Value | None, **attributes: Any
+) -> Value | None:
     left = None if d_lhs is None else prim.dot_general(d_lhs, rhs, **attributes)
     return plus(left, None if d_rhs is None else prim.dot_general(lhs, d_rhs, **attributes))
 
@@ -160,5 +161,3 @@ def _channels_as_batch(x: Value, groups: int) -> Value:
 def _(result: Value, x: Value, w: Value, dx: Value | None, dw: Value | None, **attributes: Any) -> Value | None:
     by_x = None if dx is None else prim.conv(dx, w, **attributes)
     return plus(by_x, None if dw is None else prim.conv(x, dw, **attributes))
-
-

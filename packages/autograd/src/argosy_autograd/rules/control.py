@@ -1,7 +1,8 @@
 """Derivatives of structured control flow.
 
-``scan`` keeps what its backward pass reads, stacked; a ``for`` of a known number of steps becomes a scan; ``if`` computes
-its branches again. ``while`` has forward derivatives only: its number of steps is not known before it has run.
+``scan`` keeps what its backward pass reads, stacked; a ``for`` of a known number of steps becomes a scan;
+``if`` computes its branches again. ``while`` has forward derivatives only: its number of steps is not known
+before it has run.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy_autograd.activity import active_operations, captured_values, has_gradient
-from argosy_autograd.algebra import zeros
+from argosy_autograd.algebra import Value, zeros
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.forward import jvp_values
 from argosy_autograd.insertion import erase_unused
@@ -19,7 +20,7 @@ from argosy_autograd.residuals import captured_from, rematerialise_constants, re
 from argosy_autograd.reverse import vjp_values
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building, context
-from argosy_pir import Block, Builder, Operation, Region, Value, decode_scalar
+from argosy_pir import Block, Builder, Operation, Region, decode_scalar
 from argosy_pir.values import OpResult
 
 Pairs = list[tuple[Value, Value | None]]
@@ -46,7 +47,7 @@ def _or_zeros(values: Optional, like: Sequence[Value], block: Block) -> list[Val
 
 def _copy(block: Block, into: Block, arguments: Sequence[Value]) -> list[Value]:
     """Copy the operations of ``block`` but its terminator to the end of ``into``; returns what they would yield."""
-    mapping = dict(zip(block.arguments, arguments, strict=True))
+    mapping: dict[Value, Value] = dict(zip(block.arguments, arguments, strict=True))
     last = block.last
     assert last is not None
     for op in block:
@@ -109,7 +110,8 @@ class _Scan:
         return last.operands
 
     def active_carries(self, start: set[Value], reads: Sequence[Value]) -> list[int]:
-        """Which carried values vary with something in ``start``: found by following them round until nothing is added."""
+        """Which carried values vary with something in ``start``: found by following them round until nothing is
+        added."""
         chosen = {i for i, c in enumerate(self.carries) if c in start and has_gradient(c)}
         xs = [a for a, x in zip(self.x_arguments, self.xs, strict=True) if x in start]
         while True:
@@ -126,7 +128,7 @@ class _Scan:
         op, last = self.op, self.body.last
         assert last is not None
         last.set_operands([*self.yields[: self.stacked], *values, *self.yields[self.stacked :]])
-        types = [v.type.with_shape((self.length, *v.shape)) for v in values]  # type: ignore[attr-defined]
+        types = [v.type.with_shape((self.length, *v.shape)) for v in values]
         new = [OpResult(op, 0, t) for t in types]
         op.results = (*op.results[: self.stacked], *new, *op.results[self.stacked :])
         for i, result in enumerate(op.results):
@@ -171,10 +173,11 @@ def _reverse_scan(op: Operation, incoming: Optional, active: set[Value]) -> Pair
 
 
 def _feed_residuals(scan: _Scan, body: Block, at: int) -> list[Value]:
-    """Make what ``body`` reads of the forward body its arguments, from position ``at``; returns the values to scan for them."""
+    """Make what ``body`` reads of the forward body its arguments, from position ``at``; returns the values to
+    scan for them."""
     rematerialise_constants(scan.body, body)
     needed = captured_from(scan.body, body)
-    known = dict(zip(scan.x_arguments, scan.xs, strict=True))
+    known: dict[Value, Value] = dict(zip(scan.x_arguments, scan.xs, strict=True))
     kept = [value for value in needed if value not in known]
     known.update(zip(kept, scan.keep(kept), strict=True))
     for offset, value in enumerate(needed):
@@ -277,8 +280,9 @@ def _known_size(value: Value) -> Any:
 
 def _reverse_while(op: Operation, incoming: Optional, active: set[Value]) -> Pairs:
     raise MissingRule(
-        f"'control.while' ({op.location}) has no reverse derivative: the values of its steps would have to be kept, and their "
-        "number is not known before it has run. Use a for loop or control.scan of a known length, or forward mode (jvp)"
+        f"'control.while' ({op.location}) has no reverse derivative: the values of its steps would have to be kept, "
+        "and their number is not known before it has run. Use a for loop or control.scan of a known length, or "
+        "forward mode (jvp)"
     )
 
 

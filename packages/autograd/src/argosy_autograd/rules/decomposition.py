@@ -1,23 +1,34 @@
 """Derivatives of matrix decompositions, by differentiating their defining equations.
 
-Only tangents are written down (but for the triangular solve, which they are made of). Each is linear in the tangent of the
-matrix and made of primitives, so the cotangent rule is its transpose, taken by reverse mode itself. Sources: Giles, "Collected matrix derivative results for forward and reverse mode
-algorithmic differentiation" (2008); Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with
-application in optimum experimental design" (2010) for QR; Boeddeker et al., arXiv:1701.00392, for complex eigenvectors.
-Singular values, and eigenvalues, are taken to be distinct.
+Only tangents are written down (but for the triangular solve, which they are made of). Each is linear in the
+tangent of the matrix and made of primitives, so the cotangent rule is its transpose, taken by reverse mode
+itself. Sources: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation" (2008); Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with
+application in optimum experimental design" (2010) for QR; Boeddeker et al., arXiv:1701.00392, for complex
+eigenvectors. Singular values, and eigenvalues, are taken to be distinct.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from argosy_autograd.algebra import adjoint, conj, is_complex, matmul, swap_last, where, zeros, zeros_like
+from argosy_autograd.algebra import (
+    Value,
+    adjoint,
+    conj,
+    is_complex,
+    matmul,
+    swap_last,
+    where,
+    zeros,
+    zeros_like,
+)
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.registry import jvp, vjp
 from argosy_autograd.reverse import vjp_values
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building, context
-from argosy_pir import Block, Builder, Region, Value
+from argosy_pir import Block, Builder, Region
 
 # Triangles and diagonals of the last two axes
 
@@ -163,9 +174,7 @@ def _square_factors(packed: Value, rows: Any, columns: Any) -> tuple[Value, Valu
     if not isinstance(rows, int) or not isinstance(columns, int):
         raise MissingRule(f"the derivative of lu of a matrix [{rows}, {columns}] of symbolic size that is not square")
     size, batch = min(rows, columns), packed.shape[:-2]
-    corner = prim.slice(
-        packed, start=(0,) * packed.ndim, limit=(*batch, size, size), stride=(1,) * packed.ndim
-    )
+    corner = prim.slice(packed, start=(0,) * packed.ndim, limit=(*batch, size, size), stride=(1,) * packed.ndim)
     low = packed if rows > columns else corner
     up = packed if columns > rows else corner
     return _continued(low, rows), _continued(up, columns)
@@ -223,7 +232,9 @@ def _(results: tuple[Value, Value], x: Value, dx: Value, *, full: bool) -> tuple
     rows, columns = x.shape[-2:]
     if rows == columns or (isinstance(rows, int) and isinstance(columns, int) and rows > columns):
         if full and rows != columns:
-            raise MissingRule(f"qr with full=True of a tall matrix {x.type}: its last columns are not unique; use full=False")
+            raise MissingRule(
+                f"qr with full=True of a tall matrix {x.type}: its last columns are not unique; use full=False"
+            )
         return _tall_qr(q, r, dx)
     if not isinstance(rows, int) or not isinstance(columns, int):
         raise MissingRule(f"the derivative of qr of a matrix {x.type} of symbolic size that is not square")

@@ -1,7 +1,7 @@
 """Derivatives of the elementwise primitives.
 
-Most unary ones are a table of f'(x), written with the result ``y`` where that is cheaper; both kinds of rule follow from it.
-Ties of maximum and minimum share the gradient equally, as in Paddle.
+Most unary ones are a table of f'(x), written with the result ``y`` where that is cheaper; both kinds of rule
+follow from it. Ties of maximum and minimum share the gradient equally, as in Paddle.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from argosy_autograd.algebra import (
     INEXACT,
+    Value,
     conj,
     constant_number,
     is_complex,
@@ -24,7 +25,6 @@ from argosy_autograd.algebra import (
 from argosy_autograd.polygamma import trigamma
 from argosy_autograd.registry import jvp, vjp
 from argosy_phi_ops import prim
-from argosy_pir import Value
 
 Pair = tuple[Value | None, Value | None]
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
@@ -110,7 +110,8 @@ def _(y: Value, x: Value, dx: Value) -> Value | None:
 
 
 def _tangential(v: Value, y: Value, x: Value) -> Value:
-    """The part of ``v`` at a right angle to y = x / |x|, over |x|: the derivative of the direction, which is self-adjoint."""
+    """The part of ``v`` at a right angle to y = x / |x|, over |x|: the derivative of the direction, which is
+    self-adjoint."""
     radial = prim.real(v * prim.conj(y))
     length = prim.abs(x)
     part = (v - y * _complex(radial)) / _complex(where(prim.eq(length, 0), 1, length))
@@ -275,7 +276,5 @@ def _(g: Value, r: Value, condition: Value, x: Value, y: Value) -> tuple[None, V
 
 
 @jvp("select")
-def _(
-    r: Value, condition: Value, x: Value, y: Value, _: None, dx: Value | None, dy: Value | None
-) -> Value:
+def _(r: Value, condition: Value, x: Value, y: Value, _: None, dx: Value | None, dy: Value | None) -> Value:
     return where(condition, 0.0 if dx is None else dx, 0.0 if dy is None else dy)

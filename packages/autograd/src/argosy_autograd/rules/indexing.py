@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy_autograd.algebra import plus, where, zeros, zeros_like
+from argosy_autograd.algebra import Value, plus, where, zeros, zeros_like
 from argosy_autograd.along import add_along, take_along
 from argosy_autograd.registry import jvp, vjp
 from argosy_phi_ops import prim
-from argosy_pir import Value
 from argosy_pir.values import OpResult
 
 Axes = tuple[int, ...]
@@ -166,7 +165,8 @@ def _(y: Value, x: Value, update: Value, *rest: Value | None) -> Value:
 
 
 def _order(xs: tuple[Value, ...], results: tuple[Value, ...], axis: int, attributes: dict[str, Any]) -> Value:
-    """Where each sorted element came from. Sorting the index along costs nothing where the program does so already."""
+    """Where each sorted element came from. Sorting the index along costs nothing where the program does so
+    already."""
     for x, result in zip(xs, results, strict=True):
         if isinstance(x, OpResult) and x.op.name == "prim.iota" and x.op.attributes["axis"] == axis:
             return result

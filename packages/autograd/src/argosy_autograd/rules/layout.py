@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy_autograd.algebra import argsort, zeros, zeros_like
+from argosy_autograd.algebra import Value, argsort, zeros, zeros_like
 from argosy_autograd.registry import jvp, vjp
 from argosy_phi_ops import prim
-from argosy_pir import Value
 
 Shape = tuple[Any, ...]
 
@@ -73,9 +72,7 @@ def _(g: Value, result: Value, x: Value, value: Value, *, low: Shape, high: Shap
 
 @jvp("pad")
 def _(result: Value, x: Value, value: Value, dx: Value | None, dvalue: Value | None, **attributes: Any) -> Value:
-    return prim.pad(
-        zeros_like(x) if dx is None else dx, zeros((), x.dtype) if dvalue is None else dvalue, **attributes
-    )
+    return prim.pad(zeros_like(x) if dx is None else dx, zeros((), x.dtype) if dvalue is None else dvalue, **attributes)
 
 
 @vjp("concat")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy_autograd.algebra import argsort, conj, where
+from argosy_autograd.algebra import Value, argsort, conj, where
 from argosy_autograd.along import add_along, linear_recurrence, shifted, take_along
 from argosy_autograd.registry import jvp, vjp
 from argosy_phi_ops import prim
-from argosy_pir import Value
 
 Axes = tuple[int, ...]
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy_autograd.algebra import where
+from argosy_autograd.algebra import Value, where
 from argosy_autograd.registry import jvp, vjp
 from argosy_phi_ops import prim
-from argosy_pir import Value
 
 Axes = tuple[int, ...]
 
