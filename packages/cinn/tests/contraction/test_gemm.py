@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 from products import DTYPES, Product, assert_close, operands
 
-from argosy_cinn.contraction import Cells, store_rows
+from argosy_cinn.contraction import Cells, Matrix, store_rows
 from argosy_cinn.printers.types import FLOAT, lanes_of, vector
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
@@ -189,6 +189,7 @@ def bias_relu(b, problem, pointers):
         store(b, Cells(cells.batch, cells.row, cells.column, values, cells.masks))
 
     problem.epilogue = epilogue
+    problem.touched = (Matrix(pointers[4], problem.n, 1),)
 
 
 @pytest.mark.parametrize("shape", [(64, 256, 784), (33, 75, 1000), (6, 100, 30), (1, 50, 20)], ids=str)

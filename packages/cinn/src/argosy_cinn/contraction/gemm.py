@@ -308,6 +308,9 @@ class _Nest:
             sums = b.at(buffers.sums, b.add(b.mul(place.i, blocking.columns), place.j), self.problem.compute)
             ahead = self._ahead(place, sums, blocking.columns)
             target = _Target(b.select(first, _NULL, sums), sums, blocking.columns, ahead)
+        if self.problem.touched:
+            with b.when(last if last is not None else Value(I1, "true")):
+                self._prefetch_touched(place)
         call = lambda kind: self._call(kind, place, width, target)  # noqa: E731
         self._by_rows(place.rows, lambda height: self._by_columns(width, height, call))
         if last is None:
@@ -315,6 +318,18 @@ class _Nest:
             return
         with b.when(last):
             self._finish(place, target)
+
+    def _prefetch_touched(self, place: _Place) -> None:
+        """Ask for what the epilogue of a tile will touch, before its sums are made."""
+        b, blocking = self.b, self.blocking
+        row, column = b.add(self.row0, place.i), b.add(self.column0, place.j)
+        starts = [(m, origin(b, m, self.batch)) for m in self.problem.touched]
+        with b.loop(0, place.rows) as r:
+            for matrix, start in starts:
+                offset = b.add(b.mul(b.add(row, r.index), matrix.row), b.mul(column, matrix.column))
+                line = b.at(start, offset, matrix.element)
+                for at in range(0, blocking.tile_columns * bytes_of(matrix.element), 64):
+                    b.prefetch(b.at(line, at, "i8"), write=True)
 
     def _ahead(self, place: _Place, out: Value, leading: Index) -> Value:
         """Where the tile after this one goes: in the next panel, or the first panel of the next row tile."""

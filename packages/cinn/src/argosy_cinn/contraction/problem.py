@@ -75,6 +75,9 @@ class Contraction:
     ``column_sums`` gets the sums of B's columns over k, once for each batch element (row 0): the gradient of
     a bias comes with that of a weight, from the same read of B.
 
+    ``touched`` are matrices of C's shape that the epilogue reads at the places it is given: they
+    are prefetched while the sums are made. It is a hint, and pays where they are larger than the cache.
+
     Where both operands are bfloat16, or ``narrow`` is set (operands are then rounded to bfloat16 first),
     machines with instructions for pairs of bfloat16 products use them: the order within a pair is then the
     machine's. int8 operands with ``i32`` accumulators use byte products in the same way, exactly.
@@ -90,6 +93,7 @@ class Contraction:
     compute: str = FLOAT
     narrow: bool = False
     column_sums: Epilogue | None = None
+    touched: tuple[Matrix, ...] = ()
     location: str = field(default="")
 
 
