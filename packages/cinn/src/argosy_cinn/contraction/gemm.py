@@ -11,15 +11,15 @@ the finished rows to the epilogue. Between steps the sums stay in the thread's s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.packing import GROUP, SLACK, Block, pack_a, pack_b
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, origin, store_rows
 from argosy_cinn.contraction.thin import emit_thin, plan_thin, thin_grid
-from argosy_cinn.contraction.tile import Tile, TileArguments, call_tile
+from argosy_cinn.contraction.tile import NULL, Tile, TileArguments, call_tile, inline_tile
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import I1, I32, PTR, Index, Value, bytes_of, is_float, vector
+from argosy_cinn.printers.types import I1, I32, Index, Value, bytes_of, is_float, vector
 from argosy_cinn.runtime.workers import scratch, thread_count
 
 # Buffers that start at equal offsets within a page fight for the same cache sets.
@@ -30,6 +30,8 @@ _CHUNKS_PER_THREAD = 4
 _WORTH_PACKING = 128
 #: Operations of a chunk that outweigh handing it to another thread (about five microseconds).
 _WORTH_WAKING = 1_000_000
+#: Terms up to which passing a tile through scratch memory would show.
+_SHORT_SUM = 128
 #: Row tails are computed as whole tiles when that wastes at most this share of the arithmetic.
 _TOLERATED_WASTE = 0.015
 
@@ -83,9 +85,6 @@ class _Buffers:
     b: Value
     sums: Value
     columns: Value
-
-
-_NULL = Value(PTR, "null")
 
 
 class _Nest:
@@ -276,38 +275,58 @@ class _Nest:
         self.b.either(condition, run(then), run(otherwise))
 
     def _tile(self, place: _Place, first: Value | None, last: Value | None) -> None:
-        """One register tile, stored where a plain epilogue would, or else handed to the epilogue."""
+        """One register tile: whole ones are finished in registers where that pays, others pass through
+        scratch memory.
+        """
         b, blocking = self.b, self.blocking
         width = b.minimum(blocking.tile_columns, b.sub(self.columns, place.j))
-        store = self.problem.epilogue
-        if not isinstance(store, store_rows) or store.element != self.problem.compute:
+        finish = self._finish_in_registers(place, width, first)
+        if finish is None:
             self._tile_in_scratch(place, width, first, last)
             return
-
-        def direct() -> None:
-            row, column = b.add(self.row0, place.i), b.add(self.column0, place.j)
-            out = store.place(b, self.batch, row, column)
-            start = _NULL if first is None else b.select(first, _NULL, out)
-            target = _Target(start, out, store.leading, self._ahead(place, out, store.leading))
-            self._call(_Kind(blocking.tile_rows, blocking.vectors, False), place, width, target)
-
         checks = [(place.rows, blocking.tile_rows, self.problem.m), (width, blocking.tile_columns, self.problem.n)]
         unsure = [(size, full) for size, full, total in checks if not isinstance(total, int) or total % full]
         if not unsure:
-            direct()
+            finish()
             return
         whole = [b.icmp("eq", size, full) for size, full in unsure]
         condition = whole[0] if len(whole) == 1 else b.binary("and", whole[0], whole[1])
-        self._choose(condition, direct, lambda: self._tile_in_scratch(place, width, first, last))
+        self._choose(condition, finish, lambda: self._tile_in_scratch(place, width, first, last))
+
+    def _finish_in_registers(self, place: _Place, width: Index, first: Value | None) -> Callable[[], None] | None:
+        """How a whole tile is finished without scratch memory: stored where a plain epilogue would, or, for
+        short sums, given to the epilogue from registers; None where neither pays.
+        """
+        b, blocking, epilogue = self.b, self.blocking, self.problem.epilogue
+        row, column = b.add(self.row0, place.i), b.add(self.column0, place.j)
+        whole = _Kind(blocking.tile_rows, blocking.vectors, False)
+
+        def store() -> None:
+            assert isinstance(epilogue, store_rows)
+            out = epilogue.place(b, self.batch, row, column)
+            start = NULL if first is None else b.select(first, NULL, out)
+            target = _Target(start, out, epilogue.leading, self._ahead(place, out, epilogue.leading))
+            self._call(whole, place, width, target)
+
+        def hand_over() -> None:
+            full = replace(place, rows=blocking.tile_rows)
+            arguments = self._tile_arguments(full, width, _Target(NULL, NULL, 0, NULL))
+            for i, values in enumerate(inline_tile(b, self._tile_kind(whole), arguments)):
+                epilogue(b, Cells(self.batch, b.add(row, i), column, values, [None] * blocking.vectors))
+
+        if isinstance(epilogue, store_rows):
+            return store if epilogue.element == self.problem.compute else None
+        short = isinstance(self.problem.k, int) and self.problem.k <= _SHORT_SUM and first is None
+        return hand_over if short else None
 
     def _tile_in_scratch(self, place: _Place, width: Index, first: Value | None, last: Value | None) -> None:
         """One register tile, and the epilogue after the last step."""
         b, blocking, buffers = self.b, self.blocking, self.buffers
-        target = _Target(_NULL, buffers.tile, blocking.tile_columns, _NULL)
+        target = _Target(NULL, buffers.tile, blocking.tile_columns, NULL)
         if first is not None:
             sums = b.at(buffers.sums, b.add(b.mul(place.i, blocking.columns), place.j), self.problem.compute)
             ahead = self._ahead(place, sums, blocking.columns)
-            target = _Target(b.select(first, _NULL, sums), sums, blocking.columns, ahead)
+            target = _Target(b.select(first, NULL, sums), sums, blocking.columns, ahead)
         if self.problem.touched:
             with b.when(last if last is not None else Value(I1, "true")):
                 self._prefetch_touched(place)
@@ -340,19 +359,15 @@ class _Nest:
 
     def _call(self, kind: _Kind, place: _Place, width: Index, target: _Target) -> None:
         """Call the tile function of a kind on the operands at a place."""
-        b, a, blocking, compute = self.b, self.problem.a, self.blocking, self.problem.compute
-        packed, format = (self.a_order, blocking.packs_b), self.format
-        tile = Tile(
-            compute,
-            blocking.lanes,
-            kind.rows,
-            kind.vectors,
-            blocking.tile_columns,
-            *packed,
-            kind.masked,
-            format.terms,
-            format.shifted,
-        )
+        call_tile(self.b, self._tile_kind(kind), self._tile_arguments(place, width, target))
+
+    def _tile_kind(self, kind: _Kind) -> Tile:
+        blocking, format = self.blocking, self.format
+        shape = (self.problem.compute, blocking.lanes, kind.rows, kind.vectors, blocking.tile_columns)
+        return Tile(*shape, self.a_order, blocking.packs_b, kind.masked, format.terms, format.shifted)
+
+    def _tile_arguments(self, place: _Place, width: Index, target: _Target) -> TileArguments:
+        b, a, blocking, compute, format = self.b, self.problem.a, self.blocking, self.problem.compute, self.format
         terms = b.ceil_div(place.depth, format.terms)
         if self.a_order == "packed":
             rows = b.at(self.buffers.a, b.mul(place.packed, terms), compute)
@@ -364,23 +379,18 @@ class _Nest:
         else:
             column = b.add(self.column0, place.j)
             panel = b.at(self.b_origin, b.add(b.mul(place.k0, self.problem.b.row), column), compute)
-        a_step = b.mul(a.row if self.a_order == "rows" else a.column, bytes_of(a.element))
-        call_tile(
-            b,
-            tile,
-            TileArguments(
-                rows,
-                a_step,
-                panel,
-                self.problem.b.row,
-                terms,
-                place.rows,
-                width,
-                target.start,
-                target.out,
-                target.leading,
-                target.ahead,
-            ),
+        return TileArguments(
+            a=rows,
+            a_step=b.mul(a.row if self.a_order == "rows" else a.column, bytes_of(a.element)),
+            b=panel,
+            b_step=self.problem.b.row,
+            k=terms,
+            rows=place.rows,
+            columns=width,
+            partial=target.start,
+            out=target.out,
+            out_step=target.leading,
+            ahead=target.ahead,
         )
 
     def _masks(self, column: Index) -> list[Value | None]:

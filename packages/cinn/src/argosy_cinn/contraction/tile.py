@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from argosy_cinn.contraction.packing import byte_products
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import I64, PTR, Index, Value, bytes_of, constant, is_float, vector
+from argosy_cinn.printers.types import PTR, Index, Value, bytes_of, is_float, vector
 
 _UNROLL = 4
+NULL = Value(PTR, "null")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +100,23 @@ _PARAMETERS = [
 
 def _define(module: Module, name: str, tile: Tile) -> None:
     with module.function(name, _PARAMETERS, export=False, attributes="noinline") as f:
-        _Body(f, tile).emit()
+        arguments = TileArguments(*f.arguments)
+        body = _Body(f, tile, arguments)
+        body.prefetch_ahead()
+        body.store(body.sums())
+
+
+def inline_tile(b: Function, tile: Tile, arguments: TileArguments) -> list[list[Value]]:
+    """Emit the tile's arithmetic in place: its rows as vectors in registers, stored nowhere."""
+    sums = _Body(b, tile, arguments).sums()
+    return [sums[i : i + tile.vectors] for i in range(0, len(sums), tile.vectors)]
 
 
 class _Body:
-    """The code of one tile function."""
+    """The code of one tile."""
 
-    def __init__(self, f: Function, tile: Tile) -> None:
-        self.f, self.tile, self.x = f, tile, TileArguments(*f.arguments)
+    def __init__(self, f: Function, tile: Tile, arguments: TileArguments) -> None:
+        self.f, self.tile, self.x = f, tile, arguments
         self.type = vector(tile.compute, tile.lanes)
         self.offsets = [self._row_offset(i) for i in range(tile.rows)]
         last = tile.vectors - 1
@@ -126,23 +136,34 @@ class _Body:
             return self.f.mul(terms, self.x.a_step)
         return terms * size * (self.tile.rows if self.tile.a_order == "packed" else 1)
 
-    def emit(self) -> None:
+    def prefetch_ahead(self) -> None:
+        """Ask for what the next tile starts from: its sums cannot begin before that arrives."""
+        with self.f.when(self.f.icmp("ne", self.x.ahead, NULL)):
+            for i in range(self.tile.rows):
+                for v in range(self.tile.vectors):
+                    self.f.prefetch(self._place(self.x.ahead, i, v))
+
+    def sums(self) -> list[Value]:
+        """The accumulators after all terms, row by row."""
         f, tile = self.f, self.tile
-        with f.when(f.icmp("ne", self.x.ahead, Value(PTR, "null"))):
-            for i in range(tile.rows):  # its sums cannot start before these arrive
-                for v in range(tile.vectors):
-                    f.prefetch(self._place(self.x.ahead, i, v))
-        has_start = f.icmp("ne", self.x.partial, Value(PTR, "null"))
-        sums = f.either(has_start, self._load_partial, lambda: [f.zero(self.type)] * (tile.rows * tile.vectors))
+        zeros = [f.zero(self.type)] * (tile.rows * tile.vectors)
+        sums = zeros
+        if self.x.partial is not NULL:
+            sums = f.either(f.icmp("ne", self.x.partial, NULL), self._load_partial, lambda: zeros)
         if tile.shifted:
             sums = self._correct(sums)
         k, first = f.index(self.x.k), f.at(self.x.b, tile.leading * tile.shifted, tile.compute)
-        whole = f.binary("and", k, -_UNROLL)
-        state = self._steps(constant(I64, 0), whole, _UNROLL, [*sums, self.x.a, first])
-        state = self._steps(whole, k, 1, state)
-        for i in range(tile.rows):
-            for v in range(tile.vectors):
-                f.store(state[i * tile.vectors + v], self._place(self.x.out, i, v))
+        whole = f.sub(k, f.rem(k, _UNROLL)) if isinstance(self.x.k, Value) else self.x.k // _UNROLL * _UNROLL
+        state = self._steps(0, whole, _UNROLL, [*sums, self.x.a, first])
+        if isinstance(whole, Value) or whole != self.x.k:
+            state = self._steps(whole, self.x.k, 1, state)
+        return state[: len(sums)]
+
+    def store(self, sums: list[Value]) -> None:
+        """Write the accumulators to ``out``."""
+        for position, value in enumerate(sums):
+            i, v = divmod(position, self.tile.vectors)
+            self.f.store(value, self._place(self.x.out, i, v))
 
     def _place(self, base: Value, row: int, v: int) -> Value:
         offset = self.f.add(self.f.mul(row, self.x.out_step), v * self.tile.lanes)
@@ -158,7 +179,7 @@ class _Body:
         heads = [self.f.load(self.type, self.f.at(self.x.b, v * lanes, self.tile.compute)) for v in range(vectors)]
         return [self.f.binary("add", x, heads[i % vectors]) for i, x in enumerate(sums)]
 
-    def _steps(self, start: Value, stop: Value, unroll: int, state: list[Value]) -> list[Value]:
+    def _steps(self, start: Index, stop: Index, unroll: int, state: list[Value]) -> list[Value]:
         """A loop over k from start to stop, carrying accumulators and the pointers into A and B."""
         f, tile = self.f, self.tile
         with f.loop(start, stop, unroll, state) as loop:
