@@ -21,6 +21,7 @@ from argosy_tensorcore.dtype import as_dtype
 __all__ = ["Generator", "SamplingOptions"]
 
 Array = np.ndarray[Any, Any]
+_LONGEST_PIECE = 256  # tokens of a prompt in one step
 
 
 class Generator:
@@ -81,7 +82,7 @@ class Generator:
         sequence = self._next_sequence
         self._next_sequence += 1
         try:
-            logits = self.step(prompt, range(len(prompt)), [sequence] * len(prompt))
+            logits = self._prefill(prompt, sequence)
             for position in range(len(prompt), len(prompt) + max_new_tokens):
                 token = sample(logits[-1], options, position)
                 if token == stop:
@@ -91,6 +92,16 @@ class Generator:
                     logits = self.step([token], [position], [sequence])
         finally:
             self.allocator.release(sequence)
+
+    def _prefill(self, prompt: Sequence[int], sequence: int) -> Array:
+        """Feed the prompt in pieces whose lengths are powers of two, so that few sizes are ever compiled."""
+        at = 0
+        while True:
+            piece = min(_LONGEST_PIECE, 1 << ((len(prompt) - at).bit_length() - 1))
+            logits = self.step(prompt[at : at + piece], range(at, at + piece), [sequence] * piece)
+            at += piece
+            if at == len(prompt):
+                return logits
 
     def generate(
         self,
