@@ -31,7 +31,7 @@ _WORTH_PACKING = 128
 #: Operations of a chunk that outweigh handing it to another thread (about five microseconds).
 _WORTH_WAKING = 1_000_000
 #: Terms up to which passing a tile through scratch memory would show.
-_SHORT_SUM = 128
+_SHORT_SUM = 512
 #: Row tails are computed as whole tiles when that wastes at most this share of the arithmetic.
 _TOLERATED_WASTE = 0.015
 
@@ -309,6 +309,8 @@ class _Nest:
             self._call(whole, place, width, target)
 
         def hand_over() -> None:
+            if self.problem.touched:
+                self._prefetch_touched(place)
             full = replace(place, rows=blocking.tile_rows)
             arguments = self._tile_arguments(full, width, _Target(NULL, NULL, 0, NULL))
             for i, values in enumerate(inline_tile(b, self._tile_kind(whole), arguments)):
