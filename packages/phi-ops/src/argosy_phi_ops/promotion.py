@@ -64,6 +64,12 @@ def _true_division(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
     return tuple("float32" if kind_of(d) < 2 else d for d in _binary(name, operands))
 
 
+def _like_first(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
+    first = _number(operands[0][0])
+    fits = [dtype in _PYTHON and kind_of(dtype) <= kind_of(first) for dtype, _ in operands]
+    return tuple(first if fit else _number(dtype) for fit, (dtype, _) in zip(fits, operands, strict=True))
+
+
 def _condition_first(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
     return (operands[0][0], *_binary(name, operands[1:]))
 
@@ -75,9 +81,11 @@ POLICIES: dict[str, Callable[[str, Sequence[Operand]], tuple[str, ...]]] = {
     "float": _float,
     "divide": _true_division,
     "where": _condition_first,
+    "first": _like_first,
 }
 """none: as they are; same: must agree; binary: Paddle's promotion; float: that, then integers become the default dtype;
-divide: integers become float32; where: the first operand is a condition."""
+divide: integers become float32; where: the first operand is a condition; first: numbers take
+the dtype of the first operand, tensors stay as they are."""
 
 
 def _number(dtype: str) -> str:

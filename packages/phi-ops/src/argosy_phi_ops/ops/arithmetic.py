@@ -168,7 +168,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), rng.standard_normal(3), rng.random((2, 1)))
 
 
-@operator(inplace=True, aliases={"input": "x"})
+@operator(promote="first", inplace=True, aliases={"input": "x"})
 def clip(x: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
     """`x` moved into [min, max], each a number or a tensor that broadcasts; the dtype stays that of `x`."""
     if min is not None:
@@ -191,7 +191,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.integers(-9, 9, 4), -2, 3)
 
 
-@operator(inplace=True)
+@operator(promote="first", inplace=True)
 def scale(
     x: Tensor, scale: Tensor = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: str | None = None
 ) -> Tensor:

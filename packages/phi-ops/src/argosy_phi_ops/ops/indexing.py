@@ -147,7 +147,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 _REDUCTIONS = {"assign": "set", "add": "add", "multiply": "mul", "mul": "mul", "amin": "min", "amax": "max"}
 
 
-@operator(inplace=True)
+@operator(promote="first", inplace=True)
 def put_along_axis(
     arr: Tensor,
     indices: Tensor,
@@ -257,7 +257,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((4, 3)), np.array([1, 2]), -1, rng.standard_normal((4, 2)), 2.0)
 
 
-@operator(inplace=True)
+@operator(promote="first", inplace=True)
 def index_fill(x: Tensor, index: Tensor, axis: int, value: Tensor) -> Tensor:
     """`x` with the slices at `index` along `axis` filled with a number or a 0-D tensor."""
     at = axis_of("index_fill", axis, x.ndim)

@@ -454,7 +454,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.random((2, 3)) < 0.5, rng.standard_normal((2, 1)), 0.0)
 
 
-@operator(inplace=True)
+@operator(promote="first", inplace=True)
 def masked_fill(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     """`value` (a number or a 0-D tensor) where `mask` holds, else `x`; the dtype stays that of `x`."""
     filler = value if value.dtype == x.dtype else prim.cast(value, dtype=x.dtype)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from argosy_hwadapt import Device
+from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import ProgramPlan
 from argosy_pir.program import Program
 from argosy_tensorcore.storage import Strided
@@ -20,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 class ReferenceCompiler:
-    """Compiles by planning the interpretation; takes programs of primitives for any device."""
+    """Compiles by decomposing operators and planning the interpretation, for any device."""
 
     name = "reference"
 
@@ -34,21 +35,32 @@ class ReferenceCompiler:
         """An executable of `program`; there are no options.
 
         Raises:
-            CompileError: for operations that are not primitive.
+            CompileError: for operations that are neither operators nor executable.
             ValueError: for options.
         """
         if options:
             raise ValueError(f"the reference compiler has no options, got {sorted(options)}")
         started = perf_counter()
-        plan = ProgramPlan(program)
-        return ReferenceExecutable(plan, device, communicators, perf_counter() - started)
+        plan = ProgramPlan(_decomposed(program))
+        return ReferenceExecutable(program, plan, device, communicators, perf_counter() - started)
+
+
+def _decomposed(program: Program) -> Program:
+    """`program`, or a copy of it without operators."""
+    if all(op.dialect != "phi" for op in program.walk()):
+        return program
+    made = program.clone()
+    Decompose().run(made)
+    return made
 
 
 class ReferenceExecutable:
     """A planned program on a device. Computes on the host; data of other devices is copied there and back."""
 
-    def __init__(self, plan: ProgramPlan, device: Device, communicators: Any, compile_seconds: float) -> None:
-        self.program = plan.program
+    def __init__(
+        self, program: Program, plan: ProgramPlan, device: Device, communicators: Any, compile_seconds: float
+    ) -> None:
+        self.program = program
         self._plan = plan
         self._device = device
         self._communicators = communicators
@@ -78,18 +90,15 @@ class ReferenceExecutable:
             "cache_hit": False,
         }
 
-    def _write_states(
-        self, states: Sequence[Strided], updates: Sequence[Array], given: Sequence[Array]
-    ) -> None:
+    def _write_states(self, states: Sequence[Strided], updates: Sequence[Array], given: Sequence[Array]) -> None:
         """All new values are secured before the first is written: one may be a view of another state's old
         value.
         """
-        arguments = [state.argument for state in self.program.states]
+        program = self._plan.program
+        arguments = [state.argument for state in program.states]
         changed = [
             (payload, update)
-            for payload, update, value, argument in zip(
-                states, updates, self.program.state_updates, arguments, strict=True
-            )
+            for payload, update, value, argument in zip(states, updates, program.state_updates, arguments, strict=True)
             if value is not argument
         ]
         secured = _own_memory([update for _, update in changed], given)

@@ -1,0 +1,230 @@
+"""Operators against formulas written in numpy: the decomposition could agree with itself and still be wrong."""
+
+import math
+
+import numpy as np
+import pytest
+
+from argosy_phi_ops.errors import AxisError, DTypeError, ShapeError
+from argosy_phi_ops.operator import get_operator
+from argosy_pir.types import TensorType
+from argosy_tensorcore.tensor import Tensor
+
+erf = np.vectorize(math.erf, otypes=[float])
+lgamma = np.vectorize(math.lgamma, otypes=[float])
+
+
+def as_tensors(value):
+    if isinstance(value, np.ndarray):
+        return Tensor(value)
+    return [as_tensors(item) for item in value] if isinstance(value, list) else value
+
+
+def logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x, axis=-1, dtype=None):
+    powers = np.exp(x - x.max(axis, keepdims=True))
+    return powers / powers.sum(axis, keepdims=True)
+
+
+def axes(axis):
+    return tuple(axis) if isinstance(axis, list) else axis
+
+
+# Every sample of an operator is held against the function here, called with the same arguments.
+FORMULAS = {
+    "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "log2": np.log2, "log10": np.log10,
+    "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "square": np.square, "reciprocal": np.reciprocal,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "sigmoid": logistic, "erf": erf, "lgamma": lgamma, "abs": np.abs, "neg": np.negative, "sign": np.sign,
+    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "frac": lambda x: x - np.trunc(x),
+    "round": lambda x, decimals=0: np.round(x, decimals), "deg2rad": np.deg2rad, "rad2deg": np.rad2deg,
+    "sinc": np.sinc, "isfinite": np.isfinite, "isnan": np.isnan, "isinf": np.isinf, "nan_to_num": np.nan_to_num,
+    "real": np.real, "imag": np.imag, "conj": np.conj, "angle": np.angle,
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.true_divide, "pow": np.power,
+    "floor_divide": np.floor_divide, "remainder": np.remainder, "maximum": np.maximum, "minimum": np.minimum,
+    "fmax": np.fmax, "fmin": np.fmin, "atan2": np.arctan2, "hypot": np.hypot, "logaddexp": np.logaddexp,
+    "copysign": np.copysign, "heaviside": np.heaviside, "lerp": lambda x, y, weight: x + weight * (y - x),
+    "clip": lambda x, min=None, max=None: np.clip(x, min, max),
+    "equal": np.equal, "not_equal": np.not_equal, "less_than": np.less, "less_equal": np.less_equal,
+    "greater_than": np.greater, "greater_equal": np.greater_equal, "logical_and": np.logical_and,
+    "logical_or": np.logical_or, "logical_xor": np.logical_xor, "logical_not": np.logical_not,
+    "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
+    "bitwise_not": np.invert, "bitwise_left_shift": np.left_shift, "isclose": np.isclose, "allclose": np.allclose,
+    "relu": lambda x: np.maximum(x, 0), "relu6": lambda x: np.clip(x, 0, 6), "silu": lambda x: x * logistic(x),
+    "gelu": lambda x, approximate=False: x * (1 + np.tanh((x + 0.044715 * x**3) * (2 / np.pi) ** 0.5)) / 2
+    if approximate else x * (1 + erf(x / 2**0.5)) / 2,
+    "leaky_relu": lambda x: np.where(x > 0, x, 0.01 * x), "elu": lambda x: np.where(x > 0, x, np.expm1(x)),
+    "celu": lambda x: np.where(x > 0, x, np.expm1(x)), "softsign": lambda x: x / (1 + abs(x)),
+    "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6, "mish": lambda x: x * np.tanh(np.log1p(np.exp(x))),
+    "log_sigmoid": lambda x: np.log(logistic(x)), "tanhshrink": lambda x: x - np.tanh(x),
+    "hardshrink": lambda x: np.where(abs(x) > 0.5, x, 0), "softmax": softmax,
+    "log_softmax": lambda x, axis=-1: np.log(softmax(x, axis)),
+    "argmax": lambda x, axis=None, keepdim=False, dtype=None: np.argmax(x, axis, keepdims=keepdim),
+    "argmin": lambda x, axis=None, keepdim=False, dtype=None: np.argmin(x, axis, keepdims=keepdim),
+    "cumsum": np.cumsum, "cumprod": np.cumprod, "transpose": np.transpose, "moveaxis": np.moveaxis,
+    "swapaxes": np.swapaxes, "tile": np.tile, "flip": np.flip,
+    "roll": np.roll, "repeat_interleave": np.repeat, "where": np.where, "tril": np.tril, "triu": np.triu,
+    "diagonal": np.diagonal, "concat": lambda x, axis=0: np.concatenate(x, axis), "stack": np.stack,
+    "trace": lambda x, offset=0, axis1=0, axis2=1: np.trace(x, offset, axis1, axis2),
+    "matmul": lambda x, y, transpose_x=False, transpose_y=False: np.matmul(
+        x.swapaxes(-1, -2) if transpose_x else x, y.swapaxes(-1, -2) if transpose_y else y),
+    "bmm": np.matmul, "mm": np.matmul, "mv": np.matmul, "inner": np.inner, "outer": np.outer, "kron": np.kron,
+    "tensordot": np.tensordot, "cross": lambda x, y, axis=-1: np.cross(x, y, axis=axis),
+    "einsum": lambda equation, operands: np.einsum(equation, *operands), "det": np.linalg.det, "inv": np.linalg.inv,
+    "slogdet": lambda x: np.stack(np.linalg.slogdet(x)), "matrix_power": np.linalg.matrix_power, "pinv": np.linalg.pinv,
+    "linear": lambda x, w, b=0: x @ w + b,
+    "gather": lambda x, i, axis=0: np.take(x, i, axis), "index_select": lambda x, i, axis=0: np.take(x, i, axis),
+    "gather_nd": lambda x, i: x[tuple(np.moveaxis(i, -1, 0))],
+    "sort": lambda x, axis=-1, descending=False: -np.sort(-x, axis) if descending else np.sort(x, axis),
+    "eye": lambda n, m=None, dtype=None: np.eye(n, m), "arange": np.arange,
+    "linspace": lambda start, stop, num, dtype=None: np.linspace(start, stop, num),
+    "count_nonzero": lambda x, axis=None, keepdim=False: np.count_nonzero(
+        x, axes(axis), keepdims=keepdim),
+}  # fmt: skip
+FORMULAS |= {
+    name: lambda x, axis=None, keepdim=False, dtype=None, f=function: f(x, axis=axes(axis), keepdims=keepdim)
+    for name, function in {
+        "sum": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min, "amax": np.max, "amin": np.min,
+        "all": np.all, "any": np.any, "nansum": np.nansum, "nanmean": np.nanmean,
+    }.items()
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(FORMULAS))
+def test_operator_equals_its_formula(name):
+    op = get_operator(name)
+    for sample in op.sampler(np.random.default_rng(1)):
+        result = op(*map(as_tensors, sample.args), **sample.kwargs).numpy()
+        if name == "mean" and result.dtype.kind == "i":
+            continue  # integers stay integers
+        if name in ("max", "min", "amax", "amin") and not result.size:
+            continue
+        with np.errstate(all="ignore"):
+            expected = FORMULAS[name](*sample.args, **sample.kwargs)
+        assert result.shape == np.shape(expected)
+        tolerance = 1e-11 if result.dtype in (np.float64, np.complex128) else 2e-6
+        np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
+
+
+def call(name, *args, **kwargs):
+    return get_operator(name)(*map(as_tensors, args), **kwargs).numpy()
+
+
+def test_cross_entropy_of_hard_labels():
+    rng = np.random.default_rng(0)
+    logits, label, weight = rng.standard_normal((6, 4)), np.array([0, 3, 1, 2, 3, 1]), rng.uniform(1, 2, 4)
+    picked = -np.log(softmax(logits))[np.arange(6), label]
+    assert call("cross_entropy", logits, label) == pytest.approx(picked.mean())
+    np.testing.assert_allclose(call("cross_entropy", logits, label[:, None], reduction="none"), picked[:, None])
+    kept = label != 3
+    assert call("cross_entropy", logits, label, ignore_index=3) == pytest.approx(picked[kept].mean())
+    weighted = (picked * weight[label]).sum() / weight[label].sum()
+    assert call("cross_entropy", logits, label, weight) == pytest.approx(weighted)
+    smooth = 0.9 * np.eye(4)[label] + 0.1 / 4
+    expected = -(smooth * np.log(softmax(logits))).sum(1).mean()
+    assert call("cross_entropy", logits, label, label_smoothing=0.1) == pytest.approx(expected)
+    assert call("cross_entropy", logits, smooth, soft_label=True) == pytest.approx(expected)
+
+
+def test_a_mean_over_ignored_labels_only_is_zero():
+    assert call("cross_entropy", np.ones((2, 3)), np.array([1, 1]), ignore_index=1) == 0
+
+
+def test_labels_that_do_not_fit_are_refused():
+    with pytest.raises(DTypeError, match="integers"):
+        call("cross_entropy", np.ones((2, 3)), np.ones(2))
+    with pytest.raises(ShapeError, match="cross_entropy"):
+        call("cross_entropy", np.ones((2, 3)), np.ones(3, np.int64))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_is_softmax_of_scores_times_values(causal):
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((2, 5, 3, 4)) for _ in range(3))
+    scores = np.einsum("bqhd,bkhd->bhqk", q, k) / 2
+    if causal:
+        scores = np.where(np.tril(np.ones((5, 5), bool)), scores, -np.inf)
+    expected = np.einsum("bhqk,bkhd->bqhd", softmax(scores), v)
+    np.testing.assert_allclose(call("scaled_dot_product_attention", q, k, v, is_causal=causal), expected, atol=1e-12)
+
+
+def test_normalisations_standardise():
+    x = np.random.default_rng(0).standard_normal((4, 6, 5)) * 3 + 1
+    for name, arguments, over in (
+        ("layer_norm", ([6, 5],), (1, 2)),
+        ("group_norm", (2,), None),
+        ("instance_norm", (), 2),
+    ):
+        result = call(name, x, *arguments, **({"eps": 0.0} if name == "instance_norm" else {"epsilon": 0.0}))
+        parts = result.reshape(4, 2, -1) if over is None else result
+        np.testing.assert_allclose(parts.mean(over or 2), 0, atol=1e-12)
+        np.testing.assert_allclose(parts.var(over or 2), 1, atol=1e-12)
+    root = np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(call("rms_norm", x, 5), x / root, atol=1e-12)
+
+
+def test_batch_norm_moves_its_statistics_towards_the_batch():
+    x = np.random.default_rng(0).standard_normal((8, 3, 2))
+    zeros, ones = np.zeros(3), np.ones(3)
+    result, mean, variance = get_operator("batch_norm")(*map(Tensor, (x, zeros, ones)), training=True)
+    np.testing.assert_allclose(result.numpy().mean((0, 2)), 0, atol=1e-12)
+    np.testing.assert_allclose(mean.numpy(), 0.1 * x.mean((0, 2)), atol=1e-12)
+    np.testing.assert_allclose(variance.numpy(), 0.9 + 0.1 * x.var((0, 2)), atol=1e-12)
+
+
+def test_transposed_convolution_is_the_adjoint_of_convolution():
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((4, 3, 3))  # convolution: 3 channels to 4
+    x, y = rng.standard_normal((2, 3, 9)), rng.standard_normal((2, 4, 5))
+    forward = call("conv1d", x, w, stride=2, padding=1)
+    back = call("conv1d_transpose", y, w, stride=2, padding=1)
+    assert (forward * y).sum() == pytest.approx((x * back).sum())
+
+
+def test_pooling_takes_maxima_and_means_of_windows():
+    x = np.arange(24.0).reshape(1, 1, 4, 6)
+    windows = x.reshape(1, 1, 2, 2, 3, 2)
+    np.testing.assert_array_equal(call("max_pool2d", x, 2), windows.max((3, 5)))
+    np.testing.assert_array_equal(call("avg_pool2d", x, 2), windows.mean((3, 5)))
+    np.testing.assert_array_equal(call("adaptive_avg_pool2d", x, [2, 3]), windows.mean((3, 5)))
+    corner = call("avg_pool2d", x, 2, 2, 1)[0, 0, 0, 0], call("avg_pool2d", x, 2, 2, 1, exclusive=False)[0, 0, 0, 0]
+    assert corner == (x[0, 0, 0, 0], x[0, 0, 0, 0] / 4)
+
+
+def test_random_numbers_have_the_right_distribution_and_differ_from_draw_to_draw():
+    draws = {name: call(name, [20000], "float64") for name in ("rand", "randn")}
+    assert draws["rand"].min() >= 0
+    assert draws["rand"].max() < 1
+    assert draws["rand"].mean() == pytest.approx(0.5, abs=0.01)
+    assert draws["randn"].mean() == pytest.approx(0, abs=0.03)
+    assert draws["randn"].std() == pytest.approx(1, abs=0.03)
+    assert not np.array_equal(draws["rand"], call("rand", [20000], "float64"))
+    integers = call("randint", -2, 3, [5000])
+    np.testing.assert_array_equal(np.unique(integers), [-2, -1, 0, 1, 2])
+    np.testing.assert_array_equal(np.sort(call("randperm", 50)), np.arange(50))
+
+
+def test_dropout_keeps_the_mean_and_multinomial_the_frequencies():
+    kept = call("dropout", np.ones(20000), 0.25)
+    np.testing.assert_allclose(np.unique(kept), [0, 1 / 0.75])
+    assert kept.mean() == pytest.approx(1, abs=0.03)
+    weights = np.array([1.0, 0.0, 3.0])
+    drawn = call("multinomial", weights, 8000, replacement=True)
+    np.testing.assert_allclose(np.bincount(drawn, minlength=3) / 8000, weights / 4, atol=0.03)
+    assert set(call("multinomial", weights, 2)) == {0, 2}
+
+
+def test_wrong_arguments_are_named():
+    x = np.ones((2, 3))
+    with pytest.raises(AxisError, match="log_softmax: axis 2"):
+        call("log_softmax", x, 2)
+    with pytest.raises(ShapeError, match="does not divide"):
+        call("reshape", x, [4, -1])
+    with pytest.raises(ShapeError, match="linear"):
+        get_operator("linear").expand([TensorType((2, 3), "float64")] * 2, {"segments": (1, 1, -1)})
+    with pytest.raises(ShapeError, match="no elements"):
+        call("max", np.zeros((0, 2)), 0)
