@@ -193,9 +193,8 @@ def train_loop(
             progress.step(loss, seconds[-1])
             if trainer.step_count % options.every == 0:
                 trainer.save(checkpoint)
-                progress.note(
-                    f"step {trainer.step_count}: validation {trainer.evaluate(validation, options.validate or 8):.3f} nats per byte"
-                )
+                held_out = trainer.evaluate(validation, options.validate or 8)
+                progress.note(f"step {trainer.step_count}: validation {held_out:.3f} nats per byte")
             if interrupt.asked or trainer.step_count == options.stop_after:
                 break
     return seconds

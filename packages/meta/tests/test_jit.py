@@ -8,7 +8,7 @@ import pytest
 import argosy as paddle
 
 nn = paddle.nn
-BACKENDS = ["reference"]
+BACKENDS = ["reference", "CINN"]
 
 
 def _static(function, **options):
@@ -246,3 +246,47 @@ def test_looking_at_gradients_between_steps_costs_one_more_program():
             assert not model[0].weight.grad.numpy().any()
     assert compiles.value == 2
     np.testing.assert_allclose(model[0].weight.numpy(), eager_model[0].weight.numpy(), rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_training_through_a_captured_forward(backend):
+    """A backward() outside goes through the captured forward as one node and gives eager's gradients."""
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    forward = paddle.jit.to_static(lambda x: (model(x), x * 2), full_graph=True, backend=backend)
+    x, z = _x(5, 3), _x(5, 3)
+    x.stop_gradient = z.stop_gradient = False
+    with paddle.jit.count_compiles() as compiles:
+        for _ in range(2):
+            y, doubled = forward(x)
+            ((y**2).sum() + doubled.sum()).backward()
+    assert compiles.value == 1
+    found = [p.grad.numpy() for p in (*model.parameters(), x)]
+    for p in model.parameters():
+        p.clear_gradient(set_to_zero=False)
+    for _ in range(2):
+        ((model(z) ** 2).sum() + (z * 2).sum()).backward()
+    for a, p in zip(found, (*model.parameters(), z), strict=True):
+        np.testing.assert_allclose(a, p.grad.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_parameters_changed_before_backward_are_noticed():
+    """Changing a parameter between a captured forward and its backward is an error, as in eager."""
+    layer = nn.Linear(2, 2)
+    y = _static(lambda x: layer(x))(_x(1, 2))
+    with paddle.no_grad():
+        layer.weight.set_value(np.zeros((2, 2), np.float32))
+    with pytest.raises(RuntimeError, match="changed in place"):
+        y.sum().backward()
+
+
+def test_a_forward_that_cannot_be_repeated_runs_plainly():
+    """Dropout in a forward trained from outside is not captured, says so once, and trains right."""
+    layer = nn.Dropout(0.5)
+    x = _x(4, 4)
+    x.stop_gradient = False
+    f = _static(lambda x: layer(x) * x)
+    with pytest.warns(UserWarning, match="trained from outside"):
+        y = f(x)
+    f(x)
+    y.sum().backward()
+    assert x.grad is not None

@@ -37,9 +37,9 @@ class OutputTree:
         self.traced.append(tensor)
         return _Position(len(self.traced) - 1)
 
-    def fill(self, outputs: list[Any]) -> Any:
-        """The function's result for one call, from the payloads of the traced tensors."""
-        return _filled(self.tree, outputs)
+    def fill(self, made: list[Tensor]) -> Any:
+        """The function's result for one call, with these in place of the traced tensors."""
+        return _filled(self.tree, made)
 
 
 class _Position:
@@ -49,16 +49,16 @@ class _Position:
         self.at = at
 
 
-def _filled(x: Any, outputs: list[Any]) -> Any:
+def _filled(x: Any, made: list[Tensor]) -> Any:
     kind = type(x)
     if kind is _Position:
-        return _wrap(outputs[x.at])
+        return made[x.at]
     if kind in (list, tuple):
-        return kind(_filled(item, outputs) for item in x)
+        return kind(_filled(item, made) for item in x)
     if kind is dict:
-        return {name: _filled(item, outputs) for name, item in x.items()}
+        return {name: _filled(item, made) for name, item in x.items()}
     if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return kind(*(_filled(item, outputs) for item in x))
+        return kind(*(_filled(item, made) for item in x))
     return x
 
 
@@ -99,10 +99,19 @@ class CompiledCall:
     def __call__(self, call: Call) -> Any:
         """Execute; returns what the function would."""
         payloads = [x.payload for x in call.tensors]
-        for i in self.runtime:
-            payloads.append(Strided(np.array(call.floats[i], default_dtype().numpy)))
+        if self.runtime:
+            payloads = self.payloads(call)
         outputs = self.run(payloads)
         if self.slots.final:
             self.slots.set(outputs)
         tree = self.tree
-        return _wrap(outputs[0]) if tree.bare else tree.fill(outputs)
+        return _wrap(outputs[0]) if tree.bare else tree.fill([_wrap(payload) for payload in outputs])
+
+    def payloads(self, call: Call) -> list[Any]:
+        """The program's inputs: the call's tensors, then the floats that change."""
+        dtype = default_dtype().numpy
+        return [x.payload for x in call.tensors] + [Strided(np.array(call.floats[i], dtype)) for i in self.runtime]
+
+    def execute(self, call: Call) -> list[Any]:
+        """The payloads of the traced results."""
+        return self.run(self.payloads(call))

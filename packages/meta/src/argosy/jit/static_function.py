@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from argosy.jit.guards import watch
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.specs import matched_key
 from argosy.jit.tracing import explain_break, trace
+from argosy.jit.training import DifferentiableCall, is_differentiable_forward
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.context import AMBIENT, grad_enabled
 from argosy_phi_ops.errors import GraphBreak
@@ -21,6 +23,10 @@ from argosy_phi_ops.errors import GraphBreak
 __all__ = ["StaticFunction", "enabled"]
 
 _MANY = 64  # captures of one function that are kept
+
+
+class _Uncapturable(Exception):
+    """This kind of call has to run as plain Python."""
 
 
 class _Switch:
@@ -58,6 +64,7 @@ class StaticFunction:
         self._by_key: dict[Any, list[CompiledCall]] = {}
         self._floats: dict[Any, list[float]] = {}  # by key: the values of floats when it was first seen
         self._runtime: dict[Any, frozenset[int]] = {}  # by key: which floats became inputs
+        self._plain: set[Any] = set()  # keys of calls that run as plain Python
         self._by_value: set[Any] = set()  # keys of calls whose floats cannot be inputs
         self._instances: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
 
@@ -101,7 +108,23 @@ class StaticFunction:
         for compiled in self._by_key.get(key, ()):
             if compiled.valid(call.floats):
                 return compiled(call)
-        return self._capture(args, kwargs, call, key)(call)
+        if key in self._plain:
+            return self._function(*args, **kwargs)
+        try:
+            compiled = self._capture(args, kwargs, call, key)
+        except _Uncapturable:
+            self._run_plain(key)
+            return self._function(*args, **kwargs)
+        return compiled(call)
+
+    def _run_plain(self, key: Any) -> None:
+        if not self._plain:
+            warnings.warn(
+                f"{self.__name__} is trained from outside and draws random numbers or updates statistics, which cannot be "
+                "repeated for its gradient: it runs operator by operator. Capture the whole training step instead",
+                stacklevel=3,
+            )
+        self._plain.add(key)
 
     def _capture(self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, key: Any) -> CompiledCall:
         runtime = self._changing(key, call.floats)
@@ -133,7 +156,11 @@ class StaticFunction:
         guards = watch(self._function, (*args, *kwargs.values()))
         captured, tree = trace(self._function, self.__name__, args, kwargs, call, self._spec, runtime)
         guards.keep_unchanged()
+        differentiable = is_differentiable_forward(captured, tree)
+        if differentiable and captured.written:
+            raise _Uncapturable
         executable = lowering.lower(captured.program, self._backend)
         note_compile(self.__name__)
         fixed = [(i, x) for i, x in enumerate(call.floats) if i not in runtime]
-        return CompiledCall(captured, executable, tree, guards, fixed, sorted(runtime))
+        parts = (captured, executable, tree, guards, fixed, sorted(runtime))
+        return DifferentiableCall(*parts, backend=self._backend) if differentiable else CompiledCall(*parts)

@@ -56,5 +56,5 @@ def explain_break(name: str, error: GraphBreak, full_graph: bool | None) -> NotI
         "Python's if, while, for, int(), float(), print() and .numpy() need values that do not exist during capture. "
         "Keep the choice in tensors (paddle.where, tensor arithmetic), take it from plain Python values, or move the "
         "code that needs the value out of the captured function. Breaking the graph there, and turning such if and "
-        f"while into program control flow, is not implemented yet{'' if full_graph else ' (nor with full_graph=False)'}."
+        f"while into control flow, is not implemented yet{'' if full_graph else ' (nor with full_graph=False)'}."
     )

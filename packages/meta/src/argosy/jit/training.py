@@ -1,0 +1,90 @@
+"""Training through a captured forward function: ``loss.backward()`` outside of it.
+
+The captured program is one node of the tape. Its backward program is made by differentiating the captured one and
+recomputes what it needs from inputs and states, so nothing but those is kept between the two calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.jit import lowering
+from argosy.jit.arguments import Call
+from argosy.jit.compiled import CompiledCall, OutputTree
+from argosy_autograd import PyLayer, vjp_program
+from argosy_phi_ops.capture import Captured
+from argosy_phi_ops.compiler import Executable
+from argosy_pir.program import Program
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["DifferentiableCall", "is_differentiable_forward"]
+
+
+def is_differentiable_forward(captured: Captured, tree: OutputTree) -> bool:
+    """Whether what was captured leaves gradients to be asked for later: results want them, and nothing was trained."""
+    return any(not t.stop_gradient for t in tree.traced) and not captured.grads and not _trains(captured)
+
+
+def _trains(captured: Captured) -> bool:
+    return any(not captured.states[i].stop_gradient for i in captured.written)
+
+
+class DifferentiableCall(CompiledCall):
+    """A compiled forward function whose results can be differentiated."""
+
+    __slots__ = ("backend", "backward", "differentiable", "leaves", "lowered", "static")
+
+    def __init__(
+        self, captured: Captured, executable: Executable, tree: OutputTree, *rest: Any, backend: Any
+    ) -> None:
+        super().__init__(captured, executable, tree, *rest)
+        self.lowered: Program = captured.program
+        self.backend = backend
+        self.differentiable = [i for i, t in enumerate(tree.traced) if not t.stop_gradient]
+        self.leaves = [
+            (i, t) for i, t in enumerate(captured.states) if not t.stop_gradient and t.payload.dtype.kind in "fc"
+        ]
+        self.backward: Any = None
+
+    def __call__(self, call: Call) -> Any:
+        """Execute, and leave one node on the tape."""
+        wanted = [x for x in call.tensors if not x.stop_gradient] + [t for _, t in self.leaves]
+        made = _Forward.apply(self, call, *wanted)
+        return self.tree.fill(list(made))
+
+    def gradients(self, call: Call, cotangents: list[Any]) -> list[Any]:
+        """Gradients of the inputs that want them, then of the leaves among the states, as payloads."""
+        if self.backward is None:
+            self.backward = self._compile_backward(call)
+        return self.backward([*self.payloads(call), *(g.payload for g in cotangents)])  # type: ignore[no-any-return]
+
+    def _compile_backward(self, call: Call) -> Any:
+        inputs = len(self.lowered.inputs)
+        wrt = [i for i, x in enumerate(call.tensors) if not x.stop_gradient]
+        wrt += [inputs + i for i, _ in self.leaves]
+        program = vjp_program(self.lowered, wrt, self.differentiable)
+        program.name = self.lowered.name + "_backward"
+        program.set_outputs(program.outputs[len(self.lowered.outputs) :])
+        executable = lowering.lower(program, self.backend)
+        return executable.bind([payload for _, payload in self.bound])
+
+
+class _Forward(PyLayer):
+    """The node: forward and backward are one native call each."""
+
+    @staticmethod
+    def forward(ctx: Any, compiled: DifferentiableCall, call: Call, *wanted: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
+        """The traced results."""
+        made = tuple(Tensor._wrap(payload) for payload in compiled.execute(call))
+        chosen = set(compiled.differentiable)
+        ctx.mark_non_differentiable(*(t for i, t in enumerate(made) if i not in chosen))
+        ctx.compiled, ctx.call = compiled, call
+        ctx.save_for_backward(*call.tensors, *(tensor for tensor, _ in compiled.bound))
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
+        """Gradients of ``wanted``."""
+        ctx.saved_tensor()  # raises where an input or a parameter was changed in between
+        cotangents = [grads[i] for i in ctx.compiled.differentiable]
+        return tuple(Tensor._wrap(payload) for payload in ctx.compiled.gradients(ctx.call, cotangents))
