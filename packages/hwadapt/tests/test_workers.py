@@ -51,7 +51,11 @@ def test_stop_asks_the_loop_to_end():
         assert not workers.running
 
 
-@pytest.mark.parametrize(("count", "entry", "arguments"), [(2, usleep, [1]), (1, 0, [1]), (-1, usleep, [])])
+@pytest.mark.parametrize(
+    ("count", "entry", "arguments"),
+    [(2, usleep, [1]), (1, 0, [1]), (-1, usleep, [])],
+    ids=["too few arguments", "no address", "negative count"],
+)
 def test_wrong_requests_are_refused(count, entry, arguments):
     """A null entry, a wrong number of arguments or threads is a ValueError."""
     with pytest.raises(ValueError, match="WorkerThreads"):
