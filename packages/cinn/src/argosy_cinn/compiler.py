@@ -10,33 +10,39 @@ Options: ``threads`` (for the whole process), ``cache`` (an `ObjectCache`), ``pa
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from argosy_cinn.assemble import assemble
+from argosy_cinn import program_cache
+from argosy_cinn.assemble import Assembly, assemble
 from argosy_cinn.executable import Executable
 from argosy_cinn.explanation import describe_assembly
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion
+from argosy_cinn.fusion.recompute import drop_recomputed
 from argosy_cinn.host import HostCall
-from argosy_cinn.runtime import entry, load, set_threads
+from argosy_cinn.program_cache import Manifest
+from argosy_cinn.runtime import compile_object, default_cache, entry, set_threads
+from argosy_cinn.runtime.jit import link
 from argosy_cinn.simplify import simplify
 from argosy_cinn.specialise import SpecialisingExecutable
-from argosy_cinn.steps import make_plan
+from argosy_cinn.steps import Place, Plan, make_plan
 from argosy_cinn.target import Target
 from argosy_hwadapt import Device
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.interpreter import communicator_table, constant_array
+from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.values import BlockArgument, OpResult, Value
 
 _OPTIONS = frozenset({"threads", "cache", "passes", "fuel"})
 _DIALECTS = frozenset({"prim", "builtin", "control", "phi"})
+_UNLIMITED = 1 << 62
 
 
 class CinnCompiler:
@@ -59,9 +65,8 @@ class CinnCompiler:
         """
         chosen = dict(options or {})
         if not chosen.keys() <= _OPTIONS:
-            raise ValueError(
-                f"unknown options {sorted(chosen.keys() - _OPTIONS)}; there are: {', '.join(sorted(_OPTIONS))}"
-            )
+            unknown = sorted(chosen.keys() - _OPTIONS)
+            raise ValueError(f"unknown options {unknown}; there are: {', '.join(sorted(_OPTIONS))}")
         if not hasattr(device, "adopt") or device.name == "virtual":
             raise CompileError(f"argosy_cinn compiles for host devices only, not for {device.name!r}")
         if "threads" in chosen:
@@ -72,7 +77,7 @@ class CinnCompiler:
             return SpecialisingExecutable(
                 program, lambda static: compile_static(static, program, device, table, chosen)
             )
-        return compile_static(program.clone(), program, device, table, chosen)
+        return compile_static(program, program, device, table, chosen)
 
 
 def compile_static(
@@ -82,43 +87,63 @@ def compile_static(
     communicators: Mapping[tuple[int, ...], Any],
     options: Mapping[str, Any],
 ) -> Executable:
-    """Compile a program of known shapes, which is rewritten. ``original`` is what the executable calls its program."""
+    """Compile a program of known shapes. ``original`` is what the executable calls its program."""
     started = perf_counter()
-    with _deep_recursion():
-        to_primitives(static)
-        simplify(static)
-        own_results(static)
-        memory = Memory(static)
-        fusion = Fusion(memory, options.get("fuel", 1 << 62))
-        plan = make_plan(memory, fusion)
-        assembly = assemble(plan, Target.host())
-    module = assembly.module
-    library = load(
-        module.text(), module.exports, module.target, passes=options.get("passes"), cache=options.get("cache")
-    )
-    entries = [entry(library, f"segment{i}") for i in range(len(assembly.segments))]
-    splats = {
-        op.result: constant_array(op.attributes["value"], {}) for op in static.block if op.name == "builtin.constant"
-    }
-    hosts = [HostCall(op, static, splats) for op in assembly.hosts]
-    host_calls: dict[str, int] = {}
-    for op in assembly.hosts:
-        host_calls[op.name] = host_calls.get(op.name, 0) + 1
+    target = Target.host()
+    static = to_primitives(static)
+    store = options.get("cache") or default_cache()
+    key = program_cache.program_key(static, target, options)
+    found = program_cache.find(store, key)
+    simplified: Program | None = None
+    if found is None:
+        simplified = _simplified(static)
+        manifest, code = build(simplified, target, options)
+        program_cache.keep(store, key, manifest, code)
+    else:
+        manifest, code = found
+    if manifest.hosts and simplified is None:
+        simplified = _simplified(static)
+    names = [f"segment{i}" for i in range(manifest.segments)]
+    library = link(code, names, cache_hit=found is not None)
+    hosts, places = _host_calls(simplified, manifest) if simplified is not None else ([], {})
     facts = {
-        "kernels": len(assembly.kernels),
-        "kernel_calls": sum(map(len, assembly.segments)),
-        "host_calls": host_calls,
+        "kernels": manifest.kernels,
+        "kernel_calls": manifest.kernel_calls,
+        "host_calls": manifest.host_calls,
+        "arena_bytes": manifest.arena_bytes,
         "compile_seconds": perf_counter() - started,
-        "cache_hit": library.cache_hit,
+        "cache_hit": found is not None,
     }
-    constants = [np.ascontiguousarray(splats[v]) for v in plan.constants]
-    values = {k: place for k, place in plan.places.items() if isinstance(k, Value)}
-    made = Executable(
-        original, static, device, entries, hosts, values, constants, plan.arena_bytes, communicators, facts
+    entries = [entry(library, name) for name in names]
+    return Executable(
+        original, static, device, entries, hosts, places, _constants(manifest), manifest, communicators, facts
     )
-    made.describe = lambda: describe_assembly(assembly, plan)
-    made.code = module.text
-    return made
+
+
+def build(program: Program, target: Target, options: Mapping[str, Any]) -> tuple[Manifest, bytes]:
+    """Fuse, order, place and emit a simplified program: manifest and object file."""
+    plan, assembly = _assembled(program, target, options)
+    code = compile_object(assembly.module.text(), target, options.get("passes"))
+    return _manifest(program, plan, assembly), code
+
+
+def generated_code(program: Program) -> str:
+    """The LLVM assembly of a program, to be looked at."""
+    _, assembly = _assembled(_simplified(to_primitives(program)), Target.host(), {})
+    return assembly.module.text()
+
+
+def _assembled(program: Program, target: Target, options: Mapping[str, Any]) -> tuple[Plan, Assembly]:
+    with _deep_recursion():
+        memory = Memory(program)
+        fusion = Fusion(memory, options.get("fuel", _UNLIMITED))
+        if drop_recomputed(memory, fusion):
+            fusion = Fusion(memory, options.get("fuel", _UNLIMITED))
+        plan = make_plan(memory, fusion)
+        return plan, assemble(plan, target)
+
+
+# -- programs
 
 
 def _check(program: Program) -> None:
@@ -129,12 +154,23 @@ def _check(program: Program) -> None:
             raise CompileError(f"argosy_cinn cannot compile '{op.name}'{where}{hint}")
 
 
-def to_primitives(program: Program) -> None:
-    """Decompose operators."""
-    if any(op.dialect == "phi" for op in program.walk()):
-        from argosy_phi_ops.passes.decompose import Decompose
+def to_primitives(program: Program) -> Program:
+    """The program with its operators decomposed; itself where there are none."""
+    if not any(op.dialect == "phi" for op in program.walk()):
+        return program
+    from argosy_phi_ops.passes.decompose import Decompose
 
-        Decompose().run(program)
+    copy = program.clone()
+    Decompose().run(copy)
+    return copy
+
+
+def _simplified(program: Program) -> Program:
+    copy = program.clone()
+    with _deep_recursion():
+        simplify(copy)
+        own_results(copy)
+    return copy
 
 
 def own_results(program: Program) -> None:
@@ -161,6 +197,60 @@ def _is_constant(value: Value) -> bool:
     return isinstance(value, OpResult) and value.op.name == "builtin.constant"
 
 
+# -- manifests
+
+
+def _manifest(program: Program, plan: Plan, assembly: Assembly) -> Manifest:
+    positions = {op: i for i, op in enumerate(program.block)}
+    host_calls: dict[str, int] = {}
+    for op in assembly.hosts:
+        host_calls[op.name] = host_calls.get(op.name, 0) + 1
+    places = [
+        (positions[v.op] if isinstance(v, OpResult) else -1, v.index, place.entry, place.offset)  # type: ignore[attr-defined]
+        for v, place in plan.places.items()
+        if isinstance(v, Value)
+    ]
+    constants = []
+    for value in plan.constants:
+        array = constant_array(value.op.attributes["value"], {})  # type: ignore[attr-defined]
+        constants.append(program_cache.encode_constant(value.dtype, array.shape, array.tobytes()))
+    updates = zip(program.states, program.state_updates, strict=True)
+    return Manifest(
+        segments=len(assembly.segments),
+        hosts=[positions[op] for op in assembly.hosts],
+        places=places if assembly.hosts else [],
+        arena_bytes=plan.arena_bytes,
+        constants=constants,
+        written=[i for i, (state, value) in enumerate(updates) if value is not state.argument],
+        kernels=len(assembly.kernels),
+        kernel_calls=sum(map(len, assembly.segments)),
+        host_calls=host_calls,
+        text=describe_assembly(assembly, plan),
+    )
+
+
+def _host_calls(program: Program, manifest: Manifest) -> tuple[list[HostCall], dict[Value, Place]]:
+    """The host calls of a simplified program, and where its values are."""
+    operations = list(program.block)
+    splats = {
+        op.result: constant_array(op.attributes["value"], {}) for op in operations if op.name == "builtin.constant"
+    }
+    hosts = [HostCall(operations[i], program, splats) for i in manifest.hosts]  # type: ignore[arg-type]
+    places: dict[Value, Place] = {}
+    for position, index, table_entry, offset in manifest.places:
+        value = program.block.arguments[index] if position < 0 else operations[position].results[index]
+        places[value] = Place(table_entry, offset)
+    return hosts, places
+
+
+def _constants(manifest: Manifest) -> list[np.ndarray[Any, Any]]:
+    from base64 import b64decode
+
+    return [
+        np.frombuffer(b64decode(data), numpy_dtype(dtype)).reshape(shape) for dtype, shape, data in manifest.constants
+    ]
+
+
 @contextmanager
 def _deep_recursion() -> Iterator[None]:
     """Expressions are walked recursively, and a long chain of operations is a deep one."""
@@ -172,5 +262,4 @@ def _deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-Compile = Callable[[Program], Executable]
-__all__ = ["CinnCompiler", "Sequence", "compile_static"]
+__all__ = ["CinnCompiler", "compile_static", "generated_code"]

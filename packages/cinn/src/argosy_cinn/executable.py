@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.host import HostCall
+from argosy_cinn.program_cache import Manifest
 from argosy_cinn.runtime.entry import Entry
 from argosy_cinn.steps import Place
 from argosy_hwadapt import Device
@@ -42,26 +43,21 @@ class Executable:
         hosts: Sequence[HostCall],
         places: Mapping[Value, Place],
         constants: Sequence[Array],
-        arena_bytes: int,
+        manifest: Manifest,
         communicators: Mapping[tuple[int, ...], Any],
         facts: dict[str, Any],
     ) -> None:
         self.program = program
         self.compiled = compiled
         self._device, self._entries, self._hosts, self._places = device, list(entries), list(hosts), places
-        self._constants, self._arena_bytes = list(constants), arena_bytes
+        self._constants, self._manifest = list(constants), manifest
         self._communicators, self._facts = communicators, facts
         self._signature = [_kind(v) for v in compiled.block.arguments]
         self._outputs = [(tuple(v.shape), numpy_dtype(v.dtype)) for v in compiled.outputs]
-        arguments = [state.argument for state in compiled.states]
-        self._written = [
-            i for i, (a, v) in enumerate(zip(arguments, compiled.state_updates, strict=True)) if v is not a
-        ]
+        self._written = manifest.written
         self._arenas: list[Any] = []
         self._lock = threading.Lock()
         self._copied = 0
-        self.describe: Callable[[], str] = lambda: ""
-        self.code: Callable[[], str] = lambda: ""
 
     def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
         """Execute once. Raises ``ShapeError`` or ``DTypeError`` naming the argument that does not fit."""
@@ -79,7 +75,17 @@ class Executable:
     def report(self) -> dict[str, Any]:
         """Figures: ``kernels`` (distinct native functions), ``kernel_calls``, ``host_calls`` (by primitive),
         ``arena_bytes``, ``compile_seconds``, ``cache_hit``, ``copied_arguments`` (not contiguous, over all calls)."""
-        return {**self._facts, "arena_bytes": self._arena_bytes, "copied_arguments": self._copied}
+        return {**self._facts, "copied_arguments": self._copied}
+
+    def describe(self) -> str:
+        """What `argosy_cinn.explain` shows: segments, kernels and host calls."""
+        return self._manifest.text
+
+    def code(self) -> str:
+        """The LLVM assembly of the kernels (generated again)."""
+        from argosy_cinn.compiler import generated_code
+
+        return generated_code(self.compiled)
 
     def _check(self, index: int, payload: Strided, label: str) -> None:
         shape, dtype = self._signature[index]
@@ -92,7 +98,7 @@ class Executable:
         with self._lock:
             if self._arenas:
                 return self._arenas.pop()
-        return _Arena(self._device, self._arena_bytes)
+        return _Arena(self._device, self._manifest.arena_bytes)
 
     def _give_arena(self, arena: Any) -> None:
         with self._lock:

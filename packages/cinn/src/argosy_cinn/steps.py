@@ -184,7 +184,8 @@ def _ordered(fusion: Fusion, after: dict[int, set[int]]) -> list[int]:
     for number, before in after.items():
         for producer in before:
             followers.setdefault(producer, []).append(number)
-    ready = [(fusion.groups[n].first, n) for n, count in waiting.items() if count == 0]
+    urgency = _urgency(fusion, followers)
+    ready = [(urgency[n], n) for n, count in waiting.items() if count == 0]
     heapq.heapify(ready)
     ordered: list[int] = []
     while ready:
@@ -193,9 +194,24 @@ def _ordered(fusion: Fusion, after: dict[int, set[int]]) -> list[int]:
         for follower in followers.get(number, ()):
             waiting[follower] -= 1
             if waiting[follower] == 0:
-                heapq.heappush(ready, (fusion.groups[follower].first, follower))
+                heapq.heappush(ready, (urgency[follower], follower))
     assert len(ordered) == len(after), "groups depend on each other in a circle"
     return ordered
+
+
+def _urgency(fusion: Fusion, followers: dict[int, list[int]]) -> dict[int, int]:
+    """The place of each group in the order: its own, or that of what waits for it, if that is earlier."""
+    urgency: dict[int, int] = {}
+
+    def visit(number: int) -> int:
+        if number not in urgency:
+            urgency[number] = fusion.groups[number].first
+            urgency[number] = min([urgency[number], *(visit(f) for f in followers.get(number, ()))])
+        return urgency[number]
+
+    for number in fusion.groups:
+        visit(number)
+    return urgency
 
 
 # -- lifetimes

@@ -1,0 +1,123 @@
+"""Compiled programs on disk: the second compilation of an equal program skips simplification, fusion and code generation.
+
+An entry of the `ObjectCache` holds a `Manifest` as JSON and the object file. Its key is a hash of the program's
+structure (names and source lines aside), the machine, the options, and the source of this package and the primitives.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
+from argosy_cinn.target import Target
+from argosy_pir.attributes import Dense
+from argosy_pir.core import Block
+from argosy_pir.program import Program
+from argosy_pir.values import Value
+
+_LARGEST_CONSTANTS = 1 << 22
+
+
+@dataclass(slots=True)
+class Manifest:
+    """What an executable needs beside machine code.
+
+    ``hosts``: positions in the simplified program's block of the operations between segments. ``places``: for every
+    value in memory (operation position or -1 for arguments, result index, table entry, byte offset), where there are
+    host calls. ``constants``: (dtype, shape, base64 data) in table order. ``written``: positions of changed states.
+    """
+
+    segments: int
+    hosts: list[int]
+    places: list[tuple[int, int, int, int]]
+    arena_bytes: int
+    constants: list[tuple[str, list[int], str]]
+    written: list[int]
+    kernels: int
+    kernel_calls: int
+    host_calls: dict[str, int]
+    text: str
+
+
+def find(store: ObjectCache, key: str) -> tuple[Manifest, bytes] | None:
+    """The manifest and object file of an earlier compilation."""
+    data = store.get(key)
+    if data is None:
+        return None
+    size = int.from_bytes(data[:8], "little")
+    fields = json.loads(data[8 : 8 + size])
+    return Manifest(**fields), data[8 + size :]
+
+
+def keep(store: ObjectCache, key: str, manifest: Manifest, code: bytes) -> None:
+    """Store a compilation, unless its constants are large."""
+    if sum(len(data) for _, _, data in manifest.constants) > _LARGEST_CONSTANTS:
+        return
+    text = json.dumps(asdict(manifest)).encode()
+    store.put(key, len(text).to_bytes(8, "little") + text + code)
+
+
+def encode_constant(dtype: str, shape: tuple[int, ...], data: bytes) -> tuple[str, list[int], str]:
+    """A constant as JSON holds it."""
+    return dtype, list(shape), base64.b64encode(data).decode()
+
+
+def program_key(program: Program, target: Target, options: Mapping[str, Any]) -> str:
+    """The name of a program's entry."""
+    digest = hashlib.sha256()
+    numbers: dict[Value, int] = {}
+    _hash_block(digest, program.block, numbers)
+    for name, function in sorted(program.functions.items()):
+        digest.update(name.encode())
+        _hash_block(digest, function.block, numbers)
+    digest.update(f"{len(program.states)}|{target.key}|{code_generator_version()}|{_sources()}".encode())
+    digest.update(repr([(k, options.get(k)) for k in ("passes", "fuel")]).encode())
+    return digest.hexdigest()
+
+
+def _hash_block(digest: Any, block: Block, numbers: dict[Value, int]) -> None:
+    parts: list[str] = []
+    for argument in block.arguments:
+        numbers[argument] = len(numbers)
+        parts.append(str(argument.type))
+    for op in block:
+        operands = [numbers[v] for v in op._operands]
+        attributes = ",".join([f"{k}={_attribute(v)}" for k, v in op.attributes.items() if k != "phase"])
+        for result in op.results:
+            numbers[result] = len(numbers)
+            parts.append(str(result.type))
+        parts.append(f"{op.name}{operands}{attributes}")
+        for region in op.regions:
+            for inner in region.blocks:
+                digest.update("\n".join(parts).encode())
+                parts.clear()
+                _hash_block(digest, inner, numbers)
+    digest.update("\n".join(parts).encode())
+    digest.update(b"end")
+
+
+def _attribute(value: Any) -> str:
+    if isinstance(value, Dense):
+        data = value.data if len(value.data) <= 64 else hashlib.sha256(value.data).digest()
+        return f"{value.type}{data!r}"
+    return repr(value)
+
+
+@cache
+def _sources() -> str:
+    """A digest of the code that decides what is generated."""
+    import argosy_cinn
+    import argosy_phi_ops.primitives as primitives
+
+    digest = hashlib.sha256()
+    for package in (argosy_cinn, primitives):
+        for path in sorted(Path(package.__path__[0]).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
