@@ -213,13 +213,64 @@ def test_hooks_on_leaves_run_while_capturing():
     handle.remove()
 
 
-def test_pylayer_is_refused_by_name():
-    """Not implemented while capturing."""
+class Cube(ag.PyLayer):
+    """x^3 times a weight, and x itself; backward doubles the gradient of x so that it can be told apart."""
 
-    class Twice(ag.PyLayer):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2.0
+    @staticmethod
+    def forward(ctx, x, w):
+        y = x * x * x
+        ctx.save_for_backward(x, w)
+        return y * w, x
 
-    with pytest.raises(NotImplementedError, match="Twice"):
-        capture(lambda x: Twice.apply(x), [TensorType((1,), "float64")])
+    @staticmethod
+    def backward(ctx, g, h):
+        x, w = ctx.saved_tensor()
+        return g * x * x * w * 6.0 + h, (g * x * x * x).sum()
+
+
+def cube(x, w):
+    y, same = Cube.apply(x, w)
+    loss = (y * y).sum() + same.sum()
+    (gx,) = ag.grad(loss, x, create_graph=True)
+    return gx, *ag.grad((gx * gx).sum(), [x, w])
+
+
+def test_pylayers_are_captured_with_their_backward():
+    """backward is traced into the program: first and second order equal eager execution."""
+    w = Tensor(np.array(2.0), stop_gradient=False)
+    x0 = np.array([0.5, -1.5])
+    with Tracer() as tracer:
+        x = tracer.input(TensorType((2,), "float64"), stop_gradient=False)
+        captured = tracer.finish(cube(x, w))
+    captured.program.verify()
+    Decompose().run(captured.program)
+    ExpandGradients().run(captured.program)
+    captured.program.verify()
+    assert "ad." not in str(captured.program)
+    expected = [t.numpy() for t in cube(Tensor(x0, stop_gradient=False), w)]
+    for got, want in zip(run(captured, [x0]), expected, strict=True):
+        np.testing.assert_allclose(got, want)
+
+
+def test_a_pylayer_without_a_gradient_request_leaves_no_trace():
+    """The pass removes what was never asked."""
+    w = Tensor(np.array([2.0]), stop_gradient=False)
+    captured = capture(lambda x: Cube.apply(x, w)[0], [TensorType((1,), "float64")])
+    assert "ad." not in str(captured.program)
+    assert run(captured, [np.array([3.0])])[0].tolist() == [54.0]
+
+
+def test_hooks_on_traced_tensors_become_part_of_the_program():
+    """They get the gradient and may replace it; after the first use it is too late."""
+    w = Tensor(np.array([2.0]), stop_gradient=False)
+
+    def f(x):
+        y = w * x
+        y.register_hook(lambda g: g * 10.0)
+        z = y * y
+        with pytest.raises(NotImplementedError, match="right after"):
+            y.register_hook(lambda g: g)
+        z.sum().backward()
+        return w.grad
+
+    assert run(capture(f, [TensorType((1,), "float64")]), [np.array([3.0])])[0].tolist() == [360.0]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from argosy_autograd.errors import MissingRule
 from argosy_autograd.passes.expand import ExpandGradients
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_phi_ops.reference.interpreter import interpret
-from argosy_pir import Builder, Program, SymExpr, TensorType, VerifyError
+from argosy_pir import Block, Builder, Program, Region, SymExpr, TensorType, VerifyError
 from argosy_pir.passes import parse_pipeline
 
 
@@ -87,3 +88,35 @@ def test_weight_gradients_are_told_from_input_gradients():
     assert phases.count(None) == 2
     assert phases.count("weight-gradient") == 2
     assert phases.count("input-gradient") == 2
+
+
+def loop_program(detached):
+    """w, xs -> a scan that carries h = tanh(w h + x) and stacks the gradient of h in w of each step alone."""
+    program = Program("loop")
+    item = TensorType((), "float64")
+    xs = program.add_input(TensorType((3,), "float64"))
+    w = program.add_input(item)
+    body = Block([item, item])
+    with building(Builder.at_end(body)) as builder:
+        x, h = body.arguments
+        new = prim.tanh(w * (prim.stop_gradient(h) if detached else h) + x)
+        builder.create("control.yield", [*gradient(builder, [new], [w]), new])
+    with building(Builder.at_end(program.block)) as builder:
+        start = prim.constant(0.5, "float64")
+        made = builder.create("control.scan", [xs, start], {"inputs": 1}, regions=[Region([body])])
+    program.set_outputs([made.results[0]])
+    return program
+
+
+def test_a_gradient_inside_a_loop_does_not_drop_earlier_iterations():
+    """What would have to go back through the loop is refused; a truncated gradient is given."""
+    with pytest.raises(MissingRule, match="earlier iterations"):
+        ExpandGradients().run(loop_program(detached=False))
+    program = loop_program(detached=True)
+    ExpandGradients().run(program)
+    xs, w, h = np.array([0.1, -0.2, 0.3]), 0.7, 0.5
+    expected = []
+    for x in xs:
+        expected.append((1 - np.tanh(w * h + x) ** 2) * h)
+        h = np.tanh(w * h + x)
+    np.testing.assert_allclose(interpret(program, [xs, np.array(w)])[0][0], expected)

@@ -4,6 +4,10 @@
 the cotangents (ones when there are none) with the derivative of the outputs with respect to the inputs: one
 result of the type of each input, zeros for an input that the outputs do not depend on. The inputs are values:
 what lies before them plays no part.
+
+``ad.custom(outputs..., inputs...) {outputs = how many}`` is its outputs, with a derivative of its own: the
+region takes the cotangents of the differentiable outputs and yields those of the differentiable inputs. It
+reads what it likes around it.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from typing import Any
 
 from argosy_pir import PURE, Dialect, OpDef, Operation, Type, Value, VerifyError, register_dialect
 
-__all__ = ["DIALECT", "parts"]
+__all__ = ["DIALECT", "custom_parts", "parts"]
 
 
 def _split(values: Sequence[Any], counts: Sequence[int]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
@@ -42,7 +46,23 @@ def _verify(op: Operation) -> None:
             raise VerifyError(f"the cotangent of an output of type {y.type} is of type {g.type}", op)
 
 
+def custom_parts(op: Operation) -> tuple[Sequence[Value], Sequence[Value]]:
+    """Outputs and inputs of an ``ad.custom``."""
+    count = op.attributes["outputs"]
+    return op.operands[:count], op.operands[count:]
+
+
+def _infer_custom(types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Any] = ()) -> Sequence[Type]:
+    return types[: attributes["outputs"]]
+
+
 DIALECT = register_dialect(
-    Dialect("ad", [OpDef("ad.gradient", ["*values"], {"counts": "ints"}, None, [PURE], _infer, _verify)])
+    Dialect(
+        "ad",
+        [
+            OpDef("ad.gradient", ["*values"], {"counts": "ints"}, None, [PURE], _infer, _verify),
+            OpDef("ad.custom", ["*values"], {"outputs": "int"}, None, [PURE], _infer_custom, regions=1),
+        ],
+    )
 )
 """The dialect of gradient requests."""

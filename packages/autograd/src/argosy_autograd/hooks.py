@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from itertools import count
 from typing import Any
 from weakref import ref
@@ -41,13 +42,16 @@ def register_hook(tensor: Tensor, hook: Hook) -> RemovableHandle:
     """Call ``hook`` with the gradient of ``tensor`` in every backward pass; what it returns, unless None,
     replaces it.
 
-    The hook of a leaf gets the sum of all that arrives in one pass. Raises :class:`DifferentiationError` for a tensor
-    that wants no gradient.
+    The hook of a leaf gets the sum of all that arrives in one pass. While capturing, a hook is traced once and
+    cannot be removed, except from leaves. Raises :class:`DifferentiationError` for a tensor that wants no
+    gradient.
     """
     if tensor.stop_gradient:
         raise DifferentiationError(f"{tensor.name} has stop_gradient=True: it has no gradient to hook")
-    if tensor.payload.is_traced:
-        raise NotImplementedError("register_hook on a tensor that is being captured is not implemented; hook leaves")
+    payload = tensor.payload
+    if payload.is_traced and not any(x is tensor for x in payload.tracer.inputs):
+        import_module("argosy_autograd.tracing").traced_hook(tensor, hook)
+        return RemovableHandle({}, -1)  # it is part of the program now
     number = next(_numbers)
     table = _table(tensor)
     table[number] = hook

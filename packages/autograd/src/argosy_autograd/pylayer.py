@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from argosy_autograd.modes import no_grad
 from argosy_autograd.tape import Edge, Node, edge_of
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.context import grad_enabled
+from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
@@ -62,15 +64,20 @@ def _keep(x: Any) -> Any:
         return x, None, None
     if packing():
         return *pack_saved(x), None
-    return x, x.payload.version, x.payload
+    return x, _version(x.payload), x.payload
+
+
+def _version(payload: Any) -> int:
+    """How often a payload was written in place; a traced one has versions of its own."""
+    return 0 if payload.is_traced else int(payload.version)
 
 
 def _restore(entry: Any) -> Any:
     value, version, payload = entry
     if type(value) is Tensor:
-        if value.payload is payload and payload.version != version:
+        if value.payload is payload and _version(payload) != version:
             raise DifferentiationError(
-                f"{value.name}, saved by save_for_backward, was changed in place: it is at version {payload.version}, "
+                f"{value.name}, saved by save_for_backward, was changed in place: now at {_version(payload)}, "
                 f"version {version} was saved"
             )
         return value
@@ -99,8 +106,6 @@ class PyLayer:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record backward."""
-        if active_tracer() is not None:
-            raise NotImplementedError(f"capturing the PyLayer {cls.__name__} is not implemented; run it eagerly")
         ctx = PyLayerContext()
         tensors = [x for x in (*args, *kwargs.values()) if type(x) is Tensor]
         with no_grad():
@@ -109,7 +114,8 @@ class PyLayer:
         outputs = list(made) if several else [made]
         edges = [edge_of(x) for x in tensors]
         if grad_enabled() and any(edge is not None for edge in edges):
-            outputs = _recorded(cls, ctx, tensors, edges, outputs)
+            record = _recorded if active_tracer() is None else _traced
+            outputs = record(cls, ctx, tensors, edges, outputs)
         return type(made)(outputs) if several else outputs[0]
 
 
@@ -120,14 +126,71 @@ def _recorded(
     edges: Sequence[Edge | None],
     outputs: list[Any],
 ) -> list[Any]:
+    fresh = _fresh(ctx, tensors, outputs)
+    _PyLayerNode(cls, ctx, edges, [y for y in fresh if type(y) is Tensor])
+    return fresh
+
+
+def _fresh(ctx: PyLayerContext, tensors: Sequence[Tensor], outputs: list[Any]) -> list[Any]:
+    """The results, marked as wanting gradients; an input that was returned becomes a new tensor."""
     inputs = {id(x) for x in tensors}
     fresh = [Tensor._wrap(y.payload) if type(y) is Tensor and id(y) in inputs else y for y in outputs]
-    results = [y for y in fresh if type(y) is Tensor]
     for old, y in zip(outputs, fresh, strict=True):
         if type(y) is Tensor:
             y.stop_gradient = id(old) in ctx._constants or y.payload.dtype.kind not in "fc"
-    _PyLayerNode(cls, ctx, edges, results)
     return fresh
+
+
+def _traced(
+    cls: type[PyLayer],
+    ctx: PyLayerContext,
+    tensors: Sequence[Tensor],
+    edges: Sequence[Edge | None],
+    outputs: list[Any],
+) -> list[Any]:
+    """While capturing: backward is traced into a region of the program."""
+    tracer = active_tracer()
+    assert tracer is not None
+    fresh = _fresh(ctx, tensors, outputs)
+    results = [y for y in fresh if type(y) is Tensor]
+    values, inputs = [tracer.value(y) for y in results], [tracer.value(x) for x in tensors]
+
+    def backward(cotangents: list[Tensor]) -> list[Tensor | None]:
+        arriving = iter(cotangents)
+        floating = [y.payload.dtype.kind in "fc" for y in results]
+        grads = [next(arriving) if f else _nothing(ctx, y) for f, y in zip(floating, results, strict=True)]
+        matched = _matched(cls.__name__, cls.backward(ctx, *grads), edges)
+        return [g for g, x in zip(matched, tensors, strict=True) if x.payload.dtype.kind in "fc"]
+
+    made = _tracing().traced_custom(tracer, values, inputs, backward)
+    for y, value in zip(results, made, strict=True):
+        y.payload = tracer.wrap(value, y.stop_gradient).payload
+    return fresh
+
+
+def _nothing(ctx: PyLayerContext, y: Tensor) -> Tensor | None:
+    zeros: Tensor | None = get_operator("zeros_like")(y) if ctx._materialize else None
+    return zeros
+
+
+def _tracing() -> Any:
+    """The module of gradients while capturing."""
+    return import_module("argosy_autograd.tracing")
+
+
+def _matched(name: str, made: Any, edges: Sequence[Edge | None]) -> list[Any]:
+    """One gradient for each tensor argument. Paddle also takes them for those alone that want one."""
+    gradients = list(made) if isinstance(made, (tuple, list)) else [made]
+    wanted = [i for i, edge in enumerate(edges) if edge is not None]
+    if len(gradients) == len(edges):
+        return gradients
+    if len(gradients) == len(wanted):
+        found = dict(zip(wanted, gradients, strict=True))
+        return [found.get(i) for i in range(len(edges))]
+    raise DifferentiationError(
+        f"{name}.backward gave {len(gradients)} gradients, but forward took {len(edges)} tensors; "
+        "return one for each, None where there is none"
+    )
 
 
 class _PyLayerNode(Node):
@@ -157,18 +220,7 @@ class _PyLayerNode(Node):
                 Tensor._wrap(Strided(np.zeros(*kind))) if g is None else g
                 for g, kind in zip(grads, self.types, strict=True)
             ]
-        made = self.cls.backward(self.ctx, *grads)
-        gradients = list(made) if isinstance(made, (tuple, list)) else [made]
-        wanted = [i for i, edge in enumerate(self.edges) if edge is not None]
-        if len(gradients) == len(self.edges):
-            return gradients
-        if len(gradients) == len(wanted):  # Paddle also takes them for the tensors that want gradients only
-            found = dict(zip(wanted, gradients, strict=True))
-            return [found.get(i) for i in range(len(self.edges))]
-        raise DifferentiationError(
-            f"{self.name}.backward gave {len(gradients)} gradients, but forward took {len(self.edges)} tensors; "
-            "return one for each, None where there is none"
-        )
+        return _matched(self.name, self.cls.backward(self.ctx, *grads), self.edges)
 
     def release(self) -> None:
         """See :class:`Node`."""

@@ -3,23 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import argosy_autograd.dialect  # noqa: F401  (registers the dialect)
 from argosy_autograd.activity import has_gradient
+from argosy_autograd.algebra import zeros_like
 from argosy_autograd.errors import DifferentiationError, UnusedInput
 from argosy_autograd.gradients import is_symbolic_zero
 from argosy_autograd.modes import no_grad
 from argosy_autograd.registry import NOT_APPLICABLE
 from argosy_phi_ops import prim
 from argosy_phi_ops.capture import Traced, Tracer, active_tracer, user_location
+from argosy_phi_ops.context import building
 from argosy_phi_ops.operator import get_operator
-from argosy_pir import Value
+from argosy_pir import Block, Builder, Region, Value
 from argosy_pir.values import OpResult
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["traced_backward", "traced_grad"]
+__all__ = ["traced_backward", "traced_custom", "traced_grad", "traced_hook"]
 
 
 def traced_backward(ends: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> None:
@@ -62,6 +64,46 @@ def traced_grad(
     found = dict(zip(chosen, _request(tracer, outputs, chosen, seeds), strict=True)) if chosen else {}
     wrap = _differentiable if create_graph else _constant
     return [wrap(tracer, found[v]) if v in found else None for v in values]
+
+
+def traced_custom(
+    tracer: Tracer,
+    outputs: Sequence[Value],
+    inputs: Sequence[Value],
+    backward: Callable[[list[Tensor]], Sequence[Tensor | None]],
+) -> Sequence[Value]:
+    """Record ``outputs`` with a derivative of their own: ``backward`` is traced once, with abstract cotangents of the
+    differentiable outputs, and gives one gradient (or None) for each differentiable input."""
+    block = Block([v.type for v in outputs if has_gradient(v)])
+    outer, tracer.builder = tracer.builder, Builder.at_end(block)
+    try:
+        with building(tracer.builder) as inner:
+            made = backward([_differentiable(tracer, g) for g in block.arguments])
+            wanted = [x for x in inputs if has_gradient(x)]
+            values = [zeros_like(x) if g is None else tracer.value(g) for g, x in zip(made, wanted, strict=True)]
+            inner.create("control.yield", values)
+    finally:
+        tracer.builder = outer
+    attributes = {"outputs": len(outputs)}
+    return outer.create(
+        "ad.custom", [*outputs, *inputs], attributes, regions=[Region([block])], location=user_location()
+    ).results
+
+
+def traced_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> None:
+    """Let the gradient of a traced tensor that is no leaf go through ``hook``."""
+    tracer, payload = tensor.payload.tracer, tensor.payload
+    if payload.value.has_uses:
+        raise NotImplementedError(
+            "register_hook on a tensor that was used already, while capturing, is not implemented: register the hook "
+            "right after the tensor is made"
+        )
+
+    def backward(cotangents: list[Tensor]) -> list[Tensor]:
+        replaced = hook(cotangents[0])
+        return [cotangents[0] if replaced is None else replaced]
+
+    (payload.value,) = traced_custom(tracer, [payload.value], [payload.value], backward)
 
 
 def _tracer() -> Tracer:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argosy_autograd.algebra import zeros
-from argosy_autograd.dialect import parts
+from argosy_autograd.dialect import custom_parts, parts
 from argosy_autograd.insertion import Inserted
+from argosy_autograd.loops import check_loops
 from argosy_autograd.transform import vjp_values
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
@@ -26,15 +27,19 @@ __all__ = ["ExpandGradients", "expand_gradient"]
 @register_pass("expand-gradients")
 @dataclass(frozen=True)
 class ExpandGradients(Pass):
-    """Expand all ``ad.gradient`` operations by reverse accumulation. Run ``decompose`` first."""
+    """Expand all ``ad.gradient`` operations by reverse accumulation, and remove ``ad.custom``, which has then been
+    asked. Run ``decompose`` first."""
 
     def run(self, program: Program) -> bool:
         """Returns whether there were any."""
+        custom = [op for op in program.walk() if op.name == "ad.custom"]
         found = _requests(program)
         states: set[Value] = {state.argument for state in program.states}
         for op in found:
             expand_gradient(op, states)
-        return bool(found)
+        for op in custom:
+            op.replace_with(custom_parts(op)[0])
+        return bool(found or custom)
 
 
 def _requests(program: Program) -> list[Operation]:
@@ -45,6 +50,7 @@ def _requests(program: Program) -> list[Operation]:
 def expand_gradient(op: Operation, states: set[Value]) -> None:
     """Replace one request by its expansion. ``states`` are the values whose gradients are weight gradients."""
     outputs, inputs, cotangents = parts(op)
+    check_loops(op, outputs, inputs)
     builder = Builder.before(op)
     inserted = Inserted(builder)
     with building(builder, op.location):

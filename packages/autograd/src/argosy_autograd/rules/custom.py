@@ -1,0 +1,39 @@
+"""Derivatives that users gave themselves (PyLayer, hooks) while capturing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argosy_autograd.activity import has_gradient
+from argosy_autograd.algebra import Value, zeros_like
+from argosy_autograd.dialect import custom_parts
+from argosy_autograd.errors import MissingRule
+from argosy_autograd.registry import structured
+from argosy_phi_ops.context import context
+from argosy_pir import Operation
+
+
+def _reverse(op: Operation, incoming: Sequence[Value | None], active: set[Value]) -> list[tuple[Value, Value | None]]:
+    """Copy the region, with the cotangents that arrived for its arguments."""
+    builder = context().builder
+    assert builder is not None
+    block = op.regions[0].block
+    given = [(g, r) for g, r in zip(incoming, op.results, strict=True) if has_gradient(r)]
+    cotangents = [zeros_like(r) if g is None else g for g, r in given]
+    mapping: dict[Value, Value] = dict(zip(block.arguments, cotangents, strict=True))
+    last = block.last
+    assert last is not None
+    for inner in block:
+        if inner is not last:
+            builder.insert(inner.clone(mapping))
+    inputs = [x for x in custom_parts(op)[1] if has_gradient(x)]
+    return [(x, mapping.get(g, g)) for x, g in zip(inputs, last.operands, strict=True)]
+
+
+def _forward(op: Operation, known: dict[Value, Value]) -> Sequence[Value | None]:
+    raise MissingRule(
+        f"a derivative given by a PyLayer or a hook ({op.location}) has no forward mode; use reverse mode"
+    )
+
+
+structured("ad.custom", _reverse, _forward)
