@@ -213,7 +213,8 @@ def test_the_reference_compiler_refuses_options_and_gradient_requests():
     with pytest.raises(ValueError, match="no options"):
         ReferenceCompiler().compile(swap_program(), device("cpu"), options={"fast": True})
     program = Program()
-    made = Builder(program.block).create("ad.gradient", (program.add_input(SCALAR),), result_types=[SCALAR])
+    x = program.add_input(SCALAR)
+    made = Builder(program.block).create("ad.gradient", (x, x), {"counts": (1, 1, 0)}, [SCALAR])
     program.set_outputs([made.result])
     with pytest.raises(CompileError, match="expand-gradients"):
         ReferenceCompiler().compile(program, device("cpu"))
