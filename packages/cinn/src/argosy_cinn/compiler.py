@@ -34,7 +34,8 @@ from argosy_cinn.steps import Place, Plan, make_plan
 from argosy_cinn.target import Target
 from argosy_hwadapt import Device
 from argosy_phi_ops.errors import CompileError
-from argosy_phi_ops.reference.interpreter import communicator_table, constant_array
+from argosy_phi_ops.reference.constants import constant_array
+from argosy_phi_ops.reference.interpreter import communicator_table
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.core import Operation
 from argosy_pir.program import Program

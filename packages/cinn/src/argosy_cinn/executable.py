@@ -16,6 +16,7 @@ import numpy as np
 from argosy_cinn.host import HostCall
 from argosy_cinn.program_cache import Manifest
 from argosy_cinn.runtime.entry import Entry
+from argosy_cinn.shapes import sizes
 from argosy_cinn.steps import Place
 from argosy_hwadapt import Device
 from argosy_phi_ops.errors import DTypeError, ShapeError
@@ -53,7 +54,7 @@ class Executable:
         self._constants, self._manifest = list(constants), manifest
         self._communicators, self._facts = communicators, facts
         self._signature = [_kind(v) for v in compiled.block.arguments]
-        self._outputs = [(tuple(v.shape), numpy_dtype(v.dtype)) for v in compiled.outputs]
+        self._outputs = [(sizes(v), numpy_dtype(v.dtype)) for v in compiled.outputs]
         self._written = manifest.written
         self._arenas: list[Any] = []
         self._lock = threading.Lock()
@@ -106,7 +107,7 @@ class Executable:
 
 
 def _kind(value: Value) -> tuple[tuple[int, ...], str]:
-    return tuple(value.shape), value.dtype
+    return sizes(value), value.dtype
 
 
 class _Arena:
@@ -123,11 +124,12 @@ class _Arena:
         found = self._views.get(value)
         if found is None:
             dtype = numpy_dtype(value.dtype)
-            if 0 in value.shape or self.buffer is None:
-                return np.empty(value.shape, dtype)
-            count = int(np.prod(value.shape, dtype=np.int64)) * dtype.itemsize
+            if 0 in sizes(value) or self.buffer is None:
+                return np.empty(sizes(value), dtype)
+            count = int(np.prod(sizes(value), dtype=np.int64)) * dtype.itemsize
             memory = self._device.host_view(self.buffer, offset, count)
-            found = self._views[value] = np.frombuffer(memory, np.uint8).view(dtype).reshape(value.shape)  # type: ignore[call-overload]
+            assert memory is not None
+            found = self._views[value] = np.frombuffer(memory, np.uint8).view(dtype).reshape(sizes(value))
         return found
 
 

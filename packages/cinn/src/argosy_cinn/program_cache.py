@@ -1,4 +1,5 @@
-"""Compiled programs on disk: the second compilation of an equal program skips simplification, fusion and code generation.
+"""Compiled programs on disk: the second compilation of an equal program skips simplification, fusion and code
+generation.
 
 An entry of the `ObjectCache` holds a `Manifest` as JSON and the object file. Its key is a hash of the program's
 structure (names and source lines aside), the machine, the options, and the source of this package and the primitives.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.loops.elementwise import DTYPES, FLOATS
+from argosy_cinn.shapes import count
 from argosy_phi_ops.context import building
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.reference.kernels import kernel_for
@@ -147,6 +148,12 @@ def splat_of(value: Value) -> Any:
     return np.frombuffer(dense.data, numpy_dtype(dense.type.dtype))[0] if dense.is_splat else None
 
 
+def _result_type(op: Operation) -> TensorType:
+    type = op.result.type
+    assert isinstance(type, TensorType)
+    return type
+
+
 def _constant(number: Any, type: TensorType) -> Value:
     data = b"" if 0 in type.shape else np.asarray(number, numpy_dtype(type.dtype)).tobytes()
     builder = _ambient()
@@ -158,7 +165,7 @@ def _ambient() -> Builder:
 
     builder = context().builder
     assert builder is not None
-    return builder  # type: ignore[no-any-return]
+    return builder
 
 
 _FOLDABLE = frozenset(name for name, p in PRIMITIVES.items() if p.category == "elementwise") | {
@@ -178,9 +185,7 @@ def _fold_constants(op: Operation) -> Value | None:
     numbers = [splat_of(v) for v in op.operands]
     if any(n is None for n in numbers):
         return None
-    type = op.result.type
-    if not type.is_static and name not in _FOLDABLE:
-        return None
+    type = _result_type(op)
     if PRIMITIVES[name].category != "elementwise":
         return _constant(numbers[0], type)
     attributes = {k: v for k, v in op.attributes.items() if k != "phase"}
@@ -323,7 +328,7 @@ def _div(op: Operation) -> Value | None:
         return None
     mantissa, exponent = np.frexp(number)
     if abs(mantissa) == 0.5 and abs(int(exponent)) < 100:  # a power of two: the reciprocal is exact
-        return _emit("mul", x, _constant(1 / number, y.type))
+        return _emit("mul", x, _constant(1 / number, TensorType(y.shape, y.dtype)))
     return None
 
 
@@ -333,13 +338,13 @@ def _pow(op: Operation) -> Value | None:
     if number is None or x.dtype not in ("float32", "float64"):
         return None
     if number == 0:
-        return _constant(1, op.result.type)
+        return _constant(1, _result_type(op))
     if number == 0.5 or number != int(number) or abs(int(number)) > 4:
         return None
     power = x
     for _ in range(abs(int(number)) - 1):
         power = _emit("mul", power, x)
-    return power if number > 0 else _emit("div", _constant(1, op.result.type), power)
+    return power if number > 0 else _emit("div", _constant(1, _result_type(op)), power)
 
 
 def _neg(op: Operation) -> Value | None:
@@ -383,7 +388,7 @@ def _empty_reduction(op: Operation) -> Value | None:
     from argosy_phi_ops.reference.kernels.registry import numpy_dtype as dtype_of
 
     empty = np.empty((0,), dtype_of(op.result.dtype))
-    return _constant(kernel_for(name)(empty, axes=(0,)), op.result.type)
+    return _constant(kernel_for(name)(empty, axes=(0,)), _result_type(op))
 
 
 def _argument(op: Operation) -> Value | None:
@@ -406,7 +411,7 @@ def _dot(op: Operation) -> Value | None:
     """A sum of no products is zero."""
     lhs = op.operand(0)
     empty = any(lhs.shape[axis] == 0 for axis in op.attributes["lhs_contract"])
-    return _constant(0, op.result.type) if empty and 0 not in op.result.shape else None
+    return _constant(0, _result_type(op)) if empty and 0 not in op.result.shape else None
 
 
 def _scatter(op: Operation) -> Value | None:
@@ -416,7 +421,7 @@ def _scatter(op: Operation) -> Value | None:
     between = indices.shape[batch:-1]
     if any(n != 1 for n in between) or 0 in x.shape or not all(isinstance(n, int) for n in x.shape):
         return None
-    if batch == 0 and prod(x.shape) > 1 << 12:
+    if batch == 0 and count(x) > 1 << 12:
         return None  # one update of a large tensor: writing the rest again costs more
     condition: Value | None = None
     for k, axis in enumerate(axes):

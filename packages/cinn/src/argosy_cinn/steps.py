@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any
 
 from argosy_cinn.fusion.cost import Memory
@@ -19,6 +18,7 @@ from argosy_cinn.fusion.kernels import Epilogue, lower_copy, lower_epilogue, low
 from argosy_cinn.loops.nest import partial_dtype
 from argosy_cinn.loops.schedule import Kernel, choose_chunks, phases
 from argosy_cinn.memory_plan import Lifetime, plan
+from argosy_cinn.shapes import count, sizes
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import BlockArgument, OpResult, Value
 
@@ -71,8 +71,8 @@ def make_plan(memory: Memory, fusion: Fusion) -> Plan:
     ordered = [steps[number] for number in _ordered(fusion, after)]
     updates = list(zip(program.states, program.state_updates, strict=True))
     changed = [(value, state.argument) for state, value in updates if value is not state.argument]
-    copies = [(value, argument) for value, argument in changed if value not in in_place and 0 not in value.shape]
-    constants = [
+    copies = [(value, argument) for value, argument in changed if value not in in_place and 0 not in sizes(value)]
+    constants: list[Value] = [
         v
         for v in memory.values
         if isinstance(v, OpResult) and v.op.name == "builtin.constant" and v not in fusion.maker
@@ -251,4 +251,4 @@ def has_bytes(value: Value) -> bool:
 
 def nbytes(value: Any) -> int:
     """Bytes of a value's elements."""
-    return int(prod(value.shape) * ITEM_SIZES[value.dtype])
+    return int(count(value) * ITEM_SIZES[value.dtype])

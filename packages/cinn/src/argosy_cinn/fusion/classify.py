@@ -7,6 +7,7 @@ from math import prod
 from argosy_cinn.loops.elementwise import DTYPES, NARROW
 from argosy_cinn.loops.lowering import is_inline
 from argosy_cinn.loops.reductions import KINDS
+from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
 from argosy_pir.types import TensorType
 
@@ -36,7 +37,7 @@ def classify(op: Operation) -> str:
     if op.name == "prim.cumulative":
         return SCAN if op.result.dtype in DTYPES and op.attributes["kind"] != "logsumexp" else HOST
     if op.name == "prim.dynamic_update_slice" and is_inline(op):
-        small = prod(op.operand(1).shape) <= _SMALL_UPDATE * prod(op.result.shape)
+        small = prod(sizes(op.operand(1))) <= _SMALL_UPDATE * prod(sizes(op.result))
         return UPDATE if small else INLINE
     return INLINE if is_inline(op) else HOST
 
@@ -70,9 +71,9 @@ def reduction_layout(op: Operation) -> Layout | None:
     """The layout of a reduction over adjacent axes (others of size one aside), or of a cumulative; None for
     interleaved axes."""
     if op.name == "prim.cumulative":
-        shape, axis = op.operand(0).shape, op.attributes["axis"]
+        shape, axis = sizes(op.operand(0)), op.attributes["axis"]
         return Layout(prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
-    shape, axes = op.operand(0).shape, set(op.attributes["axes"])
+    shape, axes = sizes(op.operand(0)), set(op.attributes["axes"])
     real = [i for i, n in enumerate(shape) if n != 1]
     chosen = [k for k, i in enumerate(real) if i in axes]
     if not chosen or chosen != list(range(chosen[0], chosen[-1] + 1)):

@@ -21,6 +21,7 @@ from argosy_cinn.fusion.products import Product, lay_out
 from argosy_cinn.loops.expressions import Expression, Graph
 from argosy_cinn.loops.indices import Index, Position, Variable, linearise, of
 from argosy_cinn.loops.lowering import Lowering, NotAligned, scattered
+from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult, Value
 
@@ -85,7 +86,7 @@ class Fusion:
             return
         if kind in (INLINE, CONSTANT) and op.result not in self.memory.values:
             return
-        if all(0 in v.shape for v in op.results if hasattr(v.type, "shape")) and kind != HOST:
+        if all(0 in sizes(v) for v in op.results if hasattr(v.type, "shape")) and kind != HOST:
             return
         group = self._new(op, kind, order)
         self._connect(group)
@@ -102,7 +103,7 @@ class Fusion:
         elif kind == UPDATE:
             group = self._update(op, order)
         else:
-            group = Group(self._count, "loops", order, {op.result: "full"}, max(prod(op.result.shape), 1), 0)
+            group = Group(self._count, "loops", order, {op.result: "full"}, max(prod(sizes(op.result)), 1), 0)
             group.reads = self._reads_of(group)
         self._count += 1
         self.groups[group.number] = group
@@ -132,15 +133,15 @@ class Fusion:
         return group
 
     def _update(self, op: Operation, order: int) -> Group:
-        rest = op.operand(1).shape[-1:] if op.name == "prim.dynamic_update_slice" else _rest_of(op)
+        rest = sizes(op.operand(1))[-1:] if op.name == "prim.dynamic_update_slice" else _rest_of(op)
         written = op.operand(1 if op.name == "prim.dynamic_update_slice" else 2)
         columns = prod(rest)
-        rows = prod(written.shape) // max(columns, 1)
+        rows = prod(sizes(written)) // max(columns, 1)
         group = Group(self._count, "update", order, {op.result: "update"}, rows, columns, op)
         graph = Graph()
         lowering = Lowering(graph, self.memory.values, lambda value, position: None, False)
         x = op.operand(0)
-        lowering.value(x, lowering.position(x, of(Variable(0, prod(x.shape)))))
+        lowering.value(x, lowering.position(x, of(Variable(0, prod(sizes(x))))))
         group.reads = self._reads_of(group) if rows * columns else set()
         group.reads |= {node.payload[0] for node in graph.order if node.kind == "load"}
         return group
@@ -225,21 +226,22 @@ class Fusion:
             if group.kind != "loops":
                 continue
             for value in sorted(group.reads, key=self._order.__getitem__):
-                if prod(value.shape) >= max(group.elements, 1 << 12):
+                if prod(sizes(value)) >= max(group.elements, 1 << 12):
                     readers.setdefault(value, []).append(group.number)
         for numbers in readers.values():
             current: Group | None = None
             for number in numbers:
-                group = self.groups.get(number)
-                if group is None or current is group:
+                found = self.groups.get(number)
+                if found is None or found is current:
                     continue
                 if current is None or current.number not in self.groups:
-                    current = group
+                    current = found
                     continue
-                first, second = sorted((current, group), key=lambda g: g.order)
+                first, second = sorted((current, found), key=lambda g: g.order)
                 if second.ancestors & first.bit or first.ancestors & second.bit or not _same_rows(first, second):
                     continue
-                current = self._try(first, second) or current
+                joined = self._try(first, second)
+                current = joined if joined is not None else current
 
 
 #: Flavours whose groups nothing joins.
@@ -249,7 +251,7 @@ _ALONE = {"strided", "scan", "update"}
 def _rest_of(op: Operation) -> tuple[int, ...]:
     """Sizes of the axes that a scatter's updates write whole."""
     axes, batch = op.attributes["axes"], op.attributes["batch"]
-    return tuple(n for i, n in enumerate(op.operand(0).shape) if i >= batch and i not in axes)
+    return tuple(n for i, n in enumerate(sizes(op.operand(0))) if i >= batch and i not in axes)
 
 
 def _same_rows(first: Group, second: Group) -> bool:
@@ -288,7 +290,7 @@ def _joined(first: Group, second: Group, rows: int, columns: int) -> Group | Non
     for group in (first, second):
         for value, flavour in group.members.items():
             if flavour in ("full", "row") and columns:
-                flavour = "full" if prod(value.shape) == rows * columns else "row"
+                flavour = "full" if prod(sizes(value)) == rows * columns else "row"
             if product is not None and flavour not in ("full", "product"):
                 return None
             if product is not None and flavour == "product" and group is not product:
@@ -319,6 +321,7 @@ class GridLowering:
         middle: list[int] | None = None,
     ) -> None:
         self.group, self.graph = group, Graph()
+        self.middle: list[Variable] = []
         if group.product is not None:
             self._product_variables(group.product)
         else:
@@ -328,7 +331,7 @@ class GridLowering:
             middle = ([prod(self._layout_sizes())] if middle is None else middle) if strided else []
             numbers = iter(range(len(outer) + len(middle) + len(inner)))
             self.outer = [Variable(next(numbers), n) for n in outer]
-            self.middle = [Variable(next(numbers), n) for n in middle]
+            self.middle.extend(Variable(next(numbers), n) for n in middle)
             self.inner = [Variable(next(numbers), n) for n in inner]
             self.row = _mixed(self.outer)
             self.column = _mixed(self.inner)
@@ -349,7 +352,6 @@ class GridLowering:
     def _product_variables(self, product: Product) -> None:
         self.outer = product.variables()[:-1]
         self.inner = product.variables()[-1:]
-        self.middle: list[Variable] = []
         self.flat = product.result_index(product.variables())
         self.row, self.column = self.flat, of(self.inner[0])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from argosy_cinn.fusion.groups import GridLowering, Group
@@ -13,6 +12,7 @@ from argosy_cinn.loops.indices import Index, SplitVariable, Variable, linearise,
 from argosy_cinn.loops.lowering import Lowering
 from argosy_cinn.loops.reductions import KINDS
 from argosy_cinn.loops.schedule import ColumnReduction, Kernel, Reduction, Store, refine_map
+from argosy_cinn.shapes import count
 from argosy_pir.values import OpResult, Value
 
 #: Reductions by which the kinds of scatter combine.
@@ -39,7 +39,7 @@ class Epilogue:
 
 def lower_copy(source: Value, target: Value, in_memory: dict[Value, None]) -> Kernel:
     """The kernel that fills ``target`` with ``source``."""
-    inner = [max(prod(source.shape), 1)]
+    inner = [max(count(source), 1)]
     while True:
         variables = [Variable(i, n) for i, n in enumerate(inner)]
         flat = linearise([of(v) for v in variables], inner)
@@ -85,21 +85,21 @@ def _split(request: SplitVariable, grid: GridLowering, outer: list[int], inner: 
 
 
 def _add_member(kernel: Kernel, grid: GridLowering, value: Value, flavour: str, stored: bool) -> None:
+    assert isinstance(value, OpResult)
     if flavour == "full" and stored:
         kernel.stores.append(Store(value, grid.flat, grid.results[value], value.dtype, False))
     elif flavour == "row" and stored:
         kernel.stores.append(Store(value, grid.row, grid.results[value], value.dtype, True))
     elif flavour == "update":
         node, index, condition = grid.updates[value]
-        combine = UPDATE_KINDS[value.op.attributes.get("kind", "set")]  # type: ignore[attr-defined]
+        combine = UPDATE_KINDS[value.op.attributes.get("kind", "set")]
         kernel.stores.append(Store(value, index, node, value.dtype, False, condition, combine))
     elif flavour == "scan":
         kernel.reductions.append(
             Reduction(value.op.attributes["kind"], value.dtype, grid.bodies[value], grid.results[value])
-        )  # type: ignore[attr-defined]
+        )
         kernel.stores.append(Store(value, grid.scanned, grid.results[value], value.dtype, True))
     elif flavour in ("sum", "strided", "column"):
-        assert isinstance(value, OpResult)
         kind, body = KINDS[value.op.name], grid.bodies[value]
         if flavour == "column":
             kernel.columns.append(ColumnReduction(value, Partial(value), kind, value.dtype, body, grid.column))

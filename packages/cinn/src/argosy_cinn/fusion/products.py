@@ -13,6 +13,7 @@ from math import prod
 from argosy_cinn.loops.expressions import Graph
 from argosy_cinn.loops.indices import Index, Position, Variable, of
 from argosy_cinn.loops.lowering import Lowering
+from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
 from argosy_pir.values import Value
 
@@ -43,7 +44,7 @@ class ProductAxes:
 def product_axes(op: Operation) -> ProductAxes:
     """The axes of a dot_general."""
     a = op.attributes
-    lhs, rhs = op.operand(0).shape, op.operand(1).shape
+    lhs, rhs = sizes(op.operand(0)), sizes(op.operand(1))
     used_left, used_right = {*a["lhs_batch"], *a["lhs_contract"]}, {*a["rhs_batch"], *a["rhs_contract"]}
     return ProductAxes(
         tuple(lhs[i] for i in a["lhs_batch"]),
@@ -58,18 +59,18 @@ def operand_matrix(op: Operation, index: int, in_memory: Container[Value]) -> Op
     side = "lhs" if index == 0 else "rhs"
     batch, contracted = op.attributes[f"{side}_batch"], op.attributes[f"{side}_contract"]
     operand = op.operand(index)
-    variables = [Variable(i, n) for i, n in enumerate(operand.shape)]
+    variables = [Variable(i, n) for i, n in enumerate(sizes(operand))]
     lowering = Lowering(Graph(), in_memory, lambda value, position: None, split=False)
-    node = lowering.value(operand, Position(operand.shape, None, tuple(of(v) for v in variables)))
+    node = lowering.value(operand, Position(sizes(operand), None, tuple(of(v) for v in variables)))
     if node.kind != "load" or node.arguments:
         return None
     buffer, flat = node.payload
     strides = _strides(flat, variables)
     if strides is None or flat.low < 0:
         return None
-    free = [i for i in range(len(operand.shape)) if i not in batch and i not in contracted]
+    free = [i for i in range(len(sizes(operand))) if i not in batch and i not in contracted]
     along = tuple(strides[i] for i in contracted)
-    if merged(tuple(operand.shape[i] for i in contracted), along) is None:
+    if merged(tuple(sizes(operand)[i] for i in contracted), along) is None:
         return None
     return OperandMatrix(
         buffer, flat.constant, tuple(strides[i] for i in batch), tuple(strides[i] for i in free), along

@@ -1,7 +1,7 @@
 """Values that are kept for later only (a forward activation for the backward sweep) and are cheap to compute again.
 
-Such a value is taken out of memory where every later reader reads all large tensors it is made of anyway: then computing
-it again costs some arithmetic, and saves its memory, its store and its loads.
+Such a value is taken out of memory where every later reader reads all large tensors it is made of anyway: then
+computing it again costs some arithmetic, and saves its memory, its store and its loads.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from argosy_cinn.fusion.classify import INLINE
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion, Group
-from argosy_cinn.fusion.shapes import count
 from argosy_cinn.loops.lowering import VIEWS, splat_constant
 from argosy_cinn.loops.schedule import COSTS
+from argosy_cinn.shapes import count
 from argosy_pir.values import OpResult, Value
 
 _MOST_COST = 40

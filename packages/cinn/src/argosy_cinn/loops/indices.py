@@ -152,10 +152,10 @@ def _joined(sums: dict[Atom, int]) -> list[tuple[Atom, int]]:
     """Terms without zeros; ``(i // n) * n * k + (i % n) * k`` becomes ``i * k``."""
     for atom in [a for a in sums if isinstance(a, Remainder)]:
         coefficient = sums.get(atom, 0)
-        quotient = Quotient(atom.index, atom.divisor)  # type: ignore[attr-defined]
-        if coefficient and sums.get(quotient) == coefficient * atom.divisor and not atom.index.constant:  # type: ignore[attr-defined]
+        quotient = Quotient(atom.index, atom.divisor)
+        if coefficient and sums.get(quotient) == coefficient * atom.divisor and not atom.index.constant:
             del sums[atom], sums[quotient]
-            for inner, c in atom.index.terms:  # type: ignore[attr-defined]
+            for inner, c in atom.index.terms:
                 sums[inner] = sums.get(inner, 0) + c * coefficient
     return [(a, c) for a, c in sums.items() if c]
 

@@ -13,6 +13,7 @@ from typing import Any
 from argosy_cinn.loops.elementwise import supports
 from argosy_cinn.loops.expressions import Expression, Graph
 from argosy_cinn.loops.indices import Index, Lookup, Position, of
+from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult, Value
 
@@ -36,7 +37,7 @@ class Lowering:
 
     def position(self, value: Value, flat: Index) -> Position:
         """The element of ``value`` at a row-major position."""
-        return Position(value.shape, flat, None, self.split)
+        return Position(sizes(value), flat, None, self.split)
 
     def value(self, value: Value, position: Position) -> Expression:
         """The expression of an element."""
@@ -63,7 +64,7 @@ class Lowering:
         if rule is not None:
             return rule(self, value.op, position)
         arguments = [
-            self.value(v, position.at(v.shape, position._flat, position._coordinates)) for v in value.op.operands
+            self.value(v, position.at(sizes(v), position._flat, position._coordinates)) for v in value.op.operands
         ]
         payload = tuple(sorted((k, v) for k, v in value.op.attributes.items() if k != "phase"))
         return self.graph.node(value.op.name[5:], value.dtype, arguments, payload)
@@ -116,15 +117,15 @@ def is_inline(op: Operation) -> bool:
 def _broadcast(self: Lowering, op: Operation, position: Position) -> Expression:
     x = op.operand(0)
     axes, shape = op.attributes["axes"], position.shape
-    kept = [(axis, n) for axis, n in zip(axes, x.shape, strict=True) if n != 1]
+    kept = [(axis, n) for axis, n in zip(axes, sizes(x), strict=True) if n != 1]
     rank = len(kept)
     if [(i, shape[i]) for i in range(rank)] == kept:  # leading axes: drop the rest at once
         coordinates = None
         flat = _leading(position, rank)
-        return self.value(x, position.at(x.shape, flat, coordinates))
+        return self.value(x, position.at(sizes(x), flat, coordinates))
     where = position.coordinates
-    chosen = tuple(where[axis] if n != 1 else Index(()) for axis, n in zip(axes, x.shape, strict=True))
-    return self.value(x, position.at(x.shape, None, chosen))
+    chosen = tuple(where[axis] if n != 1 else Index(()) for axis, n in zip(axes, sizes(x), strict=True))
+    return self.value(x, position.at(sizes(x), None, chosen))
 
 
 def _leading(position: Position, rank: int) -> Index:
@@ -140,7 +141,7 @@ def _leading(position: Position, rank: int) -> Index:
 
 def _reshape(self: Lowering, op: Operation, position: Position) -> Expression:
     x = op.operand(0)
-    return self.value(x, position.at(x.shape, position.flat))
+    return self.value(x, position.at(sizes(x), position.flat))
 
 
 def _transpose(self: Lowering, op: Operation, position: Position) -> Expression:
@@ -149,19 +150,19 @@ def _transpose(self: Lowering, op: Operation, position: Position) -> Expression:
     chosen = [Index(())] * len(permutation)
     for i, axis in enumerate(permutation):
         chosen[axis] = where[i]
-    return self.value(x, position.at(x.shape, None, tuple(chosen)))
+    return self.value(x, position.at(sizes(x), None, tuple(chosen)))
 
 
 def _slice(self: Lowering, op: Operation, position: Position) -> Expression:
     x, a = op.operand(0), op.attributes
     where = [i * step + lo for i, lo, step in zip(position.coordinates, a["start"], a["stride"], strict=True)]
-    return self.value(x, position.at(x.shape, None, tuple(where)))
+    return self.value(x, position.at(sizes(x), None, tuple(where)))
 
 
 def _reverse(self: Lowering, op: Operation, position: Position) -> Expression:
     x, axes = op.operand(0), op.attributes["axes"]
-    where = [i * -1 + (x.shape[axis] - 1) if axis in axes else i for axis, i in enumerate(position.coordinates)]
-    return self.value(x, position.at(x.shape, None, tuple(where)))
+    where = [i * -1 + (sizes(x)[axis] - 1) if axis in axes else i for axis, i in enumerate(position.coordinates)]
+    return self.value(x, position.at(sizes(x), None, tuple(where)))
 
 
 def _pad(self: Lowering, op: Operation, position: Position) -> Expression:
@@ -170,11 +171,11 @@ def _pad(self: Lowering, op: Operation, position: Position) -> Expression:
     x, fill = op.operands
     a = op.attributes
     filled = self.value(fill, position.at((), Index(())))
-    if 0 in x.shape:
+    if 0 in sizes(x):
         return filled
     conditions: list[Expression | None] = []
     where: list[Index] = []
-    for i, n, low, gap in zip(position.coordinates, x.shape, a["low"], a["interior"], strict=True):
+    for i, n, low, gap in zip(position.coordinates, sizes(x), a["low"], a["interior"], strict=True):
         i = i + -low
         conditions.append(self.graph.within(i, 0, (n - 1) * (gap + 1) + 1))
         if gap:
@@ -185,7 +186,7 @@ def _pad(self: Lowering, op: Operation, position: Position) -> Expression:
             conditions.append(self.graph.within(rest, 0, 1))
         where.append(i)
     needed = [c for c in conditions if c is not None]
-    inside = self.under(needed, x, position.at(x.shape, None, tuple(where)))
+    inside = self.under(needed, x, position.at(sizes(x), None, tuple(where)))
     condition = self.all(needed)
     return inside if condition is None else self.graph.node("select", x.dtype, (condition, inside, filled), ())
 
@@ -196,13 +197,13 @@ def _concat(self: Lowering, op: Operation, position: Position) -> Expression:
     result: Expression | None = None
     end = position.shape[axis]
     for x in reversed(op.operands):
-        start, stop = end - x.shape[axis], end
+        start, stop = end - sizes(x)[axis], end
         end = start
         at = where[axis]
         if start == stop or at.high < start or at.low >= stop:
             continue
         condition = self.graph.within(at, start, stop)
-        shifted = position.at(x.shape, None, (*where[:axis], at + -start, *where[axis + 1 :]))
+        shifted = position.at(sizes(x), None, (*where[:axis], at + -start, *where[axis + 1 :]))
         piece = self.under([condition] if condition is not None else [], x, shifted)
         if condition is None or result is None:
             result = piece
@@ -224,18 +225,18 @@ def _gather(self: Lowering, op: Operation, position: Position) -> Expression:
     x, indices = op.operands
     axes, batch = op.attributes["axes"], op.attributes["batch"]
     where = position.coordinates
-    outer = len(indices.shape) - 1
+    outer = len(sizes(indices)) - 1
     rest = iter(where[outer:])
     chosen: list[Index] = []
-    for axis, n in enumerate(x.shape):
+    for axis, n in enumerate(sizes(x)):
         if axis < batch:
             chosen.append(where[axis])
         elif axis in axes:
             component = Index((), axes.index(axis))
-            chosen.append(self.lookup(indices, position.at(indices.shape, None, (*where[:outer], component)), n))
+            chosen.append(self.lookup(indices, position.at(sizes(indices), None, (*where[:outer], component)), n))
         else:
             chosen.append(next(rest))
-    return self.value(x, position.at(x.shape, None, tuple(chosen)))
+    return self.value(x, position.at(sizes(x), None, tuple(chosen)))
 
 
 def _starts(self: Lowering, position: Position, starts: tuple[Value, ...], room: list[int]) -> list[Index]:
@@ -244,10 +245,10 @@ def _starts(self: Lowering, position: Position, starts: tuple[Value, ...], room:
 
 def _dynamic_slice(self: Lowering, op: Operation, position: Position) -> Expression:
     x, *starts = op.operands
-    room = [n - size for n, size in zip(x.shape, op.attributes["sizes"], strict=True)]
+    room = [n - size for n, size in zip(sizes(x), op.attributes["sizes"], strict=True)]
     first = _starts(self, position, tuple(starts), room)
     where = tuple(i + s for i, s in zip(position.coordinates, first, strict=True))
-    return self.value(x, position.at(x.shape, None, where))
+    return self.value(x, position.at(sizes(x), None, where))
 
 
 def scattered(self: Lowering, op: Operation, position: Position) -> tuple[Expression, Position, Expression | None]:
@@ -255,37 +256,37 @@ def scattered(self: Lowering, op: Operation, position: Position) -> tuple[Expres
     the result, and the condition under which it does."""
     if op.name == "prim.dynamic_update_slice":
         x, update, *starts = op.operands
-        first = _starts(self, position, tuple(starts), [n - m for n, m in zip(x.shape, update.shape, strict=True)])
+        first = _starts(self, position, tuple(starts), [n - m for n, m in zip(sizes(x), sizes(update), strict=True)])
         where = tuple(i + s for i, s in zip(position.coordinates, first, strict=True))
-        return self.value(update, position), position.at(x.shape, None, where), None
+        return self.value(update, position), position.at(sizes(x), None, where), None
     x, indices, updates = op.operands
     axes, batch = op.attributes["axes"], op.attributes["batch"]
-    outer = len(indices.shape) - 1
+    outer = len(sizes(indices)) - 1
     coordinates = position.coordinates
     rest = iter(coordinates[outer:])
     conditions, chosen = [], []
-    for axis, n in enumerate(x.shape):
+    for axis, n in enumerate(sizes(x)):
         if axis in axes:
-            place = position.at(indices.shape, None, (*coordinates[:outer], Index((), axes.index(axis))))
+            place = position.at(sizes(indices), None, (*coordinates[:outer], Index((), axes.index(axis))))
             wide = self.graph.node("cast", "int64", (self.value(indices, place),), (("dtype", "int64"),))
             conditions += [self._compare("ge", wide, 0), self._compare("lt", wide, n)]
             chosen.append(of(Lookup(wide, n)))
         else:
             chosen.append(coordinates[axis] if axis < batch else next(rest))
-    return self.value(updates, position), position.at(x.shape, None, tuple(chosen)), self.all(conditions)
+    return self.value(updates, position), position.at(sizes(x), None, tuple(chosen)), self.all(conditions)
 
 
 def _dynamic_update_slice(self: Lowering, op: Operation, position: Position) -> Expression:
     x, update, *starts = op.operands
-    room = [n - size for n, size in zip(x.shape, update.shape, strict=True)]
+    room = [n - size for n, size in zip(sizes(x), sizes(update), strict=True)]
     outside = self.value(x, position)
-    if 0 in update.shape:
+    if 0 in sizes(update):
         return outside
     first = _starts(self, position, tuple(starts), room)
     where = [i + s * -1 for i, s in zip(position.coordinates, first, strict=True)]
-    found = [self.graph.within(i, 0, n) for i, n in zip(where, update.shape, strict=True)]
+    found = [self.graph.within(i, 0, n) for i, n in zip(where, sizes(update), strict=True)]
     conditions = [c for c in found if c is not None]
-    inside = self.under(conditions, update, position.at(update.shape, None, tuple(where)))
+    inside = self.under(conditions, update, position.at(sizes(update), None, tuple(where)))
     condition = self.all(conditions)
     return inside if condition is None else self.graph.node("select", x.dtype, (condition, inside, outside), ())
 

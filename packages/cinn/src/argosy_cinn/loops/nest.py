@@ -34,6 +34,16 @@ class Pointers:
         return self._values[buffer]
 
 
+class _Fixed:
+    """Pointers to one buffer, whatever is asked for."""
+
+    def __init__(self, base: Value) -> None:
+        self._base = base
+
+    def __call__(self, buffer: Any) -> Value:
+        return self._base
+
+
 def emit_kernel(module: Module, name: str, kernel: Kernel, slots: Mapping[Any, int]) -> None:
     """Define the kernel function ``name``; ``slots`` gives each buffer's place in the table."""
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
@@ -142,17 +152,8 @@ class _Nest:
         for column in phase_columns:
             base, index = self._partial_index(chunk, column)
             dtype = partial_dtype(column.dtype) if self.chunks.count > 1 else column.dtype
-            place = Evaluator(
-                self.b,
-                lambda _, base=base: base,
-                inner.variables,
-                inner.lane,
-                inner.lanes,
-                inner.mask,
-                inner,  # type: ignore[misc]
-            )
-            graph = self.kernel.graph
-            old = place._load(graph.load(("partial", id(column)), index, dtype, ()))
+            place = Evaluator(self.b, _Fixed(base), inner.variables, inner.lane, inner.lanes, inner.mask, inner)
+            old = place._load(Expression(-1, "load", dtype, (), (column.partial, index), 0, 0))
             new = reductions.combine(self.b, column.kind, column.dtype, old, inner.full(column.body))
             place.store_value(column.partial, index, new, dtype)
 
