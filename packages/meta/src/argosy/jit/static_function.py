@@ -120,8 +120,8 @@ class StaticFunction:
     def _run_plain(self, key: Any) -> None:
         if not self._plain:
             warnings.warn(
-                f"{self.__name__} is trained from outside and draws random numbers or updates statistics, which cannot be "
-                "repeated for its gradient: it runs operator by operator. Capture the whole training step instead",
+                f"{self.__name__} is trained from outside and draws random numbers or updates statistics, which cannot "
+                "be repeated for its gradient: it runs operator by operator. Capture the whole training step instead",
                 stacklevel=3,
             )
         self._plain.add(key)

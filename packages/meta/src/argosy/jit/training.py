@@ -11,7 +11,8 @@ from typing import Any
 from argosy.jit import lowering
 from argosy.jit.arguments import Call
 from argosy.jit.compiled import CompiledCall, OutputTree
-from argosy_autograd import PyLayer, vjp_program
+from argosy_autograd.pylayer import PyLayer
+from argosy_autograd.transform import vjp_program
 from argosy_phi_ops.capture import Captured
 from argosy_phi_ops.compiler import Executable
 from argosy_pir.program import Program
