@@ -13,6 +13,7 @@ class Progress:
     def __init__(self, total: int, done: int, tokens: int) -> None:
         self.total, self.done, self.tokens = total, done, tokens
         self._pace: float | None = None
+        self._compiled = False
         self._said = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
@@ -40,6 +41,9 @@ class Progress:
     def step(self, loss: float, seconds: float) -> None:
         """One step is done."""
         self.done += 1
+        if not self._compiled:  # the first step includes the compilation
+            self._compiled = True
+            return
         self._pace = seconds if self._pace is None else 0.9 * self._pace + 0.1 * seconds
         text = f"loss {loss:.3f}  {self.tokens / self._pace:,.0f} tokens/s"
         if self._bar is not None:

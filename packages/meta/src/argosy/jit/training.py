@@ -74,7 +74,7 @@ class _Forward(PyLayer):
     """The node: forward and backward are one native call each."""
 
     @staticmethod
-    def forward(ctx: Any, compiled: DifferentiableCall, call: Call, *wanted: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
+    def forward(ctx: Any, compiled: DifferentiableCall, call: Call, *wanted: Tensor) -> tuple[Tensor, ...]:
         """The traced results."""
         made = tuple(Tensor._wrap(payload) for payload in compiled.execute(call))
         chosen = set(compiled.differentiable)
