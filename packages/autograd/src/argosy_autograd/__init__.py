@@ -32,6 +32,7 @@ _LAZY = {
     "jvp": "functional",
     "vjp_program": "transform",
     "jvp_program": "transform",
+    "split_program": "split",
     "check_grads": "checks",
 }
 __all__ = ["__version__", *_LAZY]

@@ -16,7 +16,7 @@ else:
 
 __all__ = [
     "COMPLEX", "INEXACT", "Value", "adjoint", "argsort", "conj", "constant_number", "is_complex", "matmul",
-    "negated", "plus", "scaled", "swap_last", "where", "zeros", "zeros_like",
+    "negated", "plus", "scaled", "swap_last", "times", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 COMPLEX = ("complex64", "complex128")
@@ -84,6 +84,11 @@ def constant_number(x: Value) -> Any:
         if value.is_splat:
             return decode_scalar(value.data, value.type.dtype)
     return None
+
+
+def times(g: Value, factor: Value) -> Value:
+    """``g * factor``, where a cotangent of ones (the seed of a sum) costs nothing."""
+    return factor if constant_number(g) == 1 else prim.mul(g, factor)
 
 
 def swap_last(x: Value) -> Value:

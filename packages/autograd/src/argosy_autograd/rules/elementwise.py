@@ -19,6 +19,7 @@ from argosy_autograd.algebra import (
     negated,
     plus,
     scaled,
+    times,
     where,
     zeros_like,
 )
@@ -65,7 +66,7 @@ DIVISORS: dict[str, Callable[[Value, Value], Value]] = {
 
 
 def _enter_factor(name: str, factor: Callable[[Value, Value], Value]) -> None:
-    vjp.add(name, lambda g, y, x: g * conj(factor(y, x)))
+    vjp.add(name, lambda g, y, x: times(g, conj(factor(y, x))))
     jvp.add(name, lambda y, x, dx: dx * factor(y, x))
 
 
@@ -169,7 +170,7 @@ def _(y: Value, x: Value, dx: Value, *, dtype: str) -> Value | None:
 
 vjp.add("add", lambda g, r, x, y: (g, g))
 vjp.add("sub", lambda g, r, x, y: (g, -g))
-vjp.add("mul", lambda g, r, x, y: (g * conj(y), g * conj(x)))
+vjp.add("mul", lambda g, r, x, y: (times(g, conj(y)), times(g, conj(x))))
 jvp.add("add", lambda r, x, y, dx, dy: plus(dx, dy))
 jvp.add("sub", lambda r, x, y, dx, dy: negated(dy) if dx is None else dx if dy is None else dx - dy)
 jvp.add("mul", lambda r, x, y, dx, dy: plus(scaled(dx, y), scaled(dy, x)))
@@ -210,7 +211,7 @@ def _(r: Value, x: Value, y: Value, dx: Value | None, dy: Value | None) -> Value
 
 @vjp("pow")
 def _(g: Value, r: Value, x: Value, y: Value) -> Pair:
-    return g * conj(_power_by_base(x, y)), g * conj(_power_by_exponent(r, x, y))
+    return times(g, conj(_power_by_base(x, y))), times(g, conj(_power_by_exponent(r, x, y)))
 
 
 @jvp("pow")
