@@ -52,6 +52,8 @@ MODULES: dict[str, str] = {
     "sigmoid": "elementary", "sign": "elementary", "sin": "elementary", "sinc": "elementary",
     "sinh": "elementary", "sqrt": "elementary", "square": "elementary", "stanh": "elementary",
     "tan": "elementary", "tanh": "elementary", "trunc": "elementary",
+    # fft
+    "fft_c2c": "fft", "fft_c2r": "fft", "fft_r2c": "fft",
     # indexing
     "gather": "indexing", "gather_nd": "indexing", "index_add": "indexing", "index_fill": "indexing",
     "index_sample": "indexing", "index_select": "indexing", "masked_select": "indexing",
@@ -83,6 +85,10 @@ MODULES: dict[str, str] = {
     # normalization
     "batch_norm": "normalization", "group_norm": "normalization", "instance_norm": "normalization",
     "layer_norm": "normalization", "normalize": "normalization", "rms_norm": "normalization",
+    # numeric
+    "bincount": "numeric", "cdist": "numeric", "cummax": "numeric", "cummin": "numeric", "diff": "numeric",
+    "dist": "numeric", "gcd": "numeric", "histogram": "numeric", "i0": "numeric", "lcm": "numeric",
+    "ldexp": "numeric", "multigammaln": "numeric", "pairwise_distance": "numeric", "vander": "numeric",
     # paged
     "paged_attention": "paged",
     # pooling
@@ -98,6 +104,12 @@ MODULES: dict[str, str] = {
     "bernoulli": "random", "dropout": "random", "exponential": "random", "gaussian": "random",
     "multinomial": "random", "normal": "random", "rand": "random", "rand_like": "random", "randint": "random",
     "randn": "random", "randn_like": "random", "randperm": "random", "uniform": "random",
+    # rearrangement
+    "as_complex": "rearrangement", "as_real": "rearrangement", "broadcast_tensors": "rearrangement",
+    "increment": "rearrangement", "isin": "rearrangement", "masked_scatter": "rearrangement",
+    "narrow": "rearrangement", "ravel": "rearrangement", "rot90": "rearrangement",
+    "sequence_mask": "rearrangement", "slice": "rearrangement", "strided_slice": "rearrangement",
+    "unflatten": "rearrangement", "view_as": "rearrangement",
     # reduction
     "all": "reduction", "amax": "reduction", "amin": "reduction", "any": "reduction", "argmax": "reduction",
     "argmin": "reduction", "count_nonzero": "reduction", "cumprod": "reduction", "cumsum": "reduction",
@@ -115,6 +127,9 @@ MODULES: dict[str, str] = {
     "svdvals": "solvers", "triangular_solve": "solvers",
     # subscript
     "getitem": "subscript", "setitem": "subscript",
+    # vision
+    "channel_shuffle": "vision", "im2col": "vision", "interpolate": "vision", "pixel_shuffle": "vision",
+    "pixel_unshuffle": "vision",
 }
 # fmt: on
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
+from argosy_phi_ops.aliases import ALIASES
 from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.index import MODULES
 from argosy_phi_ops.signature import Signature
@@ -149,7 +150,11 @@ def operator(**options: Any) -> Callable[[Callable[..., Any]], Operator]:
 
 
 def get_operator(name: str) -> Operator:
-    """The operator of that name, importing its module on first use. Raises :class:`OperatorError` for unknown names."""
+    """The operator of that name (or alias), importing its module on first use.
+
+    Raises :class:`OperatorError` for unknown names.
+    """
+    name = ALIASES.get(name, name)
     found = OPERATORS.get(name)
     if found is None and name in MODULES:
         import_module("argosy_phi_ops.ops." + MODULES[name])
@@ -161,4 +166,5 @@ def get_operator(name: str) -> Operator:
 
 def find_operator(name: str) -> Operator | None:
     """Like :func:`get_operator`, or None for unknown names."""
-    return get_operator(name) if name in OPERATORS or name in MODULES else None
+    known = name in OPERATORS or name in MODULES or name in ALIASES
+    return get_operator(name) if known else None

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.errors import AxisError, ShapeError
+from argosy_phi_ops.context import context
+from argosy_phi_ops.errors import AxisError, OperatorError, ShapeError
 from argosy_phi_ops.operator import Sample
+from argosy_pir.types import TensorType
 
 Shape = tuple[Any, ...]
 Axes = int | Sequence[int] | None
@@ -84,6 +86,15 @@ def per_axis(name: str, value: int | Sequence[int], rank: int) -> tuple[int, ...
     if len(values) != rank:
         raise ShapeError(f"{name}: {list(values)} should hold one value for each of the {rank} spatial axes")
     return values
+
+
+def table(values: np.ndarray) -> Any:
+    """A constant with the elements of `values`, emitted where the operator's body is expanded."""
+    ambient = context()
+    if ambient.builder is None:
+        raise OperatorError("a constant was asked for, but no builder is active; use building(builder)")
+    data = np.ascontiguousarray(values).tobytes()
+    return ambient.builder.constant(TensorType(values.shape, values.dtype.name), data, ambient.location)
 
 
 # Inputs for the tests of many operators

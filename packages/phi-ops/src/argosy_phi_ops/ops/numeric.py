@@ -1,0 +1,258 @@
+"""Numerical operators on sequences and sets of numbers: differences, running extremes, divisors, distances, counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.ops.arguments import axis_of, integer_pairs
+from argosy_phi_ops.ops.manipulation import section
+from argosy_phi_ops.ops.reduction import vector_norm
+from argosy_phi_ops.reference.kernels.registry import Array
+from argosy_tensorcore.tensor import Tensor
+
+
+@operator(aliases={"input": "x", "dim": "axis"})
+def diff(
+    x: Tensor, n: int = 1, axis: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """The differences of neighbours along `axis`, taken `n` times; booleans by exclusive or."""
+    at = axis_of("diff", axis, x.ndim)
+    parts = [part for part in (prepend, x, append) if part is not None]
+    if len(parts) > 1:
+        x = prim.concat(*parts, axis=at)
+    for _ in range(n):
+        size = x.shape[at]
+        ahead, behind = section(x, at, 1, size), section(x, at, 0, size - 1)
+        x = prim.logical_xor(ahead, behind) if x.dtype == "bool" else prim.sub(ahead, behind)
+    return x
+
+
+@diff.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((3, 5))
+    yield Sample(x)
+    yield Sample(x, 2, 0)
+    yield Sample(x, 1, 1, rng.standard_normal((3, 1)), rng.standard_normal((3, 2)))
+
+
+def _running(name: str, x: Tensor, axis: int | None, dtype: str, kind: str) -> tuple[Tensor, Tensor]:
+    """The running extreme along `axis` and the last index at which it was met."""
+    if axis is None:
+        x, axis = prim.reshape(x, shape=(x.type.size,)), 0
+    at = axis_of(name, axis, x.ndim)
+    best = prim.cumulative(x, axis=at, kind=kind)
+    index = prim.iota(shape=x.shape, axis=at, dtype="int64")
+    here = prim.select(prim.eq(x, best), index, prim.constant(-1, "int64", x.shape))
+    where = prim.cumulative(here, axis=at, kind="max")
+    return best, where if dtype == "int64" else prim.cast(where, dtype=dtype)
+
+
+def running(rng: np.random.Generator) -> Iterator[Sample]:
+    """With ties, flattened and along an axis."""
+    x = rng.integers(0, 4, (3, 5))
+    yield Sample(x)
+    yield Sample(x.astype(np.float64), 1, "int32")
+
+
+@operator()
+def cummax(x: Tensor, axis: int | None = None, dtype: str = "int64") -> tuple[Tensor, Tensor]:
+    """The running maximum along `axis` (or over the flattened tensor) and its index, the last one of equals."""
+    return _running("cummax", x, axis, dtype, "max")
+
+
+cummax.samples(running)
+
+
+@operator()
+def cummin(x: Tensor, axis: int | None = None, dtype: str = "int64") -> tuple[Tensor, Tensor]:
+    """The running minimum along `axis` (or over the flattened tensor) and its index, the last one of equals."""
+    return _running("cummin", x, axis, dtype, "min")
+
+
+cummin.samples(running)
+
+
+@operator(opaque=True, promote="binary")
+def gcd(x: Tensor, y: Tensor) -> Tensor:
+    """The greatest common divisor of integers. Eager only."""
+    raise NotImplementedError  # opaque: the kernel below is all there is
+
+
+gcd.reference(np.gcd)
+gcd.samples(integer_pairs)
+
+
+@operator(opaque=True, promote="binary")
+def lcm(x: Tensor, y: Tensor) -> Tensor:
+    """The least common multiple of integers. Eager only."""
+    raise NotImplementedError  # opaque: the kernel below is all there is
+
+
+lcm.reference(np.lcm)
+lcm.samples(integer_pairs)
+
+
+@operator(promote="binary")
+def dist(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of the difference of two tensors that broadcast."""
+    size = prim.abs(prim.sub(x, y))
+    return vector_norm(size, p, tuple(range(size.ndim)))
+
+
+@dist.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 3)), rng.standard_normal(3))
+    yield Sample(rng.standard_normal((2, 3)), rng.standard_normal((2, 3)), float("inf"))
+
+
+@operator(promote="same")
+def cdist(x: Tensor, y: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm distance of every row of x [..., m, d] to every row of y [..., n, d]: [..., m, n]."""
+    if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-1]:
+        raise ShapeError(f"cdist takes rows of one length, got {x.type} and {y.type}")
+    left = prim.reshape(x, shape=(*x.shape[:-1], 1, x.shape[-1]))
+    right = prim.reshape(y, shape=(*y.shape[:-2], 1, *y.shape[-2:]))
+    size = prim.abs(prim.sub(left, right))
+    return vector_norm(size, p, (size.ndim - 1,))
+
+
+@cdist.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((3, 4)), rng.standard_normal((2, 4)))
+    yield Sample(rng.standard_normal((2, 3, 4)), rng.standard_normal((1, 2, 4)), 1.0)
+
+
+@operator()
+def pairwise_distance(x: Tensor, y: Tensor, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of ``x - y + epsilon`` over the last axis."""
+    size = prim.abs(prim.add(prim.sub(x, y), epsilon))
+    result = vector_norm(size, p, (size.ndim - 1,))
+    return prim.reshape(result, shape=(*size.shape[:-1], 1)) if keepdim else result
+
+
+@pairwise_distance.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 3)), rng.standard_normal((2, 3)))
+    yield Sample(rng.standard_normal((2, 3)), rng.standard_normal((2, 3)), 1.0, keepdim=True)
+
+
+@operator(opaque=True)
+def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often (or with what total weight) each integer from 0 occurs in a vector. Eager only."""
+    raise NotImplementedError  # opaque: the kernel below is all there is
+
+
+@bincount.reference
+def _(x: Array, weights: Array | None, minlength: int) -> Array:
+    counts = np.bincount(x, weights, minlength)
+    return counts.astype(np.int64 if weights is None else weights.dtype)
+
+
+@bincount.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.integers(0, 5, 9))
+    yield Sample(rng.integers(0, 5, 9), rng.random(9), minlength=7)
+
+
+@operator(opaque=True)
+def histogram(input: Tensor, bins: int = 100, min: float = 0.0, max: float = 0.0, density: bool = False) -> Tensor:
+    """How many elements lie in each of `bins` equal parts of [min, max] (both 0: of the data's range). Eager only."""
+    raise NotImplementedError  # opaque: the kernel below is all there is
+
+
+@histogram.reference
+def _(input: Array, bins: int, min: float, max: float, density: bool) -> Array:
+    bounds = (input.min(), input.max()) if min == max == 0 and input.size else (min, max)
+    counts, _ = np.histogram(input, bins, bounds, density=density)
+    return counts.astype(np.float32 if density else np.int64)
+
+
+@histogram.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal(20), 4)
+    yield Sample(rng.standard_normal(20), 4, -1.0, 1.0)
+
+
+@operator(promote="binary")
+def ldexp(x: Tensor, y: Tensor) -> Tensor:
+    """``x * 2**y`` in floating point."""
+    if x.dtype.startswith(("int", "uint")):
+        x, y = (prim.cast(v, dtype="float32") for v in (x, y))
+    return prim.mul(x, prim.pow(prim.constant(2, x.dtype, y.shape), y))
+
+
+@ldexp.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.integers(1, 5, 3), rng.integers(0, 4, 3))
+
+
+@operator()
+def vander(x: Tensor, n: int | None = None, increasing: bool = False) -> Tensor:
+    """Powers of a vector as columns [size, n], falling unless `increasing`."""
+    size = x.shape[0]
+    shape = (size, size if n is None else n)
+    power = prim.iota(shape=shape, axis=1, dtype="int64")
+    if not increasing:
+        last = shape[1] - 1
+        power = prim.sub(last if isinstance(last, int) else prim.dim_size(dim=last, dtype="int64"), power)
+    base = prim.broadcast(x, shape=shape, axes=(0,))
+    return prim.pow(base, power if x.dtype == "int64" else prim.cast(power, dtype=x.dtype))
+
+
+@vander.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal(4))
+    yield Sample(rng.integers(1, 4, 3), 2, increasing=True)
+
+
+@operator(promote="float")
+def multigammaln(x: Tensor, p: int) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension `p`."""
+    total = prim.constant(p * (p - 1) / 4 * float(np.log(np.pi)), x.dtype, x.shape)
+    for j in range(p):
+        total = prim.add(total, prim.lgamma(prim.sub(x, j / 2)))
+    return total
+
+
+@multigammaln.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.uniform(2, 5, (2, 3)), 3)
+
+
+def _powers(x: Tensor, coefficients: Sequence[float]) -> Tensor:
+    """Horner's rule; coefficients ascend."""
+    result: Any = prim.constant(coefficients[-1], x.dtype, x.shape)
+    for coefficient in reversed(coefficients[:-1]):
+        result = prim.add(prim.mul(result, x), coefficient)
+    return result
+
+
+@operator(promote="float")
+def i0(x: Tensor) -> Tensor:
+    """The modified Bessel function of the first kind of order 0.
+
+    Its power series for small arguments, Hankel's asymptotic one beyond (Abramowitz and Stegun 9.6.12 and 9.7.1).
+    """
+    size = prim.abs(x)
+    near = _powers(prim.mul(prim.mul(size, size), 0.25), [1 / factorial(k) ** 2 for k in range(40)])
+    inverse = prim.div(1.0, prim.maximum(size, 18.0))
+    terms = [1.0]
+    for k in range(1, 14):
+        terms.append(terms[-1] * (2 * k - 1) ** 2 / (8 * k))
+    scale = prim.rsqrt(prim.mul(prim.maximum(size, 18.0), 2 * float(np.pi)))
+    far = prim.mul(prim.mul(prim.exp(size), scale), _powers(inverse, terms))
+    return prim.select(prim.lt(size, 18.0), near, far)
+
+
+@i0.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(np.array([0.0, 0.5, -3.0, 12.0, 25.0]))
+
+
