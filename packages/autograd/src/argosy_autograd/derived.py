@@ -24,7 +24,7 @@ from argosy_pir import Builder, Program, TensorType, Value
 from argosy_pir.passes import get_pass
 from argosy_pir.values import OpResult
 
-__all__ = ["Derived", "ProgramOperator", "derive", "named_attributes"]
+__all__ = ["Derived", "ProgramOperator", "derive"]
 
 _cache: dict[Any, Derived] = {}
 
@@ -82,14 +82,10 @@ class Derived:
         return self._run(arrays)
 
 
-def named_attributes(attributes: dict[str, Any]) -> tuple[Any, ...]:
-    """Attributes as part of a key: values with their types, since 1 == 1.0 == True."""
-    return tuple([(name, type(value), value) for name, value in attributes.items()])
-
-
 def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
     """The derivative of an application, cached. ``key`` is (operator, (dtype, shape) of each tensor operand or
-    the class of a number, :func:`named_attributes`, whether each operand wants a gradient).
+    the class of a number, attributes by :func:`argosy_autograd.tape.named_attributes`, whether each operand
+    wants a gradient).
 
     Raises :class:`MissingRule` where a primitive on the way has no rule.
     """

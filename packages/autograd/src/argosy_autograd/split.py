@@ -19,8 +19,8 @@ __all__ = ["SplitProgram", "split_program"]
 class SplitProgram:
     """``forward`` is the program with residuals as further outputs, the last ``residuals`` of them.
 
-    ``backward`` takes the arguments of the program (inputs, then states) at the positions ``arguments``, the residuals,
-    and the cotangents; it returns one gradient for each value asked for.
+    ``backward`` takes the arguments of the program (inputs, then states) at the positions ``arguments``, the
+    residuals, and the cotangents; it returns one gradient for each value asked for.
     """
 
     __slots__ = ("arguments", "backward", "forward", "residuals")
@@ -57,7 +57,7 @@ def split_program(
         replace_within(block, value, block.add_argument(value.type, value.name_hint, i))
     forward.set_outputs([*forward.outputs, *residuals])
     _take_functions(forward, backward)
-    positions = tuple(source.arguments.index(v) for v in arguments)  # type: ignore[arg-type]
+    positions = tuple(source.arguments.index(v) for v in arguments)
     return SplitProgram(forward, backward, positions, len(residuals))
 
 

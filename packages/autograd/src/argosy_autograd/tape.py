@@ -7,13 +7,13 @@ are the only thing that keeps the history of a tensor alive.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argosy_autograd.derived import Derived, derive, named_attributes
 from argosy_autograd.errors import DifferentiationError, MissingRule
 from argosy_autograd.hooks import pack_saved, packing, unpack_saved
 from argosy_autograd.kernels import KERNELS, EagerKernel
@@ -21,6 +21,9 @@ from argosy_phi_ops.dispatch import Recorder, bind
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
+
+if TYPE_CHECKING:
+    from argosy_autograd.derived import Derived
 
 __all__ = ["Edge", "Node", "OperatorNode", "Tape", "edge_of"]
 
@@ -36,6 +39,24 @@ def edge_of(x: Any) -> Edge | None:
         return None
     node = x._node
     return (x, 0) if node is None else (node, x._slot)
+
+
+def named_attributes(attributes: dict[str, Any]) -> tuple[Any, ...]:
+    """Attributes as part of a key: values with their types, since 1 == 1.0 == True."""
+    return tuple([(name, type(value), value) for name, value in attributes.items()])
+
+
+def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
+    """See :func:`argosy_autograd.derived.derive`, which loads the rules: programs that get by with kernels do
+    not need them."""
+    global _derive
+    if _derive is None:
+        _derive = import_module("argosy_autograd.derived").derive
+    found: Derived = _derive(key, attributes)
+    return found
+
+
+_derive: Callable[..., Derived] | None = None
 
 
 class Node:
