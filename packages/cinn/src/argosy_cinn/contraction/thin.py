@@ -29,7 +29,6 @@ _DOT_BLOCK = 64
 _SWEEP_BYTES = 16 << 10
 _SWEEP_MOST = 1024
 _THIN_BYTES = 32 << 10
-_AHEAD_BYTES = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +91,9 @@ class _Thin:
         self.size = bytes_of(problem.compute)
         self.wide_rows = problem.n if plan.few_rows else problem.m
         self.wide = problem.b if plan.few_rows else problem.a
+        # Where arithmetic or conversion fills the time, the hardware's prefetchers see too little of what
+        # comes next.
+        self.prefetches = plan.count > 1 or bytes_of(self.wide.element) < self.size
         self.thin = problem.a if plan.few_rows else problem.b
 
     def emit(self, chunk: Value) -> None:
@@ -233,7 +235,11 @@ class _Thin:
             sums = list(loop.carry)
             for u in range(unroll):
                 part = slice(u * pairs, (u + 1) * pairs)
-                sums[part] = self._dot_step(rows, b.add(loop.index, u * lanes), None, sums[part])
+                k = b.add(loop.index, u * lanes)
+                if self.prefetches and u * lanes * bytes_of(self.wide.element) % 64 == 0:
+                    for row in rows:
+                        b.prefetch(self._wide_place(b.add(row, len(rows)), k))
+                sums[part] = self._dot_step(rows, k, None, sums[part])
             loop.next(*sums)
         with b.loop(whole, end, lanes, loop.results[:pairs]) as rest:
             mask = b.tail_mask(b.sub(end, rest.index), lanes)
@@ -252,8 +258,6 @@ class _Thin:
         thin = [b.masked_load(self.type, place, mask) for place in places]
         out = []
         for q, row in enumerate(rows):
-            if mask is None and count > 1:
-                b.prefetch(b.at(self._wide_place(row, k), _AHEAD_BYTES, "i8"))
             wide = self._read_wide(row, k, True, mask)
             if mask is not None and self.wide.prologue is not None:
                 wide = b.select(mask, wide, b.zero(self.type))
@@ -297,7 +301,7 @@ class _Thin:
         terms = len(factors[0])
         row = b.add(self.row0, j)
         wide = [self._read_wide(row, b.add(k, u), False, mask) for u in range(terms)]
-        if self.plan.count > 1:  # arithmetic leaves the hardware's prefetchers too little to see
+        if self.prefetches:
             for u in range(terms):
                 b.prefetch(self._wide_place(row, b.add(k, terms + u)))
         for t, own in enumerate(factors):
