@@ -7,7 +7,8 @@ __all__ = ["ALIASES"]
 ALIASES: dict[str, str] = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
     "arctan2": "atan2", "arctanh": "atanh", "bitwise_invert": "bitwise_not", "cat": "concat", "clamp": "clip",
-    "concatenate": "concat", "div": "divide", "eq": "equal", "fix": "trunc", "floor_mod": "remainder", "gammaln": "lgamma",
+    "concatenate": "concat", "div": "divide", "eq": "equal", "fix": "trunc", "floor_mod": "remainder",
+    "gammaln": "lgamma",
     "ge": "greater_equal", "ger": "outer", "greater": "greater_than", "gt": "greater_than", "inverse": "inv",
     "le": "less_equal", "less": "less_than", "logsigmoid": "log_sigmoid", "lt": "less_than", "mod": "remainder",
     "mul": "multiply", "ne": "not_equal", "negative": "neg", "permute": "transpose", "reverse": "flip", "sgn": "sign",

@@ -39,21 +39,22 @@ MODULES: dict[str, str] = {
     "meshgrid": "creation", "one_hot": "creation", "ones": "creation", "ones_like": "creation",
     "tril_indices": "creation", "triu_indices": "creation", "zeros": "creation", "zeros_like": "creation",
     # elementary
-    "abs": "elementary", "acos": "elementary", "acosh": "elementary", "angle": "elementary",
-    "asin": "elementary", "asinh": "elementary", "atan": "elementary", "atanh": "elementary",
-    "ceil": "elementary", "complex": "elementary", "conj": "elementary", "cos": "elementary",
+    "abs": "elementary", "acos": "elementary", "acosh": "elementary", "asin": "elementary",
+    "asinh": "elementary", "atan": "elementary", "atanh": "elementary", "cos": "elementary",
     "cosh": "elementary", "deg2rad": "elementary", "digamma": "elementary", "erf": "elementary",
-    "erfinv": "elementary", "exp": "elementary", "expm1": "elementary", "floor": "elementary",
-    "frac": "elementary", "imag": "elementary", "isfinite": "elementary", "isinf": "elementary",
-    "isnan": "elementary", "isneginf": "elementary", "isposinf": "elementary", "lgamma": "elementary",
+    "erfinv": "elementary", "exp": "elementary", "expm1": "elementary", "lgamma": "elementary",
     "log": "elementary", "log10": "elementary", "log1p": "elementary", "log2": "elementary",
-    "logit": "elementary", "nan_to_num": "elementary", "neg": "elementary", "rad2deg": "elementary",
-    "real": "elementary", "reciprocal": "elementary", "round": "elementary", "rsqrt": "elementary",
-    "sigmoid": "elementary", "sign": "elementary", "sin": "elementary", "sinc": "elementary",
-    "sinh": "elementary", "sqrt": "elementary", "square": "elementary", "stanh": "elementary",
-    "tan": "elementary", "tanh": "elementary", "trunc": "elementary",
+    "logit": "elementary", "neg": "elementary", "rad2deg": "elementary", "reciprocal": "elementary",
+    "rsqrt": "elementary", "sigmoid": "elementary", "sign": "elementary", "sin": "elementary",
+    "sinc": "elementary", "sinh": "elementary", "sqrt": "elementary", "square": "elementary",
+    "stanh": "elementary", "tan": "elementary", "tanh": "elementary",
     # fft
     "fft_c2c": "fft", "fft_c2r": "fft", "fft_r2c": "fft",
+    # floats
+    "angle": "floats", "ceil": "floats", "complex": "floats", "conj": "floats", "floor": "floats",
+    "frac": "floats", "imag": "floats", "isfinite": "floats", "isinf": "floats", "isnan": "floats",
+    "isneginf": "floats", "isposinf": "floats", "nan_to_num": "floats", "real": "floats", "round": "floats",
+    "trunc": "floats",
     # indexing
     "gather": "indexing", "gather_nd": "indexing", "index_add": "indexing", "index_fill": "indexing",
     "index_sample": "indexing", "index_select": "indexing", "masked_select": "indexing",
@@ -67,16 +68,15 @@ MODULES: dict[str, str] = {
     "margin_ranking_loss": "loss", "mse_loss": "loss", "nll_loss": "loss", "smooth_l1_loss": "loss",
     "soft_margin_loss": "loss", "softmax_with_cross_entropy": "loss", "square_error_cost": "loss",
     # manipulation
-    "assign": "manipulation", "astype": "manipulation", "broadcast_to": "manipulation",
-    "cast": "manipulation", "chunk": "manipulation", "clone": "manipulation", "concat": "manipulation",
-    "diag": "manipulation", "diag_embed": "manipulation", "diagonal": "manipulation",
-    "expand": "manipulation", "expand_as": "manipulation", "flatten": "manipulation", "flip": "manipulation",
-    "masked_fill": "manipulation", "matrix_transpose": "manipulation", "moveaxis": "manipulation",
-    "pad": "manipulation", "repeat_interleave": "manipulation", "reshape": "manipulation",
+    "assign": "manipulation", "astype": "manipulation", "cast": "manipulation", "chunk": "manipulation",
+    "clone": "manipulation", "concat": "manipulation", "flatten": "manipulation", "flip": "manipulation",
+    "matrix_transpose": "manipulation", "moveaxis": "manipulation", "reshape": "manipulation",
     "roll": "manipulation", "split": "manipulation", "squeeze": "manipulation", "stack": "manipulation",
-    "swapaxes": "manipulation", "t": "manipulation", "tile": "manipulation", "transpose": "manipulation",
-    "tril": "manipulation", "triu": "manipulation", "unbind": "manipulation", "unsqueeze": "manipulation",
-    "view": "manipulation", "where": "manipulation",
+    "swapaxes": "manipulation", "t": "manipulation", "transpose": "manipulation", "unbind": "manipulation",
+    "unsqueeze": "manipulation", "view": "manipulation",
+    # masking
+    "diag": "masking", "diag_embed": "masking", "diagonal": "masking", "masked_fill": "masking",
+    "tril": "masking", "triu": "masking", "where": "masking",
     # math
     "add": "math", "divide": "math", "multiply": "math", "pow": "math", "subtract": "math",
     # nn
@@ -117,6 +117,9 @@ MODULES: dict[str, str] = {
     "min": "reduction", "nanmean": "reduction", "nansum": "reduction", "norm": "reduction",
     "numel": "reduction", "prod": "reduction", "std": "reduction", "sum": "reduction", "trace": "reduction",
     "var": "reduction",
+    # repetition
+    "broadcast_to": "repetition", "expand": "repetition", "expand_as": "repetition", "pad": "repetition",
+    "repeat_interleave": "repetition", "tile": "repetition",
     # search
     "argsort": "search", "bucketize": "search", "kthvalue": "search", "median": "search", "mode": "search",
     "searchsorted": "search", "sort": "search", "topk": "search",

@@ -97,6 +97,13 @@ def table(values: np.ndarray) -> Any:
     return ambient.builder.constant(TensorType(values.shape, values.dtype.name), data, ambient.location)
 
 
+def section(x: Any, axis: int, start: Any, limit: Any) -> Any:
+    """`x` from `start` up to `limit` along `axis`."""
+    starts, limits = [0] * x.ndim, list(x.shape)
+    starts[axis], limits[axis] = start, limit
+    return prim.slice(x, start=tuple(starts), limit=tuple(limits), stride=(1,) * x.ndim)
+
+
 # Inputs for the tests of many operators
 
 
@@ -135,3 +142,9 @@ def integer_pairs(rng: np.random.Generator) -> Iterator[Sample]:
 def boolean_pairs(rng: np.random.Generator) -> Iterator[Sample]:
     """Two boolean tensors that broadcast."""
     yield Sample(rng.random((2, 3)) < 0.5, rng.random(3) < 0.5)
+
+
+def complex_too(rng: np.random.Generator) -> Iterator[Sample]:
+    """Real and complex numbers."""
+    yield Sample(rng.standard_normal((2, 3)))
+    yield Sample((rng.standard_normal(4) + 1j * rng.standard_normal(4)).astype(np.complex64))

@@ -1,4 +1,4 @@
-"""Operators that rearrange elements: shapes, axes, joining and splitting, repetition, masks and triangles."""
+"""Operators that rearrange elements: shapes, axes, joining and splitting, dtypes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import AxisError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, resolved_shape
+from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, resolved_shape, section
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
@@ -191,13 +191,6 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample([rng.standard_normal((2, 3)) for _ in range(2)], axis=-1)
 
 
-def section(x: Tensor, axis: int, start: Any, limit: Any) -> Tensor:
-    """`x` from `start` up to `limit` along `axis`."""
-    starts, limits = [0] * x.ndim, list(x.shape)
-    starts[axis], limits[axis] = start, limit
-    return prim.slice(x, start=tuple(starts), limit=tuple(limits), stride=(1,) * x.ndim)
-
-
 @operator(view=True, aliases={"dim": "axis"})
 def split(x: Tensor, num_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """Parts along `axis`: that many equal ones, or of those sizes (one may be -1). Views."""
@@ -261,84 +254,6 @@ def unbind(input: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
 @unbind.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), axis=1)
-
-
-@operator(aliases={"input": "x", "size": "shape"})
-def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """`x` repeated to `shape`, its axes aligned at the right; -1 keeps the size of an axis."""
-    extra = len(shape) - x.ndim
-    if extra < 0:
-        raise ShapeError(f"broadcast_to: {x.type} has more axes than shape {list(shape)}")
-    sizes = tuple(x.shape[i - extra] if n == -1 and i >= extra else n for i, n in enumerate(shape))
-    return prim.broadcast_to(x, sizes)
-
-
-def broadcastable(rng: np.random.Generator) -> Iterator[Sample]:
-    """Sizes given and kept."""
-    yield Sample(rng.standard_normal((2, 1)), [-1, 5])
-    yield Sample(rng.standard_normal((1, 3)), [5, 7, 3])
-
-
-broadcast_to.samples(broadcastable)
-
-
-@operator(aliases={"input": "x", "size": "shape"})
-def expand(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """`x` repeated to `shape`, as :func:`broadcast_to`."""
-    return broadcast_to(x, shape)
-
-
-expand.samples(broadcastable)
-
-
-@operator()
-def expand_as(x: Tensor, y: Tensor) -> Tensor:
-    """`x` repeated to the shape of `y`."""
-    return prim.broadcast_to(x, y.shape)
-
-
-@expand_as.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield Sample(rng.standard_normal((2, 1)), rng.standard_normal((4, 2, 3)))
-
-
-@operator(aliases={"input": "x", "dims": "repeat_times"})
-def tile(x: Tensor, repeat_times: int | Sequence[int]) -> Tensor:
-    """The whole of `x` repeated along each axis; missing axes are added in front."""
-    times = (repeat_times,) if isinstance(repeat_times, int) else tuple(repeat_times)
-    rank = max(len(times), x.ndim)
-    times = (1,) * (rank - len(times)) + times
-    shape = (1,) * (rank - x.ndim) + tuple(x.shape)
-    paired = tuple(n for pair in zip(times, shape, strict=True) for n in pair)
-    kept = tuple(range(2 * (rank - x.ndim) + 1, 2 * rank, 2))
-    spread = prim.broadcast(x, shape=paired, axes=kept)
-    return prim.reshape(spread, shape=tuple(r * n for r, n in zip(times, shape, strict=True)))
-
-
-@tile.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield Sample(rng.standard_normal((2, 3)), [2, 1])
-    yield Sample(rng.standard_normal(3), [2, 2])
-    yield Sample(rng.standard_normal((2, 3)), 2)
-
-
-@operator(aliases={"input": "x", "dim": "axis"})
-def repeat_interleave(x: Tensor, repeats: int, axis: int | None = None) -> Tensor:
-    """Each slice along `axis` (each element of the flattened tensor) `repeats` times in a row."""
-    if not isinstance(repeats, int):
-        raise NotImplementedError("repeat_interleave: a number of repeats for each slice is not implemented")
-    if axis is None:
-        x, axis = prim.reshape(x, shape=(x.type.size,)), 0
-    at = axis_of("repeat_interleave", axis, x.ndim)
-    shape = (*x.shape[: at + 1], repeats, *x.shape[at + 1 :])
-    spread = prim.broadcast(x, shape=shape, axes=tuple(i if i <= at else i + 1 for i in range(x.ndim)))
-    return prim.reshape(spread, shape=(*x.shape[:at], x.shape[at] * repeats, *x.shape[at + 1 :]))
-
-
-@repeat_interleave.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield Sample(rng.standard_normal((2, 3)), 2)
-    yield Sample(rng.standard_normal((2, 3)), 3, axis=1)
 
 
 @operator()
@@ -411,6 +326,8 @@ def astype(x: Tensor, dtype: str) -> Tensor:
 
 
 astype.reference(KERNELS["cast"])
+
+
 astype.samples(castable)
 
 
@@ -427,6 +344,8 @@ def clone(x: Tensor) -> Tensor:
 
 
 clone.reference(KERNELS["copy"])
+
+
 clone.samples(copied)
 
 
@@ -437,69 +356,9 @@ def assign(x: Tensor) -> Tensor:
 
 
 assign.reference(KERNELS["copy"])
+
+
 assign.samples(copied)
-
-
-@operator(promote="where", inplace=True, aliases={"input": "x", "other": "y"})
-def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """`x` where `condition` holds, else `y`, with broadcasting."""
-    if condition.dtype != "bool":
-        condition = prim.cast(condition, dtype="bool")
-    return prim.select(condition, x, y)
-
-
-@where.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield Sample(rng.random((2, 3)) < 0.5, rng.standard_normal((2, 3)), rng.standard_normal(3))
-    yield Sample(rng.random((2, 3)) < 0.5, rng.standard_normal((2, 1)), 0.0)
-
-
-@operator(promote="first", inplace=True)
-def masked_fill(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
-    """`value` (a number or a 0-D tensor) where `mask` holds, else `x`; the dtype stays that of `x`."""
-    filler = value if value.dtype == x.dtype else prim.cast(value, dtype=x.dtype)
-    return prim.select(mask, filler, x)
-
-
-@masked_fill.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield Sample(rng.standard_normal((2, 3)), rng.random(3) < 0.5, -1.0)
-    yield Sample(rng.standard_normal((2, 3)), rng.random((2, 3)) < 0.5, np.asarray(7.0))
-
-
-def below_diagonal(rows: Any, columns: Any, diagonal: int) -> Tensor:
-    """Where the column index is at most the row index plus `diagonal`, [rows, columns]."""
-    row, column = (prim.iota(shape=(rows, columns), axis=i, dtype="int64") for i in (0, 1))
-    return prim.le(column, prim.add(row, diagonal) if diagonal else row)
-
-
-def _triangle(x: Tensor, mask: Tensor) -> Tensor:
-    return prim.select(mask, x, prim.constant(0, x.dtype, x.shape))
-
-
-@operator(inplace=True)
-def tril(x: Tensor, diagonal: int = 0) -> Tensor:
-    """The lower triangles up to `diagonal`, the rest zero."""
-    return _triangle(x, below_diagonal(*x.shape[-2:], diagonal))
-
-
-def triangles(rng: np.random.Generator) -> Iterator[Sample]:
-    """Matrices and diagonals on both sides."""
-    yield Sample(rng.standard_normal((3, 4)))
-    yield Sample(rng.standard_normal((2, 3, 3)), 1)
-    yield Sample(rng.integers(0, 9, (3, 3)), -1)
-
-
-tril.samples(triangles)
-
-
-@operator(inplace=True)
-def triu(x: Tensor, diagonal: int = 0) -> Tensor:
-    """The upper triangles from `diagonal` on, the rest zero."""
-    return _triangle(x, prim.logical_not(below_diagonal(*x.shape[-2:], diagonal - 1)))
-
-
-triu.samples(triangles)
 
 
 @operator(view=True)
@@ -514,148 +373,3 @@ def view(x: Tensor, shape_or_dtype: Sequence[int] | str) -> Tensor:
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), [-1])
     yield Sample(rng.standard_normal((2, 3)), "int64")
-
-
-@operator()
-def pad(
-    x: Tensor,
-    pad: Sequence[int],
-    mode: str = "constant",
-    value: float = 0.0,
-    data_format: str | None = None,
-    pad_from_left_axis: bool = True,
-) -> Tensor:
-    """Elements added around `x`: two counts for each axis, or for each spatial axis (the last one first).
-
-    With counts for all axes they start from the first axis, or from the last unless `pad_from_left_axis`. Modes:
-    constant (`value`), reflect, replicate and circular.
-    """
-    before, after = _pad_counts(x.ndim, tuple(pad), data_format, pad_from_left_axis)
-    if mode == "constant":
-        filler = prim.constant(value if x.dtype.startswith(("float", "bfloat", "complex")) else int(value), x.dtype)
-        return prim.pad(x, filler, low=before, high=after, interior=(0,) * x.ndim)
-    for axis in range(x.ndim):
-        if before[axis] or after[axis]:
-            x = _extended(x, axis, before[axis], after[axis], mode)
-    return x
-
-
-def _pad_counts(
-    rank: int, pad: tuple[int, ...], data_format: str | None, from_left: bool
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    pairs = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
-    if len(pairs) == rank and from_left:
-        chosen = pairs
-    elif len(pairs) == rank:
-        chosen = pairs[::-1]
-    else:
-        channels_last = data_format is not None and data_format[-1] == "C"
-        spatial = list(range(1, rank - 1) if channels_last else range(rank - len(pairs), rank))
-        chosen = [(0, 0)] * rank
-        for axis, pair in zip(reversed(spatial), pairs, strict=True):
-            chosen[axis] = pair
-    return tuple(p[0] for p in chosen), tuple(p[1] for p in chosen)
-
-
-def _extended(x: Tensor, axis: int, low: int, high: int, mode: str) -> Tensor:
-    size = x.shape[axis]
-    if mode == "replicate":
-        ends = [section(x, axis, 0, 1)] * low, [section(x, axis, size - 1, size)] * high
-        return prim.concat(*ends[0], x, *ends[1], axis=axis)
-    if mode == "reflect":
-        front = prim.reverse(section(x, axis, 1, low + 1), axes=(axis,))
-        back = prim.reverse(section(x, axis, size - 1 - high, size - 1), axes=(axis,))
-    elif mode == "circular":
-        front, back = section(x, axis, size - low, size), section(x, axis, 0, high)
-    else:
-        raise ShapeError(f"pad: mode {mode!r} is unknown; there are constant, reflect, replicate and circular")
-    return prim.concat(front, x, back, axis=axis)
-
-
-@pad.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    x = rng.standard_normal((1, 2, 3, 4))
-    yield Sample(x, [0, 0, 1, 0, 0, 2, 1, 1], value=7.0)
-    for mode in ("constant", "reflect", "replicate", "circular"):
-        yield Sample(x, [1, 2, 0, 1], mode=mode)
-    yield Sample(x, [1, 0, 0, 2], data_format="NHWC")
-
-
-@operator(view=True)
-def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The diagonal `offset` of the matrices over `axis1` and `axis2`, as a last axis."""
-    first, second = axis_of("diagonal", axis1, x.ndim), axis_of("diagonal", axis2, x.ndim)
-    rows, columns = x.shape[first] + min(offset, 0), x.shape[second] - max(offset, 0)
-    if not (isinstance(rows, int) and isinstance(columns, int)):
-        raise NotImplementedError(f"diagonal of symbolic sizes is not implemented: {x.type}")
-    length = max(min(rows, columns), 0)
-    at = prim.iota(shape=(length, 2), axis=0, dtype="int64")
-    shift = prim.mul(prim.iota(shape=(length, 2), axis=1, dtype="int64"), offset)
-    if offset < 0:
-        shift = prim.sub(shift, offset)
-    found = prim.gather(x, prim.add(at, shift), axes=(first, second))
-    return prim.transpose(found, permutation=(*range(1, found.ndim), 0))
-
-
-@diagonal.reference
-def _(x: np.ndarray, offset: int, axis1: int, axis2: int) -> np.ndarray:
-    found = x.diagonal(offset, axis1, axis2)
-    found.flags.writeable = x.flags.writeable
-    return found
-
-
-@diagonal.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield Sample(rng.standard_normal((3, 4)))
-    yield Sample(rng.standard_normal((2, 3, 4)), 1, 1, 2)
-    yield Sample(rng.standard_normal((2, 3, 4)), -1, 2, 1)
-
-
-@operator()
-def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Matrices (over `dim1` and `dim2` of the result) with the last axis of `input` on the diagonal `offset`."""
-    rank = input.ndim + 1
-    first, second = axis_of("diag_embed", dim1, rank), axis_of("diag_embed", dim2, rank)
-    size = input.shape[-1] + abs(offset)
-    rows, columns = (prim.iota(shape=(size, size), axis=i, dtype="int64") for i in (0, 1))
-    low = max(-offset, 0)
-    padded = prim.pad(
-        input,
-        prim.constant(0, input.dtype),
-        low=(0,) * (input.ndim - 1) + (low,),
-        high=(0,) * (input.ndim - 1) + (abs(offset) - low,),
-        interior=(0,) * input.ndim,
-    )
-    shape = (*input.shape[:-1], size, size)
-    spread = prim.broadcast(padded, shape=shape, axes=tuple(range(input.ndim)))
-    matrix = prim.select(prim.eq(columns, prim.add(rows, offset)), spread, prim.constant(0, input.dtype, shape))
-    rest = iter(range(rank - 2))
-    places = {first: rank - 2, second: rank - 1}
-    return prim.transpose(matrix, permutation=tuple(places[i] if i in places else next(rest) for i in range(rank)))
-
-
-@diag_embed.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield Sample(rng.standard_normal((2, 3)))
-    yield Sample(rng.standard_normal((2, 3)), -1, 0, 2)
-
-
-@operator()
-def diag(x: Tensor, offset: int = 0, padding_value: float = 0) -> Tensor:
-    """The matrix with the vector `x` on its diagonal `offset`, or the diagonal of a matrix."""
-    if x.ndim == 2:
-        return diagonal(x, offset)
-    matrix = diag_embed(x, offset)
-    if not padding_value:
-        return matrix
-    rows, columns = (prim.iota(shape=matrix.shape, axis=i, dtype="int64") for i in (0, 1))
-    return prim.select(
-        prim.eq(columns, prim.add(rows, offset)), matrix, prim.constant(padding_value, x.dtype, matrix.shape)
-    )
-
-
-@diag.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield Sample(rng.standard_normal(3), 1)
-    yield Sample(rng.standard_normal(3), padding_value=2.0)
-    yield Sample(rng.standard_normal((3, 4)), -1)

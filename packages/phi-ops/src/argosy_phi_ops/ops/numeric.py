@@ -11,8 +11,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import axis_of, integer_pairs
-from argosy_phi_ops.ops.manipulation import section
+from argosy_phi_ops.ops.arguments import axis_of, integer_pairs, section
 from argosy_phi_ops.ops.reduction import vector_norm
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.tensor import Tensor

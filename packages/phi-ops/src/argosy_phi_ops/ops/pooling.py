@@ -12,9 +12,8 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import per_axis
+from argosy_phi_ops.ops.arguments import per_axis, section
 from argosy_phi_ops.ops.convolution import Padding, Pairs, channels_first, channels_last, padding_pairs
-from argosy_phi_ops.ops.manipulation import section
 from argosy_phi_ops.ops.reduction import count_of
 from argosy_phi_ops.primitives.checks import FLOATING
 from argosy_tensorcore.tensor import Tensor

@@ -14,8 +14,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import axes_of
-from argosy_phi_ops.ops.manipulation import section
+from argosy_phi_ops.ops.arguments import axes_of, section
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.dtype import default_dtype

@@ -10,8 +10,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of
-from argosy_phi_ops.ops.manipulation import section
+from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, section
 from argosy_phi_ops.ops.reduction import keep
 from argosy_tensorcore.tensor import Tensor
 
