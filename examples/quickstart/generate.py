@@ -48,7 +48,9 @@ def main(options: argparse.Namespace) -> None:
     installed = [name for name in TRAINING_PACKAGES if importlib.util.find_spec(name) is not None]
     generator = Generator(options.out / "model", capacity=1024, compiler=options.compiler)
     prompt = options.prompt.encode("utf-8")
-    write(generator, prompt, options.tokens, SamplingOptions(temperature=0.0))  # compiles for the sizes that come up
+    write(
+        generator, prompt, options.tokens, SamplingOptions(temperature=0.0)
+    )  # compiles for the sizes that come up
     greedy, speed = write(generator, prompt, options.tokens, SamplingOptions(temperature=0.0))
     sampling = SamplingOptions(temperature=options.temperature, top_k=40, seed=options.seed)
     sampled, _ = write(generator, prompt, options.tokens, sampling)

@@ -290,3 +290,43 @@ def test_a_forward_that_cannot_be_repeated_runs_plainly():
     f(x)
     y.sum().backward()
     assert x.grad is not None
+
+
+class Trainer:
+    """A user's object whose method is captured."""
+
+    def __init__(self):
+        self.layer = nn.Linear(2, 2)
+        self.scale, self.calls = 2.0, 0
+
+    def scaled(self, x):
+        return self.layer(x) * self.scale
+
+    def run(self, x):
+        self.calls += 1
+        return self.scaled(x)
+
+
+def test_methods_of_plain_objects_watch_what_they_read():
+    """Attributes that a method and the methods it calls read are guarded; what it changes itself is not."""
+    trainer = Trainer()
+    f = _static(trainer.run)
+    with paddle.no_grad(), paddle.jit.count_compiles() as compiles:
+        for _ in range(3):
+            f(_x(1, 2))
+        assert compiles.value == 1
+        trainer.scale = 3.0
+        np.testing.assert_allclose(f(_x(1, 2)).numpy(), trainer.layer(_x(1, 2)).numpy() * 3, rtol=1e-6)
+        trainer.layer = nn.Linear(2, 2)
+        np.testing.assert_allclose(f(_x(1, 2)).numpy(), trainer.layer(_x(1, 2)).numpy() * 3, rtol=1e-6)
+        assert compiles.value == 3
+
+
+def test_capturing_again_and_again_warns_with_the_reason():
+    """A value that changes with every call is named after eight captures."""
+    trainer = Trainer()
+    f = _static(trainer.scaled)
+    with paddle.no_grad(), pytest.warns(UserWarning, match=r"scale was 7\.0 and is 8\.0"):
+        for i in range(9):
+            trainer.scale = float(i)
+            f(_x(1, 2))

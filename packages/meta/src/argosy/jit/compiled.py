@@ -96,6 +96,13 @@ class CompiledCall:
                 return False
         return self.slots.hold() and self.guards.hold()
 
+    def why_not(self) -> str:
+        """Why this capture does not serve a call any more, in words; empty when states and guards hold."""
+        for tensor, payload in self.bound:
+            if tensor.payload is not payload:
+                return f"{tensor.name} has other memory than when it was captured"
+        return self.guards.broken() or ("" if self.slots.hold() else "gradients come and go")
+
     def __call__(self, call: Call) -> Any:
         """Execute; returns what the function would."""
         payloads = [x.payload for x in call.tensors]

@@ -63,6 +63,19 @@ class Guards:
                     return False
         return True
 
+    def broken(self) -> str:
+        """Which watched place is not as it was, in words; empty when all are."""
+        for place, name, value in (*self.held, *self.plain):
+            now = place.get(name, _ABSENT)
+            if now is not value and (type(value) not in _PLAIN or type(now) is not type(value) or now != value):
+                return f"{name} was {_shown(value)} and is {_shown(now)}"
+        for cell, value in self.cells:
+            if cell.cell_contents is not value and (type(value) not in _PLAIN or cell.cell_contents != value):
+                return (
+                    f"a variable of the enclosing function was {_shown(value)} and is {_shown(cell.cell_contents)}"
+                )
+        return "" if self.hold() else "a list or dict that it reads holds other tensors or layers"
+
     def keep_unchanged(self) -> None:
         """Stop watching what has changed since: the capture did it."""
         self.held = [item for item in self.held if item[0].get(item[1], _ABSENT) is item[2]]
@@ -80,6 +93,16 @@ def watch(function: Any, arguments: Iterable[Any]) -> Guards:
     return watcher.guards
 
 
+def _shown(value: Any) -> str:
+    return (
+        "missing"
+        if value is _ABSENT
+        else repr(value)
+        if type(value) in _PLAIN
+        else f"another {type(value).__name__}"
+    )
+
+
 class _Watcher:
     def __init__(self) -> None:
         self.guards = Guards()
@@ -89,11 +112,15 @@ class _Watcher:
 
     def function(self, function: Any) -> None:
         """Watch what a plain Python function reads."""
+        owners = []
         while isinstance(function, MethodType) or hasattr(function, "__wrapped__"):
-            owner = getattr(function, "__self__", None)
+            owners.append(getattr(function, "__self__", None))
             function = getattr(function, "__wrapped__", None) or function.__func__
-            if owner is not None:
-                self.value(owner)
+        self._code(function)
+        for owner in owners:
+            self.value(owner)
+
+    def _code(self, function: Any) -> None:
         if not isinstance(function, FunctionType) or id(function) in self.seen or self.functions >= _FUNCTIONS:
             return
         if function.__module__ is not None and function.__module__.partition(".")[0] in _NOT_USERS:
@@ -145,9 +172,17 @@ class _Watcher:
         elif isinstance(x, (list, tuple, dict)):
             self._sequence(x)
         elif _is_users_object(x):
+            self._methods(type(x))
             named = {name: value for name, value in vars(x).items() if name in self.names}
             for name, value in named.items():
                 self._entry(vars(x), name, value)
+
+    def _methods(self, cls: type) -> None:
+        """Follow the methods of a user's class that the code names."""
+        methods = {n: f for c in reversed(cls.__mro__) for n, f in vars(c).items() if isinstance(f, FunctionType)}
+        while called := [methods.pop(name) for name in self.names & methods.keys()]:
+            for method in called:
+                self._code(method)
 
     def _layer(self, layer: Layer) -> None:
         own = layer.__dict__

@@ -23,6 +23,7 @@ from argosy_phi_ops.errors import GraphBreak
 __all__ = ["StaticFunction", "enabled"]
 
 _MANY = 64  # captures of one function that are kept
+_OFTEN = 8  # captures of one kind of call after which a user should know
 
 
 class _Uncapturable(Exception):
@@ -117,6 +118,14 @@ class StaticFunction:
             return self._function(*args, **kwargs)
         return compiled(call)
 
+    def _warn_of_captures(self, last: CompiledCall) -> None:
+        warnings.warn(
+            f"{self.__name__} was captured and compiled {_OFTEN} times for calls of one kind, because what it reads "
+            f"changes: {last.why_not() or 'the float arguments, which it uses as Python numbers'}. Pass what changes as "
+            "a tensor",
+            stacklevel=4,
+        )
+
     def _run_plain(self, key: Any) -> None:
         if not self._plain:
             warnings.warn(
@@ -136,6 +145,8 @@ class StaticFunction:
             self._by_value.add(key)  # Python needs these floats as numbers
             compiled = self._capture(args, kwargs, call, key)
         kept = self._by_key.setdefault(key, [])
+        if len(kept) == _OFTEN:
+            self._warn_of_captures(kept[-1])
         if compiled not in kept:
             kept.append(compiled)
         del kept[:-_MANY]

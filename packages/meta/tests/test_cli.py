@@ -1,0 +1,19 @@
+"""The argosy command."""
+
+from argosy.cli import main
+
+
+def test_run_check_passes(capsys):
+    """run-check trains eagerly and compiled, checks gradients, and says that all is well."""
+    assert main(["run-check", "--backend", "reference"]) == 0
+    shown = capsys.readouterr().out
+    assert "argosy is installed and works" in shown
+    assert "[ok] compiled training equals eager training" in shown
+
+
+def test_info_and_devices(capsys):
+    """info lists versions, devices the devices there are."""
+    assert main(["info"]) == 0
+    assert "argosy-phi-ops" in capsys.readouterr().out
+    assert main(["devices", "--why"]) == 0
+    assert "cpu" in capsys.readouterr().out
