@@ -148,3 +148,22 @@ def test_products_of_all_layouts(dtype):
         ]
 
     check(program, a, b, scale=20)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize(
+    ("strides", "padding", "spread", "dilation"),
+    [((1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1)), ((2, 1), ((1, 2), (0, 1)), (1, 1), (1, 2)),
+     ((1, 1), ((2, 2), (3, 1)), (2, 3), (1, 1)), ((1, 2), ((-1, 1), (0, 0)), (1, 2), (2, 1))],
+)  # fmt: skip
+def test_convolutions_are_products_of_patches(groups, strides, padding, spread, dilation):
+    x, w = f32(2, 4, 9, 8), f32(6, 4 // groups, 3, 2)
+    attributes = {"strides": strides, "padding": padding, "lhs_dilation": spread, "rhs_dilation": dilation}
+    report = check(lambda x, w: prim.tanh(prim.conv(x, w, groups=groups, **attributes)), x, w, scale=20).report()
+    assert not report["host_calls"]
+
+
+def test_a_convolution_of_one_pixel_reads_its_input_in_place():
+    plain = {"strides": (1, 1), "padding": ((0, 0), (0, 0)), "lhs_dilation": (1, 1), "rhs_dilation": (1, 1)}
+    report = check(lambda x, w: prim.conv(x, w, groups=1, **plain), f32(3, 8, 5, 7), f32(6, 8, 1, 1), scale=20).report()
+    assert report["kernel_calls"] == 1

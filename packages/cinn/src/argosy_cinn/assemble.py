@@ -191,8 +191,7 @@ def _epilogue(b: Function, cells: Cells, product: Product, epilogue: Epilogue | 
         inside.known[epilogue.cell.number] = (
             elementwise.rounded(b, value, dtype) if dtype in elementwise.NARROW else value
         )
-        for store in epilogue.stores:
-            inside.store(store.buffer, store.index, store.node, store.dtype)
+        inside.store_all(epilogue.stores)
 
 
 # -- segments

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy_cinn.convolution import as_product
 from argosy_cinn.loops.elementwise import DTYPES, FLOATS
 from argosy_cinn.shapes import count
 from argosy_phi_ops.context import building
@@ -444,6 +445,6 @@ _RULES: dict[str, Rule] = {
     "reshape": _reshape, "transpose": _transpose, "broadcast": _broadcast, "slice": _slice, "reverse": _reverse,
     "pad": _pad, "concat": _concat, "copy": _same, "stop_gradient": _same, "cast": _cast, "add": _add, "sub": _sub,
     "mul": _mul, "div": _div, "pow": _pow, "neg": _neg, "select": _select, "scatter": _scatter, "dot_general": _dot,
-    "argmax": _argument, "argmin": _argument,
+    "argmax": _argument, "argmin": _argument, "conv": as_product,
     **{f"reduce_{kind}": _reduce for kind in ("sum", "prod", "max", "min", "and", "or")},
 }  # fmt: skip

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import Any
 
+from argosy_cinn.convolution import PATCHES, window_axes
 from argosy_cinn.loops.elementwise import supports
 from argosy_cinn.loops.expressions import Expression, Graph
-from argosy_cinn.loops.indices import Index, Lookup, Position, of
+from argosy_cinn.loops.indices import Index, Lookup, Position, divide, linearise, of
 from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
+from argosy_pir.scalars import encode_scalar
 from argosy_pir.values import OpResult, Value
 
 
@@ -106,11 +108,11 @@ def splat_constant(value: Value) -> bytes | None:
 
 def is_inline(op: Operation) -> bool:
     """Whether the operation can be computed element by element inside its users' loops."""
-    if not op.name.startswith("prim."):
-        return False
     name = op.name[5:]
-    if name in INLINE_LAYOUT:
+    if op.name in _RULES:
         return all(supports("copy", v.dtype, {}) for v in (*op.operands, *op.results))
+    if op.dialect != "prim":
+        return False
     return len(op.results) == 1 and all(supports(name, v.dtype, op.attributes) for v in (*op.operands, op.results[0]))
 
 
@@ -129,8 +131,6 @@ def _broadcast(self: Lowering, op: Operation, position: Position) -> Expression:
 
 
 def _leading(position: Position, rank: int) -> Index:
-    from argosy_cinn.loops.indices import divide, linearise
-
     if position._coordinates is not None:
         return linearise(position._coordinates[:rank], position.shape[:rank])
     inner = 1
@@ -166,29 +166,54 @@ def _reverse(self: Lowering, op: Operation, position: Position) -> Expression:
 
 
 def _pad(self: Lowering, op: Operation, position: Position) -> Expression:
-    from argosy_cinn.loops.indices import divide
-
     x, fill = op.operands
     a = op.attributes
     filled = self.value(fill, position.at((), Index(())))
     if 0 in sizes(x):
         return filled
-    conditions: list[Expression | None] = []
-    where: list[Index] = []
-    for i, n, low, gap in zip(position.coordinates, sizes(x), a["low"], a["interior"], strict=True):
-        i = i + -low
-        conditions.append(self.graph.within(i, 0, (n - 1) * (gap + 1) + 1))
-        if gap:
-            # Shifted to be positive, so that quotient and remainder are those of non-negative numbers.
-            lift = -(i.low // (gap + 1)) if i.low < 0 else 0
-            i, rest = divide(i + lift * (gap + 1), gap + 1, position.split)
-            i = i + -lift
-            conditions.append(self.graph.within(rest, 0, 1))
-        where.append(i)
-    needed = [c for c in conditions if c is not None]
-    inside = self.under(needed, x, position.at(sizes(x), None, tuple(where)))
-    condition = self.all(needed)
-    return inside if condition is None else self.graph.node("select", x.dtype, (condition, inside, filled), ())
+    conditions: list[Expression] = []
+    where = [
+        _without_gaps(self, i + -low, n, gap, position.split, conditions)
+        for i, n, low, gap in zip(position.coordinates, sizes(x), a["low"], a["interior"], strict=True)
+    ]
+    return _chosen(self, x, position.at(sizes(x), None, tuple(where)), conditions, filled)
+
+
+def _without_gaps(self: Lowering, i: Index, n: int, gap: int, split: bool, conditions: list[Expression]) -> Index:
+    """The index among ``n`` elements that lie ``gap`` elements apart from each other; what must hold for there to be
+    one is added to ``conditions``."""
+    found = [self.graph.within(i, 0, (n - 1) * (gap + 1) + 1)]
+    if gap:
+        # Lifted to be positive, so that quotient and remainder are those of non-negative numbers.
+        lift = -(i.low // (gap + 1)) if i.low < 0 else 0
+        i, rest = divide(i + lift * (gap + 1), gap + 1, split)
+        i = i + -lift
+        found.append(self.graph.within(rest, 0, 1))
+    conditions += [c for c in found if c is not None]
+    return i
+
+
+def _chosen(
+    self: Lowering, x: Value, position: Position, conditions: list[Expression], otherwise: Expression
+) -> Expression:
+    """An element of ``x`` where the conditions hold."""
+    inside = self.under(conditions, x, position)
+    condition = self.all(conditions)
+    return inside if condition is None else self.graph.node("select", x.dtype, (condition, inside, otherwise), ())
+
+
+def _patches(self: Lowering, op: Operation, position: Position) -> Expression:
+    x = op.operand(0)
+    n, group, channel, *rest = position.coordinates
+    axes = window_axes(op)
+    window, spatial = rest[: len(axes)], rest[len(axes) :]
+    conditions: list[Expression] = []
+    where = [n, group * position.shape[2] + channel]
+    for size, k, s, (stride, low, spread, dilation) in zip(sizes(x)[2:], window, spatial, axes, strict=True):
+        i = s * stride + k * dilation + -low
+        where.append(_without_gaps(self, i, size, spread - 1, position.split, conditions))
+    zero = self.graph.node("constant", x.dtype, (), encode_scalar(0, x.dtype))
+    return _chosen(self, x, position.at(sizes(x), None, tuple(where)), conditions, zero)
 
 
 def _concat(self: Lowering, op: Operation, position: Position) -> Expression:
@@ -315,9 +340,9 @@ _RULES: dict[str, Callable[[Lowering, Operation, Position], Expression]] = {
     "prim.dynamic_slice": _dynamic_slice,
     "prim.dynamic_update_slice": _dynamic_update_slice,
     "prim.rng_bits": _rng_bits,
+    PATCHES: _patches,
     "prim.copy": _same,
     "prim.stop_gradient": _same,
 }
 
 VIEWS = frozenset({"broadcast", "reshape", "transpose", "slice", "reverse", "copy", "stop_gradient"})
-INLINE_LAYOUT = frozenset(name[5:] for name in _RULES)

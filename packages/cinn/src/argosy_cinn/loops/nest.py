@@ -167,9 +167,7 @@ class _Nest:
         for phase in range(phases(kernel)):
             self.phase = phase
             self._phase(row, chunk, begin, end)
-        for store in kernel.stores:
-            if store.per_row:
-                row.store(store.buffer, store.index, store.node, store.dtype)
+        row.store_all([store for store in kernel.stores if store.per_row])
 
     def _phase(self, row: Evaluator, chunk: Value, begin: MachineIndex, end: MachineIndex) -> None:
         kernel, b = self.kernel, self.b
@@ -284,9 +282,7 @@ class _Nest:
         for r, total in zip(self._own(), sums, strict=True):
             combined = reductions.combine(b, r.kind, r.dtype, total, inner.full(r.body))
             out.append(combined if mask is None else b.select(mask, combined, total))
-        for store in kernel.stores:
-            if not store.per_row and store.node.level == self.phase:
-                inner.store(store.buffer, store.index, store.node, store.dtype)
+        inner.store_all([s for s in kernel.stores if not s.per_row and s.node.level == self.phase])
         self._accumulate(inner, chunk)
         return out
 
@@ -311,7 +307,7 @@ class _Nest:
                 scope.known[r.result.number] = (
                     elementwise.rounded(b, total, r.dtype) if r.dtype in elementwise.NARROW else total
                 )
-                scope.store(store.buffer, store.index, store.node, store.dtype)
+                scope.store_all([store])
 
     def _sequential(self, scope: Evaluator, depth: int, total: Value, mask: Value | None) -> Value:
         b, kernel = self.b, self.kernel

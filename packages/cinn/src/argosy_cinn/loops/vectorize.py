@@ -256,9 +256,11 @@ class Evaluator:
                 mask = condition if mask is None else b.binary("and", mask, condition)
         return mask
 
-    def store(self, buffer: Any, index: Index, node: Expression, dtype: str, nontemporal: bool = False) -> None:
-        """Store the value of a node at an index that steps by one, or by any amount, or not at all along the lanes."""
-        self.store_value(buffer, index, self.full(node) if index.variables & self.lane_bit else self.value(node), dtype)
+    def store_all(self, stores: Sequence[Store]) -> None:
+        """Evaluate, then store: what is stored may lie over what another value is computed from."""
+        values = [self.full(s.node) if s.index.variables & self.lane_bit else self.value(s.node) for s in stores]
+        for s, value in zip(stores, values, strict=True):
+            self.store_value(s.buffer, s.index, value, s.dtype)
 
     def store_value(self, buffer: Any, index: Index, value: Value, dtype: str) -> None:
         """Store a register at an index."""
