@@ -66,6 +66,27 @@ def test_operator_differentiates(name):
             check_program(program, arrays, order=1, rtol=1e-4, atol=1e-5, differences=checked, kinks=True)
 
 
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_eager_gradients_of_gradients_have_the_type_of_their_tensor(name):
+    """Every sample goes through the tape twice."""
+    op = get_operator(name)
+    for sample in op.sampler(np.random.default_rng(0)) if op.sampler is not None else ():
+        operands, attributes = bound(op, sample)
+        leaves = [x for x in operands if type(x) is Tensor and not x.stop_gradient]
+        with np.errstate(all="ignore"):
+            made = op.apply(op, operands, attributes)
+            results = made if isinstance(made, tuple) else (made,)
+            ends = [y for y in results if not y.stop_gradient and y.dtype.kind in "fc"]
+            if not ends or not leaves:
+                continue
+            gradients = [g for g in grad(ends, leaves, create_graph=True, allow_unused=True)]
+            for x, g in zip(leaves, gradients, strict=True):
+                assert g is None or (g.shape, g.dtype) == (x.shape, x.dtype)
+            again = [g for g in gradients if g is not None and not g.stop_gradient]
+            if again:
+                grad(again, leaves, allow_unused=True)
+
+
 def cases():
     rng = np.random.default_rng(1)
     x, y, w = rng.standard_normal((2, 3)), rng.standard_normal((2, 3)), rng.standard_normal((3, 4))

@@ -326,6 +326,21 @@ def test_ties_share_and_kinks_are_flat():
     assert (values(a.grad), values(b.grad)) == ([0.5], [0.5])
 
 
+def test_results_of_data_dependent_size_have_gradients():
+    """A selection by mask is recorded as the gather that it turned out to be: of every order, with broadcasting."""
+    x = leaf([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    mask = Tensor(np.array([True, False, True]))
+    y = get_operator("masked_select")(x * x, mask)
+    (g,) = ag.grad((y * y).sum(), x, create_graph=True)
+    assert values(g) == [[4.0, 0.0, 108.0], [256.0, 0.0, 864.0]]
+    (h,) = ag.grad(g.sum(), x)
+    assert values(h) == [[12.0, 0.0, 108.0], [192.0, 0.0, 432.0]]
+    w = leaf([1.0, 2.0, 3.0])
+    counts = get_operator("bincount")(Tensor(np.array([2, 0, 2])), w)
+    (counts * counts).sum().backward()
+    assert values(w.grad) == [8.0, 4.0, 8.0]
+
+
 def test_backward_of_a_constant_is_an_error():
     """Nothing wants a gradient."""
     with pytest.raises(RuntimeError, match="stop_gradient=True"):

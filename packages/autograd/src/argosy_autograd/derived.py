@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy_autograd.activity import has_gradient
+from argosy_autograd.errors import MissingRule
 from argosy_autograd.insertion import erase_unused
 from argosy_autograd.transform import vjp_values
 from argosy_autograd.whole import WHOLE_RULES
@@ -26,6 +27,7 @@ from argosy_pir.values import OpResult
 
 __all__ = ["Derived", "ProgramOperator", "derive"]
 
+_LIMIT = 4096
 _cache: dict[Any, Derived] = {}
 
 
@@ -92,6 +94,10 @@ def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
     found = _cache.get(key)
     if found is None:
         op, kinds, _, wants = key
+        if op.opaque:
+            raise MissingRule(f"{op.name} has no gradient: it has no decomposition into primitives")
+        if len(_cache) >= _LIMIT:
+            del _cache[next(iter(_cache))]  # the oldest
         found = _cache[key] = _derive(op, _operand_types(op, kinds), attributes, wants)
     return found
 

@@ -217,6 +217,15 @@ class OperatorNode(Node):
         self.saved = None
 
 
+def _equivalent(
+    op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]
+) -> tuple[Any, Sequence[Any], dict[str, Any]]:
+    """What an operator without a decomposition turned out to be; itself where nobody says, so that backward fails."""
+    equivalent = import_module("argosy_autograd.opaque").EQUIVALENTS.get(op.name)
+    found = None if equivalent is None else equivalent(operands, results)
+    return (op, operands, attributes) if found is None else (*found, {})
+
+
 def _keeps(key: tuple[Any, ...], attributes: dict[str, Any]) -> tuple[int, ...]:
     """What the derivative reads; nothing where there is none, so that only asking for the gradient fails."""
     if key[0].opaque:
@@ -263,6 +272,8 @@ class Tape(Recorder):
 
     def record(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
         """Leave a node for the application."""
+        if op.opaque:
+            op, operands, attributes = _equivalent(op, operands, attributes, results)
         OperatorNode(op, operands, attributes, results)
 
     def rebind(self, target: Tensor, value: Tensor) -> None:
