@@ -131,6 +131,18 @@ def test_text_that_llvm_refuses_is_an_error():
     assert "ret i32" in caught.value.text
 
 
+def test_a_function_that_exists_nowhere_is_an_error(capfd):
+    """Linking against a missing symbol raises, and the next module links as before."""
+    module = Module(Target.host())
+    with module.function("run", [("ptr", "addresses"), ("ptr", "dims")]) as b:
+        b.call("argosy_no_such_function", "void")
+    with pytest.raises(CodegenError, match="cannot be linked"):
+        load(module.text(), module.exports)
+    capfd.readouterr()  # LLVM reports on stderr as well
+    module = adder()
+    assert load(module.text(), module.exports).address("run")
+
+
 def test_an_unknown_export_is_named():
     """Asking for a function that is not exported says which are."""
     module = adder()

@@ -23,7 +23,7 @@ from argosy_cinn.target import Target
 
 
 class CodegenError(RuntimeError):
-    """LLVM refused a module: a fault of the generator. ``text`` holds the module."""
+    """LLVM refused a module: a fault of the generator. ``text`` holds the module where it is known."""
 
     def __init__(self, message: str, text: str) -> None:
         super().__init__(message)
@@ -155,8 +155,11 @@ def link(
         builder.export_symbol(name)
     for name, address in {**(_runtime_symbols(code) if runtime else {}), **(symbols or {})}.items():
         builder.import_symbol(name, address)
-    with _link_lock:
-        tracker = builder.link(_linker(), f"argosy.{next(_names)}")
+    try:
+        with _link_lock:
+            tracker = builder.link(_linker(), f"argosy.{next(_names)}")
+    except RuntimeError as error:
+        raise CodegenError(f"generated code cannot be linked: {error}", "") from error
     return Library({name: tracker[name] for name in exports}, tracker, code, cache_hit)
 
 
