@@ -165,6 +165,23 @@ def test_gather_scatter_and_reduce():
     assert y[16] == want.sum()
 
 
+def test_a_rehearsal_leaves_no_trace():
+    """What was rehearsed is counted and taken back, whatever control flow it had."""
+
+    def loop(b, x):
+        with b.loop(0, 4) as i:
+            b.store(constant(I64, 1), b.at(x, i.index, I64))
+
+    def body(b, x, y, n):
+        assert b.rehearse(lambda: loop(b, x)) > 5
+        b.store(constant(I64, 2), y)
+
+    y = np.zeros(1, np.int64)
+    function = build(body)
+    function(None, y.ctypes.data, 0)
+    assert y[0] == 2
+
+
 def test_types_know_their_lanes_and_suffixes():
     """Spelling helpers agree with LLVM's."""
     assert lanes_of("<16 x float>") == 16

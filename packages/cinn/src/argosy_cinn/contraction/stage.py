@@ -17,8 +17,11 @@ from argosy_cinn.contraction.tile import NULL, Tile, TileArguments, call_tile, i
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I1, Index, Value, bytes_of, vector
 
-#: Terms up to which passing a tile through scratch memory would show.
+#: Terms up to which passing a tile through scratch memory shows clearly, and a little.
+_SHORTEST_SUM = 96
 _SHORT_SUM = 512
+#: Lines of code for one vector that a small epilogue has at most.
+_SMALL_EPILOGUE = 24
 #: Row tails are computed as whole tiles when that wastes at most this share of the arithmetic.
 _TOLERATED_WASTE = 0.015
 
@@ -119,8 +122,20 @@ class TileStage:
 
         if isinstance(epilogue, store_rows):
             return store if epilogue.element == self.problem.compute else None
-        short = isinstance(self.problem.k, int) and self.problem.k <= _SHORT_SUM and first is None
-        return hand_over if short else None
+        return hand_over if first is None and self._pays_in_registers() else None
+
+    def _pays_in_registers(self) -> bool:
+        """Whether the epilogue takes whole tiles from registers: always for the shortest sums; for short ones
+        when it is small, since it is repeated for every row of the tile.
+        """
+        k, epilogue, blocking = self.problem.k, self.problem.epilogue, self.blocking
+        if not isinstance(k, int) or k > _SHORT_SUM:
+            return False
+        if k <= _SHORTEST_SUM:
+            return True
+        row = [self.b.zero(vector(self.problem.compute, blocking.lanes))] * blocking.vectors
+        cells = Cells(self.block.batch, self.block.row0, self.block.column0, row, [None] * blocking.vectors)
+        return self.b.rehearse(lambda: epilogue(self.b, cells)) <= _SMALL_EPILOGUE * blocking.vectors
 
     def _tile_in_scratch(self, place: Place, width: Index, first: Value | None, last: Value | None) -> None:
         """One register tile, and the epilogue after the last step."""

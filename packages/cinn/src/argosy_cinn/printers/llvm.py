@@ -161,6 +161,15 @@ class Function(Instructions):
         (first, first_label), (second, second_label) = ways
         return [self.phi([(x, first_label), (y, second_label)]) for x, y in zip(first, second, strict=True)]
 
+    def rehearse(self, build: Callable[[], None]) -> int:
+        """How many lines ``build`` would emit: it is called, and what it emitted is taken back."""
+        lines, allocas, label, terminated = len(self._lines), len(self._entry_allocas), self.label, self._terminated
+        build()
+        count = len(self._lines) - lines
+        del self._lines[lines:], self._entry_allocas[allocas:]
+        self.label, self._terminated = label, terminated
+        return count
+
     def finish(self) -> None:
         """Close the function: an open last block of a void function returns."""
         if not self._terminated:
