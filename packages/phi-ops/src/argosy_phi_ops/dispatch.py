@@ -203,7 +203,8 @@ def _payload(op: Operator, operands: Sequence[Any], array: Any) -> Strided:
             given = x.payload.ndarray
             if array is given or (array.base is not None and np.may_share_memory(array, given)):
                 if op.view and x is operands[0] and array.flags.writeable:
-                    return x.payload.share(array)
+                    view: Strided = x.payload.share(array)
+                    return view
                 return Strided(array.copy())  # only declared views may share memory
     return Strided.from_array(array) if array.base is not None else Strided(array)
 

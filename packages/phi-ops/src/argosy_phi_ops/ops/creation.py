@@ -28,7 +28,7 @@ def filled(value: Number, dtype: str, shape: Sequence[Any]) -> Tensor:
     if dtype == "bool":
         value = bool(value)
     elif dtype not in FLOATING | COMPLEX:
-        value = int(value)  # type: ignore[arg-type]
+        value = int(value)
     return prim.constant(value, dtype, tuple(shape))
 
 
@@ -187,10 +187,10 @@ def linspace(start: Number, stop: Number, num: int, dtype: str | None = None) ->
     if num == 1:
         return filled(start, dtype or wide, (1,))
     index = prim.iota(shape=(num,), axis=0, dtype=wide)
-    step = (stop - start) / (num - 1)  # type: ignore[operator]
+    step = (stop - start) / (num - 1)
     # Counted from the nearer end, so that both ends are exact.
-    front = prim.add(prim.mul(index, step), float(start))  # type: ignore[arg-type]
-    back = prim.sub(float(stop), prim.mul(prim.sub(float(num - 1), index), step))  # type: ignore[arg-type]
+    front = prim.add(prim.mul(index, step), float(start))
+    back = prim.sub(float(stop), prim.mul(prim.sub(float(num - 1), index), step))
     result = prim.select(prim.lt(index, num / 2), front, back)
     return result if dtype is None or dtype == wide else prim.cast(result, dtype=dtype)
 

@@ -367,7 +367,8 @@ def _(
     dtype: str,
     sorted: bool,
 ) -> Any:
-    found = np.unique(x, return_index, return_inverse, return_counts, axis)
+    find: Any = np.unique  # its overloads do not know flags that are variables
+    found = find(x, return_index, return_inverse, return_counts, axis)
     if not isinstance(found, tuple):
         return found
     return (found[0], *(np.asarray(v).reshape(-1).astype(dtype) for v in found[1:]))

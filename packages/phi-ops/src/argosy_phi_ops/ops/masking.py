@@ -53,7 +53,7 @@ def _triangle(x: Tensor, mask: Tensor) -> Tensor:
 @operator(inplace=True)
 def tril(x: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangles up to `diagonal`, the rest zero."""
-    return _triangle(x, below_diagonal(*x.shape[-2:], diagonal))
+    return _triangle(x, below_diagonal(x.shape[-2], x.shape[-1], diagonal))
 
 
 def triangles(rng: np.random.Generator) -> Iterator[Sample]:
@@ -69,7 +69,7 @@ tril.samples(triangles)
 @operator(inplace=True)
 def triu(x: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangles from `diagonal` on, the rest zero."""
-    return _triangle(x, prim.logical_not(below_diagonal(*x.shape[-2:], diagonal - 1)))
+    return _triangle(x, prim.logical_not(below_diagonal(x.shape[-2], x.shape[-1], diagonal - 1)))
 
 
 triu.samples(triangles)

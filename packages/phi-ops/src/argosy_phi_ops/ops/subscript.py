@@ -57,7 +57,7 @@ def _parse_part(part: Any, key: list[tuple[Any, ...]], tensors: list[Tensor]) ->
     elif isinstance(part, Tensor):
         _parse_tensor(part, key, tensors)
     elif isinstance(part, (list, range, np.ndarray, np.generic)):
-        array = np.asarray(part) if len(np.shape(part)) == 0 or len(part) else np.zeros(0, np.int64)  # type: ignore[arg-type]
+        array = np.asarray(part) if len(np.shape(part)) == 0 or len(part) else np.zeros(0, np.int64)
         if array.ndim == 0 and array.dtype.kind in "iu":
             key.append(("int", int(array)))
         elif array.dtype.kind == "b":
@@ -327,7 +327,8 @@ def setitem(x: Tensor, indices: Sequence[Tensor], value: Tensor, key: Key) -> Te
 
 def _spread(value: Tensor, plan: _Plan, indexed: tuple[Any, ...]) -> Tensor:
     """`value` broadcast to the result's shape, in the order [indexed..., remaining axes]: undoes `_arranged`."""
-    shape, order = [], []
+    shape: list[Any] = []
+    order: list[tuple[str, int]] = []
     remaining = [i for i in range(len(plan.axes)) if i not in plan.indexed]
     for entry in plan.layout:
         if entry[0] == "new":

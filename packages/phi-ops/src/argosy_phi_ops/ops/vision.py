@@ -153,7 +153,7 @@ def _resized(
         return per_axis("interpolate", size, len(sizes))
     if scale_factor is None:
         raise ShapeError("interpolate needs size or scale_factor")
-    return tuple(int(n * f) for n, f in zip(sizes, _factors(scale_factor, len(sizes)), strict=True))  # type: ignore[operator]
+    return tuple(int(n * f) for n, f in zip(sizes, _factors(scale_factor, len(sizes)), strict=True))
 
 
 def _resize_axis(

@@ -64,7 +64,7 @@ def _as_values(primitive: Primitive, operands: tuple[Any, ...]) -> list[Value]:
     return [broadcast_to(x, shape) if isinstance(x, Value) else constant(x, dtype, shape) for x in operands]
 
 
-def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
+def broadcast_shapes(shapes: Sequence[Sequence[Any]]) -> Shape:
     """The common shape by numpy's rule, symbolic dims included. Raises :class:`ShapeError` naming the shapes."""
     rank = max((len(s) for s in shapes), default=0)
     result: list[Any] = [1] * rank
