@@ -121,8 +121,7 @@ class StaticFunction:
     def _warn_of_captures(self, last: CompiledCall) -> None:
         warnings.warn(
             f"{self.__name__} was captured and compiled {_OFTEN} times for calls of one kind, because what it reads "
-            f"changes: {last.why_not() or 'the float arguments, which it uses as Python numbers'}. Pass what changes as "
-            "a tensor",
+            f"changes: {last.why_not() or 'floats, which it uses as Python numbers'}. Pass what changes as a tensor",
             stacklevel=4,
         )
 
