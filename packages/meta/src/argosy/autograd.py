@@ -7,4 +7,6 @@ _NAMES = (
     "no_grad", "saved_tensors_hooks", "set_grad_enabled",
 )  # fmt: skip
 
-__getattr__, __dir__ = face(__name__, {name: f"argosy_autograd:{name}" for name in _NAMES}, globals())
+_TABLE = {name: f"argosy_autograd:{name}" for name in _NAMES}
+
+__getattr__, __dir__ = face(__name__, _TABLE, globals())

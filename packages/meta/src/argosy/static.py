@@ -2,4 +2,6 @@
 
 from argosy.faces import face
 
-__getattr__, __dir__ = face(__name__, {"InputSpec": "argosy.jit.input_spec:InputSpec"}, globals())
+_TABLE = {"InputSpec": "argosy.jit.input_spec:InputSpec"}
+
+__getattr__, __dir__ = face(__name__, _TABLE, globals())

@@ -86,7 +86,7 @@ def _compiled_agrees(backend: str) -> str | None:
 
 def _gradients_fit() -> str | None:
     weights = np.random.default_rng(1).standard_normal((3, 4))
-    x = paddle.to_tensor(np.random.default_rng(2).standard_normal(3), stop_gradient=False)
+    x: Any = paddle.to_tensor(np.random.default_rng(2).standard_normal(3), stop_gradient=False)
     ((x @ paddle.to_tensor(weights)).tanh() ** 2).sum().backward()
 
     def f(values: Any) -> float:

@@ -2,6 +2,6 @@
 
 from argosy.faces import face
 
-__getattr__, __dir__ = face(
-    __name__, {name: f"argosy.models.gpt:{name}" for name in ("GPT", "GPTConfig")}, globals()
-)
+_TABLE = {name: f"argosy.models.gpt:{name}" for name in ("GPT", "GPTConfig")}
+
+__getattr__, __dir__ = face(__name__, _TABLE, globals())

@@ -18,6 +18,9 @@ class Linear(Layer):
     x: [..., in_features]; result: [..., out_features].
     """
 
+    weight: Any
+    bias: Any
+
     def __init__(
         self,
         in_features: int,
@@ -33,7 +36,7 @@ class Linear(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         """The affine map."""
-        return F.linear(input, self.weight, self.bias)  # type: ignore[no-any-return]
+        return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """Sizes and dtype."""
@@ -45,6 +48,8 @@ class Embedding(Layer):
 
     x: [...] of integers; result: [..., embedding_dim]. The row of ``padding_idx`` starts at zero and gets no gradient.
     """
+
+    weight: Any
 
     def __init__(
         self,
@@ -74,7 +79,7 @@ class Embedding(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         """The rows."""
-        return F.embedding(x, self.weight, self.padding_idx)  # type: ignore[no-any-return]
+        return F.embedding(x, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
         """Sizes and padding index."""
@@ -98,7 +103,7 @@ class Dropout(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with elements dropped, in evaluation the input itself."""
-        return F.dropout(input, p=self.p, axis=self.axis, training=self.training, mode=self.mode)  # type: ignore[no-any-return]
+        return F.dropout(input, p=self.p, axis=self.axis, training=self.training, mode=self.mode)
 
     def extra_repr(self) -> str:
         """Probability, axis and mode."""

@@ -2,4 +2,6 @@
 
 from argosy.faces import face, operator_function
 
-__getattr__, __dir__ = face(__name__, {}, globals(), operator_function)
+_TABLE: dict[str, str] = {}
+
+__getattr__, __dir__ = face(__name__, _TABLE, globals(), operator_function)

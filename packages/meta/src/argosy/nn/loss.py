@@ -33,7 +33,7 @@ class CrossEntropyLoss(Layer):
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
         """The loss: 0-D, or of the label's shape with ``reduction="none"``."""
-        return F.cross_entropy(  # type: ignore[no-any-return]
+        return F.cross_entropy(
             input,
             label,
             weight=self.weight,
@@ -55,7 +55,7 @@ class MSELoss(Layer):
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
         """The loss."""
-        return F.mse_loss(input, label, self.reduction)  # type: ignore[no-any-return]
+        return F.mse_loss(input, label, self.reduction)
 
 
 class L1Loss(Layer):
@@ -67,7 +67,7 @@ class L1Loss(Layer):
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
         """The loss."""
-        return F.l1_loss(input, label, self.reduction)  # type: ignore[no-any-return]
+        return F.l1_loss(input, label, self.reduction)
 
 
 class NLLLoss(Layer):
@@ -85,7 +85,7 @@ class NLLLoss(Layer):
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
         """The loss."""
-        return F.nll_loss(input, label, self.weight, self.ignore_index, self.reduction)  # type: ignore[no-any-return]
+        return F.nll_loss(input, label, self.weight, self.ignore_index, self.reduction)
 
 
 class BCEWithLogitsLoss(Layer):
@@ -103,4 +103,4 @@ class BCEWithLogitsLoss(Layer):
 
     def forward(self, logit: Tensor, label: Tensor) -> Tensor:
         """The loss."""
-        return F.binary_cross_entropy_with_logits(logit, label, self.weight, self.reduction, self.pos_weight)  # type: ignore[no-any-return]
+        return F.binary_cross_entropy_with_logits(logit, label, self.weight, self.reduction, self.pos_weight)

@@ -47,7 +47,7 @@ class LayerNorm(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input."""
-        return F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)  # type: ignore[no-any-return]
+        return F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
 
     def extra_repr(self) -> str:
         """Shape and epsilon."""
@@ -76,7 +76,7 @@ class RMSNorm(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input."""
-        return F.rms_norm(input, self._normalized_shape, self.weight, self._epsilon)  # type: ignore[no-any-return]
+        return F.rms_norm(input, self._normalized_shape, self.weight, self._epsilon)
 
     def extra_repr(self) -> str:
         """Shape and epsilon."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from argosy import autograd
 from argosy.optimizer import checkpoint
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.rate import Rate
+from argosy_autograd.modes import no_grad
 from argosy_phi_ops.dispatch import suspended, write
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -71,14 +71,14 @@ class Optimizer:
 
     def step(self) -> None:
         """Update every parameter that has a gradient."""
-        with autograd.no_grad():
+        with no_grad():
             for group in self._groups:
                 pairs = [(p, p.grad) for p in group.params if not p.stop_gradient and p.grad is not None]
                 self._apply(pairs, group.options)
 
     def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> None:
         """Update the parameters of these pairs with these gradients."""
-        with autograd.no_grad():
+        with no_grad():
             self._apply([(p, g) for p, g in params_grads if g is not None], {})
 
     def minimize(
@@ -189,7 +189,7 @@ class Optimizer:
             return parameter
         found = self._master_weights.get(parameter.name)
         if found is None:
-            with suspended(), autograd.no_grad():
+            with suspended(), no_grad():
                 found = parameter.cast("float32")
                 found.name = f"{parameter.name}_fp32_master_0"
                 if found.name in self._pending:

@@ -1,0 +1,3 @@
+"""Written by ``python -m argosy.stubs``."""
+
+from argosy.jit.input_spec import InputSpec as InputSpec

@@ -1,0 +1,30 @@
+"""The committed stubs tell tools what the faces give."""
+
+import ast
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from argosy.stubs import FACES
+
+
+def _stub_names(face):
+    tree = ast.parse(Path(face.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            yield from (alias.asname for alias in node.names if alias.asname and not alias.asname.startswith("_"))
+        elif isinstance(node, ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.AnnAssign):
+            yield node.target.id
+
+
+@pytest.mark.parametrize("module", FACES)
+def test_stubs_list_the_table_and_nothing_that_is_not_there(module):
+    """Every name of a face's table is in its stub, and every name of the stub can be fetched."""
+    face = import_module(module)
+    names = set(_stub_names(face))
+    assert set(face._TABLE) <= names
+    missing = [name for name in names if not hasattr(face, name)]
+    assert not missing, f"python -m argosy.stubs writes the stubs anew; they name {missing}"
