@@ -166,7 +166,7 @@ class TileStage:
                 offset = b.add(b.mul(b.add(row, r.index), matrix.row), b.mul(column, matrix.column))
                 line = b.at(start, offset, matrix.element)
                 for at in range(0, blocking.tile_columns * bytes_of(matrix.element), 64):
-                    b.prefetch(b.at(line, at, "i8"), write=True)
+                    b.prefetch(b.at(line, at, "i8"))
 
     def _ahead(self, place: Place, out: Value, leading: Index) -> Value:
         """Where the tile after this one goes: in the next panel, or the first panel of the next row tile."""
