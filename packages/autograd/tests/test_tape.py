@@ -31,6 +31,20 @@ def test_gradients_accumulate_in_leaves():
     assert not x.grad.stop_gradient
 
 
+def test_gradients_share_no_memory():
+    """Leaves that get the same gradient, and the seed, stay apart; what nobody else holds is not copied."""
+    x, y, seed = leaf([1.0, 2.0]), leaf([3.0, 4.0]), Tensor(np.array([1.0, 1.0]))
+    (x + y).backward(seed)
+    arrays = [t.payload.ndarray for t in (x.grad, y.grad, seed)]
+    assert not any(np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
+    kept = []
+    z = leaf([1.0, 2.0])
+    w = z * 2.0
+    w.register_hook(lambda g: kept.append(g))
+    w.backward()
+    assert not np.shares_memory(kept[0].payload.ndarray, z.grad.payload.ndarray)
+
+
 def test_backward_of_a_tensor_with_axes_starts_from_ones():
     """No scalar is needed; an explicit seed weights."""
     x = leaf([1.0, 2.0])

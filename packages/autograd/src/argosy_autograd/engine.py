@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from importlib import import_module
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["backward", "grad"]
 
 Tensors = Tensor | Sequence[Tensor]
+_OURS = 3  # references to a gradient that only this pass holds: its entry, a local variable, getrefcount's argument
 
 
 class _Sweep:
@@ -58,10 +60,9 @@ class _Sweep:
         if type(to) is Tensor:
             entry = self.leaves.get(id(to))
             if entry is None:
-                self.leaves[id(to)] = [to, g, 1]
+                self.leaves[id(to)] = [to, g]
             else:
                 entry[1] = self.add(entry[1], g)
-                entry[2] += 1
             return
         if self.needed is not None and to not in self.needed and edge not in (self.targets or ()):
             return
@@ -124,11 +125,13 @@ class _Sweep:
 
     def finish_leaves(self) -> None:
         """Call the hooks of leaves; then give the gradients to whoever wants them."""
-        for leaf, g, arrivals in self.leaves.values():
+        for entry in self.leaves.values():
+            leaf, g = entry
             if leaf._hooks:
-                g = self.hooked(leaf._hooks, g)
+                g = entry[1] = self.hooked(leaf._hooks, g)
             if self.targets is None:
-                accumulate_grad(leaf, g, fresh=arrivals > 1)
+                fresh = getrefcount(g) <= _OURS  # counted before g becomes an argument of another call
+                accumulate_grad(leaf, g, fresh)
             elif (leaf, 0) in self.targets:
                 self.found[self.targets[leaf, 0]] = g
 
