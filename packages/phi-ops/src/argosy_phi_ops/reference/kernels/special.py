@@ -94,7 +94,8 @@ def _polynomial(coefficients: Sequence[float], x: Array) -> Array:
     """Horner's rule; coefficients ascend."""
     result = np.full_like(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
-        result = result * x + x.dtype.type(coefficient)
+        result *= x
+        result += coefficient
     return result
 
 
@@ -102,11 +103,19 @@ def _ratio(pair: tuple[Sequence[float], Sequence[float]], x: Array) -> Array:
     return _polynomial(pair[0], x) / _polynomial(pair[1], x)
 
 
+_CHUNK = 1 << 13  # elements whose temporaries stay in the cache
+
+
 def _in_float64(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """A kernel out of a function on flat float64 arrays: widen, call, round once."""
+    """A kernel out of a function on flat float64 arrays: widen, call chunk by chunk, round once."""
 
     def call(x: Array) -> Array:
-        return function(x.astype(np.float64).reshape(-1)).reshape(x.shape).astype(x.dtype, copy=False)
+        flat = x.reshape(-1)
+        result = np.empty(flat.shape, x.dtype)
+        for start in range(0, flat.size, _CHUNK):
+            chunk = slice(start, start + _CHUNK)
+            result[chunk] = function(flat[chunk].astype(np.float64))
+        return result.reshape(x.shape)
 
     call.__name__ = call.__qualname__ = function.__name__
     call.__doc__ = function.__doc__
