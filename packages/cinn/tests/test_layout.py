@@ -150,6 +150,24 @@ def test_products_of_all_layouts(dtype):
     check(program, a, b, scale=20)
 
 
+def test_products_with_constants_are_sums():
+    def program(a, b):
+        ones = prim.constant(2.0, "float32", (3, 5, 20))
+        row = prim.constant(1.0, "float32", (20,))
+        batch = {"lhs_batch": (0,), "rhs_batch": (0,)}
+        return [
+            prim.dot_general(a, ones, lhs_contract=(2,), rhs_contract=(2,), **batch),
+            prim.dot_general(ones, a, lhs_contract=(2,), rhs_contract=(2,), **batch),
+            prim.dot_general(row, a, lhs_contract=(0,), rhs_contract=(2,)),
+            prim.dot_general(
+                a, prim.cast(prim.constant(1, "int64", (20, 4)), dtype="float32"), lhs_contract=(2,), rhs_contract=(0,)
+            ),
+            prim.dot_general(b, prim.constant(3, "int32", (20, 2)), lhs_contract=(1,), rhs_contract=(0,)),
+        ]
+
+    check(program, f32(3, 17, 20), values(RNG, (6, 20), "int32"), scale=20)
+
+
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize(
     ("strides", "padding", "spread", "dilation"),

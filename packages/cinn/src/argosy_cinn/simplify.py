@@ -409,10 +409,32 @@ def _argument(op: Operation) -> Value | None:
 
 
 def _dot(op: Operation) -> Value | None:
-    """A sum of no products is zero."""
+    """A sum of no products is zero; a product with a constant is a scaled sum."""
     lhs = op.operand(0)
     empty = any(lhs.shape[axis] == 0 for axis in op.attributes["lhs_contract"])
-    return _constant(0, _result_type(op)) if empty and 0 not in op.result.shape else None
+    if empty and 0 not in op.result.shape:
+        return _constant(0, _result_type(op))
+    for index, side in ((0, "lhs"), (1, "rhs")):
+        number = splat_of(op.operand(1 - index))
+        if number is not None and np.isfinite(number):
+            return _scaled_sum(op, index, number, side)
+    return None
+
+
+def _scaled_sum(op: Operation, index: int, number: Any, side: str) -> Value | None:
+    """The product of a tensor with a constant: its sums, scaled and repeated along the constant's free axes."""
+    x, result = op.operand(index), _result_type(op)
+    batch, contracted = op.attributes[f"{side}_batch"], op.attributes[f"{side}_contract"]
+    if x.dtype not in ("float32", "float64") or result.dtype != x.dtype or 0 in x.shape:
+        return None
+    free = [i for i in range(len(x.shape)) if i not in batch and i not in contracted]
+    ordered = _emit("transpose", x, permutation=(*batch, *free, *contracted))
+    kept = len(batch) + len(free)
+    total = _emit("reduce_sum", ordered, axes=tuple(range(kept, len(x.shape)))) if contracted else ordered
+    scaled = _emit("mul", total, _constant(number, TensorType(total.shape, x.dtype)))
+    first = len(result.shape) - len(free) if side == "rhs" else len(batch)
+    axes = (*range(len(batch)), *range(first, first + len(free)))
+    return _emit("broadcast", scaled, shape=result.shape, axes=axes)
 
 
 def _scatter(op: Operation) -> Value | None:

@@ -61,6 +61,7 @@ def operand_matrix(op: Operation, index: int, in_memory: Container[Value]) -> Op
     operand = op.operand(index)
     variables = [Variable(i, n) for i, n in enumerate(sizes(operand))]
     lowering = Lowering(Graph(), in_memory, lambda value, position: None, split=False)
+    lowering.immediates = False
     node = lowering.value(operand, Position(sizes(operand), None, tuple(of(v) for v in variables)))
     if node.kind != "load" or node.arguments:
         return None

@@ -35,6 +35,7 @@ class Lowering:
     def __init__(self, graph: Graph, in_memory: Container[Value], resolve: Resolve, split: bool) -> None:
         self.graph, self.in_memory, self.resolve, self.split = graph, in_memory, resolve, split
         self._memo: dict[Any, Expression] = {}
+        self.immediates = True  # whether splat constants in memory are used as numbers all the same
         self.guards: tuple[Expression, ...] = ()
 
     def position(self, value: Value, flat: Index) -> Position:
@@ -44,7 +45,7 @@ class Lowering:
     def value(self, value: Value, position: Position) -> Expression:
         """The expression of an element."""
         constant = splat_constant(value)
-        if constant is not None:
+        if constant is not None and (self.immediates or value not in self.in_memory):
             return self.graph.node("constant", value.dtype, (), constant)
         key = (value, position.flat.key, self.guards)
         found = self._memo.get(key)
