@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from argosy_phi_ops.context import context
+from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.index import MODULES, scan
 from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.reference.interpreter import interpret
@@ -32,7 +33,7 @@ FIXED_SIZES = {
     "paged_attention": {"all": {0}},
     # the number of results, or which of two sizes is smaller, depends on the size
     "unbind": {"all": {0}},
-    "diagonal": {"leading": {0, 2}},
+    "diagonal": {"leading": {0}},
     "diag": {"leading": {2}},
     "scaled_dot_product_attention": {"all": {4}},
     "gather_nd": {"all": {0, 2}},
@@ -151,6 +152,17 @@ def test_operator_agrees_with_its_decomposition(name):
                     continue
                 expansion.program.verify()
                 assert_close(interpret(expansion.program, arrays)[0], static)
+
+
+@pytest.mark.parametrize("name", sorted(FIXED_SIZES))
+def test_no_sample_is_exempt_from_symbolic_sizes_without_need(name):
+    op, found = get_operator(name), samples(name)
+    for symbolic, numbers in FIXED_SIZES[name].items():
+        for number in numbers:
+            operands, attributes = bound(op, found[number])
+            with pytest.raises((ShapeError, NotImplementedError, RuntimeError)):
+                expansion, arrays = expanded(op, operands, attributes, symbolic)
+                interpret(expansion.program, arrays)
 
 
 def test_the_index_of_operators_is_current():
