@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -108,6 +109,32 @@ def test_grad_leaves_slots_alone_and_gives_a_list():
     assert values(gy) == [2.0, 8.0]
     assert x.grad is None
     assert gx.stop_gradient
+
+
+def test_an_output_may_be_an_input():
+    """Its gradient is its seed; an input given twice gets its gradient twice."""
+    x = leaf([1.0, 2.0])
+    y = x * 3.0
+    assert [values(g) for g in ag.grad(y, [y, x, x])] == [[1.0, 1.0], [3.0, 3.0], [3.0, 3.0]]
+    assert values(ag.grad(x, x)[0]) == [1.0, 1.0]
+
+
+def test_threads_have_graphs_of_their_own():
+    """Backward passes of several threads do not disturb each other."""
+
+    def work(number, found):
+        x = leaf([float(number)])
+        for _ in range(20):
+            (x * x).sum().backward()
+        found[number] = values(x.grad)[0]
+
+    found = {}
+    threads = [Thread(target=work, args=(i, found)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {i: 40.0 * i for i in range(4)}
 
 
 def test_unused_inputs_raise_or_give_none():
