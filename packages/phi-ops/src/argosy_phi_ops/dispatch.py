@@ -287,4 +287,4 @@ def _with_randomness(
     return (*operands, rng), {**attributes, "counter": counter, "segments": (*attributes["segments"][:-1], 1)}
 
 
-Operator.apply = staticmethod(call)
+Operator.apply = staticmethod(call)  # type: ignore[method-assign]

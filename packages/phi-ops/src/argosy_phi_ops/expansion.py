@@ -96,4 +96,4 @@ def _converted(x: Any, dtype: str) -> Value:
     return result
 
 
-Operator.decompose = staticmethod(expand)
+Operator.decompose = staticmethod(expand)  # type: ignore[method-assign]
