@@ -6,7 +6,8 @@ states that are not are copied in and out; both are counted in `Executable.repor
 
 from __future__ import annotations
 
-import threading
+from _thread import allocate_lock
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,13 +17,14 @@ import numpy as np
 from argosy_cinn.host import HostCall
 from argosy_cinn.program_cache import Manifest
 from argosy_cinn.runtime.entry import Entry
-from argosy_cinn.shapes import sizes
+from argosy_cinn.shapes import count, sizes
 from argosy_cinn.steps import Place
 from argosy_hwadapt import Device
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.program import Program
 from argosy_pir.values import Value
+from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
 
 Array = np.ndarray[Any, Any]
@@ -54,10 +56,13 @@ class Executable:
         self._constants, self._manifest = list(constants), manifest
         self._communicators, self._facts = communicators, facts
         self._signature = [_kind(v) for v in compiled.block.arguments]
-        self._outputs = [(sizes(v), numpy_dtype(v.dtype)) for v in compiled.outputs]
+        # Large outputs come from the device, whose pages are huge and reused.
+        self._outputs = [
+            (sizes(v), numpy_dtype(v.dtype), count(v) * numpy_dtype(v.dtype).itemsize >= _LARGE)
+            for v in compiled.outputs
+        ]
         self._written = manifest.written
-        self._arenas: list[Any] = []
-        self._lock = threading.Lock()
+        self._arenas: list[_Arena] = []
         self._copied = 0
 
     def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
@@ -95,15 +100,12 @@ class Executable:
         if payload.dtype.name != dtype:
             raise DTypeError(f"{label} has dtype {payload.dtype.name}, the program expects {dtype}")
 
-    def _take_arena(self) -> Any:
-        with self._lock:
-            if self._arenas:
-                return self._arenas.pop()
-        return _Arena(self._device, self._manifest.arena_bytes)
-
-    def _give_arena(self, arena: Any) -> None:
-        with self._lock:
-            self._arenas.append(arena)
+    def _take_arena(self) -> _Arena:
+        """Memory for one call; several threads may run the program at once."""
+        try:
+            return self._arenas.pop()
+        except IndexError:
+            return _Arena(self._device, self._manifest.arena_bytes)
 
 
 def _kind(value: Value) -> tuple[tuple[int, ...], str]:
@@ -126,8 +128,8 @@ class _Arena:
             dtype = numpy_dtype(value.dtype)
             if 0 in sizes(value) or self.buffer is None:
                 return np.empty(sizes(value), dtype)
-            count = int(np.prod(sizes(value), dtype=np.int64)) * dtype.itemsize
-            memory = self._device.host_view(self.buffer, offset, count)
+            nbytes = count(value) * dtype.itemsize
+            memory = self._device.host_view(self.buffer, offset, nbytes)
             assert memory is not None
             found = self._views[value] = np.frombuffer(memory, np.uint8).view(dtype).reshape(sizes(value))
         return found
@@ -137,82 +139,82 @@ class _Bound:
     """An executable with its states: the object that is called."""
 
     def __init__(self, executable: Executable, states: list[Strided]) -> None:
-        self.executable, self.states = executable, states
-        e = executable
+        e = self.executable = executable
+        self.states = states
         self.inputs = len(e.compiled.inputs)
-        self.table = np.zeros(1 + len(e._signature) + len(e._outputs) + len(e._constants) + 1, np.int64)
+        self.expected = [(shape, as_dtype(dtype)) for shape, dtype in e._signature[: self.inputs]]
+        self.written = [states[i] for i in e._written]
         self.staged: list[tuple[Strided, Array]] = []
-        self.state_arrays: list[Array] = []
-        first = 1 + self.inputs
-        for i, state in enumerate(states):
-            array = self._state_array(state, i in e._written)
-            self.state_arrays.append(array)
-            self.table[first + i] = array.__array_interface__["data"][0]
-        self.output_entry = first + len(states)
-        for i, constant in enumerate(e._constants):
-            self.table[self.output_entry + len(e._outputs) + i] = constant.__array_interface__["data"][0]
-        self.ranges = sorted(
-            (int(self.table[first + i]), int(self.table[first + i]) + self.state_arrays[i].nbytes) for i in e._written
-        )
-        self.starts = [a for a, _ in self.ranges]
-        self.lock = threading.Lock()
+        self.state_arrays = [self._state_array(state, i in e._written) for i, state in enumerate(states)]
+        self.output_entry = 1 + self.inputs + len(states)
+        outputs = [0] * len(e._outputs)
+        fixed = [_address_of(a) for a in (*self.state_arrays, *e._constants)]
+        held = fixed[: len(states)] + outputs + fixed[len(states) :]
+        self.table = array("q", [0] * (1 + self.inputs) + held)
+        self.table_address = self.table.buffer_info()[0]
+        self.ranges = sorted((fixed[i], fixed[i] + self.state_arrays[i].nbytes) for i in e._written)
+        self.starts = [start for start, _ in self.ranges]
+        self.lock = allocate_lock()
 
     def _state_array(self, state: Strided, written: bool) -> Array:
-        array = state.array()
-        if array.flags.c_contiguous:
-            return array
+        held = state.array()
+        if held.flags.c_contiguous:
+            return held
         self.executable._copied += 1
-        copy = np.ascontiguousarray(array).reshape(array.shape)
+        copy = np.ascontiguousarray(held).reshape(held.shape)
         if written:
             self.staged.append((state, copy))
         return copy
 
     def __call__(self, inputs: Sequence[Strided]) -> list[Strided]:
-        e = self.executable
         if len(inputs) != self.inputs:
-            raise ValueError(f"program '{e.program.name}' takes {self.inputs} inputs, got {len(inputs)}")
+            name = self.executable.program.name
+            raise ValueError(f"program '{name}' takes {self.inputs} inputs, got {len(inputs)}")
         with self.lock:
             return self._run(inputs)
 
     def _run(self, inputs: Sequence[Strided]) -> list[Strided]:
         e, table = self.executable, self.table
-        signature = e._signature
-        kept: list[Any] = []
-        for i, payload in enumerate(inputs):
-            shape, dtype = signature[i]
-            if payload.shape != shape or payload.dtype.name != dtype:
-                e._check(i, payload, f"input {i}")
-            if payload.contiguous and not (self.ranges and self._overlaps(payload)):
-                table[1 + i] = payload.address
-                kept.append(payload)
-            else:
-                e._copied += 1
-                copy = payload.array().copy(order="C")
-                table[1 + i] = copy.__array_interface__["data"][0]
-                kept.append(Strided(copy))
-        for state, array in self.staged:
-            array[...] = state.array()
-        outputs = [_fresh(shape, dtype, e._device) for shape, dtype in e._outputs]
-        for i, payload in enumerate(outputs):
-            table[self.output_entry + i] = payload.address
+        entry, kept = 1, inputs
+        for payload, (shape, dtype) in zip(inputs, self.expected, strict=True):
+            if payload.shape != shape or payload.dtype is not dtype:
+                e._check(entry - 1, payload, f"input {entry - 1}")
+            if not payload.contiguous or (self.ranges and self._overlaps(payload)):
+                payload = self._copied(payload)
+                kept = [*kept[: entry - 1], payload, *kept[entry:]]
+            table[entry] = payload.address
+            entry += 1
+        for state, stage in self.staged:
+            stage[...] = state.array()
+        outputs = []
+        entry = self.output_entry
+        for shape, numpy_type, large in e._outputs:
+            made = Strided.empty(shape, numpy_type, e._device) if large else Strided(np.empty(shape, numpy_type))
+            outputs.append(made)
+            table[entry] = made.address if large else _address_of(made.ndarray)
+            entry += 1
         arena = e._take_arena()
         try:
             table[0] = arena.address
-            self._execute(arena, kept, outputs)
+            if e._hosts:
+                self._execute(arena, kept, outputs)
+            else:
+                e._entries[0](self.table_address, 0)
         finally:
-            e._give_arena(arena)
-        for state, array in self.staged:
-            state.fill_from(array)
-        for i in e._written:
-            self.states[i].bump_version()
+            e._arenas.append(arena)
+        for state, stage in self.staged:
+            state.fill_from(stage)
+        for state in self.written:
+            state.bump_version()
         return outputs
 
-    def _execute(self, arena: _Arena, inputs: list[Strided], outputs: list[Strided]) -> None:
+    def _copied(self, payload: Strided) -> Strided:
+        self.executable._copied += 1
+        return Strided(payload.array().copy(order="C"))
+
+    def _execute(self, arena: _Arena, inputs: Sequence[Strided], outputs: list[Strided]) -> None:
+        """Native segments and the host calls between them."""
         e = self.executable
-        address = self.table.__array_interface__["data"][0]
-        if not e._hosts:
-            e._entries[0](address, 0)
-            return
         arrays = [None, *(p.array() for p in inputs), *self.state_arrays, *(p.array() for p in outputs), *e._constants]
 
         def memory(value: Value) -> Array:
@@ -222,9 +224,9 @@ class _Bound:
 
         tokens: dict[Value, Any] = {}
         for entry, host in zip(e._entries, e._hosts, strict=False):
-            entry(address, 0)
+            entry(self.table_address, 0)
             host.run(memory, tokens, e._communicators)
-        e._entries[-1](address, 0)
+        e._entries[-1](self.table_address, 0)
 
     def _overlaps(self, payload: Strided) -> bool:
         """Whether an input lies in memory of a state that the program writes."""
@@ -233,11 +235,6 @@ class _Bound:
         return i >= 0 and self.ranges[i][1] > start
 
 
-def _fresh(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device) -> Strided:
-    """Memory for an output; large ones come from the device, whose pages are huge and reused."""
-    count = dtype.itemsize
-    for n in shape:
-        count *= n
-    if count >= _LARGE:
-        return Strided.empty(shape, dtype, device)
-    return Strided(np.empty(shape, dtype))
+def _address_of(array: Array) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
