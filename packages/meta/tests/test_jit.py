@@ -333,3 +333,21 @@ def test_capturing_again_and_again_warns_with_the_reason():
         trainer.scale = 8.0
         with pytest.warns(UserWarning, match=r"scale was 7\.0 and is 8\.0"):
             f(_x(1, 2))
+
+
+def test_arguments_written_in_place_or_differentiated_are_so_for_the_caller():
+    """An in-place operation on an argument changes the caller's tensor; backward() inside sets its gradient."""
+
+    def f(x, w):
+        x.add_(paddle.ones_like(x))
+        (w * w).sum().backward()
+        return x * 2
+
+    x, w = _x(3), paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    before = x.numpy()
+    static = _static(f)
+    for times in (1, 2):
+        y = static(x, w)
+        np.testing.assert_allclose(x.numpy(), before + times, rtol=1e-6)
+        np.testing.assert_allclose(y.numpy(), 2 * x.numpy(), rtol=1e-6)
+        assert w.grad.tolist() == [2.0 * times, 4.0 * times]

@@ -100,6 +100,13 @@ def test_state_of_the_wrong_shape_is_named():
         _two_steps(optimizer, w)
 
 
+def test_state_of_other_parameters_is_refused():
+    """A checkpoint made for other parameters names what does not belong, instead of starting from zero silently."""
+    optimizer = optim.Momentum(0.1, parameters=[_parameter(name="mine")])
+    with pytest.raises(ValueError, match=r"1 entries of parameters.*theirs_velocity_0.*mine"):
+        optimizer.set_state_dict({"theirs_velocity_0": np.zeros(2)})
+
+
 def test_parameters_that_miss_a_step_keep_their_own_correction():
     """Adam's powers advance only for parameters that step: one that skips a step is corrected as if alone."""
     a, b, alone = _parameter([1.0]), _parameter([1.0]), _parameter([1.0])

@@ -10,6 +10,7 @@ import numpy as np
 from argosy.jit.arguments import Call, tensors_in
 from argosy.jit.guards import Guards
 from argosy.jit.slots import GradientSlots
+from argosy_autograd.gradients import accumulate_grad
 from argosy_phi_ops.capture import Captured
 from argosy_phi_ops.compiler import Executable
 from argosy_tensorcore.dtype import default_dtype
@@ -62,16 +63,44 @@ def _filled(x: Any, made: list[Tensor]) -> Any:
     return x
 
 
+class Effects:
+    """What a function did to its arguments: positions of those ``written`` in place and of those given gradients.
+
+    Their values follow the results among the program's outputs, in this order.
+    """
+
+    __slots__ = ("graded", "written")
+
+    def __init__(self, written: list[int], graded: list[int]) -> None:
+        self.written = written
+        self.graded = graded
+
+    def __bool__(self) -> bool:
+        return bool(self.written or self.graded)
+
+    def apply(self, tensors: list[Tensor], payloads: list[Any]) -> None:
+        """Write values and gradients of one call to its arguments; gradients are added to those that are there."""
+        values = iter(payloads)
+        for i in self.written:
+            tensors[i].payload.fill_from(next(values).to_host())
+            tensors[i].payload.bump_version()
+        for i in self.graded:
+            accumulate_grad(tensors[i], next(values).to_host())
+
+
 class CompiledCall:
     """An executable bound to its states, with the guards under which it is valid."""
 
-    __slots__ = ("bound", "executable", "fixed", "guards", "program", "run", "runtime", "slots", "tree")
+    __slots__ = (
+        "bound", "effects", "executable", "fixed", "guards", "program", "run", "runtime", "slots", "tree",
+    )  # fmt: skip
 
     def __init__(
         self,
         captured: Captured,
         executable: Executable,
         tree: OutputTree,
+        effects: Effects,
         guards: Guards,
         fixed: list[tuple[int, float]],
         runtime: list[int],
@@ -79,6 +108,7 @@ class CompiledCall:
         self.program = executable.program
         self.executable = executable
         self.tree = tree
+        self.effects = effects if effects else None
         self.guards = guards
         self.bound = [(tensor, tensor.payload) for tensor in captured.states]
         self.run: Callable[[list[Any]], list[Any]] = executable.bind([payload for _, payload in self.bound])
@@ -112,6 +142,8 @@ class CompiledCall:
         if self.slots.final:
             self.slots.set(outputs)
         tree = self.tree
+        if self.effects is not None:
+            self.effects.apply(call.tensors, outputs[len(tree.traced) :])
         return _wrap(outputs[0]) if tree.bare else tree.fill([_wrap(payload) for payload in outputs])
 
     def payloads(self, call: Call) -> list[Any]:

@@ -164,13 +164,13 @@ class StaticFunction:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, runtime: frozenset[int]
     ) -> CompiledCall:
         guards = watch(self._function, (*args, *kwargs.values()))
-        captured, tree = trace(self._function, self.__name__, args, kwargs, call, self._spec, runtime)
+        captured, tree, effects = trace(self._function, self.__name__, args, kwargs, call, self._spec, runtime)
         guards.keep_unchanged()
         differentiable = is_differentiable_forward(captured, tree)
-        if differentiable and captured.written:
+        if differentiable and (captured.written or effects):
             raise _Uncapturable
         executable = lowering.lower(captured.program, self._backend)
         note_compile(self.__name__)
         fixed = [(i, x) for i, x in enumerate(call.floats) if i not in runtime]
-        parts = (captured, executable, tree, guards, fixed, sorted(runtime))
+        parts = (captured, executable, tree, effects, guards, fixed, sorted(runtime))
         return DifferentiableCall(*parts, backend=self._backend) if differentiable else CompiledCall(*parts)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy.jit.arguments import Call, rebuild
-from argosy.jit.compiled import OutputTree
+from argosy.jit.compiled import Effects, OutputTree
 from argosy.jit.specs import traced_types
 from argosy_phi_ops.capture import Captured, Tracer
 from argosy_phi_ops.errors import GraphBreak
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import default_dtype
+from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["explain_break", "trace"]
 
@@ -24,7 +25,7 @@ def trace(
     call: Call,
     spec: Sequence[Any] | None,
     runtime: frozenset[int],
-) -> tuple[Captured, OutputTree]:
+) -> tuple[Captured, OutputTree, Effects]:
     """Run ``function`` under a tracer; its tensors, and the floats at positions ``runtime``, are the program's
     inputs.
     """
@@ -39,9 +40,15 @@ def trace(
         pending, numbers = iter(tensors), iter(floats)
         new_args = tuple(rebuild(x, pending, numbers) for x in args)
         new_kwargs = {key: rebuild(x, pending, numbers) for key, x in kwargs.items()}
+        before = [x.payload.value for x in tensors]
         tree = OutputTree(function(*new_args, **new_kwargs))
-        captured = tracer.finish(tree.traced)
-    return captured, tree
+        effects = Effects(
+            [i for i, x in enumerate(tensors) if x.payload.value is not before[i]],
+            [i for i, x in enumerate(tensors) if type(x._grad) is Tensor and x._grad.payload.is_traced],
+        )
+        more = [tensors[i] for i in effects.written] + [tensors[i].grad for i in effects.graded]
+        captured = tracer.finish([*tree.traced, *more])
+    return captured, tree, effects
 
 
 def _label(spec: Sequence[Any] | None, i: int) -> str:

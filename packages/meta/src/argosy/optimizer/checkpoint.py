@@ -30,6 +30,7 @@ def collect(optimizer: Any) -> dict[str, Any]:
 def restore(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
     """Put back accumulators (those not made yet wait), master weights and the schedule."""
     values = {k: v for k, v in state_dict.items() if k not in ("LR_Scheduler", "master_weights")}
+    _check_names(optimizer, values)
     schedule = state_dict.get("LR_Scheduler")
     if schedule is not None and optimizer._scheduler is not None:
         optimizer._scheduler.set_state_dict(schedule)
@@ -45,6 +46,18 @@ def restore(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
             if key in values:
                 fill(state, values.pop(key), key)
     optimizer._pending = values
+
+
+def _check_names(optimizer: Any, values: Mapping[str, Any]) -> None:
+    """Raises ValueError when entries belong to none of the optimizer's parameters; changes nothing."""
+    names = [p.name for p in optimizer._parameter_list]
+    unknown = [key for key in values if not key.startswith(tuple(f"{name}_" for name in names))]
+    if unknown:
+        raise ValueError(
+            f"the state dict holds {len(unknown)} entries of parameters that this {type(optimizer).__name__} does not "
+            f"have, such as {unknown[:3]}; it has {len(names)} parameters, such as {names[:3]}. Names count the layers made "
+            "in this process: build the model in the same order as when it was saved"
+        )
 
 
 def fill(state: Tensor, value: Any, key: str) -> None:
