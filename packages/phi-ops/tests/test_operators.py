@@ -20,6 +20,8 @@ FIXED_SIZES = {
     "layer_norm": {"all": {0, 1, 2}},
     "as_complex": {"all": {0}},
     "rms_norm": {"all": {0, 1}},
+    # an attribute has one entry for each slice
+    "repeat_interleave": {"all": {2}},
     # it cannot be known that a symbolic size divides into groups
     "reshape": {"all": {2}},
     "group_norm": {"all": {0, 1}},

@@ -15,7 +15,7 @@ _DTYPE_ALIASES = {
     "bool": "bool_", "half": "float16", "float": "float32", "double": "float64",
     "cfloat": "complex64", "cdouble": "complex128",
 }  # fmt: skip
-_SUBMODULES = ("nn", "optimizer", "io", "jit", "models", "autograd", "static", "device")
+_SUBMODULES = ("nn", "linalg", "optimizer", "io", "jit", "models", "autograd", "static", "device")
 
 _TABLE: dict[str, str] = {
     **{name: f"argosy.{name}" for name in _SUBMODULES},
@@ -25,8 +25,9 @@ _TABLE: dict[str, str] = {
     **{name: f"argosy.random:{name}" for name in ("seed", "get_rng_state", "set_rng_state")},
     **{
         name: f"argosy.creation:{name}"
-        for name in ("to_tensor", "as_tensor", "create_parameter", "is_tensor", "from_numpy")
+        for name in ("to_tensor", "as_tensor", "create_parameter", "is_tensor", "from_numpy", "assign")
     },
+    **{name: f"argosy.selection:{name}" for name in ("masked_select", "nonzero", "where")},
     **{name: f"argosy.modes:{name}" for name in ("in_dynamic_mode", "enable_static", "disable_static")},
     **{name: f"argosy.device:{name}" for name in ("get_device", "set_device")},
     **{name: f"argosy.serialization:{name}" for name in ("save", "load")},

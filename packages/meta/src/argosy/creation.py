@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.attributes import ParamAttr, as_param_attr
-from argosy_phi_ops.dispatch import suspended
+from argosy_phi_ops.dispatch import suspended, write
+from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype, default_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["as_tensor", "create_parameter", "from_numpy", "is_tensor", "make_parameter", "to_tensor"]
+__all__ = ["as_tensor", "assign", "create_parameter", "from_numpy", "is_tensor", "make_parameter", "to_tensor"]
 
 
 def to_tensor(data: Any, dtype: object = None, place: object = None, stop_gradient: bool = True) -> Tensor:
@@ -30,6 +33,15 @@ as_tensor = to_tensor
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor that shares the memory of ``ndarray``."""
     return Tensor._wrap(Strided.from_array(ndarray))
+
+
+def assign(x: Any, output: Tensor | None = None) -> Tensor:
+    """A copy of ``x``: a tensor, a number, an array or nested lists; written over ``output`` if that is given."""
+    copy = get_operator("assign")(x if type(x) is Tensor else Tensor(np.asarray(x)))
+    if output is None:
+        return copy  # type: ignore[no-any-return]
+    write(output, copy)
+    return output
 
 
 def is_tensor(x: object) -> bool:

@@ -24,7 +24,9 @@ from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Interpreter", "Recorder", "bind", "call", "layer", "set_recorder", "suspended", "write"]
+__all__ = [
+    "Interpreter", "Recorder", "bind", "call", "layer", "rebind", "recording", "set_recorder", "suspended", "write",
+]  # fmt: skip
 
 _wrap = Tensor._wrap
 
@@ -107,11 +109,7 @@ def write(target: Tensor, value: Tensor) -> None:
 
     Raises ``ValueError`` when ``target`` is a leaf that wants gradients and recording is on.
     """
-    recording = not AMBIENT.word or context().grad_enabled
-    if recording and not target.stop_gradient and target._node is None and not target.payload.is_traced:
-        raise ValueError(
-            f"a leaf tensor that wants gradients ({target.name}) cannot be changed in place; use no_grad() or clone()"
-        )
+    _check_writable(target)
     if tuple(target.payload.shape) != tuple(value.payload.shape):
         raise ValueError(
             f"an in-place operation cannot change the shape: target {list(target.payload.shape)}, "
@@ -119,6 +117,32 @@ def write(target: Tensor, value: Tensor) -> None:
         )
     layers = context().layers if AMBIENT.word else ()
     _descend_write(layers, len(layers) - 1, target, value)
+
+
+def recording() -> bool:
+    """Whether gradients are recorded now."""
+    return not AMBIENT.word or context().grad_enabled
+
+
+def _check_writable(target: Tensor) -> None:
+    if recording() and not target.stop_gradient and target._node is None and not target.payload.is_traced:
+        raise ValueError(
+            f"a leaf tensor that wants gradients ({target.name}) cannot be changed in place; use no_grad() or clone()"
+        )
+
+
+def rebind(target: Tensor, view: Tensor) -> None:
+    """Let ``target`` be what ``view``, a view of it, is: the in-place form of operators that only change the shape.
+
+    Raises ``ValueError`` as :func:`write`, ``NotImplementedError`` for a state of the program being captured.
+    """
+    _check_writable(target)
+    if view.payload.is_traced and not target.payload.is_traced:
+        raise NotImplementedError(f"changing the shape of state {target.name} in place while capturing")
+    target.payload = view.payload
+    if _recorder is not None and (view._node is not None or target._node is not None):
+        _recorder.rebind(target, view)
+    target.stop_gradient = view.stop_gradient
 
 
 def _descend_write(layers: Sequence[Any], at: int, target: Tensor, value: Tensor) -> None:

@@ -85,6 +85,8 @@ MODULES: dict[str, str] = {
     # normalization
     "batch_norm": "normalization", "group_norm": "normalization", "instance_norm": "normalization",
     "layer_norm": "normalization", "normalize": "normalization", "rms_norm": "normalization",
+    # norms
+    "matrix_norm": "norms", "norm": "norms", "vector_norm": "norms",
     # numeric
     "bincount": "numeric", "cdist": "numeric", "cummax": "numeric", "cummin": "numeric", "diff": "numeric",
     "dist": "numeric", "gcd": "numeric", "histogram": "numeric", "i0": "numeric", "lcm": "numeric",
@@ -114,9 +116,8 @@ MODULES: dict[str, str] = {
     "all": "reduction", "amax": "reduction", "amin": "reduction", "any": "reduction", "argmax": "reduction",
     "argmin": "reduction", "count_nonzero": "reduction", "cumprod": "reduction", "cumsum": "reduction",
     "logcumsumexp": "reduction", "logsumexp": "reduction", "max": "reduction", "mean": "reduction",
-    "min": "reduction", "nanmean": "reduction", "nansum": "reduction", "norm": "reduction",
-    "numel": "reduction", "prod": "reduction", "std": "reduction", "sum": "reduction", "trace": "reduction",
-    "var": "reduction",
+    "min": "reduction", "nanmean": "reduction", "nansum": "reduction", "numel": "reduction",
+    "prod": "reduction", "std": "reduction", "sum": "reduction", "trace": "reduction", "var": "reduction",
     # repetition
     "broadcast_to": "repetition", "expand": "repetition", "expand_as": "repetition", "pad": "repetition",
     "repeat_interleave": "repetition", "tile": "repetition",

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from argosy_phi_ops import extension
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.dispatch import rebind, recording, write
 from argosy_phi_ops.operator import NO_ATTRIBUTES, Operator, find_operator, get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -24,6 +24,7 @@ _BINARY = {
     "le": "less_equal", "gt": "greater_than", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
 }  # fmt: skip
 _UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not", "pos": "assign"}
+_COMPOSED = ("masked_select", "nonzero", "where")
 _COMPARISONS = ("eq", "ne")
 
 
@@ -34,6 +35,9 @@ def resolve(name: str) -> object | None:
     if name in extension.METHODS:
         provided: object = extension.load(extension.METHODS[name])
         return provided
+    if name in _COMPOSED:
+        composed: object = getattr(import_module("argosy_phi_ops.selection"), name)
+        return composed
     found = find_operator(name)
     if found is not None:
         return _method(found)
@@ -57,12 +61,23 @@ def inplace(op: Operator) -> Callable[..., Tensor]:
     """The in-place form of ``op``: it writes the result over its first operand and returns that."""
 
     def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        write(x, op(x, *args, **kwargs))
+        operand = _kept(x, args) if recording() and not op.view else x
+        result = op(operand, *args, **kwargs)
+        if op.view:
+            rebind(x, result)
+        else:
+            write(x, result)
         return x
 
     method.__name__ = method.__qualname__ = op.name + "_"
     method.__doc__ = f"In-place form of ``{op.name}``."
     return method
+
+
+def _kept(x: Tensor, args: tuple[Any, ...]) -> Tensor:
+    """A copy of ``x`` when the operation is recorded: its gradient may need the value that is about to be lost."""
+    wanted = any(type(t) is Tensor and not t.stop_gradient for t in (x, *args))
+    return get_operator("assign")(x) if wanted and not x.payload.is_traced else x
 
 
 def _special(name: str) -> object | None:

@@ -60,6 +60,10 @@ def _float(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
     return tuple(default_dtype().name if kind_of(d) < 2 else d for d in _binary(name, operands))
 
 
+def _wide_float(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
+    return tuple("float64" if kind_of(d) < 2 else d for d in _binary(name, operands))
+
+
 def _true_division(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
     return tuple("float32" if kind_of(d) < 2 else d for d in _binary(name, operands))
 
@@ -79,13 +83,14 @@ POLICIES: dict[str, Callable[[str, Sequence[Operand]], tuple[str, ...]]] = {
     "same": _same,
     "binary": _binary,
     "float": _float,
+    "wide": _wide_float,
     "divide": _true_division,
     "where": _condition_first,
     "first": _like_first,
 }
 """none: as they are; same: must agree; binary: Paddle's promotion; float: that, then integers become the default dtype;
-divide: integers become float32; where: the first operand is a condition; first: numbers take
-the dtype of the first operand, tensors stay as they are."""
+wide: that, then integers become float64; divide: integers become float32; where: the first operand is a condition;
+first: numbers take the dtype of the first operand unless their kind is higher, tensors stay as they are."""
 
 
 def _number(dtype: str) -> str:

@@ -77,6 +77,7 @@ class Signature:
 
     def _match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         visible = [p for p in self.parameters if p.name not in self.hidden]
+        args = self._gathered(args)
         if len(args) > len(visible):
             if len(args) != len(visible) + 1 or not (args[-1] is None or isinstance(args[-1], str)):
                 raise TypeError(f"{self.name}() takes {len(visible)} arguments, got {len(args)}")
@@ -97,6 +98,14 @@ class Signature:
             unknown = given.keys() - {p.name for p in self.parameters}
             raise TypeError(f"{self.name}() has no argument {sorted(unknown)}; it has {[p.name for p in visible]}")
         return given
+
+    def _gathered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """``args`` where tensors standing in a row at the place of a list are put into one: meshgrid(x, y)."""
+        at = next((i for i, p in enumerate(self.parameters) if p.kind == LIST), len(args))
+        if at >= len(args) or not is_operand(args[at]):
+            return args
+        stop = next((i for i in range(at, len(args)) if not is_operand(args[i])), len(args))
+        return (*args[:at], args[at:stop], *args[stop:])
 
     def _take(self, p: Parameter, value: Any, operands: list[Any]) -> int:
         if p.kind == LIST:

@@ -2,6 +2,6 @@
 
 from argosy.faces import face, operator_function
 
-_TABLE: dict[str, str] = {}
+_TABLE = {"batch_norm": "argosy.nn.statistics:batch_norm"}
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals(), operator_function)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ def _sizes(normalized_shape: int | Sequence[int]) -> list[int]:
 class LayerNorm(Layer):
     """``(x - mean) / sqrt(var + epsilon) * weight + bias`` over the last axes (Ba et al., 2016).
 
-    x: [..., *normalized_shape]; weight and bias have the normalised shape.
+    x: [..., *normalized_shape]; weight and bias are vectors of as many elements as are normalised together.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class LayerNorm(Layer):
         self._epsilon = epsilon
         has_weight = elementwise_affine and weight_attr is not False
         has_bias = elementwise_affine and bias and bias_attr is not False
-        shape = self._normalized_shape
+        shape = [math.prod(self._normalized_shape)]  # flat, as Paddle's checkpoints have it
         self.weight = (
             self.create_parameter(shape, weight_attr, default_initializer=Constant(1.0)) if has_weight else None
         )

@@ -269,7 +269,7 @@ def thresholded_relu(x: Tensor, threshold: float = 1.0, value: float = 0.0) -> T
 thresholded_relu.samples(real)
 
 
-@operator(inplace=True)
+@operator(promote="float", inplace=True)
 def softmax(x: Tensor, axis: int = -1, dtype: str | None = None) -> Tensor:
     """``exp(x)`` divided by its sum along `axis`; computed in `dtype` if given."""
     if dtype is not None and x.dtype != dtype:
@@ -303,7 +303,7 @@ def softmax_samples(rng: np.random.Generator) -> Iterator[Sample]:
 softmax.samples(softmax_samples)
 
 
-@operator()
+@operator(promote="float")
 def log_softmax(x: Tensor, axis: int = -1, dtype: str | None = None) -> Tensor:
     """``x - log(sum(exp(x)))`` along `axis`; computed in `dtype` if given."""
     if dtype is not None and x.dtype != dtype:

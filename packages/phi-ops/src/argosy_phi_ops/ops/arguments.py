@@ -62,15 +62,20 @@ def along(x: Any, shape: Sequence[Any], axis: int) -> Any:
 def resolved_shape(name: str, shape: Sequence[Any], of: Sequence[Any]) -> Shape:
     """A requested shape with Paddle's gaps filled in: 0 copies the operand's size, one -1 takes what is left.
 
-    Raises :class:`ShapeError` when that is impossible.
+    For an operand without elements 0 means 0. Raises :class:`ShapeError` when the gaps cannot be filled.
     """
-    sizes = [of[i] if n == 0 and isinstance(n, int) and i < len(of) else n for i, n in enumerate(shape)]
+    empty = any(isinstance(n, int) and n == 0 for n in of)
+    copied = [not empty and isinstance(n, int) and n == 0 and i < len(of) for i, n in enumerate(shape)]
+    sizes = [of[i] if copy else n for i, (n, copy) in enumerate(zip(shape, copied, strict=True))]
     gaps = [i for i, n in enumerate(sizes) if isinstance(n, int) and n < 0]
     if not gaps:
         return tuple(sizes)
     if len(gaps) > 1 or sizes[gaps[0]] != -1:
         raise ShapeError(f"{name}: shape {list(shape)} may hold one -1 and no other negative size")
     known: Any = prod(n for i, n in enumerate(sizes) if i != gaps[0])
+    if empty and isinstance(known, int) and known == 0 and gaps[0] < len(of):
+        sizes[gaps[0]] = of[gaps[0]]  # any size fits; Paddle keeps the operand's
+        return tuple(sizes)
     total: Any = prod(of)
     if isinstance(known, int) and (known == 0 or (isinstance(total, int) and total % known)):
         raise ShapeError(f"{name}: {list(of)} does not divide into shape {list(shape)}")

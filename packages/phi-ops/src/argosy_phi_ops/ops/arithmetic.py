@@ -10,7 +10,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import integer_pairs, pairs
-from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING
+from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING, INTEGER
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
@@ -70,9 +70,8 @@ def with_nan(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator(axes="..., ... -> ...", promote="binary")
 def fmax(x: Tensor, y: Tensor) -> Tensor:
-    """The larger element, or the one that is not NaN."""
-    larger = prim.maximum(x, y)
-    return prim.select(prim.is_nan(x), y, prim.select(prim.is_nan(y), x, larger))
+    """The larger element, or the one that is not NaN; of equal ones `x`, which takes the whole gradient."""
+    return prim.select(prim.logical_or(prim.ge(x, y), prim.is_nan(y)), x, y)
 
 
 fmax.samples(with_nan)
@@ -80,17 +79,16 @@ fmax.samples(with_nan)
 
 @operator(axes="..., ... -> ...", promote="binary")
 def fmin(x: Tensor, y: Tensor) -> Tensor:
-    """The smaller element, or the one that is not NaN."""
-    smaller = prim.minimum(x, y)
-    return prim.select(prim.is_nan(x), y, prim.select(prim.is_nan(y), x, smaller))
+    """The smaller element, or the one that is not NaN; of equal ones `x`, which takes the whole gradient."""
+    return prim.select(prim.logical_or(prim.le(x, y), prim.is_nan(y)), x, y)
 
 
 fmin.samples(with_nan)
 
 
-@operator(axes="..., ... -> ...", promote="float")
+@operator(axes="..., ... -> ...", promote="wide")
 def atan2(x: Tensor, y: Tensor) -> Tensor:
-    """The angle of the point with ordinate `x` and abscissa `y`, in radians."""
+    """The angle of the point with ordinate `x` and abscissa `y`, in radians; of integers in float64."""
     return prim.atan2(x, y)
 
 
@@ -131,10 +129,12 @@ def nextafter(x: Tensor, y: Tensor) -> Tensor:
 nextafter.samples(pairs)
 
 
-@operator(axes="..., ... -> ...", promote="float", inplace=True)
+@operator(axes="..., ... -> ...", promote="binary", inplace=True)
 def copysign(x: Tensor, y: Tensor) -> Tensor:
-    """The magnitude of `x` with the sign of `y` (of zeros, too)."""
-    negative = prim.lt(prim.select(prim.eq(y, 0.0), prim.div(1.0, y), y), 0.0)
+    """The magnitude of `x` with the sign of `y` (of floating zeros, too)."""
+    if y.dtype in FLOATING:
+        y = prim.select(prim.eq(y, 0.0), prim.div(1.0, y), y)
+    negative = prim.lt(y, 0)
     magnitude = prim.abs(x)
     return prim.select(negative, prim.neg(magnitude), magnitude)
 
@@ -170,7 +170,13 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator(promote="first", inplace=True, aliases={"input": "x"})
 def clip(x: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
-    """`x` moved into [min, max], each a number or a tensor that broadcasts; the dtype stays that of `x`."""
+    """`x` moved into [min, max], each a number or a tensor that broadcasts.
+
+    The dtype stays that of `x`, unless `x` holds integers and a bound is floating.
+    """
+    for bound in (min, max):
+        if bound is not None and bound.dtype in FLOATING and x.dtype in INTEGER:
+            x = _converted(x, bound.dtype)
     if min is not None:
         x = prim.maximum(x, _converted(min, x.dtype))
     if max is not None:

@@ -9,6 +9,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import boolean_pairs, integer_pairs, pairs
+from argosy_phi_ops.primitives.checks import INEXACT
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
@@ -211,6 +212,8 @@ def isclose(
     x: Tensor, y: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
     """Whether ``|x - y| <= atol + rtol * |y|``; infinities are close to themselves, NaN to NaN if `equal_nan`."""
+    if x.dtype not in INEXACT:
+        x, y = prim.cast(x, dtype="float64"), prim.cast(y, dtype="float64")
     within = prim.le(prim.abs(prim.sub(x, y)), prim.add(prim.mul(prim.abs(y), rtol), atol))
     close = prim.logical_or(prim.eq(x, y), prim.logical_and(within, prim.is_finite(y)))
     if equal_nan:

@@ -151,10 +151,12 @@ def arange(start: Number = 0, end: Number | None = None, step: Number = 1, dtype
     """
     if end is None:
         start, end = 0, start
-    if step == 0:
-        raise ShapeError(f"arange from {start} to {end}: the step must not be zero")
     if dtype is None:
         dtype = default_dtype().name if any(isinstance(v, float) for v in (start, end, step)) else "int64"
+    elif dtype not in FLOATING:  # as Paddle does, the bounds are rounded towards zero first
+        start, end, step = (int(v) if isinstance(v, float) else v for v in (start, end, step))
+    if step == 0:
+        raise ShapeError(f"arange from {start} to {end}: the step must not be zero")
     if hasattr(end, "evaluate") or hasattr(start, "evaluate"):  # a symbolic length
         if step != 1:
             raise NotImplementedError("arange over a symbolic range with a step other than 1 is not implemented")

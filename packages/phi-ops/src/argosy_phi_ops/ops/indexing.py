@@ -74,6 +74,8 @@ index_select.samples(picks)
 def gather_nd(x: Tensor, index: Tensor) -> Tensor:
     """``x[index[..., 0], index[..., 1], ...]``: the last axis of `index` addresses the first axes of `x`."""
     depth = _depth("gather_nd", x, index)
+    if not depth:
+        return prim.broadcast_to(x, (*index.shape[:-1], *x.shape))
     return prim.gather(x, _address("gather_nd", index, x.shape[:depth]), axes=tuple(range(depth)))
 
 
@@ -144,7 +146,9 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, rng.integers(0, 3, (2, 2)), 1, broadcast=False)
 
 
-_REDUCTIONS = {"assign": "set", "add": "add", "multiply": "mul", "mul": "mul", "amin": "min", "amax": "max"}
+_REDUCTIONS = {
+    "assign": "set", "add": "add", "multiply": "mul", "mul": "mul", "amin": "min", "amax": "max", "mean": "add",
+}  # fmt: skip
 
 
 @operator(promote="first", inplace=True)
@@ -157,7 +161,7 @@ def put_along_axis(
     include_self: bool = True,
     broadcast: bool = True,
 ) -> Tensor:
-    """`arr` with `values` combined in at indices along `axis`: assign, add, multiply (mul), amin, amax.
+    """`arr` with `values` combined in at indices along `axis`: assign, add, multiply (mul), amin, amax, mean.
 
     Without `include_self` only the values are combined, not what was there.
     """
@@ -171,7 +175,17 @@ def put_along_axis(
     kind = _REDUCTIONS[reduce]
     if not include_self and kind != "set":
         arr = _neutral_at(arr, address, axes, kind)
-    return prim.scatter(arr, address, prim.broadcast_to(given, index.shape), axes=axes, kind=kind)
+    result = prim.scatter(arr, address, prim.broadcast_to(given, index.shape), axes=axes, kind=kind)
+    return _divided(result, address, axes, include_self) if reduce == "mean" else result
+
+
+def _divided(total: Tensor, address: Tensor, axes: tuple[int, ...], include_self: bool) -> Tensor:
+    """Sums divided by the number of terms: those written, and what was there where that counts or nothing came."""
+    ones = prim.constant(1, total.dtype, address.shape[:-1])
+    start = prim.constant(1, total.dtype, total.shape)
+    if not include_self:
+        start = prim.scatter(start, address, prim.mul(ones, 0), axes=axes, kind="set")
+    return prim.div(total, prim.scatter(start, address, ones, axes=axes, kind="add"))
 
 
 def _neutral_at(x: Tensor, address: Tensor, axes: tuple[int, ...], kind: str) -> Tensor:
@@ -191,7 +205,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     x = rng.standard_normal((4, 3))
     index = np.array([[0, 1, 2], [0, 1, 1]])
     yield Sample(x, np.array([[1], [0], [2], [2]]), 7.0, 1)
-    for reduce in ("add", "multiply", "amin", "amax"):
+    for reduce in ("add", "multiply", "amin", "amax", "mean"):
         yield Sample(x, index, rng.standard_normal((2, 3)), 0, reduce)
     yield Sample(x, index, rng.standard_normal((2, 3)), 0, "add", include_self=False)
     yield Sample(rng.integers(0, 9, (4, 3)), index, rng.integers(0, 9, (2, 3)), 0, "amax", include_self=False)

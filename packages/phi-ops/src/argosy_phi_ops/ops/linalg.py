@@ -12,7 +12,7 @@ from argosy_phi_ops.operator import Sample, operator
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(promote="same", aliases={"input": "x", "other": "y"})
+@operator(promote="binary", aliases={"input": "x", "other": "y"})
 def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False) -> Tensor:
     """The matrix product over the last two axes, batched over the leading ones with broadcasting.
 

@@ -156,10 +156,23 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator()
 def softmax_with_cross_entropy(
-    logits: Tensor, label: Tensor, soft_label: bool = False, ignore_index: int = -100, axis: int = -1
-) -> Tensor:
-    """:func:`cross_entropy` of each sample, with size one at `axis`."""
-    return cross_entropy(logits, label, None, ignore_index, "none", soft_label, axis)
+    logits: Tensor,
+    label: Tensor,
+    soft_label: bool = False,
+    ignore_index: int = -100,
+    numeric_stable_mode: bool = True,
+    return_softmax: bool = False,
+    axis: int = -1,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """:func:`cross_entropy` of each sample, with size one at `axis`; with `return_softmax` the probabilities, too.
+
+    These are constants to differentiation. It is always computed without overflow, whatever `numeric_stable_mode`.
+    """
+    loss = cross_entropy(logits, label, None, ignore_index, "none", soft_label, axis)
+    if not return_softmax:
+        return loss
+    at = axis_of("softmax_with_cross_entropy", axis, logits.ndim)
+    return loss, prim.stop_gradient(prim.exp(_log_softmax(logits, at)))
 
 
 @softmax_with_cross_entropy.samples
@@ -268,9 +281,15 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 @operator()
 def binary_cross_entropy(input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """``-(label log(input) + (1 - label) log(1 - input))`` of probabilities; the logarithms count as at least -100."""
-    logs = [prim.maximum(prim.log(p), -100.0) for p in (input, prim.sub(1.0, input))]
+    logs = [_bounded_log(p) for p in (input, prim.sub(1.0, input))]
     loss = prim.neg(prim.add(prim.mul(label, logs[0]), prim.mul(prim.sub(1.0, label), logs[1])))
     return reduced("binary_cross_entropy", loss if weight is None else prim.mul(loss, weight), reduction)
+
+
+def _bounded_log(p: Tensor) -> Tensor:
+    """``log(p)``, at least -100: a constant at zero, where the derivative would make NaN out of infinity."""
+    positive = prim.gt(p, 0.0)
+    return prim.select(positive, prim.maximum(prim.log(prim.select(positive, p, 1.0)), -100.0), -100.0)
 
 
 @binary_cross_entropy.samples

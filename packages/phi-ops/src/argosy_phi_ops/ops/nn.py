@@ -51,7 +51,7 @@ def embedding(
     """Rows of `weight` [classes, features] at the indices `x`; those of `padding_idx` are zeros without gradient."""
     indices = prim.reshape(x, shape=(*x.shape, 1))
     rows = prim.gather(weight, indices, axes=(0,))
-    if padding_idx is None or padding_idx == -1:
+    if padding_idx is None:
         return rows
     index = padding_idx if padding_idx >= 0 else padding_idx + weight.shape[0]
     missing = prim.broadcast(prim.eq(x, index), shape=rows.shape, axes=tuple(range(x.ndim)))

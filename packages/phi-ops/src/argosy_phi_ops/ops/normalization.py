@@ -14,7 +14,8 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import along, axis_of, restore
-from argosy_phi_ops.ops.reduction import count_of, keep, vector_norm
+from argosy_phi_ops.ops.norms import length
+from argosy_phi_ops.ops.reduction import count_of, keep
 from argosy_phi_ops.reference.kernels.registry import Array, ieee, rounded, widened
 from argosy_tensorcore.tensor import Tensor
 
@@ -228,8 +229,8 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def normalize(x: Tensor, p: float = 2, axis: int = 1, epsilon: float = 1e-12) -> Tensor:
     """`x` divided by its p-norm along `axis`, which counts as at least `epsilon`."""
     at = (axis_of("normalize", axis, x.ndim),)
-    length = prim.maximum(vector_norm(prim.abs(x), p, at), epsilon)
-    return prim.div(x, prim.broadcast_to(keep(length, x.shape, at, True), x.shape))
+    divisor = prim.maximum(length(prim.abs(x), p, at), epsilon)
+    return prim.div(x, prim.broadcast_to(keep(divisor, x.shape, at, True), x.shape))
 
 
 @normalize.samples

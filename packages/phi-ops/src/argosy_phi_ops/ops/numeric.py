@@ -12,7 +12,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import axis_of, integer_pairs, section
-from argosy_phi_ops.ops.reduction import vector_norm
+from argosy_phi_ops.ops.norms import length
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.tensor import Tensor
 
@@ -46,6 +46,8 @@ def _running(name: str, x: Tensor, axis: int | None, dtype: str, kind: str) -> t
     if axis is None:
         x, axis = prim.reshape(x, shape=(x.type.size,)), 0
     at = axis_of(name, axis, x.ndim)
+    if not x.ndim:
+        return x, prim.constant(0, dtype)
     best = prim.cumulative(x, axis=at, kind=kind)
     index = prim.iota(shape=x.shape, axis=at, dtype="int64")
     here = prim.select(prim.eq(x, best), index, prim.constant(-1, "int64", x.shape))
@@ -102,7 +104,7 @@ lcm.samples(integer_pairs)
 def dist(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
     """The p-norm of the difference of two tensors that broadcast."""
     size = prim.abs(prim.sub(x, y))
-    return vector_norm(size, p, tuple(range(size.ndim)))
+    return length(size, p, tuple(range(size.ndim)))
 
 
 @dist.samples
@@ -119,7 +121,7 @@ def cdist(x: Tensor, y: Tensor, p: float = 2.0) -> Tensor:
     left = prim.reshape(x, shape=(*x.shape[:-1], 1, x.shape[-1]))
     right = prim.reshape(y, shape=(*y.shape[:-2], 1, *y.shape[-2:]))
     size = prim.abs(prim.sub(left, right))
-    return vector_norm(size, p, (size.ndim - 1,))
+    return length(size, p, (size.ndim - 1,))
 
 
 @cdist.samples
@@ -132,7 +134,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def pairwise_distance(x: Tensor, y: Tensor, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of ``x - y + epsilon`` over the last axis."""
     size = prim.abs(prim.add(prim.sub(x, y), epsilon))
-    result = vector_norm(size, p, (size.ndim - 1,))
+    result = length(size, p, (size.ndim - 1,))
     return prim.reshape(result, shape=(*size.shape[:-1], 1)) if keepdim else result
 
 
@@ -179,11 +181,11 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal(20), 4, -1.0, 1.0)
 
 
-@operator(promote="binary")
+@operator()
 def ldexp(x: Tensor, y: Tensor) -> Tensor:
-    """``x * 2**y`` in floating point."""
-    if x.dtype.startswith(("int", "uint")):
-        x, y = (prim.cast(v, dtype="float32") for v in (x, y))
+    """``x * 2**y`` in the dtype of `x` where that is floating, else in float32."""
+    wide = "float32" if x.dtype.startswith(("int", "uint")) else x.dtype
+    x, y = (v if v.dtype == wide else prim.cast(v, dtype=wide) for v in (x, y))
     return prim.mul(x, prim.pow(prim.constant(2, x.dtype, y.shape), y))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import per_axis, section
+from argosy_phi_ops.ops.arguments import ones_at, per_axis, section
 from argosy_phi_ops.ops.convolution import Padding, Pairs, channels_first, channels_last, padding_pairs
 from argosy_phi_ops.ops.reduction import count_of
 from argosy_phi_ops.primitives.checks import FLOATING
@@ -100,8 +100,8 @@ def _argmaximum(x: Tensor, windows: _Windows) -> Tensor:
 
 def _mean(x: Tensor, windows: _Windows, exclusive: bool, divisor: int | None) -> Tensor:
     total = _combined(_places(_padded(x, windows.reach, 0), windows), prim.add)
-    if divisor:
-        return prim.div(total, float(divisor))
+    if divisor:  # as Paddle has it, the mean is rescaled as if every window were whole
+        return prim.mul(_mean(x, windows, exclusive, None), prod(windows.size) / divisor)
     if not exclusive and windows.reach == windows.pairs:
         return prim.div(total, float(prod(windows.size)))
     # Count what each window holds: elements, and the padding asked for unless exclusive.
@@ -331,6 +331,34 @@ def _adapted(
     return prim.concat(*parts, axis=axis)
 
 
+def _adaptive_maxima(name: str, x: Tensor, output_size: Sizes, return_mask: bool) -> Any:
+    """The maxima, and with `return_mask` the (first) index of each in the flattened spatial axes, as int32."""
+    best: Tensor = _adaptive(name, x, output_size, _max_over)
+    if not return_mask:
+        return best
+    sizes = [n for n in x.shape[2:] if isinstance(n, int)]
+    if len(sizes) != x.ndim - 2:
+        raise NotImplementedError(f"{name}: positions over axes of symbolic size are not implemented")
+    index = prim.reshape(prim.iota(shape=(prod(sizes),), axis=0, dtype="int32"), shape=tuple(sizes))
+    index = prim.broadcast(index, shape=x.shape, axes=tuple(range(2, x.ndim)))
+    for axis, (n, outputs) in enumerate(zip(sizes, best.shape[2:], strict=True), 2):
+        x, index = _located(x, index, axis, n, outputs)
+    return best, index
+
+
+def _located(x: Tensor, index: Tensor, axis: int, n: int, outputs: int) -> tuple[Tensor, Tensor]:
+    """Maxima of the windows along one axis and the least of their indices."""
+    values, places = [], []
+    for i in range(outputs):
+        window, at = (section(v, axis, i * n // outputs, -(-(i + 1) * n // outputs)) for v in (x, index))
+        best = prim.reshape(prim.reduce_max(window, axes=(axis,)), shape=ones_at(window.shape, (axis,)))
+        here = prim.eq(window, prim.broadcast_to(best, window.shape))
+        first = prim.reduce_min(prim.select(here, at, np.iinfo(np.int32).max), axes=(axis,))
+        values.append(best)
+        places.append(prim.reshape(first, shape=best.shape))
+    return prim.concat(*values, axis=axis), prim.concat(*places, axis=axis)
+
+
 def _mean_over(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     return prim.div(prim.reduce_sum(x, axes=axes), count_of(x.shape, axes, x.dtype))
 
@@ -385,11 +413,13 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(aliases={"input": "x"})
-def adaptive_max_pool1d(x: Tensor, output_size: Sizes) -> Tensor:
-    """The maximum of as many windows over one spatial axis as `output_size` asks for; None keeps an axis."""
+def adaptive_max_pool1d(x: Tensor, output_size: Sizes, return_mask: bool = False) -> Any:
+    """The maximum of as many windows over one spatial axis as `output_size` asks for; None keeps an axis.
+
+    With `return_mask` also the flat index of each, as int32.
+    """
     name = "adaptive_max_pool1d"
-    pooled: Tensor = _pooled(name, x, 1, "NCL", lambda v, _: _adaptive(name, v, output_size, _max_over))
-    return pooled
+    return _pooled(name, x, 1, "NCL", lambda v, _: _adaptive_maxima(name, v, output_size, return_mask))
 
 
 @adaptive_max_pool1d.samples
@@ -400,11 +430,13 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(aliases={"input": "x"})
-def adaptive_max_pool2d(x: Tensor, output_size: Sizes) -> Tensor:
-    """The maximum of as many windows over two spatial axes as `output_size` asks for; None keeps an axis."""
+def adaptive_max_pool2d(x: Tensor, output_size: Sizes, return_mask: bool = False) -> Any:
+    """The maximum of as many windows over two spatial axes as `output_size` asks for; None keeps an axis.
+
+    With `return_mask` also the flat index of each, as int32.
+    """
     name = "adaptive_max_pool2d"
-    pooled: Tensor = _pooled(name, x, 2, "NCHW", lambda v, _: _adaptive(name, v, output_size, _max_over))
-    return pooled
+    return _pooled(name, x, 2, "NCHW", lambda v, _: _adaptive_maxima(name, v, output_size, return_mask))
 
 
 @adaptive_max_pool2d.samples
@@ -415,11 +447,13 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(aliases={"input": "x"})
-def adaptive_max_pool3d(x: Tensor, output_size: Sizes) -> Tensor:
-    """The maximum of as many windows over three spatial axes as `output_size` asks for; None keeps an axis."""
+def adaptive_max_pool3d(x: Tensor, output_size: Sizes, return_mask: bool = False) -> Any:
+    """The maximum of as many windows over three spatial axes as `output_size` asks for; None keeps an axis.
+
+    With `return_mask` also the flat index of each, as int32.
+    """
     name = "adaptive_max_pool3d"
-    pooled: Tensor = _pooled(name, x, 3, "NCDHW", lambda v, _: _adaptive(name, v, output_size, _max_over))
-    return pooled
+    return _pooled(name, x, 3, "NCDHW", lambda v, _: _adaptive_maxima(name, v, output_size, return_mask))
 
 
 @adaptive_max_pool3d.samples

@@ -139,9 +139,18 @@ def tensordot(x: Tensor, y: Tensor, axes: int | Sequence[Any] = 2) -> Tensor:
         pairs = tuple(axes), tuple(axes)
     else:
         pairs = tuple(axes[0]), tuple(axes[-1])
+    if not pairs[0]:
+        return _all_products(x, y)
     left = tuple(axis_of("tensordot", a, x.ndim) for a in pairs[0])
     right = tuple(axis_of("tensordot", a, y.ndim) for a in pairs[1])
     return prim.dot_general(x, y, lhs_contract=left, rhs_contract=right)
+
+
+def _all_products(x: Tensor, y: Tensor) -> Tensor:
+    """Each element of `x` with each of `y`: the axes of `x`, then those of `y`."""
+    shape, rank = (*x.shape, *y.shape), x.ndim
+    left = prim.broadcast(x, shape=shape, axes=tuple(range(rank)))
+    return prim.mul(left, prim.broadcast(y, shape=shape, axes=tuple(range(rank, rank + y.ndim))))
 
 
 @tensordot.samples
@@ -150,6 +159,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, y)
     yield Sample(x, y, [[1, 2], [0, 1]])
     yield Sample(x, rng.standard_normal((4, 5)), 1)
+    yield Sample(x, rng.standard_normal((4, 5)), 0)
 
 
 @operator(promote="binary")

@@ -278,42 +278,11 @@ def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: str
 argmin.samples(indexed)
 
 
-@operator(promote="float", aliases={"input": "x", "A": "x", "ord": "p", "dim": "axis"})
-def norm(x: Tensor, p: float | str | None = None, axis: Axes = None, keepdim: bool = False) -> Tensor:
-    """The p-norm of the elements over `axis`: 2 or "fro" by default, also infinite, 0 (counts) and any other p."""
-    axes = axes_of("norm", axis, x.ndim)
-    size = prim.abs(x)
-    return keep(vector_norm(size, 2.0 if p is None or p == "fro" else p, axes), x.shape, axes, keepdim)
-
-
-def vector_norm(size: Tensor, p: float | str, axes: Sequence[int]) -> Tensor:
-    """The p-norm of non-negative magnitudes over `axes`."""
-    if isinstance(p, str):
-        raise NotImplementedError(f"norm: p={p!r} is not implemented; there are numbers, inf and 'fro'")
-    if p == float("inf"):
-        return prim.reduce_max(size, axes=axes)
-    if p == float("-inf"):
-        return prim.reduce_min(size, axes=axes)
-    if p == 0:
-        return prim.reduce_sum(prim.cast(prim.ne(size, 0.0), dtype=size.dtype), axes=axes)
-    if p == 1:
-        return prim.reduce_sum(size, axes=axes)
-    if p == 2:
-        return prim.sqrt(prim.reduce_sum(prim.mul(size, size), axes=axes))
-    return prim.pow(prim.reduce_sum(prim.pow(size, float(p)), axes=axes), 1 / p)
-
-
-@norm.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    x = rng.standard_normal((2, 3))
-    yield Sample(x)
-    for p in (1, 3, 0, float("inf"), float("-inf"), "fro"):
-        yield Sample(x, p, axis=1, keepdim=p == 3)
-
-
 @operator(aliases={"input": "x"})
 def nansum(x: Tensor, axis: Axes = None, dtype: str | None = None, keepdim: bool = False) -> Tensor:
-    """The sum over `axis` of the elements that are not NaN."""
+    """The sum over `axis` of the elements that are not NaN; int32 is summed in int64."""
+    if dtype is None and x.dtype in ("bool", "int32"):
+        dtype = "int64"
     x = _as(x, dtype)
     axes = axes_of("nansum", axis, x.ndim)
     return keep(prim.reduce_sum(prim.select(prim.is_nan(x), 0, x), axes=axes), x.shape, axes, keepdim)

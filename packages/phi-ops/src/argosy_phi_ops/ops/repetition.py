@@ -73,22 +73,35 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(aliases={"input": "x", "dim": "axis"})
-def repeat_interleave(x: Tensor, repeats: int, axis: int | None = None) -> Tensor:
-    """Each slice along `axis` (each element of the flattened tensor) `repeats` times in a row."""
-    if not isinstance(repeats, int):
-        raise NotImplementedError("repeat_interleave: a number of repeats for each slice is not implemented")
+def repeat_interleave(x: Tensor, repeats: int | Sequence[int], axis: int | None = None) -> Tensor:
+    """Each slice along `axis` (each element of the flattened tensor) `repeats` times in a row.
+
+    `repeats` is one number or one for each slice.
+    """
     if axis is None:
         x, axis = prim.reshape(x, shape=(x.type.size,)), 0
     at = axis_of("repeat_interleave", axis, x.ndim)
+    if not isinstance(repeats, int):
+        return _repeated_each(x, repeats, at)
     shape = (*x.shape[: at + 1], repeats, *x.shape[at + 1 :])
     spread = prim.broadcast(x, shape=shape, axes=tuple(i if i <= at else i + 1 for i in range(x.ndim)))
     return prim.reshape(spread, shape=(*x.shape[:at], x.shape[at] * repeats, *x.shape[at + 1 :]))
+
+
+def _repeated_each(x: Tensor, repeats: Sequence[int], axis: int) -> Tensor:
+    size = x.shape[axis]
+    counts = tuple(repeats) * size if len(repeats) == 1 and isinstance(size, int) else tuple(repeats)
+    if len(counts) != size:
+        raise ShapeError(f"repeat_interleave: {len(counts)} repeats for the {size} slices of {x.type}")
+    pieces = [section(x, axis, i, i + 1) for i, count in enumerate(counts) for _ in range(count)]
+    return prim.concat(*pieces, axis=axis) if pieces else section(x, axis, 0, 0)
 
 
 @repeat_interleave.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), 2)
     yield Sample(rng.standard_normal((2, 3)), 3, axis=1)
+    yield Sample(rng.standard_normal((2, 3)), [0, 2, 1], axis=1)
 
 
 @operator()

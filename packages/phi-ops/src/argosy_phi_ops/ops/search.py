@@ -57,6 +57,8 @@ def topk(
 ) -> tuple[Tensor, Tensor]:
     """The `k` largest (or smallest) elements along `axis` in order, and their indices; of equals the first ones."""
     at = axis_of("topk", -1 if axis is None else axis, x.ndim)
+    if not x.ndim:
+        return x, prim.constant(0, "int64")
     size = x.shape[at]
     if isinstance(size, int) and k > size:
         raise ShapeError(f"topk: axis {at} of {x.type} has fewer than {k} elements")
@@ -87,22 +89,40 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(promote="float", aliases={"input": "x", "dim": "axis"})
-def median(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
-    """The middle element over `axis` in sorted order, the mean of the middle two of an even number; NaN if any is."""
+def median(x: Tensor, axis: Axes = None, keepdim: bool = False, mode: str = "avg") -> Tensor:
+    """The middle element over `axis` in sorted order; NaN if any is, and of no elements.
+
+    Of an even number the mean of the middle two (`mode` "avg"). Mode "min" takes the lower one; along one axis it gives
+    its index, too.
+    """
+    if mode == "min" and axis is not None:
+        return _lower_median(x, axis, keepdim)
     axes = axes_of("median", axis, x.ndim)
     count: Any = 1
     for i in axes:
         count = count * x.shape[i]
     kept = tuple(i for i in range(x.ndim) if i not in axes)
     shape = tuple(x.shape[i] for i in kept)
+    if isinstance(count, int) and count == 0:
+        return keep(prim.constant(float("nan"), x.dtype, shape), x.shape, axes, keepdim)
     flat = prim.reshape(prim.transpose(x, permutation=(*kept, *axes)), shape=(*shape, count))
     ordered = prim.sort(flat, axis=len(kept), keys=1)
     ordered = ordered[0] if isinstance(ordered, tuple) else ordered
-    low, high = ((count - 1) // 2, count // 2)
+    low, high = ((count - 1) // 2, (count - 1) // 2 if mode == "min" else count // 2)
     middle = [prim.reshape(section(ordered, len(kept), i, i + 1), shape=shape) for i in (low, high)]
     mean = prim.mul(prim.add(middle[0], middle[1]), 0.5)
     missing = prim.reduce_or(prim.is_nan(flat), axes=(len(kept),))
     return keep(prim.select(missing, float("nan"), mean), x.shape, axes, keepdim)
+
+
+def _lower_median(x: Tensor, axis: Axes, keepdim: bool) -> tuple[Tensor, Tensor]:
+    if not isinstance(axis, int):
+        raise NotImplementedError("median: mode='min' over several axes is not implemented")
+    at = axis_of("median", axis, x.ndim)
+    size = x.shape[at]
+    if not isinstance(size, int):
+        raise NotImplementedError("median: mode='min' along an axis of symbolic size is not implemented")
+    return kthvalue(x, (size - 1) // 2 + 1, at, keepdim)
 
 
 @median.samples

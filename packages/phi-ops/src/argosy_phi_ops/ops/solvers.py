@@ -214,12 +214,12 @@ slogdet.samples(squares)
 
 
 @operator()
-def qr(x: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
-    """Orthonormal Q and upper triangular R of ``x = Q R``; mode "complete" makes Q square."""
-    if mode not in ("reduced", "complete"):
-        raise NotImplementedError(f"qr: mode {mode!r} is not implemented; there are reduced and complete")
+def qr(x: Tensor, mode: str = "reduced") -> Tensor | tuple[Tensor, Tensor]:
+    """Orthonormal Q and upper triangular R of ``x = Q R``; mode "complete" makes Q square, "r" gives R alone."""
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f"qr: mode {mode!r} is none of 'reduced', 'complete' and 'r'")
     q, r = prim.qr(x, full=mode == "complete")
-    return q, r
+    return r if mode == "r" else (q, r)
 
 
 def rectangles(rng: np.random.Generator) -> Iterator[Sample]:

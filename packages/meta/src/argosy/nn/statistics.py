@@ -1,0 +1,40 @@
+"""Normalisation that keeps running statistics: an operator that gives new ones, and the write that keeps them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["batch_norm"]
+
+
+def batch_norm(
+    x: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.9,
+    epsilon: float = 1e-05,
+    data_format: str = "NCHW",
+    use_global_stats: bool | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """``x`` standardised for each channel (Ioffe and Szegedy, 2015), then scaled and shifted.
+
+    x: [batch, channels, ...] (channels last where ``data_format`` ends in C); the other tensors: [channels]. With
+    ``training`` by the statistics of the batch, which then move ``running_mean`` and ``running_var`` in place:
+    ``momentum * old + (1 - momentum) * new``. Otherwise, or with ``use_global_stats``, by the running ones.
+    """
+    options: dict[str, Any] = {"momentum": momentum, "epsilon": epsilon, "data_format": data_format}
+    result, mean, variance = get_operator("batch_norm")(
+        x, running_mean, running_var, weight, bias, training, use_global_stats=use_global_stats, **options
+    )
+    if training and not use_global_stats:
+        write(running_mean, mean.detach())
+        write(running_var, variance.detach())
+    return result  # type: ignore[no-any-return]

@@ -1,0 +1,105 @@
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of
+from argosy_phi_ops.ops.reduction import keep
+from argosy_tensorcore.tensor import Tensor
+
+INF = float("inf")
+
+
+@operator(promote="float", aliases={"input": "x", "A": "x", "ord": "p", "dim": "axis"})
+def norm(x: Tensor, p: float | str | None = None, axis: Axes = None, keepdim: bool = False) -> Tensor:
+    """The norm of vectors over `axis` (:func:`vector_norm`), or of matrices over two axes (:func:`matrix_norm`).
+
+    By default the square root of the sum of squares, which "fro" names, too; over all axes unless `axis` says which.
+    """
+    pair = isinstance(axis, (list, tuple)) and len(axis) == 2
+    if pair or (isinstance(p, str) and p != "fro"):
+        return matrix_norm(x, 2.0 if p is None else p, axis if pair else tuple(range(x.ndim)), keepdim)
+    return vector_norm(x, 2.0 if p is None or p == "fro" else p, axis, keepdim)
+
+
+@norm.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3))
+    yield Sample(x)
+    for p in (1, 3, 0, INF, -INF, "fro"):
+        yield Sample(x, p, axis=1, keepdim=p == 3)
+    yield Sample(x, 2, [0, 1])
+
+
+@operator(promote="float")
+def vector_norm(x: Tensor, p: float = 2.0, axis: Axes = None, keepdim: bool = False) -> Tensor:
+    """``sum(|x|^p)^(1/p)`` over `axis` (all by default); infinite `p` give extremes, 0 counts what is not zero."""
+    axes = axes_of("vector_norm", axis, x.ndim)
+    return keep(length(prim.abs(x), p, axes), x.shape, axes, keepdim)
+
+
+def length(size: Tensor, p: float, axes: Sequence[int]) -> Tensor:
+    """The p-norm of non-negative magnitudes over `axes`."""
+    if p == INF:
+        return prim.reduce_max(size, axes=axes)
+    if p == -INF:
+        return prim.reduce_min(size, axes=axes)
+    if p == 0:
+        return prim.reduce_sum(prim.cast(prim.ne(size, 0.0), dtype=size.dtype), axes=axes)
+    if p == 1:
+        return prim.reduce_sum(size, axes=axes)
+    if p == 2:
+        return prim.sqrt(prim.reduce_sum(prim.mul(size, size), axes=axes))
+    return prim.pow(prim.reduce_sum(prim.pow(size, float(p)), axes=axes), 1 / p)
+
+
+@vector_norm.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 3)))
+    yield Sample(rng.standard_normal((2, 3)), 3.0, 0)
+
+
+@operator(promote="float")
+def matrix_norm(
+    x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1), keepdim: bool = False
+) -> Tensor:
+    """The norm of the matrices over two axes: "fro", of singular values "nuc" (their sum), 2 (the largest) and -2.
+
+    1 is the largest sum down a column, infinity that along a row; -1 and -infinity are the smallest. Raises
+    :class:`ShapeError` unless there are two axes, ``ValueError`` for another `p`.
+    """
+    if len(axis) != 2:
+        raise ShapeError(f"matrix_norm: p={p!r} needs two axes, got {list(axis)} of {x.type}")
+    first, second = (axis_of("matrix_norm", a, x.ndim) for a in axis)
+    axes = axes_of("matrix_norm", axis, x.ndim)
+    return keep(_matrix_norm(x, p, first, second), x.shape, axes, keepdim)
+
+
+def _matrix_norm(x: Tensor, p: float | str, first: int, second: int) -> Tensor:
+    if p == "fro":
+        return length(prim.abs(x), 2, tuple(sorted((first, second))))
+    if p in (2, -2, "nuc"):
+        others = tuple(i for i in range(x.ndim) if i not in (first, second))
+        values = prim.svd(prim.transpose(x, permutation=(*others, first, second)))[1]
+        reduce = prim.reduce_sum if p == "nuc" else prim.reduce_max if p == 2 else prim.reduce_min
+        return reduce(values, axes=(len(others),))
+    if p not in (1, -1, INF, -INF):
+        raise ValueError(f"matrix_norm: p={p!r} is none of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf")
+    along, across = (first, second) if p in (1, -1) else (second, first)
+    sums = prim.reduce_sum(prim.abs(x), axes=(along,))
+    left = (across - (across > along),)
+    return prim.reduce_max(sums, axes=left) if p > 0 else prim.reduce_min(sums, axes=left)
+
+
+@matrix_norm.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3, 4))
+    for p in ("fro", "nuc", 1, -1, 2, -2, INF, -INF):
+        yield Sample(x, p)
+    yield Sample(x, 1, (0, 2), keepdim=True)
