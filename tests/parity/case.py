@@ -1,0 +1,82 @@
+"""Test cases as plain data: what is called, and with which arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Case", "call", "layer", "optimizer", "schedule", "shape_of", "unique"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One use of ``target``, a dotted name under the framework (``nn.functional.relu``, ``Tensor.add_``).
+
+    kind: "call" applies it to ``args`` and ``kwargs``, "shape_of" too but its results count only for what they are;
+    "layer" builds it from them and applies it to ``inputs``;
+    "optimizer" builds it from them and takes steps; "schedule" builds it from them and reads its rates.
+    mutates: the first argument is written, and its value afterwards is a result too.
+    """
+
+    kind: str
+    target: str
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    inputs: tuple[Any, ...] = ()
+    training: bool = True
+    mutates: bool = False
+    gradients: bool = True
+
+    @property
+    def id(self) -> str:
+        """The call as text: the key of its record."""
+        shown = [_show(a) for a in self.args] + [f"{name}={_show(value)}" for name, value in self.kwargs.items()]
+        applied = f"({', '.join(map(_show, self.inputs))})" if self.inputs else ""
+        return f"{self.target}({', '.join(shown)}){applied}{'' if self.training else ' eval'}"
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(map(_show, value))
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    return repr(value)
+
+
+def call(target: str, *args: Any, **kwargs: Any) -> Case:
+    """``target(*args, **kwargs)``."""
+    return Case("call", target, args, kwargs, mutates=target.startswith("Tensor.") and _writes(target[7:]))
+
+
+def _writes(method: str) -> bool:
+    return method == "__setitem__" or (method.endswith("_") and not method.endswith("__"))
+
+
+def shape_of(target: str, *args: Any, **kwargs: Any) -> Case:
+    """``target(*args, **kwargs)``, of which dtypes and shapes count."""
+    return Case("shape_of", target, args, kwargs, gradients=False)
+
+
+def layer(target: str, *inputs: Any, training: bool = True, **kwargs: Any) -> Case:
+    """``target(**kwargs)(*inputs)`` with parameters drawn by name, in training or evaluation."""
+    return Case("layer", target, (), kwargs, inputs, training)
+
+
+def optimizer(target: str, **kwargs: Any) -> Case:
+    """Steps of ``target(parameters=..., **kwargs)`` on two parameters with drawn gradients."""
+    return Case("optimizer", target, (), kwargs)
+
+
+def schedule(target: str, *args: Any, **kwargs: Any) -> Case:
+    """The rates of ``target(*args, **kwargs)``, step after step."""
+    return Case("schedule", target, args, kwargs)
+
+
+def unique(cases: Iterable[Case]) -> list[Case]:
+    """The cases in order. Raises ValueError where two read alike, for their records would."""
+    found: dict[str, Case] = {}
+    for case in cases:
+        if case.id in found:
+            raise ValueError(f"two cases read {case.id}")
+        found[case.id] = case
+    return list(found.values())

@@ -1,0 +1,48 @@
+"""The cases by family: each module has ``cases()``, which yields them."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from parity.case import Case, unique
+
+__all__ = ["FAMILIES", "UNCOVERED", "cases_of"]
+
+FAMILIES = (
+    "elementary",
+    "activation",
+    "arithmetic",
+    "comparison",
+    "creation",
+    "reduction",
+    "manipulation",
+    "indexing",
+    "linalg",
+    "nn",
+    "convolution",
+    "normalization",
+    "losses",
+    "vision",
+    "random",
+    "methods",
+    "layers",
+    "optimizers",
+)
+
+UNCOVERED = {
+    "empty": "its contents are whatever the memory held",
+    "empty_like": "its contents are whatever the memory held",
+    "fft_c2c": "the wheel shows it through paddle.fft",
+    "fft_c2r": "the wheel shows it through paddle.fft",
+    "fft_r2c": "the wheel shows it through paddle.fft",
+    "im2col": "the wheel shows it as nn.functional.unfold",
+    "paged_attention": "the wheel has no such operator on CPU",
+}
+"""Operators without cases, each with the reason."""
+
+
+@cache
+def cases_of(family: str) -> list[Case]:
+    """The cases of a family, in order."""
+    return unique(import_module(f"parity.cases.{family}").cases())

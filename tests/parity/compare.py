@@ -1,0 +1,74 @@
+"""Whether argosy's outcome is the wheel's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from parity.runner import Outcome
+
+__all__ = ["TOLERANCES", "differences"]
+
+TOLERANCES = {
+    "float32": (1e-5, 2e-6),
+    "float64": (1e-10, 1e-12),
+    "complex64": (1e-5, 2e-6),
+    "complex128": (1e-10, 1e-12),
+}
+"""Relative and absolute tolerance by dtype, the latter times the largest magnitude of the expected array where that
+exceeds one; all other dtypes must be equal."""
+
+REFUSALS = ("ValueError", "TypeError", "IndexError", "NotImplementedError", "ZeroDivisionError")
+"""The builtin classes that an operator's error for wrong arguments has."""
+
+
+def differences(expected: Outcome, found: Outcome, with_gradients: bool) -> list[str]:
+    """What differs, in words; empty when nothing does."""
+    if expected.error:  # argosy may do more than the wheel, but when it refuses, it does so as users may expect
+        return [f"argosy raises {found.message}"] if found.error not in ("", *REFUSALS) else []
+    if found.error:
+        return [f"the wheel gives a result, argosy raises {found.message}"]
+    wrong = _lists("output", expected.outputs, found.outputs)
+    if with_gradients and expected.gradients:  # argosy may differentiate what the wheel does not
+        if found.gradient_error:
+            wrong.append(f"the wheel gives gradients, argosy raises {found.message}")
+        else:
+            wrong += _lists("gradient", [*map(_or_zero, expected.gradients, found.gradients)], found.gradients)
+    return wrong
+
+
+def _or_zero(expected: Any, found: Any) -> Any:
+    """No gradient and a gradient of zeros are the same claim."""
+    return np.zeros_like(found) if expected is None and isinstance(found, np.ndarray) else expected
+
+
+def _lists(what: str, expected: list[Any], found: list[Any]) -> list[str]:
+    if len(expected) != len(found):
+        return [f"{len(expected)} {what}s of the wheel, {len(found)} of argosy"]
+    texts = [_values(e, f) for e, f in zip(expected, found, strict=True)]
+    return [f"{what} {i}: {text}" for i, text in enumerate(texts) if text]
+
+
+def _values(expected: Any, found: Any) -> str:
+    if not isinstance(expected, np.ndarray) or not isinstance(found, np.ndarray):
+        same = type(expected) is type(found) and expected == found
+        return "" if same else f"the wheel gives {expected!r}, argosy {found!r}"
+    for name in ("dtype", "shape"):
+        if getattr(expected, name) != getattr(found, name):
+            return f"{name} {getattr(expected, name)} of the wheel, {getattr(found, name)} of argosy"
+    close = _close(expected, found)
+    if close.all():
+        return ""
+    where = tuple(int(i) for i in np.argwhere(~close)[0])
+    count = int((~close).sum())
+    return f"{count} of {close.size} differ, first at {where}: {expected[where]!r} of the wheel, {found[where]!r}"
+
+
+def _close(expected: np.ndarray, found: np.ndarray) -> np.ndarray:
+    relative, absolute = TOLERANCES.get(str(expected.dtype), (0.0, 0.0))
+    if not relative:
+        return np.asarray(expected == found)
+    finite = np.abs(expected[np.isfinite(expected)])
+    absolute *= max(1.0, float(finite.max(initial=0.0)))
+    return np.isclose(found, expected, rtol=relative, atol=absolute, equal_nan=True)

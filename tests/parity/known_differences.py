@@ -1,0 +1,96 @@
+"""Where argosy differs from the wheel on purpose or for now, each with its reason.
+
+Keys of DIFFERENCES are case ids or patterns of :mod:`fnmatch` (brackets stand for themselves). A listed case that
+agrees fails the suite, so that the list cannot rot.
+"""
+
+from __future__ import annotations
+
+__all__ = ["ABSENT", "DIFFERENCES"]
+
+_FLOAT32_ARGUMENTS = "the wheel rounds scalar arguments to float32 before a float64 computation"
+_COMPLEX_TO_REAL = "the wheel drops the imaginary part in silence; argosy refuses"
+_BY_DIVISION = "the wheel divides the result by the factor, which gives NaN where a factor is 0 or NaN"
+_NAN_EXTREMUM = "the wheel's gradient of an extremum that is NaN is NaN everywhere"
+_EMPTY_EXTREMUM = "the wheel gives uninitialised memory for an extremum over no elements"
+_INTEGER_VARIANCE = "the wheel computes the variance of integers in integers and loses the fractions"
+_WRONG_GRADIENT = "the wheel's gradient is not the derivative: finite differences give argosy's"
+_COUNT = "argosy's mean leaves out what is ignored, the wheel's counts it when ignore_index is negative"
+
+DIFFERENCES: dict[str, str] = {
+    "stanh(float64:3x4[-3,3])": _FLOAT32_ARGUMENTS,
+    "nn.functional.selu(float64:3x4[-4,4])": _FLOAT32_ARGUMENTS,
+    "nn.functional.hardsigmoid(float64:3x4[-4,4])": _FLOAT32_ARGUMENTS,
+    "sqrt(float32:8{*": "the wheel's square root of infinity is NaN",
+    "abs(float32:8{*": "the wheel's gradient of abs at infinity is NaN",
+    "sinc(float32:8{*": "the wheel's sinc of NaN is 1",
+    "logit(float32:4{-0.5,0.2,0.7,1.5})": "the wheel's gradient outside the domain is NaN, the formula's is finite",
+    "nn.functional.log_softmax(float32:2x3[-500,500])": "the wheel clips logarithms of probabilities at -64",
+    "nn.functional.cross_entropy(float32:4x3[-80,80], *": "the wheel clips logarithms of probabilities at -64",
+    "logaddexp(float32:6{*": "the wheel gives NaN for two infinities",
+    "divide(complex64:3[1,4], bool:3[1,4])": "complex numbers over zero: NaN in the wheel, infinity in argosy",
+    "pow(int64:4[1,5], 0.5)": "the wheel truncates the root to an integer, but not in the operator form",
+    "Tensor.__mod__(*, (1+2j))": "the wheel computes a remainder of complex numbers, which has no meaning",
+    "Tensor.__truediv__(bool:3[1,6], True)": "the wheel divides booleans into booleans",
+    "lerp(float*, float*, float*)": "the wheel does not differentiate with respect to the weight",
+    "full_like(*, (1+2j))": _COMPLEX_TO_REAL,
+    "full([2], (1+2j), 'float*": _COMPLEX_TO_REAL,
+    "full([2], (1+2j), 'int64')": _COMPLEX_TO_REAL,
+    "prod(float32:3{nan,1.0,2.0})": _BY_DIVISION,
+    "prod(float32:2x2{0.0,2.0,3.0,0.0}, 0)": _BY_DIVISION,
+    "prod(float32:3{0.0,2.0,3.0})": _BY_DIVISION,
+    "max(float32:3{nan,1.0,2.0})": _NAN_EXTREMUM,
+    "min(float32:3{nan,1.0,2.0})": _NAN_EXTREMUM,
+    "amax(float32:3{nan,1.0,2.0})": _NAN_EXTREMUM,
+    "amin(float32:3{nan,1.0,2.0})": _NAN_EXTREMUM,
+    "am??(float32:0x3)": _EMPTY_EXTREMUM,
+    "am??(float32:0x3, 0)": _EMPTY_EXTREMUM,
+    "arg*(float32:0x3)": _EMPTY_EXTREMUM,
+    "var(int*": _INTEGER_VARIANCE,
+    "masked_fill(float32:2x3, bool:3, float32:(){2.0})": "the wheel does not differentiate with respect to the value",
+    "transpose(float32:2x3, [0])": "the wheel takes a permutation of some of the axes",
+    "Tensor.__setitem__(float32:2x3, [0, 0], float32:2x3)": "an overwritten write gets a gradient in the wheel",
+    "Tensor.__bool__(float32:())": "in the wheel a negative number is false",
+    "nn.functional.kl_div(float32:4x3, float32:4x3[0.1,1])": "the wheel does not differentiate the label",
+    "atan2(int64:2x1*": "the wheel computes angles of integers in float32 and calls them float64",
+    "atan2(int??:6*": "the wheel computes angles of integers in float32 and calls them float64",
+    "median(float32:3{nan,1.0,2.0})": "the gradient of a median that is NaN goes to the NaN in the wheel",
+    "mean(bool:2x4*": "the wheel's mean of booleans is a boolean; argosy refuses",
+    "linalg.cholesky_solve(*": _WRONG_GRADIENT,
+    "linalg.eigvalsh(float32:2x2x2*": _WRONG_GRADIENT,
+    "linalg.eigh(float32:2x2x2*": _WRONG_GRADIENT,
+    "linalg.pinv(float64:3x3*, hermitian=True)": "the wheel's gradient assumes that the perturbation is symmetric, too",
+    "nn.functional.group_norm(float32:2x4x3x2, 4)": _WRONG_GRADIENT,
+    "nn.functional.group_norm(float32:2x4x3x2, 1, epsilon=0.1)": _WRONG_GRADIENT,
+    "nn.functional.group_norm(float32:2x3x2x4, 2, *": _WRONG_GRADIENT,
+    "nn.functional.binary_cross_entropy(float32:3{*": "at a wrong certainty the wheel's gradient is 1e12, argosy's 0",
+    # for now
+    "linalg.det(float32:2x2{*": "the gradient of a determinant of 0 is NaN in argosy (0 in the wheel, both wrong)",
+    "sum(float32:2x3, dtype='float64')": "the tape leaves the gradient in the dtype of the sum",
+    "view(int64:2x6, 'int32')": "a view as a dtype of another width is not implemented",
+    "nn.functional.cross_entropy(*{0,2,-100,1}, reduction='mean')": _COUNT,
+    "nn.CrossEntropyLoss()(*{0,2,-100,1})": _COUNT,
+    "nn.functional.interpolate(*mode='bicubic'*": "bicubic interpolation is not implemented",
+    "nn.functional.sequence_mask(int64:3{1,3,0})": "the length of the longest sequence depends on values",
+}
+
+ABSENT = frozenset({
+    "Tensor.cast_", "Tensor.contiguous", "Tensor.exponential_", "Tensor.fill_", "Tensor.zero_", "as_strided",
+    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shape", "cartesian_prod",
+    "column_stack", "cumulative_trapezoid", "diagflat", "diagonal_scatter", "dstack", "frexp", "hsplit",
+    "hstack", "i0e", "i1", "i1e", "index_put", "isreal", "linalg.cond", "linalg.corrcoef", "linalg.cov",
+    "linalg.lstsq", "linalg.lu", "linalg.matrix_exp", "linalg.matrix_rank", "linalg.multi_dot", "multiplex",
+    "nanmedian", "nanquantile", "nn.functional.alpha_dropout", "nn.functional.cosine_embedding_loss",
+    "nn.functional.dropout2d", "nn.functional.grid_sample", "nn.functional.gumbel_softmax",
+    "nn.functional.local_response_norm", "nn.functional.log_loss", "nn.functional.maxout",
+    "nn.functional.rrelu", "nn.functional.sigmoid_focal_loss", "nn.functional.temporal_shift",
+    "nn.functional.triplet_margin_loss", "nn.functional.unfold", "nn.functional.upsample",
+    "nn.functional.zeropad2d", "optimizer.Adadelta", "optimizer.Adagrad", "optimizer.Adamax",
+    "optimizer.Lamb", "optimizer.NAdam", "optimizer.RAdam", "optimizer.RMSProp",
+    "optimizer.lr.CosineAnnealingWarmRestarts", "optimizer.lr.CyclicLR", "optimizer.lr.LinearLR",
+    "optimizer.lr.OneCycleLR", "polar", "polygamma", "quantile", "randint_like", "rank", "row_stack",
+    "select_scatter", "shape", "shard_index", "signbit", "slice_scatter", "standard_normal",
+    "tensor.random.gaussian", "tensor_split", "trapezoid", "unique_consecutive", "unstack", "vsplit",
+    "vstack",
+})  # fmt: skip
+"""What the wheel has and argosy not yet; a name that arrives fails the suite until it is taken off."""
