@@ -46,7 +46,7 @@ def trace(
             [i for i, x in enumerate(tensors) if x.payload.value is not before[i]],
             [i for i, x in enumerate(tensors) if type(x._grad) is Tensor and x._grad.payload.is_traced],
         )
-        more = [tensors[i] for i in effects.written] + [tensors[i].grad for i in effects.graded]
+        more: list[Any] = [tensors[i] for i in effects.written] + [tensors[i]._grad for i in effects.graded]
         captured = tracer.finish([*tree.traced, *more])
     return captured, tree, effects
 

@@ -55,8 +55,8 @@ def _check_names(optimizer: Any, values: Mapping[str, Any]) -> None:
     if unknown:
         raise ValueError(
             f"the state dict holds {len(unknown)} entries of parameters that this {type(optimizer).__name__} does not "
-            f"have, such as {unknown[:3]}; it has {len(names)} parameters, such as {names[:3]}. Names count the layers made "
-            "in this process: build the model in the same order as when it was saved"
+            f"have, such as {unknown[:3]}; it has {len(names)} parameters, such as {names[:3]}. Names count the layers "
+            "made in this process: build the model in the same order as when it was saved"
         )
 
 
