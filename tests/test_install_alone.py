@@ -43,6 +43,7 @@ def test_package_alone_passes_its_tests(package, tmp_path):
     installed = run(python, "-c", _SIBLINGS, cwd=tmp_path).split()
     assert set(installed) == {MODULES[name] for name in closure(package)}
     shutil.copytree(ROOT / "packages" / package / "tests", tmp_path / "tests")
+    shutil.copy(ROOT / "packages" / package / "README.md", tmp_path)  # its examples are tested
     (tmp_path / "pytest.ini").write_text(_PYTEST)
     run(python, "-m", "pytest", "tests", cwd=tmp_path)
 
