@@ -64,6 +64,14 @@ def test_sums_and_maxima_over_any_axes(shape, axes):
                      prim.reduce_min(x, axes=axes), prim.reduce_prod(x, axes=axes)], x, scale=8)  # fmt: skip
 
 
+def test_statistics_of_channels_are_native():
+    def program(x):
+        mean = prim.reduce_sum(x, axes=(0, 2, 3))
+        return [prim.sub(x, prim.broadcast(mean, shape=x.shape, axes=(1,))), prim.reduce_max(x, axes=(1, 3))]
+
+    assert not check(program, f32(4, 3, 5, 17), scale=8).report()["host_calls"]
+
+
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16", "int32", "uint8", "int64"])
 def test_reductions_of_every_dtype(dtype):
     x = values(RNG, (9, 40), dtype)

@@ -215,28 +215,88 @@ def test_symbolic_sizes_are_specialised_and_counted():
     assert executable.report()["specialisations"] == 3
 
 
-def test_control_flow_runs_on_the_host_and_is_counted():
-    program = Program("loop")
-    x = program.add_input(TensorType((5,), "float32"))
+# -- control flow
+
+
+def region(types, function, terminator="control.yield"):
+    """A region of one block that ends with what ``function(*arguments)`` returns."""
+    block = Block(types)
+    with building(Builder.at_end(block)):
+        results = function(*block.arguments)
+    block.append(Operation(terminator, results))
+    made = Region()
+    made.append(block)
+    return made
+
+
+def check_control(function, *arguments):
+    """Build a program with a builder at hand, compile it and compare with the interpreter."""
+    program = Program("control")
+    inputs = [program.add_input(TensorType(a.shape, a.dtype.name)) for a in arguments]
     builder = Builder.at_end(program.block)
     with building(builder):
-        y = prim.mul(x, 2.0)
-        bounds = [prim.constant(v, "int64") for v in (0, 3, 1)]
-    body = Block([TensorType((), "int64"), y.type])
-    with building(Builder.at_end(body)):
-        stepped = prim.add(prim.mul(body.arguments[1], 0.5), x)
-    body.append(Operation("control.yield", [stepped]))
-    region = Region()
-    region.append(body)
-    loop = builder.create("control.for", [*bounds, y], {}, [y.type], [region])
-    with building(builder):
-        out = prim.add(loop.results[0], 1.0)
-    program.set_outputs([out])
+        program.set_outputs(function(builder, *inputs))
+    want, _ = interpret(program, arguments)
     executable = CinnCompiler().compile(program, device("cpu"))
-    a = f32(5)
-    want, _ = interpret(program, [a])
-    assert_equal(executable.run([Strided.from_array(a)])[0].array(), want[0])
-    assert executable.report()["host_calls"] == {"control.for": 1}
+    for _ in range(2):
+        got = executable.run([Strided.from_array(a) for a in arguments])
+        for g, w in zip(got, want, strict=True):
+            assert_equal(g.array(), w, 10)
+    return executable.report()["host_calls"]
+
+
+def test_loops_have_compiled_bodies_and_are_counted():
+    def program(builder, x):
+        y = prim.mul(x, 2.0)
+        bounds = [prim.constant(v, "int64") for v in (5, 0, -2)]
+        half = prim.constant(0.5, "float32")
+
+        def body(i, h):
+            return [prim.add(prim.mul(h, half), prim.mul(x, prim.cast(i, dtype="float32")))]
+
+        loop = builder.create("control.for", [*bounds, y], {}, [y.type], [region([bounds[0].type, y.type], body)])
+        return [prim.add(loop.results[0], 1.0)]
+
+    assert check_control(program, f32(5)) == {"control.for": 1}
+
+
+def test_branches_and_loops_inside_each_other():
+    scalar, flag = TensorType((), "float32"), TensorType((), "bool")
+
+    def program(builder, x, limit):
+        total = prim.reduce_sum(prim.abs(x), axes=(0,))
+
+        def grow(v):
+            inner = Builder.at_end(v.owner)
+            big = prim.gt(v, prim.mul(limit, 0.5))
+            fast = region([], lambda: [prim.mul(v, 1.5)])
+            slow = region([], lambda: [prim.add(v, total)])
+            return [inner.create("control.if", [big], {}, [scalar], [fast, slow]).results[0]]
+
+        test = region([scalar], lambda v: [prim.lt(v, limit)], "control.condition")
+        loop = builder.create("control.while", [total], {}, [scalar], [test, region([scalar], grow)])
+        chosen = builder.create(
+            "control.if", [prim.lt(total, 0.0)], {}, [flag], [region([], lambda: [prim.constant(True, "bool")]),
+                                                             region([], lambda: [prim.gt(limit, 1.0)])]
+        )  # fmt: skip
+        return [loop.results[0], chosen.results[0]]
+
+    check_control(program, f32(7), np.array(300, np.float32))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scans_carry_a_state_and_stack_results(reverse):
+    def program(builder, xs, h, w):
+        def cell(x, h):
+            new = prim.tanh(prim.add(mm(h, w), x))
+            return [prim.mul(new, 2.0), new]
+
+        body = region([TensorType((3, 8), "float32"), h.type], cell)
+        types = [TensorType((6, 3, 8), "float32"), h.type]
+        scan = builder.create("control.scan", [xs, h], {"inputs": 1, "reverse": reverse}, types, [body])
+        return [prim.reduce_sum(scan.results[0], axes=(0,)), scan.results[1]]
+
+    check_control(program, f32(6, 3, 8), f32(3, 8), f32(8, 8))
 
 
 # -- errors

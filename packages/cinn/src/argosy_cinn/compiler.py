@@ -10,7 +10,7 @@ Options: ``threads`` (for the whole process), ``cache`` (an `ObjectCache`), ``pa
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 
 from argosy_cinn import program_cache
 from argosy_cinn.assemble import Assembly, assemble
+from argosy_cinn.control import CompileRegion
 from argosy_cinn.executable import Executable
 from argosy_cinn.explanation import describe_assembly
 from argosy_cinn.fusion.cost import Memory
@@ -40,6 +41,7 @@ from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.values import BlockArgument, OpResult, Value
+from argosy_tensorcore.storage import Strided
 
 _OPTIONS = frozenset({"threads", "cache", "passes", "fuel"})
 _DIALECTS = frozenset({"prim", "builtin", "control", "phi"})
@@ -106,7 +108,11 @@ def compile_static(
         simplified = _simplified(static)
     names = [f"segment{i}" for i in range(manifest.segments)]
     library = link(code, names, cache_hit=found is not None)
-    hosts, places = _host_calls(simplified, manifest) if simplified is not None else ([], {})
+
+    def compile_region(region: Program) -> Callable[[Sequence[Strided]], list[Strided]]:
+        return compile_static(region, region, device, communicators, options).bind(())
+
+    hosts, places = _host_calls(simplified, manifest, compile_region) if simplified is not None else ([], {})
     facts = {
         "kernels": manifest.kernels,
         "kernel_calls": manifest.kernel_calls,
@@ -230,13 +236,15 @@ def _manifest(program: Program, plan: Plan, assembly: Assembly) -> Manifest:
     )
 
 
-def _host_calls(program: Program, manifest: Manifest) -> tuple[list[HostCall], dict[Value, Place]]:
+def _host_calls(
+    program: Program, manifest: Manifest, compile: CompileRegion
+) -> tuple[list[HostCall], dict[Value, Place]]:
     """The host calls of a simplified program, and where its values are."""
     operations = list(program.block)
     splats = {
         op.result: constant_array(op.attributes["value"], {}) for op in operations if op.name == "builtin.constant"
     }
-    hosts = [HostCall(operations[i], program, splats) for i in manifest.hosts]  # type: ignore[arg-type]
+    hosts = [HostCall(operations[i], program, splats, compile) for i in manifest.hosts]  # type: ignore[arg-type]
     places: dict[Value, Place] = {}
     for position, index, table_entry, offset in manifest.places:
         value = program.block.arguments[index] if position < 0 else operations[position].results[index]

@@ -218,7 +218,9 @@ class _Bound:
         arrays = [None, *(p.array() for p in inputs), *self.state_arrays, *(p.array() for p in outputs), *e._constants]
 
         def memory(value: Value) -> Array:
-            place = e._places[value]
+            place = e._places.get(value)
+            if place is None:  # no elements, no place
+                return np.empty(sizes(value), numpy_dtype(value.dtype))
             found = arrays[place.entry]
             return arena.view(value, place.offset) if found is None else found
 

@@ -1,4 +1,7 @@
-"""Host calls: what has no native code runs on the reference kernels, on views of the program's own memory."""
+"""Host calls: what has no native code runs on the reference kernels, on views of the program's own memory.
+
+Control flow is driven from here, too, with compiled bodies (see `argosy_cinn.control`).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from argosy_cinn.control import CompileRegion, ControlCall, is_compiled
 from argosy_cinn.fusion.groups import host_reads
+from argosy_cinn.shapes import sizes
 from argosy_phi_ops.reference.interpreter import Run, plan_operation
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
@@ -20,13 +25,14 @@ Memory = Callable[[Value], Array]
 
 
 class HostCall:
-    """One operation run by the reference interpreter."""
+    """One operation run between native segments."""
 
-    def __init__(self, op: Operation, program: Program, splats: Mapping[Value, Array]) -> None:
+    def __init__(self, op: Operation, program: Program, splats: Mapping[Value, Array], compile: CompileRegion) -> None:
         self.op = op
-        self._step = plan_operation(op, program)
-        self._reads = sorted(host_reads(op), key=str)
         self._splats = splats
+        self._control = ControlCall(op, compile) if is_compiled(op) else None
+        self._step = None if self._control is not None else plan_operation(op, program)
+        self._reads = self._control.reads if self._control is not None else list(host_reads(op))
 
     def run(self, memory: Memory, tokens: dict[Value, Any], communicators: Mapping[tuple[int, ...], Any]) -> None:
         """Read operands from memory, compute, and write results there. ``tokens`` carries what is not a tensor."""
@@ -34,18 +40,15 @@ class HostCall:
         for value in self._reads:
             if value in self._splats:
                 environment[value] = self._splats[value]
-            elif isinstance(value.type, TensorType):
-                environment[value] = memory(value)
             else:
-                environment[value] = tokens.get(value)
-        self._step(Run({}, communicators), environment)
+                environment[value] = memory(value) if isinstance(value.type, TensorType) else tokens.get(value)
+        if self._control is not None:
+            environment.update(zip(self.op.results, self._control.run(environment), strict=True))
+        else:
+            assert self._step is not None
+            self._step(Run({}, communicators), environment)
         for result in self.op.results:
-            if isinstance(result.type, TensorType):
-                self._write(memory, result, environment[result])
-            else:
+            if not isinstance(result.type, TensorType):
                 tokens[result] = environment[result]
-
-    @staticmethod
-    def _write(memory: Memory, result: Value, value: Array) -> None:
-        if 0 not in result.shape:
-            memory(result)[...] = value
+            elif 0 not in sizes(result):
+                memory(result)[...] = environment[result]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.convolution import as_product
+from argosy_cinn.fusion.classify import reduction_layout
 from argosy_cinn.loops.elementwise import DTYPES, FLOATS
 from argosy_cinn.shapes import count
 from argosy_phi_ops.context import building
@@ -379,6 +380,10 @@ def _reduce(op: Operation) -> Value | None:
         names = [i for i, n in enumerate(x.shape) if not (i in axes and n == 1)]
         reduced = _emit(op.name[5:], _emit("reshape", x, shape=thin), axes=tuple(names.index(a) for a in kept))
         return reduced
+    if x.dtype in DTYPES and reduction_layout(op) is None:
+        kept = tuple(i for i in range(len(x.shape)) if i not in axes)
+        gathered = _emit("transpose", x, permutation=(*kept, *sorted(axes)))
+        return _emit(op.name[5:], gathered, axes=tuple(range(len(kept), len(x.shape))))
     return None
 
 

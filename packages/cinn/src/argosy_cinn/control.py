@@ -1,0 +1,145 @@
+"""Control flow: branches and loops whose bodies are compiled programs, driven from Python.
+
+A region becomes a program of its own: its inputs are the region's arguments and what it reads from around, its outputs
+what it yields. Constants from around are copied in, so that they are numbers there, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_cinn.shapes import sizes
+from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_pir.core import Block, Operation
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+from argosy_pir.values import OpResult, Value
+from argosy_tensorcore.storage import Strided
+
+Array = np.ndarray[Any, Any]
+#: Compiles a region's program into a function of payloads.
+CompileRegion = Callable[[Program], Callable[[Sequence[Strided]], list[Strided]]]
+
+
+class Region:
+    """A compiled region: ``captured`` are the values from around that it takes after its own arguments."""
+
+    def __init__(self, block: Block, name: str, compile: CompileRegion) -> None:
+        program, self.captured = region_program(block, name)
+        self._run = compile(program)
+
+    def run(self, arguments: Sequence[Strided], around: Mapping[Value, Strided]) -> list[Strided]:
+        """What the region yields."""
+        return self._run([*arguments, *(around[value] for value in self.captured)])
+
+
+def is_compiled(op: Operation) -> bool:
+    """Whether the regions of a control operation can be programs: all they take and give are tensors."""
+    if op.name not in _RUNS:
+        return False
+    values = [*op.operands, *op.results]
+    for region in op.regions:
+        for inner in region.walk():
+            values += [*inner.operands, *inner.results]
+    return all(isinstance(v.type, TensorType) for v in values)
+
+
+def region_program(block: Block, name: str) -> tuple[Program, list[Value]]:
+    """The program of a region's block, and the values from around that follow its arguments as inputs."""
+    program = Program(name)
+    mapping: dict[Value, Value] = {a: program.add_input(a.type, a.name_hint) for a in block.arguments}
+    captured = _captured(block)
+    kept = [value for value in captured if not _is_constant(value)]
+    mapping.update((value, program.add_input(value.type, value.name_hint)) for value in kept)
+    for value in captured:
+        if isinstance(value, OpResult) and _is_constant(value):
+            program.block.append(value.op.clone(mapping))
+    terminator = block.last
+    assert terminator is not None
+    for op in block:
+        if op is not terminator:
+            program.block.append(op.clone(mapping))
+    program.set_outputs([mapping.get(v, v) for v in terminator.operands])
+    return program, kept
+
+
+def _is_constant(value: Value) -> bool:
+    return isinstance(value, OpResult) and value.op.name == "builtin.constant"
+
+
+def _captured(block: Block) -> list[Value]:
+    """Values that the block reads and does not define, in order of first use."""
+    own: set[Value] = set(block.arguments)
+    read: dict[Value, None] = {}
+    for op in block.walk():
+        own.update(op.results)
+        own.update(a for region in op.regions for inner in region.blocks for a in inner.arguments)
+        read.update(dict.fromkeys(op.operands))
+    return [value for value in read if value not in own]
+
+
+class ControlCall:
+    """A control operation with compiled regions."""
+
+    def __init__(self, op: Operation, compile: CompileRegion) -> None:
+        self.op = op
+        self._regions = [Region(r.blocks[0], f"{op.name}.{i}", compile) for i, r in enumerate(op.regions)]
+        around = [value for region in self._regions for value in region.captured]
+        self.reads = list(dict.fromkeys([*op.operands, *around]))
+
+    def run(self, values: Mapping[Value, Array]) -> list[Array]:
+        """The results, from the arrays of everything that `reads` names."""
+        payloads = {value: Strided.from_array(array) for value, array in values.items()}
+        operands = [payloads[value] for value in self.op.operands]
+        return [p.array() for p in _RUNS[self.op.name](self.op, self._regions, operands, payloads)]
+
+
+Payloads = Mapping[Value, Strided]
+
+
+def _if(op: Operation, regions: list[Region], operands: list[Strided], around: Payloads) -> list[Strided]:
+    return regions[0 if operands[0].array() else 1].run((), around)
+
+
+def _while(op: Operation, regions: list[Region], carried: list[Strided], around: Payloads) -> list[Strided]:
+    condition, body = regions
+    while condition.run(carried, around)[0].array():
+        carried = body.run(carried, around)
+    return carried
+
+
+def _for(op: Operation, regions: list[Region], operands: list[Strided], around: Payloads) -> list[Strided]:
+    start, stop, step, *carried = operands
+    bounds = [int(p.array()) for p in (start, stop, step)]
+    if not bounds[2]:
+        raise ValueError(f"'control.for' at {op.location} has a step of zero")
+    for index in range(*bounds):
+        position = Strided(np.asarray(index, start.dtype.numpy))
+        carried = regions[0].run([position, *carried], around)
+    return carried
+
+
+def _scan(op: Operation, regions: list[Region], operands: list[Strided], around: Payloads) -> list[Strided]:
+    count, backwards = op.attributes["inputs"], op.attributes.get("reverse") or False
+    xs, carried = [p.array() for p in operands[:count]], operands[count:]
+    stacked = op.results[: len(op.results) - len(carried)]
+    length = xs[0].shape[0] if xs else int(op.attributes["length"])
+    outputs = [np.empty(sizes(r), numpy_dtype(r.dtype)) for r in stacked]
+    for i in reversed(range(length)) if backwards else range(length):
+        rows = [Strided.from_array(x[i, ...]) for x in xs]
+        yielded = regions[0].run([*rows, *carried], around)
+        for output, value in zip(outputs, yielded[: len(outputs)], strict=True):
+            output[i] = value.array()
+        carried = yielded[len(outputs) :]
+    return [*map(Strided, outputs), *carried]
+
+
+_RUNS: dict[str, Callable[[Operation, list[Region], list[Strided], Payloads], list[Strided]]] = {
+    "control.if": _if,
+    "control.while": _while,
+    "control.for": _for,
+    "control.scan": _scan,
+}
