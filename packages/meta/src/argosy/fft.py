@@ -1,0 +1,206 @@
+"""Discrete Fourier transforms: ``paddle.fft`` on the transforms of the operator library.
+
+``n`` and ``s`` are lengths to which the input is cut or padded with zeros first. ``norm`` says which direction is divided
+by the number of points: "backward" the inverse one, "forward" the forward one, "ortho" both, by its square root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
+from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore.dtype import default_dtype
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = [
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
+    "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+]  # fmt: skip
+
+Sizes = Sequence[int] | None
+
+
+def _placed(name: str, x: Tensor, s: Sizes, axes: Sizes) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """The axes meant by ``s`` and ``axes`` (the last ones by default), and the lengths wanted along them."""
+    rank = len(x.shape)
+    if axes is None:
+        axes = range(rank - len(s), rank) if s is not None else range(rank)
+    along = tuple(axis + rank if axis < 0 else axis for axis in axes)
+    if any(not 0 <= axis < rank for axis in along) or len(set(along)) != len(along) or not along:
+        raise ValueError(f"{name}: axes {list(axes)} do not name different axes of a tensor of shape {list(x.shape)}")
+    if s is None:
+        return along, None
+    if len(s) != len(along) or any(n < 1 for n in s):
+        raise ValueError(f"{name}: s {list(s)} should hold a positive length for each of the axes {list(along)}")
+    return along, tuple(s)
+
+
+def _resized(x: Tensor, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
+    """``x`` cut, or padded with zeros at the end, to ``sizes`` along ``axes``."""
+    for axis, n in zip(axes, sizes, strict=True):
+        have = x.shape[axis]
+        if n < have:
+            x = get_operator("slice")(x, [axis], [0], [n])
+        elif n > have:
+            shape = [n - have if i == axis else size for i, size in enumerate(x.shape)]
+            x = get_operator("concat")([x, get_operator("zeros")(shape, x.dtype)], axis)
+    return x
+
+
+def _complex(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bool) -> Tensor:
+    along, sizes = _placed(name, x, s, axes)
+    if sizes is not None:
+        x = _resized(x, along, sizes)
+    return get_operator("fft_c2c")(x, along, norm, forward)  # type: ignore[no-any-return]
+
+
+def _from_real(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bool) -> Tensor:
+    along, sizes = _placed(name, x, s, axes)
+    if sizes is not None:
+        x = _resized(x, along, sizes)
+    return get_operator("fft_r2c")(x, along, norm, forward, True)  # type: ignore[no-any-return]
+
+
+def _to_real(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bool) -> Tensor:
+    along, sizes = _placed(name, x, s, axes)
+    length = 2 * (x.shape[along[-1]] - 1) if sizes is None else sizes[-1]
+    if length < 1:
+        raise ValueError(
+            f"{name}: {x.shape[along[-1]]} frequencies along axis {along[-1]} give no element; pass a size"
+        )
+    if sizes is not None:
+        x = _resized(x, along, (*sizes[:-1], length // 2 + 1))
+    return get_operator("fft_c2r")(x, along, norm, forward, length)  # type: ignore[no-any-return]
+
+
+def _one(n: int | None) -> Sizes:
+    return None if n is None else [n]
+
+
+def fft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
+    """The transform along ``axis``: complex, of the shape of ``x`` (``n`` along the axis)."""
+    return _complex("fft", x, _one(n), [axis], norm, True)
+
+
+def ifft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
+    """The inverse of :func:`fft`."""
+    return _complex("ifft", x, _one(n), [axis], norm, False)
+
+
+def rfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
+    """The ``n // 2 + 1`` non-negative frequencies of real ``x`` along ``axis``."""
+    return _from_real("rfft", x, _one(n), [axis], norm, True)
+
+
+def irfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
+    """The inverse of :func:`rfft`: real, of length ``n`` (even by default)."""
+    return _to_real("irfft", x, _one(n), [axis], norm, False)
+
+
+def hfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
+    """The real transform of a signal that is Hermitian in time, given by its first half."""
+    return _to_real("hfft", x, _one(n), [axis], norm, True)
+
+
+def ihfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
+    """The inverse of :func:`hfft`."""
+    return _from_real("ihfft", x, _one(n), [axis], norm, False)
+
+
+def fftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
+    """:func:`fft` along several axes (all by default)."""
+    return _complex("fftn", x, s, axes, norm, True)
+
+
+def ifftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
+    """The inverse of :func:`fftn`."""
+    return _complex("ifftn", x, s, axes, norm, False)
+
+
+def rfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
+    """:func:`fftn` of real ``x``; the last axis keeps its non-negative frequencies."""
+    return _from_real("rfftn", x, s, axes, norm, True)
+
+
+def irfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
+    """The inverse of :func:`rfftn`."""
+    return _to_real("irfftn", x, s, axes, norm, False)
+
+
+def hfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
+    """:func:`hfft` along several axes."""
+    return _to_real("hfftn", x, s, axes, norm, True)
+
+
+def ihfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
+    """The inverse of :func:`hfftn`."""
+    return _from_real("ihfftn", x, s, axes, norm, False)
+
+
+def fft2(x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None) -> Tensor:
+    """:func:`fftn` along two axes."""
+    return fftn(x, s, axes, norm)
+
+
+def ifft2(
+    x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
+) -> Tensor:
+    """:func:`ifftn` along two axes."""
+    return ifftn(x, s, axes, norm)
+
+
+def rfft2(
+    x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
+) -> Tensor:
+    """:func:`rfftn` along two axes."""
+    return rfftn(x, s, axes, norm)
+
+
+def irfft2(
+    x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
+) -> Tensor:
+    """:func:`irfftn` along two axes."""
+    return irfftn(x, s, axes, norm)
+
+
+def hfft2(
+    x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
+) -> Tensor:
+    """:func:`hfftn` along two axes."""
+    return hfftn(x, s, axes, norm)
+
+
+def ihfft2(
+    x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
+) -> Tensor:
+    """:func:`ihfftn` along two axes."""
+    return ihfftn(x, s, axes, norm)
+
+
+def fftfreq(n: int, d: float = 1.0, dtype: object = None, name: str | None = None) -> Tensor:
+    """The frequencies of :func:`fft` for ``n`` points that lie ``d`` apart: from 0 up, then the negative ones."""
+    wanted = dtype or default_dtype()
+    counts = [*range((n + 1) // 2), *range(-(n // 2), 0)]
+    return Tensor([count / (n * d) for count in counts], wanted)
+
+
+def rfftfreq(n: int, d: float = 1.0, dtype: object = None, name: str | None = None) -> Tensor:
+    """The frequencies of :func:`rfft` for ``n`` points that lie ``d`` apart."""
+    return Tensor([count / (n * d) for count in range(n // 2 + 1)], dtype or default_dtype())
+
+
+def _shifted(x: Tensor, axes: int | Sequence[int] | None, forward: bool) -> Tensor:
+    along = list(range(len(x.shape))) if axes is None else [axes] if isinstance(axes, int) else list(axes)
+    shifts = [x.shape[axis] // 2 if forward else -(x.shape[axis] // 2) for axis in along]
+    return get_operator("roll")(x, shifts, along)  # type: ignore[no-any-return]
+
+
+def fftshift(x: Tensor, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
+    """The spectrum with the frequency 0 moved to the middle along ``axes`` (all by default)."""
+    return _shifted(x, axes, True)
+
+
+def ifftshift(x: Tensor, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
+    """The inverse of :func:`fftshift`."""
+    return _shifted(x, axes, False)
