@@ -86,7 +86,7 @@ class _Run:
         array = base_array(spec, self.drawn)
         self.drawn += 1
         base = self.framework.to_tensor(array)
-        if spec.grad and spec.dtype.startswith("float"):
+        if spec.grad and spec.dtype.startswith(("float", "complex")):
             base.stop_gradient = False
             self.leaves.append(base)
         return self.laid_out(base, spec)
@@ -158,14 +158,15 @@ class _Run:
     # -- gradients
 
     def backward(self, results: list[Any]) -> list[Any]:
-        """Gradients of the weighted sum of all float results with respect to the leaves."""
+        """Gradients of the weighted sum of all float results (and parts of complex ones) with respect to the leaves."""
         total = None
         for position, result in enumerate(results):
             if not _differentiable(self.framework, result):
                 continue
-            weight = self.framework.to_tensor(weights(tuple(result.shape), position).astype(_dtype(result)))
-            term = (result * weight).sum().astype("float64")
-            total = term if total is None else total + term
+            for part in _real_parts(self.framework, result):
+                weight = self.framework.to_tensor(weights(tuple(part.shape), position).astype(_dtype(part)))
+                term = (part * weight).sum().astype("float64")
+                total = term if total is None else total + term
         if total is None:
             return []
         total.backward()
@@ -200,7 +201,14 @@ def _flat(result: Any) -> list[Any]:
 
 
 def _differentiable(framework: Any, result: Any) -> bool:
-    return isinstance(result, framework.Tensor) and not result.stop_gradient and _dtype(result).startswith("float")
+    kinds = ("float", "complex")
+    return isinstance(result, framework.Tensor) and not result.stop_gradient and _dtype(result).startswith(kinds)
+
+
+def _real_parts(framework: Any, result: Any) -> list[Any]:
+    if _dtype(result).startswith("float"):
+        return [result]
+    return [framework.real(result), framework.imag(result) * 0.5]
 
 
 def _dtype(result: Any) -> str:

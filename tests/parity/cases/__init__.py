@@ -23,6 +23,7 @@ FAMILIES = (
     "convolution",
     "normalization",
     "losses",
+    "fourier",
     "vision",
     "random",
     "methods",
