@@ -351,3 +351,26 @@ def test_arguments_written_in_place_or_differentiated_are_so_for_the_caller():
         np.testing.assert_allclose(x.numpy(), before + times, rtol=1e-6)
         np.testing.assert_allclose(y.numpy(), 2 * x.numpy(), rtol=1e-6)
         assert w.grad.tolist() == [2.0 * times, 4.0 * times]
+
+
+def test_the_compile_log_says_what_and_why(capsys, monkeypatch, tmp_path):
+    """ARGOSY_LOG=compile prints a line for each compilation with its reason; ARGOSY_DUMP leaves programs that parse."""
+    monkeypatch.setenv("ARGOSY_LOG", "compile")
+    monkeypatch.setenv("ARGOSY_DUMP", str(tmp_path))
+    layer = nn.Linear(2, 2)
+    f = _static(lambda x: layer(x))
+    with paddle.no_grad():
+        f(_x(1, 2))
+        layer.eval()
+        f(_x(1, 2))
+        f(_x(3, 2))
+    lines = capsys.readouterr().err.splitlines()
+    assert "first call" in lines[0]
+    assert "training was True and is False" in lines[1]
+    assert "other shapes" in lines[2]
+    from argosy_pir.program import Program
+
+    dumped = sorted(tmp_path.rglob("*.pir"))
+    assert len(dumped) >= 15
+    for path in dumped:
+        Program.parse(path.read_text())

@@ -42,7 +42,7 @@ def stub(module: str) -> str:
     face = import_module(module)
     lines = [_forward(name, target) for name, target in sorted(face._TABLE.items())]
     lines += [_constant(name, value) for name, value in vars(face).items() if _is_constant(name, value)]
-    operators = _operators_of(module)
+    operators = [name for name in _operators_of(module) if name not in face._TABLE]
     head = _HEAD + (_IMPORTS + "\n" if operators else "")
     return head + "\n".join(lines + [_signature(name) for name in operators]) + "\n"
 

@@ -1,6 +1,7 @@
 """From a captured program to an executable: gradients expanded, operators decomposed, then the compiler.
 
-``ARGOSY_DUMP`` names a folder that receives the program before and after each pass.
+``ARGOSY_DUMP`` names a folder that receives the program before and after each pass; ``ARGOSY_VERIFY=1`` checks
+it there.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import warnings
 from typing import Any
 
 import argosy_phi_ops.passes.decompose  # noqa: F401  (registers its pass)
+from argosy import settings
 from argosy_hwadapt import device
 from argosy_phi_ops.compiler import Executable, available_compilers, get_compiler
 from argosy_phi_ops.errors import CompileError
@@ -25,7 +27,8 @@ _dumps = 0
 
 def lower(program: Program, backend: str | None) -> Executable:
     """Run the passes on ``program`` in place and compile it for the host."""
-    PassManager(PIPELINE, dump=_dump_folder(program.name)).run(program)
+    verify = settings.read("ARGOSY_VERIFY") != "0"
+    PassManager(PIPELINE, verify=verify, dump=_dump_folder(program.name)).run(program)
     compiler = get_compiler(choose_compiler(backend))
     return compiler.compile(program, device("cpu", 0))
 
@@ -66,7 +69,7 @@ def _loads(name: str) -> bool:
 
 def _dump_folder(name: str) -> Any:
     global _dumps
-    root = os.environ.get("ARGOSY_DUMP")
+    root = settings.read("ARGOSY_DUMP")
     if not root:
         return None
     _dumps += 1

@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any
 
+from argosy import settings
 from argosy.jit import lowering
 from argosy.jit.arguments import Call, flatten
 from argosy.jit.compiled import CompiledCall
@@ -137,7 +139,7 @@ class StaticFunction:
     def _capture(self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, key: Any) -> CompiledCall:
         runtime = self._changing(key, call.floats)
         try:
-            compiled = self._compile(args, kwargs, call, runtime)
+            compiled = self._compile(args, kwargs, call, runtime, self._reason(key))
         except GraphBreak as error:
             if not runtime:
                 raise explain_break(self.__name__, error, self._full_graph) from error
@@ -151,6 +153,13 @@ class StaticFunction:
         del kept[:-_MANY]
         return compiled
 
+    def _reason(self, key: Any) -> str:
+        """Why there is no program yet for this call."""
+        kept = self._by_key.get(key)
+        if kept:
+            return kept[-1].why_not() or "another value of a float"
+        return "other shapes, dtypes or arguments" if self._by_key else "first call"
+
     def _changing(self, key: Any, floats: list[float]) -> frozenset[int]:
         """Positions of floats that are inputs of the program: those that differ from the first call of this kind."""
         if key in self._by_value:
@@ -161,16 +170,24 @@ class StaticFunction:
         return self._runtime[key]
 
     def _compile(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, runtime: frozenset[int]
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, runtime: frozenset[int], reason: str
     ) -> CompiledCall:
         guards = watch(self._function, (*args, *kwargs.values()))
+        started = perf_counter()
         captured, tree, effects = trace(self._function, self.__name__, args, kwargs, call, self._spec, runtime)
         guards.keep_unchanged()
         differentiable = is_differentiable_forward(captured, tree)
         if differentiable and (captured.written or effects):
             raise _Uncapturable
+        traced = perf_counter()
+        operations = sum(1 for _ in captured.program.block)
         executable = lowering.lower(captured.program, self._backend)
         note_compile(self.__name__)
+        settings.log(
+            "compile",
+            f"{self.__name__}, {reason}: {operations} operations captured in {traced - started:.2f} s, compiled in "
+            f"{perf_counter() - traced:.2f} s; {executable.report()}",
+        )
         fixed = [(i, x) for i, x in enumerate(call.floats) if i not in runtime]
         parts = (captured, executable, tree, effects, guards, fixed, sorted(runtime))
         return DifferentiableCall(*parts, backend=self._backend) if differentiable else CompiledCall(*parts)

@@ -1,0 +1,42 @@
+"""Settings from the environment, each declared once: name, default, meaning. They are read when they are used.
+
+``ARGOSY_DUMP``, ``ARGOSY_VERIFY`` and ``ARGOSY_LOG`` change what is shown and checked, never what is computed, so
+they are part of no cache's key.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+__all__ = ["SETTINGS", "Setting", "log", "read"]
+
+
+class Setting:
+    """One variable: its ``name``, ``default`` value and ``help``."""
+
+    __slots__ = ("default", "help", "name")
+
+    def __init__(self, name: str, default: str, help: str) -> None:
+        self.name, self.default, self.help = name, default, help
+
+
+SETTINGS = {
+    setting.name: setting
+    for setting in (
+        Setting("ARGOSY_DUMP", "", "a folder that receives every captured program before and after each pass"),
+        Setting("ARGOSY_VERIFY", "0", "1 verifies every captured program after each pass"),
+        Setting("ARGOSY_LOG", "", "events to print, separated by commas: compile"),
+    )
+}
+
+
+def read(name: str) -> str:
+    """The value of a setting that is declared here."""
+    return os.environ.get(name, SETTINGS[name].default)
+
+
+def log(event: str, line: str) -> None:
+    """Print one line about an event when ``ARGOSY_LOG`` names it."""
+    if event in read("ARGOSY_LOG").split(","):
+        sys.stderr.write(f"argosy {event}: {line}\n")
