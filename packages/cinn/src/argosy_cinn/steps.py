@@ -19,6 +19,7 @@ from argosy_cinn.loops.nest import partial_dtype
 from argosy_cinn.loops.schedule import Kernel, choose_chunks, phases
 from argosy_cinn.memory_plan import Lifetime, plan
 from argosy_cinn.shapes import count, sizes
+from argosy_cinn.target import Target
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import BlockArgument, OpResult, Value
 
@@ -68,6 +69,7 @@ def make_plan(memory: Memory, fusion: Fusion) -> Plan:
         steps[group.number] = Step(group, _lower(group, memory, stored))
     after = {number: {p.number for p in fusion._producers(step.group)} for number, step in steps.items()}
     in_place = _choose_in_place(memory, fusion, steps, after)
+    _choose_streaming(steps, in_place)
     ordered = [steps[number] for number in _ordered(fusion, after)]
     updates = list(zip(program.states, program.state_updates, strict=True))
     changed = [(value, state.argument) for state, value in updates if value is not state.argument]
@@ -116,6 +118,19 @@ def _lower(group: Group, memory: Memory, stored: set[Value]) -> list[Kernel | Ep
         copy = lower_copy(group.op.operand(0), group.op.result, memory.values)
         return [copy, lower_group(group, memory.values, stored)] if group.rows * group.columns else [copy]
     return [lower_group(group, memory.values, stored)]
+
+
+def _choose_streaming(steps: dict[int, Step], in_place: set[Value]) -> None:
+    """Results too large for the last-level cache are stored past it, where their vectors are aligned."""
+    limit = Target.host().l3_bytes
+    for step in steps.values():
+        for body in step.bodies:
+            if not isinstance(body, Kernel) or body.sequential or body.update:
+                continue
+            aligned = body.inner[-1].extent % 64 == 0
+            for store in body.stores:
+                large = isinstance(store.buffer, Value) and nbytes(store.buffer) >= limit
+                store.streaming = large and aligned and not store.per_row and store.buffer not in in_place
 
 
 # -- states in place

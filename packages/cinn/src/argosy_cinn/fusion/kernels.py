@@ -138,7 +138,8 @@ def kernel_text(kernel: Kernel, slots: dict[Any, int]) -> str:
     for r in kernel.reductions:
         parts.append(f"reduce {r.kind} {r.dtype} {r.result.payload} {r.result.level}")
     for s in kernel.stores:
-        parts.append(f"store {slots.setdefault(s.buffer, len(slots))} {s.index} {s.dtype} {s.per_row} {s.combine}")
+        slot = slots.setdefault(s.buffer, len(slots))
+        parts.append(f"store {slot} {s.index} {s.dtype} {s.per_row} {s.combine} {s.streaming}")
         if kernel.update:
             parts.append(f"update {index_text(s.index)} {s.condition}")
     for c in kernel.columns:

@@ -45,8 +45,11 @@ class Reduction:
 
 @dataclass(slots=True)
 class Store:
-    """``buffer[index] = node``, for every element (``per_row`` false) or once a row. An update stores where
-    ``condition`` holds, and what is there already combined with the node where ``combine`` names a reduction."""
+    """``buffer[index] = node``, for every element (``per_row`` false) or once a row.
+
+    An update stores where ``condition`` holds, and what is there already combined with the node where ``combine`` names
+    a reduction. A ``streaming`` store goes past the caches; its vectors are aligned.
+    """
 
     buffer: Any
     index: Index
@@ -55,6 +58,7 @@ class Store:
     per_row: bool
     condition: Expression | None = None
     combine: str = ""
+    streaming: bool = False
 
 
 @dataclass(slots=True)

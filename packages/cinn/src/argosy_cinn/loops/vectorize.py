@@ -17,7 +17,7 @@ from argosy_cinn.loops.indices import Atom, Index, Lookup, Quotient, Remainder, 
 from argosy_cinn.loops.random import random_word
 from argosy_cinn.loops.schedule import Store
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import I1, I32, I64, LLVM_TYPES, Value, constant, lanes_of, vector
+from argosy_cinn.printers.types import I1, I32, I64, LLVM_TYPES, Value, bytes_of, constant, lanes_of, vector
 from argosy_cinn.printers.types import Index as MachineIndex
 from argosy_pir.scalars import decode_scalar
 
@@ -260,9 +260,9 @@ class Evaluator:
         """Evaluate, then store: what is stored may lie over what another value is computed from."""
         values = [self.full(s.node) if s.index.variables & self.lane_bit else self.value(s.node) for s in stores]
         for s, value in zip(stores, values, strict=True):
-            self.store_value(s.buffer, s.index, value, s.dtype)
+            self.store_value(s.buffer, s.index, value, s.dtype, s.streaming)
 
-    def store_value(self, buffer: Any, index: Index, value: Value, dtype: str) -> None:
+    def store_value(self, buffer: Any, index: Index, value: Value, dtype: str, streaming: bool = False) -> None:
         """Store a register at an index."""
         b, memory = self.b, LLVM_TYPES[dtype]
         stored = elementwise.store_element(b, value, dtype)
@@ -271,7 +271,11 @@ class Evaluator:
             stored = b.extract(stored, 0)  # a product of one column has one lane
             b.store(stored, b.at(self.pointers(buffer), self.scalar(index), memory))
         elif len(varying) == 1 and varying[0][1] == 1 and isinstance(varying[0][0], Variable):
-            b.masked_store(stored, b.at(self.pointers(buffer), self.scalar(index), memory), self.mask)
+            place = b.at(self.pointers(buffer), self.scalar(index), memory)
+            if streaming and self.mask is None:
+                b.store(stored, place, align=self.lanes * bytes_of(stored.type), nontemporal=True)
+            else:
+                b.masked_store(stored, place, self.mask)
         else:
             b.scatter(stored, self.pointers(buffer), self.lanewise(index, _index_type(index)), self.mask)
 
