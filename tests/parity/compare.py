@@ -13,28 +13,29 @@ __all__ = ["TOLERANCES", "differences"]
 TOLERANCES = {
     "float32": (1e-5, 2e-6),
     "float64": (1e-10, 1e-12),
+    "narrow": (1.6e-2, 1e-2),
     "complex64": (1e-5, 2e-6),
     "complex128": (1e-10, 1e-12),
 }
 """Relative and absolute tolerance by dtype, the latter times the largest magnitude of the expected array where that
-exceeds one; all other dtypes must be equal."""
+exceeds one; all other dtypes must be equal. "narrow" is for results in float32 of cases in bfloat16 and float16."""
 
 REFUSALS = ("ValueError", "TypeError", "IndexError", "NotImplementedError", "ZeroDivisionError")
 """The builtin classes that an operator's error for wrong arguments has."""
 
 
-def differences(expected: Outcome, found: Outcome, with_gradients: bool) -> list[str]:
-    """What differs, in words; empty when nothing does."""
+def differences(expected: Outcome, found: Outcome, with_gradients: bool, narrow: bool = False) -> list[str]:
+    """What differs, in words; empty when nothing does. ``narrow``: the case computes in half precision."""
     if expected.error:  # argosy may do more than the wheel, but when it refuses, it does so as users may expect
         return [f"argosy raises {found.message}"] if found.error not in ("", *REFUSALS) else []
     if found.error:
         return [f"the wheel gives a result, argosy raises {found.message}"]
-    wrong = _lists("output", expected.outputs, found.outputs)
+    wrong = _lists("output", expected.outputs, found.outputs, narrow)
     if with_gradients and expected.gradients:  # argosy may differentiate what the wheel does not
         if found.gradient_error:
             wrong.append(f"the wheel gives gradients, argosy raises {found.message}")
         else:
-            wrong += _lists("gradient", [*map(_or_zero, expected.gradients, found.gradients)], found.gradients)
+            wrong += _lists("gradient", [*map(_or_zero, expected.gradients, found.gradients)], found.gradients, narrow)
     return wrong
 
 
@@ -43,21 +44,21 @@ def _or_zero(expected: Any, found: Any) -> Any:
     return np.zeros_like(found) if expected is None and isinstance(found, np.ndarray) else expected
 
 
-def _lists(what: str, expected: list[Any], found: list[Any]) -> list[str]:
+def _lists(what: str, expected: list[Any], found: list[Any], narrow: bool) -> list[str]:
     if len(expected) != len(found):
         return [f"{len(expected)} {what}s of the wheel, {len(found)} of argosy"]
-    texts = [_values(e, f) for e, f in zip(expected, found, strict=True)]
+    texts = [_values(e, f, narrow) for e, f in zip(expected, found, strict=True)]
     return [f"{what} {i}: {text}" for i, text in enumerate(texts) if text]
 
 
-def _values(expected: Any, found: Any) -> str:
+def _values(expected: Any, found: Any, narrow: bool) -> str:
     if not isinstance(expected, np.ndarray) or not isinstance(found, np.ndarray):
         same = type(expected) is type(found) and expected == found
         return "" if same else f"the wheel gives {expected!r}, argosy {found!r}"
     for name in ("dtype", "shape"):
         if getattr(expected, name) != getattr(found, name):
             return f"{name} {getattr(expected, name)} of the wheel, {getattr(found, name)} of argosy"
-    close = _close(expected, found)
+    close = _close(expected, found, narrow)
     if close.all():
         return ""
     where = tuple(int(i) for i in np.argwhere(~close)[0])
@@ -65,8 +66,9 @@ def _values(expected: Any, found: Any) -> str:
     return f"{count} of {close.size} differ, first at {where}: {expected[where]!r} of the wheel, {found[where]!r}"
 
 
-def _close(expected: np.ndarray, found: np.ndarray) -> np.ndarray:
-    relative, absolute = TOLERANCES.get(str(expected.dtype), (0.0, 0.0))
+def _close(expected: np.ndarray, found: np.ndarray, narrow: bool) -> np.ndarray:
+    name = "narrow" if narrow and expected.dtype.kind == "f" else str(expected.dtype)
+    relative, absolute = TOLERANCES.get(name, (0.0, 0.0))
     if not relative:
         return np.asarray(expected == found)
     finite = np.abs(expected[np.isfinite(expected)])

@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Input", "base_array", "given", "tensor"]
+__all__ = ["NARROW", "Input", "base_array", "given", "tensor"]
+
+
+NARROW = ("bfloat16", "float16")
+"""Dtypes that tensors are cast to after they were made in float32, which is where their gradients are taken."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,15 @@ def given(values: Any, dtype: str = "float32", **rest: Any) -> Input:
 
 
 def base_array(spec: Input, salt: int) -> np.ndarray:
-    """The contiguous array of which ``spec`` is a view; ``salt`` tells the inputs of one case apart.
+    """The contiguous array of which ``spec`` is a view (in float32 where it is narrower); ``salt`` tells the inputs of
+    one case apart.
 
     RandomState's streams are frozen by numpy's policy, so every version draws the same numbers.
     """
     shape = _base_shape(spec)
+    dtype = "float32" if spec.dtype in NARROW else spec.dtype
     if spec.values is not None:
-        return np.asarray(spec.values, spec.dtype).reshape(shape)
+        return np.asarray(spec.values, dtype).reshape(shape)
     draw = np.random.RandomState(7919 * (salt + 1) + len(shape)).random_sample
     span = spec.high - spec.low
     if spec.dtype == "bool":
@@ -60,7 +66,7 @@ def base_array(spec: Input, salt: int) -> np.ndarray:
     if spec.dtype.startswith("complex"):
         return (spec.low + span * draw(shape) + 1j * (spec.low + span * draw(shape))).astype(spec.dtype)
     drawn = spec.low + span * draw(shape)
-    return np.asarray(np.floor(drawn) if "int" in spec.dtype else drawn).astype(spec.dtype)
+    return np.asarray(np.floor(drawn) if "int" in dtype else drawn).astype(dtype)
 
 
 def _base_shape(spec: Input) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from parity.case import Case
-from parity.inputs import Input, base_array
+from parity.inputs import NARROW, Input, base_array
 
 __all__ = ["Outcome", "attribute", "run_case"]
 
@@ -39,7 +39,7 @@ def run_case(framework: Any, case: Case, gradients: bool = True) -> Outcome:
     run = _Run(framework)
     try:
         results = getattr(run, case.kind)(case)
-        outcome = Outcome([_plain(framework, r) for r in results])
+        outcome = Outcome([plain for r in results for plain in _widened(framework, r)])
     except Exception as error:  # noqa: BLE001 (whatever the framework raises is its answer)
         return Outcome(error=_builtin_name(error), message=f"{type(error).__name__}: {error}")
     if gradients and case.gradients and run.leaves:
@@ -86,10 +86,10 @@ class _Run:
         array = base_array(spec, self.drawn)
         self.drawn += 1
         base = self.framework.to_tensor(array)
-        if spec.grad and spec.dtype.startswith(("float", "complex")):
+        if spec.grad and spec.dtype.startswith(("float", "bfloat", "complex")):
             base.stop_gradient = False
             self.leaves.append(base)
-        return self.laid_out(base, spec)
+        return self.laid_out(base if spec.dtype not in NARROW else base.astype(spec.dtype), spec)
 
     def laid_out(self, base: Any, spec: Input) -> Any:
         if spec.layout == "T":
@@ -201,11 +201,13 @@ def _flat(result: Any) -> list[Any]:
 
 
 def _differentiable(framework: Any, result: Any) -> bool:
-    kinds = ("float", "complex")
+    kinds = ("float", "bfloat", "complex")
     return isinstance(result, framework.Tensor) and not result.stop_gradient and _dtype(result).startswith(kinds)
 
 
 def _real_parts(framework: Any, result: Any) -> list[Any]:
+    if _dtype(result) in NARROW:
+        return [result.astype("float32")]
     if _dtype(result).startswith("float"):
         return [result]
     return [framework.real(result), framework.imag(result) * 0.5]
@@ -217,6 +219,13 @@ def _dtype(result: Any) -> str:
 
 def _array(result: Any) -> np.ndarray:
     return np.array(result.numpy())
+
+
+def _widened(framework: Any, result: Any) -> list[Any]:
+    """The result as plain data; a tensor of a narrow dtype is the name of that and the values in float32."""
+    if isinstance(result, framework.Tensor) and _dtype(result) in NARROW:
+        return [_dtype(result), _array(result.astype("float32"))]
+    return [_plain(framework, result)]
 
 
 def _plain(framework: Any, result: Any) -> Any:

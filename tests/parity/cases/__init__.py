@@ -26,6 +26,7 @@ FAMILIES = (
     "fourier",
     "vision",
     "random",
+    "narrow",
     "methods",
     "layers",
     "optimizers",
