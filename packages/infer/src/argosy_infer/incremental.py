@@ -116,7 +116,7 @@ class _Rewriter:
             roles = [self._table_roles(op)]
         else:
             roles = result_roles(notation, operand_roles, [r.shape for r in op.results], sizes, _place(op))
-        site = Site(op, [self.values[v] for v in op.operands], operand_roles, roles, self)
+        site = Site(op, [self.values[v] for v in op.operands], operand_roles, roles, self.positions)
         rewrite = REWRITES.get(primitive.name) or (rewrite_elementwise if primitive.category == "elementwise" else None)
         if rewrite is None:
             raise IncrementalError(f"{_place(op)} along tokens is not implemented in incremental decoding")

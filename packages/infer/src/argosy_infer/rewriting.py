@@ -5,7 +5,7 @@ tokens.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from argosy_infer.errors import IncrementalError
 from argosy_infer.roles import BATCH, FLAT, TOKENS, Roles
@@ -14,27 +14,32 @@ from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.core import Operation
 from argosy_pir.values import Value
 
-if TYPE_CHECKING:
-    from argosy_infer.incremental import _Rewriter
-
 __all__ = ["REWRITES", "Site", "rewrite_elementwise"]
 
 
 class Site:
-    """One operation being rewritten: its new operands, and the roles of operands and results."""
+    """One operation being rewritten: its new operands, and the roles of operands and results.
 
-    __slots__ = ("op", "operands", "owner", "results", "roles")
+    ``positions`` [t] are those of the tokens.
+    """
+
+    __slots__ = ("op", "operands", "positions", "results", "roles")
 
     def __init__(
-        self, op: Operation, operands: list[Value], roles: list[Roles], results: list[Roles], owner: _Rewriter
+        self, op: Operation, operands: list[Value], roles: list[Roles], results: list[Roles], positions: Value
     ) -> None:
         self.op = op
         self.operands = operands
         self.roles = roles
         self.results = results
-        self.owner = owner
+        self.positions = positions
         for role in results:
             _check(role, op)
+
+    @property
+    def tokens(self) -> Any:
+        """The number of tokens."""
+        return self.positions.shape[0]
 
     def attribute(self, name: str) -> Any:
         """An attribute of the operation."""
@@ -44,7 +49,7 @@ class Site:
         """The new shape of a result."""
         old, roles = self.op.results[index].shape, self.results[index]
         return tuple(
-            self.owner.tokens if r in (TOKENS, FLAT) else n for n, r in zip(old, roles, strict=True) if r != BATCH
+            self.tokens if r in (TOKENS, FLAT) else n for n, r in zip(old, roles, strict=True) if r != BATCH
         )
 
     def emit(self, operands: Sequence[Value] | None = None, **attributes: Any) -> Any:
@@ -110,7 +115,7 @@ def _slice(site: Site) -> Any:
     roles = site.roles[0]
     if not any(roles) and any(site.results[0]):
         return _rows_at_positions(site)
-    limit = [site.owner.tokens if roles[i] in (TOKENS, FLAT) else site.attribute("limit")[i] for i in kept_axes(roles)]
+    limit = [site.tokens if roles[i] in (TOKENS, FLAT) else site.attribute("limit")[i] for i in kept_axes(roles)]
     start, stride = ([site.attribute(n)[i] for i in kept_axes(roles)] for n in ("start", "stride"))
     return site.emit(start=tuple(start), limit=tuple(limit), stride=tuple(stride))
 
@@ -118,7 +123,7 @@ def _slice(site: Site) -> Any:
 def _rows_at_positions(site: Site) -> Any:
     """The first rows of a table, as many as the sequence is long, are the rows at the positions."""
     axis = site.results[0].index(TOKENS)
-    indices = prim.reshape(site.owner.positions, shape=(site.owner.tokens, 1))
+    indices = prim.reshape(site.positions, shape=(site.tokens, 1))
     rows = prim.gather(site.operands[0], indices, axes=(axis,))
     order = [*range(1, axis + 1), 0, *range(axis + 1, rows.ndim)]
     return rows if axis == 0 else prim.transpose(rows, permutation=tuple(order))
@@ -140,7 +145,7 @@ def _iota(site: Site) -> Any:
     keep = kept_axes(roles)
     if roles[axis] != TOKENS:
         return site.emit(shape=site.shape(), axis=keep[axis])
-    positions = site.owner.positions
+    positions = site.positions
     if positions.dtype != site.attribute("dtype"):
         positions = prim.cast(positions, dtype=site.attribute("dtype"))
     return prim.broadcast(positions, shape=site.shape(), axes=(keep[axis],))

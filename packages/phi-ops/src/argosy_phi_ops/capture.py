@@ -27,6 +27,7 @@ from argosy_pir.program import Program, State
 from argosy_pir.types import TensorType, Type
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import DType, as_dtype
+from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Captured", "Traced", "Tracer", "active_tracer", "user_location"]
@@ -183,7 +184,7 @@ class Tracer(Interpreter):
         return name if not count else f"{name}.{count}"
 
     def leaves(self) -> list[tuple[Tensor, Value]]:
-        """Concrete tensors read so far that want gradients, with each value they have had (in-place writes change it)."""
+        """Concrete tensors read so far that want gradients, with each value they have had (in-place writes)."""
         entries = [entry for entry in self._states.values() if not entry.tensor.stop_gradient]
         return [(entry.tensor, value) for entry in entries for value in entry.versions]
 
@@ -263,14 +264,14 @@ class Tracer(Interpreter):
         if not tensor.payload.is_traced and id(tensor) not in self._slots:
             self._slots[id(tensor)] = (tensor, tensor._grad)
 
-    def next_counter(self, generator: Any) -> int:
-        """The number of the next random draw; they are assigned here, once, and never renumbered."""
+    def draw(self, generator: Generator) -> tuple[Tensor, int]:
+        """The state of ``generator`` and the number of the next draw; numbers are assigned here and never changed."""
         if self._generator is None:
             self._generator = generator
         elif self._generator is not generator:
             raise CaptureError("a capture can draw from one random generator only")
         self._draws += 1
-        return self._draws - 1
+        return generator.state, self._draws - 1
 
     # The end
 

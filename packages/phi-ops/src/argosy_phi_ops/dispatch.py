@@ -21,6 +21,7 @@ from argosy_phi_ops.operator import Operator
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
@@ -43,6 +44,10 @@ class Interpreter:
     def write(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
         """Overwrite the data of ``target`` with ``value``; the default passes on."""
         below(target, value)
+
+    def draw(self, generator: Generator) -> tuple[Tensor, int] | None:
+        """The random state and counter of a fresh draw; None leaves it to the layers below."""
+        return None
 
 
 class Recorder:
@@ -300,14 +305,14 @@ def _with_randomness(
     op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Fill in the random state (the last operand, declared ``rng: Tensor | None = None``) and the draw's counter."""
-    from argosy_phi_ops.capture import active_tracer
-
-    generator = context().generator
-    tracer = active_tracer()
-    if tracer is not None:
-        rng, counter = generator.state, tracer.next_counter(generator)
+    ambient = context()
+    for interpreter in reversed(ambient.layers):
+        drawn = interpreter.draw(ambient.generator)
+        if drawn is not None:
+            break
     else:
-        rng, counter = _wrap(Strided(np.array(generator.draw(), np.uint64))), 0
+        drawn = _wrap(Strided(np.array(ambient.generator.draw(), np.uint64))), 0
+    rng, counter = drawn
     return (*operands, rng), {**attributes, "counter": counter, "segments": (*attributes["segments"][:-1], 1)}
 
 
