@@ -179,10 +179,13 @@ class _Bound:
         for payload, (shape, dtype) in zip(inputs, self.expected, strict=True):
             if payload.shape != shape or payload.dtype is not dtype:
                 e._check(entry - 1, payload, f"input {entry - 1}")
-            if not payload.contiguous or (self.ranges and self._overlaps(payload)):
+            array = payload.ndarray  # asked directly: a payload works out strides and address in Python
+            address = array.__array_interface__["data"][0]
+            if not array.flags.c_contiguous or (self.ranges and self._overlaps(address, array.nbytes)):
                 payload = self._copied(payload)
                 kept = [*kept[: entry - 1], payload, *kept[entry:]]
-            table[entry] = payload.address
+                address = payload.address
+            table[entry] = address
             entry += 1
         for state, stage in self.staged:
             stage[...] = state.array()
@@ -230,10 +233,9 @@ class _Bound:
             host.run(memory, tokens, e._communicators)
         e._entries[-1](self.table_address, 0)
 
-    def _overlaps(self, payload: Strided) -> bool:
+    def _overlaps(self, start: int, nbytes: int) -> bool:
         """Whether an input lies in memory of a state that the program writes."""
-        start = payload.address
-        i = bisect_right(self.starts, start + payload.nbytes - 1) - 1
+        i = bisect_right(self.starts, start + nbytes - 1) - 1
         return i >= 0 and self.ranges[i][1] > start
 
 
