@@ -38,7 +38,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
     parser.add_argument("--eager", action="store_true", help="do not compile: the same steps, operator by operator")
     parser.add_argument("--backend", default="CINN", help="compiler of the step")
-    defaults = {"width": 192, "layers": 4, "heads": 6, "length": 128, "batch": 16, "steps": 1500, "warmup": 60}
+    defaults = {"width": 192, "layers": 4, "heads": 6, "length": 128, "batch": 16, "steps": 1200, "warmup": 60}
     defaults |= {"every": 100, "validate": 0, "seed": 1, "stop-after": 0}
     for name, value in defaults.items():
         parser.add_argument(f"--{name}", type=int, default=None, help=f"default {value}")
