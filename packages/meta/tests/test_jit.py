@@ -374,3 +374,50 @@ def test_the_compile_log_says_what_and_why(capsys, monkeypatch, tmp_path):
     assert len(dumped) >= 15
     for path in dumped:
         Program.parse(path.read_text())
+
+
+class Average(nn.Layer):
+    """Keeps a running mean by assignment, as one writes it eagerly."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.register_buffer("mean", paddle.to_tensor(np.zeros(2, np.float32)))
+        self.register_buffer("count", paddle.to_tensor([0]))
+        self.last = None
+
+    def forward(self, x):
+        y = self.linear(x)
+        self.mean = self.mean * 0.5 + y.mean(0) * 0.5
+        self.count.add_(paddle.to_tensor([1]))
+        return y - self.mean
+
+
+def test_buffers_assigned_in_a_captured_function_are_states():
+    """Assigning a buffer or changing it in place goes on from call to call, as in eager."""
+    paddle.seed(2)
+    eager = Average()
+    captured = Average()
+    captured.set_state_dict(eager.state_dict())
+    buffer = captured.mean
+    f = _static(lambda x: captured(x))
+    with paddle.no_grad(), paddle.jit.count_compiles() as compiles:
+        for _ in range(3):
+            np.testing.assert_allclose(f(_x(4, 2)).numpy(), eager(_x(4, 2)).numpy(), rtol=1e-5, atol=1e-6)
+    assert compiles.value == 1
+    assert captured.mean is buffer
+    np.testing.assert_allclose(captured.mean.numpy(), eager.mean.numpy(), rtol=1e-5)
+    assert captured.count.tolist() == eager.count.tolist() == [3]
+
+
+def test_keeping_a_traced_tensor_where_there_was_none_teaches():
+    """Setting an attribute that was None to a computed tensor names the attribute and what to do."""
+    layer = Average()
+
+    def f(x):
+        layer.last = layer(x)
+        return layer.last
+
+    with paddle.no_grad(), pytest.raises(RuntimeError, match="sets last, which was None(.|\n)*beforehand"):
+        _static(f)(_x(4, 2))
+    assert layer.last is None

@@ -1,7 +1,8 @@
 """Discrete Fourier transforms: ``paddle.fft`` on the transforms of the operator library.
 
-``n`` and ``s`` are lengths to which the input is cut or padded with zeros first. ``norm`` says which direction is divided
-by the number of points: "backward" the inverse one, "forward" the forward one, "ortho" both, by its square root.
+``n`` and ``s`` are lengths to which the input is cut or padded with zeros first. ``norm`` says which direction is
+divided by the number of points: "backward" the inverse one, "forward" the forward one, "ortho" both, by its square
+root.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def _placed(name: str, x: Tensor, s: Sizes, axes: Sizes) -> tuple[tuple[int, ...
         axes = range(rank - len(s), rank) if s is not None else range(rank)
     along = tuple(axis + rank if axis < 0 else axis for axis in axes)
     if any(not 0 <= axis < rank for axis in along) or len(set(along)) != len(along) or not along:
-        raise ValueError(f"{name}: axes {list(axes)} do not name different axes of a tensor of shape {list(x.shape)}")
+        raise ValueError(
+            f"{name}: axes {list(axes)} do not name different axes of a tensor of shape {list(x.shape)}"
+        )
     if s is None:
         return along, None
     if len(s) != len(along) or any(n < 1 for n in s):
@@ -83,27 +86,37 @@ def fft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward",
     return _complex("fft", x, _one(n), [axis], norm, True)
 
 
-def ifft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
+def ifft(
+    x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None
+) -> Tensor:
     """The inverse of :func:`fft`."""
     return _complex("ifft", x, _one(n), [axis], norm, False)
 
 
-def rfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
+def rfft(
+    x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None
+) -> Tensor:
     """The ``n // 2 + 1`` non-negative frequencies of real ``x`` along ``axis``."""
     return _from_real("rfft", x, _one(n), [axis], norm, True)
 
 
-def irfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
+def irfft(
+    x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None
+) -> Tensor:
     """The inverse of :func:`rfft`: real, of length ``n`` (even by default)."""
     return _to_real("irfft", x, _one(n), [axis], norm, False)
 
 
-def hfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
+def hfft(
+    x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None
+) -> Tensor:
     """The real transform of a signal that is Hermitian in time, given by its first half."""
     return _to_real("hfft", x, _one(n), [axis], norm, True)
 
 
-def ihfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
+def ihfft(
+    x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None
+) -> Tensor:
     """The inverse of :func:`hfft`."""
     return _from_real("ihfft", x, _one(n), [axis], norm, False)
 
@@ -113,32 +126,44 @@ def fftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward",
     return _complex("fftn", x, s, axes, norm, True)
 
 
-def ifftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
+def ifftn(
+    x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None
+) -> Tensor:
     """The inverse of :func:`fftn`."""
     return _complex("ifftn", x, s, axes, norm, False)
 
 
-def rfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
+def rfftn(
+    x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None
+) -> Tensor:
     """:func:`fftn` of real ``x``; the last axis keeps its non-negative frequencies."""
     return _from_real("rfftn", x, s, axes, norm, True)
 
 
-def irfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
+def irfftn(
+    x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None
+) -> Tensor:
     """The inverse of :func:`rfftn`."""
     return _to_real("irfftn", x, s, axes, norm, False)
 
 
-def hfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
+def hfftn(
+    x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None
+) -> Tensor:
     """:func:`hfft` along several axes."""
     return _to_real("hfftn", x, s, axes, norm, True)
 
 
-def ihfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
+def ihfftn(
+    x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None
+) -> Tensor:
     """The inverse of :func:`hfftn`."""
     return _from_real("ihfftn", x, s, axes, norm, False)
 
 
-def fft2(x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None) -> Tensor:
+def fft2(
+    x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
+) -> Tensor:
     """:func:`fftn` along two axes."""
     return fftn(x, s, axes, norm)
 

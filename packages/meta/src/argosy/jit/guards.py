@@ -8,8 +8,8 @@ Watched are, from the function's closure cells and the globals it names, and fro
 - tensors, and tensors and layers in lists, tuples and dicts, by identity;
 - other objects with a ``__dict__``: plain attributes, tensors and layers that the code names.
 
-What the capture itself changed (a counter, say) is not watched. Not watched are modules, classes, functions' own code,
-attributes deeper than that, and anything reached only through calls into other packages.
+What the capture itself changed (a counter, say) is not watched. Not watched are modules, classes, functions' own
+code, attributes deeper than that, and anything reached only through calls into other packages.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from typing import Any
 
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
+from argosy_autograd.modes import no_grad
+from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.errors import CaptureError
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Guards", "watch"]
@@ -76,6 +79,24 @@ class Guards:
                 )
         return "" if self.hold() else "a list or dict that it reads holds other tensors or layers"
 
+    def take_back(self) -> None:
+        """Within a capture, at its end: where Python put a traced tensor in the place of a concrete one (``self.mean
+        =
+        0.9 * self.mean + ...``), write its value to the concrete one instead, which is a state, and put that back.
+
+        Raises CaptureError where there was no tensor of that type before.
+        """
+        for place, name, value in (*self.held, *self.plain):
+            now = place.get(name, _ABSENT)
+            if now is not value and _is_traced(now):
+                place[name] = value
+                _write_state(str(name), value, now)
+        for cell, value in self.cells:
+            now = cell.cell_contents
+            if now is not value and _is_traced(now):
+                cell.cell_contents = value
+                _write_state("a variable of the enclosing function", value, now)
+
     def keep_unchanged(self) -> None:
         """Stop watching what has changed since: the capture did it."""
         self.held = [item for item in self.held if item[0].get(item[1], _ABSENT) is item[2]]
@@ -91,6 +112,22 @@ def watch(function: Any, arguments: Iterable[Any]) -> Guards:
     for x in arguments:
         watcher.value(x)
     return watcher.guards
+
+
+def _is_traced(x: Any) -> bool:
+    return type(x) is Tensor and x.payload.is_traced
+
+
+def _write_state(name: str, old: Any, new: Any) -> None:
+    if type(old) is not Tensor or list(old.shape) != list(new.shape) or old.dtype is not new.dtype:
+        was = f"{old.dtype.name} {list(old.shape)}" if type(old) is Tensor else _shown(old)
+        raise CaptureError(
+            f"the captured function sets {name}, which was {was}, to a tensor {new.dtype.name} {list(new.shape)} that it "
+            "computes. Between calls only states live on: make it a tensor of that shape and dtype beforehand, or "
+            "return the value"
+        )
+    with no_grad():
+        write(old, new.detach())
 
 
 def _shown(value: Any) -> str:

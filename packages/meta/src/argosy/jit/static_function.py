@@ -174,7 +174,9 @@ class StaticFunction:
     ) -> CompiledCall:
         guards = watch(self._function, (*args, *kwargs.values()))
         started = perf_counter()
-        captured, tree, effects = trace(self._function, self.__name__, args, kwargs, call, self._spec, runtime)
+        captured, tree, effects = trace(
+            self._function, self.__name__, args, kwargs, call, self._spec, runtime, guards
+        )
         guards.keep_unchanged()
         differentiable = is_differentiable_forward(captured, tree)
         if differentiable and (captured.written or effects):

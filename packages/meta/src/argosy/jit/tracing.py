@@ -7,6 +7,7 @@ from typing import Any
 
 from argosy.jit.arguments import Call, rebuild
 from argosy.jit.compiled import Effects, OutputTree
+from argosy.jit.guards import Guards
 from argosy.jit.specs import traced_types
 from argosy_phi_ops.capture import Captured, Tracer
 from argosy_phi_ops.errors import GraphBreak
@@ -25,6 +26,7 @@ def trace(
     call: Call,
     spec: Sequence[Any] | None,
     runtime: frozenset[int],
+    guards: Guards,
 ) -> tuple[Captured, OutputTree, Effects]:
     """Run ``function`` under a tracer; its tensors, and the floats at positions ``runtime``, are the program's
     inputs.
@@ -42,6 +44,7 @@ def trace(
         new_kwargs = {key: rebuild(x, pending, numbers) for key, x in kwargs.items()}
         before = [x.payload.value for x in tensors]
         tree = OutputTree(function(*new_args, **new_kwargs))
+        guards.take_back()
         effects = Effects(
             [i for i, x in enumerate(tensors) if x.payload.value is not before[i]],
             [i for i, x in enumerate(tensors) if type(x._grad) is Tensor and x._grad.payload.is_traced],
