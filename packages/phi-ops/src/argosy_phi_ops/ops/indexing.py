@@ -42,8 +42,8 @@ def _taken(name: str, x: Tensor, index: Tensor, axis: int) -> Tensor:
 
 
 @operator()
-def gather(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
-    """The slices of `x` along `axis` at the indices of a vector (or a 0-D tensor, which drops the axis)."""
+def gather(x: Tensor, index: Tensor, axis: int | None = None) -> Tensor:
+    """The slices of `x` along `axis` (0 by default) at the indices of a vector (or a 0-D tensor: it drops the axis)."""
     if index.ndim == 2 and index.shape[1] == 1:
         index = prim.reshape(index, shape=index.shape[:1])
     if index.ndim > 1:

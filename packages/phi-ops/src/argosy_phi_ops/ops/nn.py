@@ -46,9 +46,17 @@ def embedding(
     x: Tensor,
     weight: Tensor,
     padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
     sparse: bool = False,
+    scale_grad_by_freq: bool = False,
 ) -> Tensor:
-    """Rows of `weight` [classes, features] at the indices `x`; those of `padding_idx` are zeros without gradient."""
+    """Rows of `weight` [classes, features] at the indices `x`; those of `padding_idx` are zeros without gradient.
+
+    Gradients are dense, also with `sparse`. Raises ``NotImplementedError`` for `max_norm` and `scale_grad_by_freq`.
+    """
+    if max_norm is not None or scale_grad_by_freq:
+        raise NotImplementedError("embedding: max_norm and scale_grad_by_freq are not implemented")
     indices = prim.reshape(x, shape=(*x.shape, 1))
     rows = prim.gather(weight, indices, axes=(0,))
     if padding_idx is None:
@@ -74,6 +82,7 @@ def scaled_dot_product_attention(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     training: bool = True,
+    backend: str | None = None,
     scale: float | None = None,
     enable_gqa: bool = True,
 ) -> Tensor:
@@ -82,6 +91,7 @@ def scaled_dot_product_attention(
     `scale` is ``1 / sqrt(dim)`` by default. A boolean mask keeps where it is True, a float one is added; it broadcasts
     to [batch, heads, queries, keys]. With `is_causal` query i sees the keys up to i. With `enable_gqa` fewer heads of
     key and value serve groups of query heads. Dropout of the weights is done by the layer that calls this, not here.
+    `backend` is Paddle's choice of a kernel and changes nothing.
     """
     if dropout_p and training:
         raise NotImplementedError("scaled_dot_product_attention: dropout inside the operator is not implemented")

@@ -17,11 +17,16 @@ INF = float("inf")
 
 
 @operator(promote="float", aliases={"input": "x", "A": "x", "ord": "p", "dim": "axis"})
-def norm(x: Tensor, p: float | str | None = None, axis: Axes = None, keepdim: bool = False) -> Tensor:
+def norm(
+    x: Tensor, p: float | str | None = None, axis: Axes = None, keepdim: bool = False, dtype: str | None = None
+) -> Tensor:
     """The norm of vectors over `axis` (:func:`vector_norm`), or of matrices over two axes (:func:`matrix_norm`).
 
     By default the square root of the sum of squares, which "fro" names, too; over all axes unless `axis` says which.
+    Computed in `dtype` if given.
     """
+    if dtype is not None and x.dtype != dtype:
+        x = prim.cast(x, dtype=dtype)
     pair = isinstance(axis, (list, tuple)) and len(axis) == 2
     if pair or (isinstance(p, str) and p != "fro"):
         return matrix_norm(x, 2.0 if p is None else p, axis if pair else tuple(range(x.ndim)), keepdim)

@@ -114,8 +114,13 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(promote="same")
-def cdist(x: Tensor, y: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norm distance of every row of x [..., m, d] to every row of y [..., n, d]: [..., m, n]."""
+def cdist(
+    x: Tensor, y: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor:
+    """The p-norm distance of every row of x [..., m, d] to every row of y [..., n, d]: [..., m, n].
+
+    Differences are always formed, whatever `compute_mode`: exact, and gradients are finite away from equal rows.
+    """
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-1]:
         raise ShapeError(f"cdist takes rows of one length, got {x.type} and {y.type}")
     left = prim.reshape(x, shape=(*x.shape[:-1], 1, x.shape[-1]))

@@ -76,7 +76,7 @@ def _dims(shape: int | Sequence[Any]) -> tuple[Any, ...]:
 def uniform(
     shape: int | Sequence[int],
     dtype: str | None = None,
-    min: float = -1.0,
+    min: float = 0.0,
     max: float = 1.0,
     seed: int = 0,
     rng: Tensor | None = None,
@@ -267,6 +267,7 @@ def dropout(
     p: float = 0.5,
     axis: int | Sequence[int] | None = None,
     training: bool = True,
+    inplace: bool = False,
     mode: str = "upscale_in_train",
     rng: Tensor | None = None,
     counter: int = 0,
@@ -274,7 +275,7 @@ def dropout(
     """Elements set to zero with probability `p` while `training` (Hinton et al., 2012).
 
     With `axis` one decision is made for each index along it. "upscale_in_train" divides what is kept by ``1 - p``;
-    "downscale_in_infer" multiplies by it when not training.
+    "downscale_in_infer" multiplies by it when not training. `inplace` promises nothing.
     """
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise ValueError(f"dropout: mode {mode!r} is unknown; there are upscale_in_train and downscale_in_infer")

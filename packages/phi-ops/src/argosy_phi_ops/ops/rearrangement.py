@@ -75,7 +75,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((4, 6)), 0, [2, -1])
 
 
-@operator(view=True)
+@operator(view=True, aliases={"input": "x"})
 def ravel(x: Tensor) -> Tensor:
     """All elements as one axis."""
     return prim.reshape(x, shape=(x.type.size,))

@@ -121,7 +121,9 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool = False,
     align_mode: int = 0,
-    data_format: str = "",
+    data_format: str | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Tensor:
     """The spatial axes resized to `size`, or by `scale_factor`.
 
@@ -129,7 +131,9 @@ def interpolate(
     squares: the centres of the first and last ones coincide with `align_corners`; otherwise their outer edges do with
     `align_mode` 0, and 1 scales indices instead.
     """
-    last = bool(data_format) and data_format[-1] == "C"
+    if recompute_scale_factor or antialias:
+        raise NotImplementedError("interpolate: recompute_scale_factor and antialias are not implemented")
+    last = data_format is not None and data_format[-1:] == "C"
     x = channels_first(input) if last else input
     sizes = _resized(x.shape[2:], size, scale_factor)
     factors = _factors(scale_factor, x.ndim - 2) if size is None else (None,) * (x.ndim - 2)
