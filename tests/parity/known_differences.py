@@ -6,7 +6,7 @@ agrees fails the suite, so that the list cannot rot.
 
 from __future__ import annotations
 
-__all__ = ["ABSENT", "DIFFERENCES"]
+__all__ = ["ABSENT", "DIFFERENCES", "SIGNATURES"]
 
 _FLOAT32_ARGUMENTS = "the wheel rounds scalar arguments to float32 before a float64 computation"
 _COMPLEX_TO_REAL = "the wheel drops the imaginary part in silence; argosy refuses"
@@ -103,3 +103,11 @@ ABSENT = frozenset({
     "vstack",
 })  # fmt: skip
 """What the wheel has and argosy not yet; a name that arrives fails the suite until it is taken off."""
+
+SIGNATURES: dict[str, str] = {
+    "histogram": "weights are not implemented",
+    "nn.functional.one_hot": "a number of classes taken from the data has a size that depends on values",
+    "nn.functional.sequence_mask": "the length of the longest sequence depends on values",
+    "swapaxes": "the wheel shows the signature of transpose, which it calls in another way",
+}
+"""Targets (or patterns) that take their arguments in another way, each with the reason."""

@@ -22,19 +22,40 @@ sys.path.insert(0, str(ROOT))
 from parity.cases import FAMILIES, cases_of  # noqa: E402
 from parity.records import save  # noqa: E402
 from parity.runner import Outcome, run_case  # noqa: E402
+from parity.signatures import parameters_of, save_signatures  # noqa: E402
 
 
 def main() -> None:
-    """Refresh the families named on the command line, or all."""
+    """Refresh the families named on the command line, or all, and the signatures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--oracle-python", required=True, help="an interpreter with paddlepaddle")
     parser.add_argument("families", nargs="*", help=f"of {', '.join(FAMILIES)}; all by default")
     arguments = parser.parse_args()
+    _signatures(arguments.oracle_python)
     for family in arguments.families or FAMILIES:
         version, outcomes = _record(arguments.oracle_python, family)
         save(family, version, list(zip(cases_of(family), outcomes, strict=True)))
         failed = sum(bool(o.error) for o in outcomes)
         print(f"{family}: {len(outcomes)} cases, of which the wheel refuses {failed}")  # noqa: T201
+
+
+def _signatures(python: str) -> None:
+    with tempfile.NamedTemporaryFile() as file:
+        subprocess.run(
+            [python, __file__, "--signatures", file.name], check=True, env=_environment(), stderr=subprocess.DEVNULL
+        )
+        save_signatures(_unpickled(Path(file.name))[1][0])
+
+
+def _note_signatures(path: str) -> None:
+    """In the oracle's interpreter: pickle the signatures of all targets."""
+    import paddle  # type: ignore[import-not-found]
+
+    targets = {case.target for family in FAMILIES for case in cases_of(family)}
+    found = {t: parameters_of(paddle, t) for t in targets if not t.startswith("Tensor.")}
+    with Path(path).open("wb") as file:
+        pickle.dump(paddle.__version__, file)
+        pickle.dump(found, file)
 
 
 def _record(python: str, family: str) -> tuple[str, list[Outcome]]:
@@ -84,7 +105,9 @@ def _work(family: str, start: str, path: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--worker"]:
+    if sys.argv[1:2] == ["--signatures"]:
+        _note_signatures(sys.argv[2])
+    elif sys.argv[1:2] == ["--worker"]:
         _work(*sys.argv[2:])
     else:
         main()
