@@ -33,7 +33,7 @@ class EagerKernel:
         """Whether it is for operands of these (dtype, shape): tensors of one wide real dtype. Promotion and
         rounding are left to the derived program."""
         first = types[0]
-        if type(first) is not tuple or first[0].name not in _WIDE:
+        if type(first) is not tuple or first[0].name not in _WIDE or attributes.get("dtype") is not None:
             return False
         return all([type(kind) is tuple and kind[0] is first[0] for kind in types[1:]])
 
@@ -252,7 +252,7 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Arra
     rows = x.reshape(-1, x.shape[-1])
     powers = np.exp(rows - rows.max(axis=1, keepdims=True))
     valid = label != attributes["ignore_index"]
-    count = max(int(np.count_nonzero(valid)), 1)
+    count = len(label) if attributes["ignore_index"] < 0 else max(int(np.count_nonzero(valid)), 1)
     powers /= powers.sum(axis=1, keepdims=True)
     powers[np.arange(len(label)), np.where(valid, label, 0)] -= 1
     powers *= (valid * (grads[0] / count)).astype(x.dtype)[:, None]

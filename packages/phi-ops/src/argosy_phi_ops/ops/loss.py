@@ -49,14 +49,16 @@ def cross_entropy(
 
     Labels are class indices in the shape of `input` without `axis` or with size one there (the loss has the label's
     shape), or with `soft_label` probabilities in the shape of `input`. Indices equal to `ignore_index` count nothing.
-    `weight` [classes] weighs classes; the mean divides by the weights that took part. Without `use_softmax` the input
+    `weight` [classes] weighs classes; the mean divides by the weights that took part (but by the number of all labels
+    when there are no weights and `ignore_index` is negative, as in Paddle). Without `use_softmax` the input
     holds probabilities. `label_smoothing` gives that share of every label to all classes alike.
     """
     at = axis_of("cross_entropy", axis, input.ndim)
     log_probability = _log_softmax(input, at) if use_softmax else prim.log(input)
     if soft_label:
         return _soft_cross_entropy(log_probability, label, weight, reduction, at, label_smoothing)
-    return _hard_cross_entropy(log_probability, label, weight, ignore_index, reduction, at, label_smoothing)
+    everyone = weight is None and ignore_index < 0
+    return _hard_cross_entropy(log_probability, label, weight, ignore_index, reduction, at, label_smoothing, everyone)
 
 
 def _log_softmax(x: Tensor, axis: int) -> Tensor:
@@ -97,6 +99,7 @@ def _hard_cross_entropy(
     reduction: str,
     axis: int,
     smoothing: float,
+    everyone: bool = False,
 ) -> Tensor:
     index = class_indices("cross_entropy", log_probability, label, axis)
     valid = prim.ne(index, ignore_index)
@@ -108,6 +111,8 @@ def _hard_cross_entropy(
     loss = prim.select(valid, prim.mul(loss, share), 0.0)
     if reduction == "none":  # Paddle keeps the label's shape, but for smoothed labels
         return prim.reshape(loss, shape=_one_at(log_probability.shape, axis) if smoothing else label.shape)
+    if everyone:
+        return reduced("cross_entropy", loss, reduction)
     total = prim.reduce_sum(share, axes=tuple(range(share.ndim)))
     total = prim.select(prim.eq(total, 0.0), 1.0, total)  # nothing took part: the mean is 0, not NaN
     return reduced("cross_entropy", loss, reduction, total)
