@@ -336,9 +336,22 @@ BINARY = ["add", "sub", "mul", "maximum"]
 def graphs(draw):
     """A recipe: each step names an operation and which earlier values it takes."""
     steps = draw(
-        st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30), st.integers(0, 30)), min_size=3, max_size=16)
+        st.lists(st.tuples(st.integers(0, 15), st.integers(0, 30), st.integers(0, 30)), min_size=3, max_size=16)
     )
     return steps, draw(st.integers(1, 6)), draw(st.integers(1, 40)), draw(st.sets(st.integers(0, 40), max_size=4))
+
+
+def indexed(a, b, i, rows, columns):
+    """Rows of ``a`` looked up or added to at places that ``b`` tells."""
+    first = prim.slice(b, start=(0, 0), limit=(rows, 1), stride=(1, 1))
+    places = prim.cast(prim.mul(first, float(rows)), dtype="int64")
+    if i % 3 == 0:
+        return prim.gather(a, places, axes=(0,), batch=0)
+    if i % 3 == 1:
+        return prim.tanh(prim.scatter(a, places, prim.mul(b, 0.5), axes=(0,), batch=0, kind="add"))
+    start = prim.reshape(prim.slice(places, start=(0, 0), limit=(1, 1), stride=(1, 1)), shape=())
+    row = prim.slice(b, start=(0, 0), limit=(1, columns), stride=(1, 1))
+    return prim.dynamic_update_slice(a, row, start, prim.constant(0, "int64"))
 
 
 def grow(steps, rows, columns, x, y, w):
@@ -346,6 +359,7 @@ def grow(steps, rows, columns, x, y, w):
     found = [x, y]
     for kind, i, j in steps:
         a, b = found[i % len(found)], found[j % len(found)]
+        source = found[i % 2]  # what decides something is an input: a rounding error must not decide otherwise
         if kind < 2:
             made = getattr(prim, UNARY[j % len(UNARY)])(prim.abs(prim.tanh(a)))
         elif kind < 5:
@@ -361,6 +375,22 @@ def grow(steps, rows, columns, x, y, w):
             made = prim.reshape(
                 prim.transpose(prim.reshape(a, shape=(columns, rows)), permutation=(1, 0)), shape=a.shape
             )
+        elif kind == 9:
+            made = indexed(a, source, i, rows, columns)
+        elif kind == 10:
+            kept = prim.slice(a, start=(0, 0), limit=(rows, columns - columns // 3), stride=(1, 1))
+            made = prim.pad(kept, prim.constant(0.25, "float32"), low=(0, columns // 3), high=(0, 0), interior=(0, 0))
+        elif kind == 11:
+            made = prim.tanh(prim.cumulative(a, axis=j % 2, kind="sum", reverse=bool(i % 2)))
+        elif kind == 12:
+            total = prim.tanh(prim.reduce_sum(b, axes=(0, 1)))
+            made = prim.mul(a, prim.broadcast(total, shape=a.shape, axes=()))
+        elif kind == 13:
+            best = prim.cast(prim.argmax(source, axis=1), dtype="float32")
+            made = prim.tanh(prim.sub(b, prim.broadcast(best, shape=a.shape, axes=(0,))))
+        elif kind == 14:
+            whole = prim.cast(prim.cast(prim.mul(source, 7.0), dtype="int32"), dtype="float32")
+            made = prim.select(prim.gt(x, y), prim.tanh(prim.add(whole, a)), b)
         else:
             made = prim.reverse(prim.concat(prim.slice(a, start=(0, 0), limit=(rows, 1), stride=(1, 1)),
                                             prim.slice(b, start=(0, 1), limit=(rows, columns), stride=(1, 1)), axis=1),
