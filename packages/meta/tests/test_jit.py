@@ -418,6 +418,6 @@ def test_keeping_a_traced_tensor_where_there_was_none_teaches():
         layer.last = layer(x)
         return layer.last
 
-    with paddle.no_grad(), pytest.raises(RuntimeError, match="sets last, which was None(.|\n)*beforehand"):
+    with paddle.no_grad(), pytest.raises(RuntimeError, match=r"sets last, which was None(.|\n)*beforehand"):
         _static(f)(_x(4, 2))
     assert layer.last is None

@@ -122,9 +122,9 @@ def _write_state(name: str, old: Any, new: Any) -> None:
     if type(old) is not Tensor or list(old.shape) != list(new.shape) or old.dtype is not new.dtype:
         was = f"{old.dtype.name} {list(old.shape)}" if type(old) is Tensor else _shown(old)
         raise CaptureError(
-            f"the captured function sets {name}, which was {was}, to a tensor {new.dtype.name} {list(new.shape)} that it "
-            "computes. Between calls only states live on: make it a tensor of that shape and dtype beforehand, or "
-            "return the value"
+            f"the captured function sets {name}, which was {was}, to a tensor that it computes, {new.dtype.name} "
+            f"{list(new.shape)}. Between calls only states live on: make it a tensor of that shape and dtype "
+            "beforehand, or return the value"
         )
     with no_grad():
         write(old, new.detach())

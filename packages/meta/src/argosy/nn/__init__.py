@@ -6,7 +6,10 @@ _MODULES = {
     "layer": ("Layer",),
     "container": ("LayerDict", "LayerList", "ParameterDict", "ParameterList", "Sequential"),
     "common": ("Dropout", "Embedding", "Flatten", "Identity", "Linear"),
+    "conv": ("Conv1D", "Conv2D", "Conv3D"),
+    "pooling": ("AdaptiveAvgPool2D", "AvgPool2D", "MaxPool2D"),
     "norm": ("LayerNorm", "RMSNorm"),
+    "batch_norm": ("BatchNorm1D", "BatchNorm2D", "BatchNorm3D"),
     "activation": (
         "ELU", "GELU", "Hardswish", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "ReLU", "ReLU6", "Sigmoid",
         "Silu", "SiLU", "Softmax", "Softplus", "Softsign", "Swish", "Tanh",

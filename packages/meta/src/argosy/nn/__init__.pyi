@@ -1,9 +1,17 @@
 """Written by ``python -m argosy.stubs``."""
 
+from argosy.nn.pooling import AdaptiveAvgPool2D as AdaptiveAvgPool2D
+from argosy.nn.pooling import AvgPool2D as AvgPool2D
 from argosy.nn.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
+from argosy.nn.batch_norm import BatchNorm1D as BatchNorm1D
+from argosy.nn.batch_norm import BatchNorm2D as BatchNorm2D
+from argosy.nn.batch_norm import BatchNorm3D as BatchNorm3D
 from argosy.nn.clip import ClipGradByGlobalNorm as ClipGradByGlobalNorm
 from argosy.nn.clip import ClipGradByNorm as ClipGradByNorm
 from argosy.nn.clip import ClipGradByValue as ClipGradByValue
+from argosy.nn.conv import Conv1D as Conv1D
+from argosy.nn.conv import Conv2D as Conv2D
+from argosy.nn.conv import Conv3D as Conv3D
 from argosy.nn.loss import CrossEntropyLoss as CrossEntropyLoss
 from argosy.nn.common import Dropout as Dropout
 from argosy.nn.activation import ELU as ELU
@@ -22,6 +30,7 @@ from argosy.nn.common import Linear as Linear
 from argosy.nn.activation import LogSigmoid as LogSigmoid
 from argosy.nn.activation import LogSoftmax as LogSoftmax
 from argosy.nn.loss import MSELoss as MSELoss
+from argosy.nn.pooling import MaxPool2D as MaxPool2D
 from argosy.nn.activation import Mish as Mish
 from argosy.nn.loss import NLLLoss as NLLLoss
 from argosy.nn.container import ParameterDict as ParameterDict

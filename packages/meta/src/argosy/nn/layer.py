@@ -15,7 +15,19 @@ from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Layer"]
 
+_snakes: dict[str, str] = {}
 _OWN = ("_parameters", "_buffers", "_sub_layers")
+
+
+def _snake(name: str) -> str:
+    """``LayerNorm`` as ``layer_norm``: how Paddle names layers after their class."""
+    found = _snakes.get(name)
+    if found is None:
+        import re
+
+        split = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+        found = _snakes[name] = re.sub("([a-z])([A-Z])", r"\1_\2", split).lower()
+    return found
 
 
 class Layer:
@@ -31,7 +43,7 @@ class Layer:
     def __init__(self, name_scope: str | None = None, dtype: object = "float32") -> None:
         own = self.__dict__
         own["training"] = True
-        own["_full_name"] = naming.generate(name_scope or type(self).__name__.lower())
+        own["_full_name"] = naming.generate(name_scope or _snake(type(self).__name__))
         own["_dtype"] = as_dtype(dtype).name if dtype is not None else None
         own["_parameters"] = {}
         own["_buffers"] = {}

@@ -1,0 +1,82 @@
+"""Convolution, pooling and batch normalisation layers, and a small network of them trained compiled."""
+
+import math
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+
+nn = paddle.nn
+
+
+def _x(*shape):
+    return paddle.to_tensor(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
+
+
+def test_batch_norm_standardises_and_keeps_statistics():
+    """Training uses the batch and moves the running statistics (old weighs 0.9, variance biased); eval uses those."""
+    layer = nn.BatchNorm2D(3)
+    x = _x(4, 3, 5, 5)
+    mean, var = x.numpy().mean((0, 2, 3)), x.numpy().var((0, 2, 3))
+    y = layer(x).numpy()
+    np.testing.assert_allclose(y.mean((0, 2, 3)), 0, atol=1e-5)
+    np.testing.assert_allclose(layer._mean.numpy(), 0.1 * mean, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(layer._variance.numpy(), 0.9 + 0.1 * var, rtol=1e-4)
+    layer.eval()
+    before = layer._mean.numpy()
+    expected = (x.numpy() - before[:, None, None]) / np.sqrt(layer._variance.numpy()[:, None, None] + 1e-5)
+    np.testing.assert_allclose(layer(x).numpy(), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(layer._mean.numpy(), before)
+
+
+def test_names_are_paddles():
+    """Layers are named after their class in snake case; running statistics are parameters w_1 and w_2."""
+    layer = nn.BatchNorm1D(2)
+    assert layer.full_name().startswith("batch_norm1d_")
+    assert [p.name.rpartition(".")[2] for p in layer.parameters()] == ["w_0", "b_0", "w_1", "w_2"]
+    assert layer._mean.stop_gradient
+    assert list(layer.state_dict()) == ["weight", "bias", "_mean", "_variance"]
+
+
+def test_convolutions_have_paddles_shapes_and_initial_spread():
+    """Weight [out, in / groups, *kernel], normal with variance 2 / (in * kernel); bad sizes are named."""
+    layer = nn.Conv2D(4, 64, 3, stride=2, padding=1, groups=2)
+    assert layer.weight.shape == [64, 2, 3, 3]
+    assert layer(_x(2, 4, 8, 8)).shape == [2, 64, 4, 4]
+    assert layer.weight.numpy().std() == pytest.approx(math.sqrt(2 / (4 * 9)), rel=0.1)
+    assert nn.Conv1D(2, 3, 3, bias_attr=False)(_x(1, 2, 8)).shape == [1, 3, 6]
+    with pytest.raises(ValueError, match="3 groups"):
+        nn.Conv2D(4, 6, 3, groups=3)
+    with pytest.raises(ValueError, match="needs 2 numbers"):
+        nn.Conv2D(4, 6, [3])
+
+
+@pytest.mark.parametrize("backend", ["reference", "CINN"])
+def test_a_small_network_trains_compiled_as_eager(backend):
+    """Convolution, batch norm, pooling and a head: the captured step gives eager's losses and running statistics."""
+
+    def make():
+        paddle.seed(3)
+        model = nn.Sequential(
+            nn.Conv2D(1, 4, 3, padding=1), nn.BatchNorm2D(4), nn.ReLU(), nn.MaxPool2D(2), nn.AdaptiveAvgPool2D(2),
+            nn.Flatten(), nn.Linear(16, 3),
+        )  # fmt: skip
+        optimizer = paddle.optimizer.Momentum(0.05, parameters=model.parameters())
+
+        def step(x, y):
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            return loss
+
+        return model, step
+
+    x, y = _x(6, 1, 8, 8), paddle.to_tensor(np.arange(6) % 3)
+    eager_model, eager = make()
+    model, step = make()
+    step = paddle.jit.to_static(step, full_graph=True, backend=backend)
+    for _ in range(3):
+        assert float(step(x, y)) == pytest.approx(float(eager(x, y)), rel=1e-4)
+    np.testing.assert_allclose(model[1]._variance.numpy(), eager_model[1]._variance.numpy(), rtol=1e-4)
