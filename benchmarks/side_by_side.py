@@ -13,6 +13,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,12 @@ HERE = Path(__file__).resolve().parent
 TUNED = "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"
 
 
-def one(python: str, workload: str, framework: str, options: argparse.Namespace) -> dict[str, Any]:
-    """The figures of one process."""
+def one(python: str, workload: str, framework: str, options: argparse.Namespace, cache: str) -> dict[str, Any]:
+    """The figures of one process; ``cache`` is the folder of our compiled objects, empty in the first round."""
     command = [python, str(HERE / f"{workload}.py"), "--framework", framework, "--threads", str(options.threads)]
     command += ["--seconds", str(options.seconds), "--core", str(options.core)]
-    environment = dict(os.environ) if framework.startswith("argosy") else {**os.environ, "GLIBC_TUNABLES": TUNED}
+    ours = framework.startswith("argosy")
+    environment = {**os.environ, "ARGOSY_CACHE_DIR": cache} if ours else {**os.environ, "GLIBC_TUNABLES": TUNED}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         return {"workload": workload, "framework": framework, "failed": done.stderr.strip().splitlines()[-1:]}
@@ -36,9 +38,7 @@ def one(python: str, workload: str, framework: str, options: argparse.Namespace)
 def machine() -> dict[str, Any]:
     """What the figures were taken on."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    model = next(
-        (line.split(":")[1].strip() for line in lines if "model name" in line), ""
-    )
+    model = next((line.split(":")[1].strip() for line in lines if "model name" in line), "")
     return {"cpu": model, "cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()}
 
 
@@ -54,11 +54,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     figures = []
-    for _ in range(options.rounds):
-        for framework in (*options.ours, *options.peers):
-            python = sys.executable if framework in options.ours else options.peer_python
-            figures.append(one(python, options.workload, framework, options))
-            print(json.dumps(figures[-1]), flush=True)
+    with tempfile.TemporaryDirectory() as cache:
+        for number in range(options.rounds):
+            for framework in (*options.ours, *options.peers):
+                python = sys.executable if framework in options.ours else options.peer_python
+                figures.append({**one(python, options.workload, framework, options, cache), "round": number})
+                print(json.dumps(figures[-1]), flush=True)
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
     ).stdout.strip()
