@@ -354,48 +354,77 @@ def indexed(a, b, i, rows, columns):
     return prim.dynamic_update_slice(a, row, start, prim.constant(0, "int64"))
 
 
-def grow(steps, rows, columns, x, y, w):
-    """Values of shape [rows, columns], made of each other; every kind of fusion can happen."""
+def row_shifted(a, b, *_):
+    return prim.sub(a, prim.broadcast(prim.reduce_max(b, axes=(1,)), shape=a.shape, axes=(0,)))
+
+
+def column_scaled(a, b, *_):
+    total = prim.tanh(prim.reduce_sum(b, axes=(0,)))
+    return prim.mul(a, prim.broadcast(total, shape=a.shape, axes=(1,)))
+
+
+def scaled(a, b, *_):
+    return prim.mul(a, prim.broadcast(prim.tanh(prim.reduce_sum(b, axes=(0, 1))), shape=a.shape, axes=()))
+
+
+def turned(a, b, *_):
+    rows, columns = a.shape
+    return prim.reshape(prim.transpose(prim.reshape(a, shape=(columns, rows)), permutation=(1, 0)), shape=a.shape)
+
+
+def joined(a, b, *_):
+    rows, columns = a.shape
+    first = prim.slice(a, start=(0, 0), limit=(rows, 1), stride=(1, 1))
+    rest = prim.slice(b, start=(0, 1), limit=(rows, columns), stride=(1, 1))
+    return prim.reverse(prim.concat(first, rest, axis=1), axes=(1,))
+
+
+def moved(a, b, *_):
+    rows, columns = a.shape
+    kept = prim.slice(a, start=(0, 0), limit=(rows, columns - columns // 3), stride=(1, 1))
+    return prim.pad(kept, prim.constant(0.25, "float32"), low=(0, columns // 3), high=(0, 0), interior=(0, 0))
+
+
+def running(a, b, source, i, j):
+    return prim.tanh(prim.cumulative(a, axis=j % 2, kind="sum", reverse=bool(i % 2)))
+
+
+def below_best(a, b, source, *_):
+    best = prim.cast(prim.argmax(source, axis=1), dtype="float32")
+    return prim.tanh(prim.sub(b, prim.broadcast(best, shape=a.shape, axes=(0,))))
+
+
+def selected(a, b, source, *_):
+    whole = prim.cast(prim.cast(prim.mul(source, 7.0), dtype="int32"), dtype="float32")
+    return prim.select(prim.gt(source, 0.0), prim.tanh(prim.add(whole, a)), b)
+
+
+def unary(a, b, source, i, j):
+    return getattr(prim, UNARY[j % len(UNARY)])(prim.abs(prim.tanh(a)))
+
+
+def binary(a, b, source, i, j):
+    return prim.tanh(getattr(prim, BINARY[(i + j) % len(BINARY)])(a, b))
+
+
+def looked_up(a, b, source, i, j):
+    return indexed(a, source, i, *a.shape)
+
+
+STEPS = [unary, unary, binary, binary, binary, row_shifted, column_scaled, scaled, turned, joined, moved, running,
+         below_best, selected, looked_up]  # fmt: skip
+
+
+def grow(steps, x, y, w):
+    """Values of one shape made of each other; every kind of fusion can happen.
+
+    What decides something (an index, a condition) is made of an input: a rounding error must not decide otherwise.
+    """
     found = [x, y]
     for kind, i, j in steps:
         a, b = found[i % len(found)], found[j % len(found)]
-        source = found[i % 2]  # what decides something is an input: a rounding error must not decide otherwise
-        if kind < 2:
-            made = getattr(prim, UNARY[j % len(UNARY)])(prim.abs(prim.tanh(a)))
-        elif kind < 5:
-            made = prim.tanh(getattr(prim, BINARY[(i + j) % len(BINARY)])(a, b))
-        elif kind == 5:
-            made = prim.sub(a, prim.broadcast(prim.reduce_max(b, axes=(1,)), shape=a.shape, axes=(0,)))
-        elif kind == 6:
-            total = prim.tanh(prim.reduce_sum(b, axes=(0,)))
-            made = prim.mul(a, prim.broadcast(total, shape=a.shape, axes=(1,)))
-        elif kind == 7:
-            made = prim.tanh(mm(a, w))
-        elif kind == 8:
-            made = prim.reshape(
-                prim.transpose(prim.reshape(a, shape=(columns, rows)), permutation=(1, 0)), shape=a.shape
-            )
-        elif kind == 9:
-            made = indexed(a, source, i, rows, columns)
-        elif kind == 10:
-            kept = prim.slice(a, start=(0, 0), limit=(rows, columns - columns // 3), stride=(1, 1))
-            made = prim.pad(kept, prim.constant(0.25, "float32"), low=(0, columns // 3), high=(0, 0), interior=(0, 0))
-        elif kind == 11:
-            made = prim.tanh(prim.cumulative(a, axis=j % 2, kind="sum", reverse=bool(i % 2)))
-        elif kind == 12:
-            total = prim.tanh(prim.reduce_sum(b, axes=(0, 1)))
-            made = prim.mul(a, prim.broadcast(total, shape=a.shape, axes=()))
-        elif kind == 13:
-            best = prim.cast(prim.argmax(source, axis=1), dtype="float32")
-            made = prim.tanh(prim.sub(b, prim.broadcast(best, shape=a.shape, axes=(0,))))
-        elif kind == 14:
-            whole = prim.cast(prim.cast(prim.mul(source, 7.0), dtype="int32"), dtype="float32")
-            made = prim.select(prim.gt(x, y), prim.tanh(prim.add(whole, a)), b)
-        else:
-            made = prim.reverse(prim.concat(prim.slice(a, start=(0, 0), limit=(rows, 1), stride=(1, 1)),
-                                            prim.slice(b, start=(0, 1), limit=(rows, columns), stride=(1, 1)), axis=1),
-                                axes=(1,))  # fmt: skip
-        found.append(made)
+        product = kind == len(STEPS)
+        found.append(prim.tanh(mm(a, w)) if product else STEPS[kind](a, b, found[i % 2], i, j))
     return found
 
 
@@ -407,7 +436,7 @@ def test_random_graphs_equal_the_interpreter(recipe):
     x, y, w = (values(rng, s, "float32", -1, 1) for s in ((rows, columns), (rows, columns), (columns, columns)))
 
     def program(x, y, w):
-        found = grow(steps, rows, columns, x, y, w)
+        found = grow(steps, x, y, w)
         return [found[-1], *(found[i % len(found)] for i in sorted(picked))]
 
     check(program, x, y, w, scale=100)
@@ -421,7 +450,7 @@ def test_random_states_updated_in_place_equal_the_interpreter(recipe):
     x, y, w = (values(rng, s, "float32", -1, 1) for s in ((rows, columns), (rows, columns), (columns, columns)))
 
     def program(w, x, y):
-        found = grow(steps, rows, columns, x, y, w)
+        found = grow(steps, x, y, w)
         outputs = [found[i % len(found)] for i in sorted(picked)]
         return outputs, [found[-1], found[len(found) // 2]]
 
