@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Case", "call", "layer", "optimizer", "schedule", "shape_of", "unique"]
+__all__ = ["Case", "attribute_of", "call", "layer", "optimizer", "schedule", "shape_of", "state", "unique"]
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,7 @@ class Case:
 
     kind: "call" applies it to ``args`` and ``kwargs``, "shape_of" too but its results count only for what they are;
     "layer" builds it from them and applies it to ``inputs``;
+    "attribute_of" reads it; "layer_state" and "optimizer_state" build it and list what it saves;
     "optimizer" builds it from them and takes steps; "schedule" builds it from them and reads its rates.
     mutates: the first argument is written, and its value afterwards is a result too.
     """
@@ -33,7 +34,8 @@ class Case:
         """The call as text: the key of its record."""
         shown = [_show(a) for a in self.args] + [f"{name}={_show(value)}" for name, value in self.kwargs.items()]
         applied = f"({', '.join(map(_show, self.inputs))})" if self.inputs else ""
-        return f"{self.target}({', '.join(shown)}){applied}{'' if self.training else ' eval'}"
+        how = " state" if self.kind.endswith("_state") else "" if self.training else " eval"
+        return f"{self.target}({', '.join(shown)}){applied}{how}"
 
 
 def _show(value: Any) -> str:
@@ -70,6 +72,16 @@ def optimizer(target: str, **kwargs: Any) -> Case:
 def schedule(target: str, *args: Any, **kwargs: Any) -> Case:
     """The rates of ``target(*args, **kwargs)``, step after step."""
     return Case("schedule", target, args, kwargs)
+
+
+def attribute_of(target: str, x: Any) -> Case:
+    """The attribute ``target`` (``Tensor.shape``) of ``x``."""
+    return Case("attribute_of", target, (x,))
+
+
+def state(target: str, **kwargs: Any) -> Case:
+    """The names, shapes and dtypes that ``target(**kwargs)``, a layer or an optimizer, saves."""
+    return Case("optimizer_state" if target.startswith("optimizer.") else "layer_state", target, (), kwargs)
 
 
 def unique(cases: Iterable[Case]) -> list[Case]:

@@ -131,19 +131,44 @@ class _Run:
         return results + [b for n, b in sorted(built.state_dict().items()) if n not in parameters]
 
     def optimizer(self, case: Case) -> list[Any]:
+        steps: list[Any] = []
+        self.optimized(case, STEPS, steps)
+        return steps
+
+    def optimized(self, case: Case, count: int, results: list[Any] | None = None) -> tuple[Any, list[Any]]:
+        """The optimizer and its parameters after ``count`` steps, whose values go to ``results``."""
         paddle = self.framework
         parameters = [_parameter(paddle, base_array(Input(shape), i)) for i, shape in enumerate([(2, 3), (3,)])]
         kwargs = {name: _built(paddle, value) for name, value in case.kwargs.items()}
         built = attribute(paddle, case.target)(parameters=parameters, **kwargs)
-        results = []
-        for step in range(STEPS):
+        for step in range(count):
             for i, parameter in enumerate(parameters):
                 drawn = base_array(Input(tuple(parameter.shape)), 100 + 10 * step + i)
                 parameter.grad = paddle.to_tensor(drawn)
             built.step()
             built.clear_grad()
-            results += [paddle.to_tensor(np.array(p.numpy())) for p in parameters]
-        return results
+            if results is not None:
+                results += [paddle.to_tensor(np.array(p.numpy())) for p in parameters]
+        return built, parameters
+
+    def attribute_of(self, case: Case) -> list[Any]:
+        return _flat(getattr(self.build(case.args)[0], case.target.rpartition(".")[2]))
+
+    def layer_state(self, case: Case) -> list[Any]:
+        built = attribute(self.framework, case.target)(**case.kwargs)
+        return [f"{name}: {_dtype(entry)}{list(entry.shape)}" for name, entry in built.state_dict().items()]
+
+    def optimizer_state(self, case: Case) -> list[Any]:
+        built, parameters = self.optimized(case, 2)
+        found = built.state_dict()
+        for i, parameter in enumerate(parameters):  # automatic names count what was made before
+            found = {key.replace(parameter.name, f"parameter {i}"): value for key, value in found.items()}
+        return [f"{key}: {self.saved(value)}" for key, value in sorted(found.items())]
+
+    def saved(self, value: Any) -> str:
+        if isinstance(value, self.framework.Tensor):
+            return f"{_dtype(value)}{list(value.shape)}"
+        return f"{sorted(value)}" if isinstance(value, dict) else repr(value)
 
     def schedule(self, case: Case) -> list[Any]:
         args = [_built(self.framework, value) for value in case.args]
@@ -237,6 +262,8 @@ def _plain(framework: Any, result: Any) -> Any:
         return array
     if isinstance(result, (list, tuple)):
         return [int(r) for r in result]
-    if isinstance(result, np.ndarray) or result is None or isinstance(result, (bool, int, float, str)):
+    if isinstance(result, int) and not isinstance(result, bool):
+        return int(result)  # some are of a class of the framework
+    if isinstance(result, np.ndarray) or result is None or isinstance(result, (bool, float, str)):
         return result
     return str(result)

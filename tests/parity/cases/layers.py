@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from parity.case import Case, layer
+from parity.case import Case, layer, state
 from parity.inputs import given
 from parity.inputs import tensor as t
 
@@ -26,6 +26,45 @@ def cases() -> Iterator[Case]:
     yield from _common()
     yield from _norms()
     yield from _losses()
+    yield from _states()
+
+
+def _states() -> Iterator[Case]:
+    yield state("nn.Linear", in_features=3, out_features=4)
+    yield state("nn.Linear", in_features=3, out_features=4, bias_attr=False)
+    yield state("nn.Embedding", num_embeddings=5, embedding_dim=4)
+    yield state("nn.LayerNorm", normalized_shape=[3, 4])
+    yield state("nn.Dropout", p=0.1)
+    yield state("nn.BatchNorm1D", num_features=3)
+    yield state("nn.BatchNorm2D", num_features=3)
+    yield state("nn.GroupNorm", num_groups=2, num_channels=4)
+    yield state("nn.InstanceNorm2D", num_features=3)
+    yield state("nn.Conv1D", in_channels=4, out_channels=6, kernel_size=3)
+    yield state("nn.Conv2D", in_channels=4, out_channels=6, kernel_size=3, groups=2)
+    yield state("nn.Conv2DTranspose", in_channels=4, out_channels=6, kernel_size=3)
+    yield state("nn.MultiHeadAttention", embed_dim=8, num_heads=2)
+    yield state("nn.TransformerEncoderLayer", d_model=8, nhead=2, dim_feedforward=16)
+    yield state("nn.LSTM", input_size=3, hidden_size=4)
+    yield state("nn.GRU", input_size=3, hidden_size=4)
+    yield state("nn.PReLU", num_parameters=3)
+    yield layer("nn.BatchNorm1D", t(4, 3), num_features=3)
+    yield layer("nn.BatchNorm2D", t(2, 3, 4, 4), num_features=3)
+    yield layer("nn.BatchNorm2D", t(2, 3, 4, 4), training=False, num_features=3)
+    yield layer("nn.GroupNorm", t(2, 4, 3, 3), num_groups=2, num_channels=4)
+    yield layer("nn.InstanceNorm2D", t(2, 3, 4, 4), num_features=3)
+    yield layer("nn.Conv1D", t(2, 4, 7), in_channels=4, out_channels=6, kernel_size=3, padding=1)
+    yield layer("nn.Conv2D", t(2, 4, 6, 5), in_channels=4, out_channels=6, kernel_size=3, stride=2, groups=2)
+    yield layer("nn.Conv2DTranspose", t(2, 4, 3, 3), in_channels=4, out_channels=6, kernel_size=3, stride=2)
+    yield layer("nn.MaxPool2D", t(2, 3, 6, 6), kernel_size=2)
+    yield layer("nn.AvgPool2D", t(2, 3, 6, 6), kernel_size=3, stride=2, padding=1)
+    yield layer("nn.AdaptiveAvgPool2D", t(2, 3, 6, 6), output_size=2)
+    yield layer("nn.MultiHeadAttention", t(2, 3, 8), training=False, embed_dim=8, num_heads=2)
+    yield layer("nn.LSTM", t(2, 3, 3), input_size=3, hidden_size=4)
+    yield layer("nn.GRU", t(2, 3, 3), input_size=3, hidden_size=4)
+    yield layer("nn.PReLU", t(2, 3, 4), num_parameters=3)
+    yield layer("nn.KLDivLoss", t(4, 3), t(4, 3, low=0.1, high=1, grad=False))
+    yield layer("nn.SmoothL1Loss", t(4, 3), t(4, 3))
+    yield layer("nn.BCELoss", t(4, 3, low=0.1, high=0.9), t(4, 3, low=0, high=1, grad=False))
 
 
 def _common() -> Iterator[Case]:

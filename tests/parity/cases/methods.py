@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from parity.case import Case, call
+from parity.case import Case, attribute_of, call
 from parity.inputs import given
 from parity.inputs import tensor as t
 
@@ -40,6 +40,13 @@ def cases() -> Iterator[Case]:
     yield call("Tensor.__setitem__", t(2, 3), (slice(None), 1), t(2))
     yield call("Tensor.__setitem__", t(2, 3), [0, 0], t(2, 3))
     yield call("Tensor.__setitem__", t(2, 3, dtype="int64"), 0, 3)
+    for name in ("shape", "ndim", "T", "mT", "stop_gradient", "is_leaf", "size", "persistable", "itemsize", "nbytes"):
+        for x in (t(2, 3, grad=False), t(2, 3, layout="T", grad=False), t(2, 2, dtype="int64")):
+            yield attribute_of(f"Tensor.{name}", x)
+    for shape in ((), (3,), (2, 3, 4)):
+        yield attribute_of("Tensor.T", t(*shape))
+        yield attribute_of("Tensor.shape", t(*shape, grad=False))
+        yield attribute_of("Tensor.size", t(*shape, grad=False))
     yield call("Tensor.__len__", t(2, 3))
     yield call("Tensor.dim", t(2, 3))
     yield call("Tensor.item", t(1))

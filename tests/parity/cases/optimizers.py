@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from parity.case import Case, optimizer, schedule
+from parity.case import Case, optimizer, schedule, state
 
 OPTIMIZERS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("SGD", {}), ("SGD", {"weight_decay": 0.1}),
@@ -32,6 +32,9 @@ def cases() -> Iterator[Case]:
             yield optimizer(f"optimizer.{name}", learning_rate=0.1, grad_clip=("make", target, kwargs))
     decay = ("make", "optimizer.lr.StepDecay", {"learning_rate": 0.1, "step_size": 2})
     yield optimizer("optimizer.SGD", learning_rate=decay)
+    for name, kwargs in OPTIMIZERS:
+        yield state(f"optimizer.{name}", learning_rate=0.1, **kwargs)
+    yield state("optimizer.Adam", learning_rate=decay)
     yield from _schedules()
 
 
