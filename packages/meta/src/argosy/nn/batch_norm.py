@@ -53,6 +53,19 @@ class _BatchNorm(Layer):
 class BatchNorm1D(_BatchNorm):
     """Batch normalisation of [N, C] or [N, C, L]."""
 
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCL",
+        use_global_stats: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
+
 
 class BatchNorm2D(_BatchNorm):
     """Batch normalisation of [N, C, H, W]."""
@@ -60,3 +73,16 @@ class BatchNorm2D(_BatchNorm):
 
 class BatchNorm3D(_BatchNorm):
     """Batch normalisation of [N, C, D, H, W]."""
+
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCDHW",
+        use_global_stats: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
