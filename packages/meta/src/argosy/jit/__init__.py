@@ -9,6 +9,8 @@ _TABLE = {
     "enable_to_static": "argosy.jit.decorate:enable_to_static",
     "ignore_module": "argosy.jit.decorate:ignore_module",
     "not_to_static": "argosy.jit.decorate:not_to_static",
+    "TranslatedLayer": "argosy.jit.translated:TranslatedLayer",
+    "load": "argosy.jit.translated:load",
     "save": "argosy.jit.export:save",
     "to_static": "argosy.jit.decorate:to_static",
 }

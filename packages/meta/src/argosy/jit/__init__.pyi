@@ -2,9 +2,11 @@
 
 from argosy.jit.input_spec import InputSpec as InputSpec
 from argosy.jit.static_function import StaticFunction as StaticFunction
+from argosy.jit.translated import TranslatedLayer as TranslatedLayer
 from argosy.jit.counting import count_compiles as count_compiles
 from argosy.jit.decorate import enable_to_static as enable_to_static
 from argosy.jit.decorate import ignore_module as ignore_module
+from argosy.jit.translated import load as load
 from argosy.jit.decorate import not_to_static as not_to_static
 from argosy.jit.export import save as save
 from argosy.jit.decorate import to_static as to_static

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from time import perf_counter
 from typing import Any
 
@@ -81,6 +82,10 @@ class StaticFunction:
             bound = StaticFunction(method, self._spec, self._backend, self._full_graph)
             self._instances[instance] = bound
         return bound
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> StaticFunction:
+        """A captured function of the copied function, with no captures yet."""
+        return StaticFunction(deepcopy(self._function, memo), self._spec, self._backend, self._full_graph)
 
     def rollback(self) -> Callable[..., Any]:
         """The function as it was before."""

@@ -15,7 +15,7 @@ __all__ = ["Conv1D", "Conv2D", "Conv3D"]
 
 
 class _Conv(Layer):
-    """Cross-correlation over ``spatial`` axes; weight [out_channels, in_channels / groups, *kernel], bias [out_channels].
+    """Cross-correlation over ``spatial`` axes; weight [out_channels, in_channels / groups, *kernel].
 
     The weight starts normal with standard deviation √(2 / (in_channels * kernel elements)), the bias at 0.
     """

@@ -2,6 +2,6 @@
 
 from argosy.faces import face, operator_function
 
-_TABLE = {"batch_norm": "argosy.nn.statistics:batch_norm"}
+_TABLE = {"batch_norm": "argosy.nn.statistics:batch_norm", "dropout": "argosy.nn.regularization:dropout"}
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals(), operator_function)

@@ -1,0 +1,54 @@
+"""Exported programs as layers."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+from argosy.nn.layer import Layer
+from argosy_infer.export import load_program
+from argosy_infer.predictor import Predictor
+from argosy_tensorcore.interchange import to_numpy
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["TranslatedLayer", "load"]
+
+
+class TranslatedLayer(Layer):
+    """A layer whose forward runs an exported program. Its weights are buffers under the names they were exported with.
+
+    It is for evaluation: programs are exported in that mode, and no gradients flow.
+    """
+
+    def __init__(self, predictor: Predictor) -> None:
+        super().__init__()
+        self.__dict__["_predictor"] = predictor
+        self.__dict__["training"] = False
+        self._buffers.update({name: Tensor._wrap(payload) for name, payload in predictor.states.items()})
+
+    def forward(self, *inputs: Any) -> Any:
+        """The program's outputs: one tensor, or a list of them. Raises InputError for inputs that do not fit."""
+        arrays = [to_numpy(x) if type(x) is Tensor else x for x in inputs]
+        outputs = [Tensor._wrap(Strided.from_array(a)) for a in self._predictor.run(*arrays)]
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def program(self, method_name: str = "forward") -> Any:
+        """The program."""
+        return self._predictor.program
+
+    def train(self, mode: bool = True) -> Self:
+        """Raises NotImplementedError for training mode."""
+        if mode:
+            raise NotImplementedError("an exported program cannot be trained; load the checkpoint into the model")
+        return self
+
+
+def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
+    """The layer of what :func:`argosy.jit.save` wrote to ``path``.
+
+    Raises ProgramFileError naming the file that is missing, damaged, or of another export.
+    """
+    if configs:
+        raise NotImplementedError(f"jit.load() has no option {sorted(configs)}")
+    return TranslatedLayer(Predictor(load_program(path)))

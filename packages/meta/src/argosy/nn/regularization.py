@@ -1,0 +1,29 @@
+"""Dropout that draws random numbers only when it uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["dropout"]
+
+
+def dropout(
+    x: Tensor,
+    p: float = 0.5,
+    axis: int | Sequence[int] | None = None,
+    training: bool = True,
+    inplace: bool = False,
+    mode: str = "upscale_in_train",
+    name: str | None = None,
+) -> Tensor:
+    """Zero each element (or each slice along ``axis``) with probability ``p`` while training.
+
+    mode: ``"upscale_in_train"`` divides the rest by 1 - p and does nothing in evaluation, where the input itself comes
+    back and no random number is drawn; ``"downscale_in_infer"`` multiplies by 1 - p in evaluation instead.
+    """
+    if mode == "upscale_in_train" and type(x) is Tensor and (not training or p == 0):
+        return x
+    return get_operator("dropout")(x, p=p, axis=axis, training=training, mode=mode)  # type: ignore[no-any-return]

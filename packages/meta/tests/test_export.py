@@ -1,0 +1,72 @@
+"""jit.save and jit.load."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+
+nn = paddle.nn
+
+
+def _model():
+    return nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.GELU(), nn.Linear(4, 2))
+
+
+def _x(n):
+    return paddle.to_tensor(np.random.default_rng(n).standard_normal((n, 3)).astype(np.float32))
+
+
+def test_an_export_computes_what_the_model_does_in_evaluation(tmp_path):
+    """The program serves any batch size, without dropout, under the state dict's names; the model keeps its mode."""
+    model = _model()
+    paddle.jit.save(model, tmp_path / "m", input_spec=[paddle.static.InputSpec([None, 3], "float32", "x")])
+    assert model.training
+    assert all(layer.training for layer in model.sublayers())
+    loaded = paddle.jit.load(tmp_path / "m")
+    assert list(loaded.state_dict()) == list(model.state_dict())
+    assert not loaded.training
+    model.eval()
+    for n in (1, 5):
+        np.testing.assert_allclose(loaded(_x(n)).numpy(), model(_x(n)).numpy(), rtol=1e-5, atol=1e-6)
+    with pytest.raises(NotImplementedError, match="cannot be trained"):
+        loaded.train()
+    with pytest.raises(ValueError, match="x"):
+        loaded(paddle.to_tensor(np.zeros((2, 4), np.float32)))
+
+
+def test_damaged_and_mixed_exports_are_named(tmp_path):
+    """A missing, cut or foreign file is an error that names it."""
+    spec = [paddle.static.InputSpec([None, 3])]
+    paddle.jit.save(_model(), tmp_path / "a", input_spec=spec)
+    paddle.jit.save(nn.Linear(3, 2), tmp_path / "b", input_spec=spec)
+    with pytest.raises(ValueError, match="none"):
+        paddle.jit.load(tmp_path / "none")
+    program = tmp_path / "a.pir"
+    program.write_bytes(program.read_bytes()[:-20])
+    with pytest.raises(ValueError, match=r"a\.pir"):
+        paddle.jit.load(tmp_path / "a")
+    (tmp_path / "b.safetensors").write_bytes((tmp_path / "a.safetensors").read_bytes())
+    with pytest.raises(ValueError, match="different exports"):
+        paddle.jit.load(tmp_path / "b")
+
+
+def test_an_export_needs_a_spec_and_can_do_without_layers(tmp_path):
+    """Without input_spec there is an error that says so; plain functions export, too."""
+    with pytest.raises(ValueError, match="needs input_spec"):
+        paddle.jit.save(_model(), tmp_path / "m")
+    paddle.jit.save(lambda x: (x + 1, x * 2), tmp_path / "f", input_spec=[paddle.to_tensor([1.0, 2.0])])
+    y, z = paddle.jit.load(tmp_path / "f")(paddle.to_tensor([3.0, 4.0]))
+    assert (y.tolist(), z.tolist()) == ([4.0, 5.0], [6.0, 8.0])
+
+
+def test_copies_of_captured_layers_are_their_own():
+    """deepcopy of a layer that was made static captures the copy's parameters."""
+    model = paddle.jit.to_static(nn.Linear(3, 2), full_graph=True, backend="reference")
+    with paddle.no_grad():
+        model(_x(2))
+        other = copy.deepcopy(model)
+        other.weight.set_value(np.zeros((3, 2), np.float32))
+        np.testing.assert_array_equal(other(_x(2)).numpy(), np.zeros((2, 2)) + other.bias.numpy())
+        assert model(_x(2)).numpy().any()
