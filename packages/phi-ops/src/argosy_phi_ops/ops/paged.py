@@ -48,17 +48,17 @@ def paged_attention(
 
 
 def _slots(rows: Tensor, positions: Tensor, block_size: int) -> Tensor:
-    """Where each new token goes in the flattened cache [t, 1]."""
+    """Block and place in it for each new token [t, 2]."""
     tokens = positions.shape[0]
     number = prim.reshape(positions // block_size, shape=(tokens, 1))
     block = prim.gather(rows, number, axes=(1,), batch=1)
-    return prim.reshape(block * block_size + positions % block_size, shape=(tokens, 1))
+    inside = prim.reshape(positions % block_size, shape=(tokens, 1))
+    return prim.concat(prim.reshape(block, shape=(tokens, 1)), inside, axis=1)
 
 
 def _insert(cache: Tensor, new: Tensor, slots: Tensor) -> Tensor:
-    blocks, block_size, *rest = cache.shape
-    flat = prim.reshape(cache, shape=(blocks * block_size, *rest))
-    return prim.reshape(prim.scatter(flat, slots, new, axes=(0,), kind="set"), shape=cache.shape)
+    """A scatter straight into the cache, which a compiler can do in place."""
+    return prim.scatter(cache, slots, new, axes=(0, 1), kind="set")
 
 
 def _context(cache: Tensor, rows: Tensor) -> Tensor:
