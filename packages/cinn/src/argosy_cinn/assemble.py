@@ -15,7 +15,7 @@ from argosy_cinn.fusion.products import Product
 from argosy_cinn.loops import elementwise
 from argosy_cinn.loops.expressions import Graph
 from argosy_cinn.loops.indices import Variable, of
-from argosy_cinn.loops.nest import PARAMETERS, Pointers, emit_kernel, partial_dtype
+from argosy_cinn.loops.nest import PARAMETERS, Pointers, emit_kernel, has_partial, partial_dtype
 from argosy_cinn.loops.schedule import ColumnReduction, Kernel, Reduction, Store, choose_chunks
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function, Module
@@ -72,8 +72,8 @@ def _calls(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
             continue
         calls.append(_kernel_call(assembly, plan, body))
         chunks = choose_chunks(body).count
-        if chunks > 1:
-            calls += [_kernel_call(assembly, plan, _combination(c, body, chunks)) for c in body.columns]
+        partial = [c for c in body.columns if has_partial(c, chunks)]
+        calls += [_kernel_call(assembly, plan, _combination(c, body, chunks)) for c in partial]
     return calls
 
 

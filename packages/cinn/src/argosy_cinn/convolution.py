@@ -20,6 +20,8 @@ from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 
 PATCHES = "cinn.patches"
+#: With fewer places than this in a sample (a gradient of weights), the columns of all samples are one matrix.
+_FEW_PLACES = 64
 
 register_dialect(Dialect("cinn", [OpDef(PATCHES, ["x"], traits=[PURE])]))
 
@@ -33,16 +35,32 @@ def as_product(op: Operation) -> Value | None:
     spatial = sizes(op.result)[2:]
     if 0 in (*sizes(x), *sizes(w), *sizes(op.result)):
         return None
-    emit = _emit
     patches = _patches(x, (n, groups, channels // groups, *window, *spatial), op)
-    terms = depth * prod(window)
-    columns = emit("reshape", patches, shape=(n, groups, terms, prod(spatial)))
-    rows = emit("reshape", w, shape=(groups, filters // groups, terms))
-    rows = emit("broadcast", rows, shape=(n, groups, filters // groups, terms), axes=(1, 2, 3))
-    product = emit(
-        "dot_general", rows, columns, lhs_contract=(3,), rhs_contract=(2,), lhs_batch=(0, 1), rhs_batch=(0, 1)
+    terms, places = depth * prod(window), prod(spatial)
+    rows = _emit("reshape", w, shape=(groups, filters // groups, terms))
+    columns = _emit("reshape", patches, shape=(n, groups, terms, places))
+    few = places < _FEW_PLACES and n > 1 and prod(window) > 1
+    product = _joined(rows, columns) if few else _by_sample(rows, columns)
+    return _emit("reshape", product, shape=sizes(op.result))
+
+
+def _by_sample(rows: Value, columns: Value) -> Value:
+    """[N, groups, filters, places] as one product for each sample."""
+    n = sizes(columns)[0]
+    repeated = _emit("broadcast", rows, shape=(n, *sizes(rows)), axes=(1, 2, 3))
+    return _emit(
+        "dot_general", repeated, columns, lhs_contract=(3,), rhs_contract=(2,), lhs_batch=(0, 1), rhs_batch=(0, 1)
     )
-    return emit("reshape", product, shape=sizes(op.result))
+
+
+def _joined(rows: Value, columns: Value) -> Value:
+    """[N, groups, filters, places] as one product, whose columns are the places of all samples."""
+    n, groups, terms, places = sizes(columns)
+    moved = _emit("transpose", columns, permutation=(1, 2, 0, 3))
+    wide = _emit("reshape", moved, shape=(groups, terms, n * places))
+    product = _emit("dot_general", rows, wide, lhs_contract=(2,), rhs_contract=(1,), lhs_batch=(0,), rhs_batch=(0,))
+    apart = _emit("reshape", product, shape=(groups, sizes(rows)[1], n, places))
+    return _emit("transpose", apart, permutation=(2, 0, 1, 3))
 
 
 def _emit(name: str, *operands: Value, **attributes: Any) -> Value:

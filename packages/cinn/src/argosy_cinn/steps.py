@@ -15,7 +15,7 @@ from typing import Any
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion, Group
 from argosy_cinn.fusion.kernels import Epilogue, lower_copy, lower_epilogue, lower_group
-from argosy_cinn.loops.nest import partial_dtype
+from argosy_cinn.loops.nest import has_partial, partial_dtype
 from argosy_cinn.loops.schedule import Kernel, choose_chunks, phases
 from argosy_cinn.memory_plan import Lifetime, plan
 from argosy_cinn.shapes import count, sizes
@@ -253,9 +253,13 @@ def _lifetimes(
 def _partials(step: Step, i: int) -> list[Lifetime]:
     found: list[Lifetime] = []
     for body in step.bodies:
-        if isinstance(body, Kernel) and body.columns and (chunks := choose_chunks(body).count) > 1:
-            size = body.columns_count * chunks
-            found += [Lifetime(c.partial, size * ITEM_SIZES[partial_dtype(c.dtype)], i, i) for c in body.columns]
+        if not isinstance(body, Kernel):
+            continue
+        chunks = choose_chunks(body).count
+        size = body.columns_count * chunks
+        for c in body.columns:
+            if has_partial(c, chunks):
+                found.append(Lifetime(c.partial, size * ITEM_SIZES[partial_dtype(c.dtype)], i, i))
     return found
 
 

@@ -28,6 +28,8 @@ from argosy_pir.values import OpResult, Value
 _MOST_MEMBERS = 40
 _MOST_READS = 28
 _MOST_NODES = 900
+#: Vectors over fewer elements than this waste more lanes than lookups lane by lane cost.
+SMALLEST_LANES = 8
 
 
 @dataclass(eq=False, slots=True)
@@ -332,7 +334,8 @@ class GridLowering:
             numbers = iter(range(len(outer) + len(middle) + len(inner)))
             self.outer = [Variable(next(numbers), n) for n in outer]
             self.middle.extend(Variable(next(numbers), n) for n in middle)
-            self.inner = [Variable(next(numbers), n) for n in inner]
+            lane = len(inner) - 1
+            self.inner = [Variable(next(numbers), n, SMALLEST_LANES if i == lane else 1) for i, n in enumerate(inner)]
             self.row = _mixed(self.outer)
             self.column = _mixed(self.inner)
             self.flat = self.row * max(prod(inner), 1) + self.column

@@ -6,7 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
-from argosy_cinn.fusion.groups import GridLowering, Group
+from argosy_cinn.fusion.groups import SMALLEST_LANES, GridLowering, Group
 from argosy_cinn.loops.expressions import Expression, Graph, describe, index_text
 from argosy_cinn.loops.indices import Index, SplitVariable, Variable, linearise, of
 from argosy_cinn.loops.lowering import Lowering
@@ -41,7 +41,8 @@ def lower_copy(source: Value, target: Value, in_memory: dict[Value, None]) -> Ke
     """The kernel that fills ``target`` with ``source``."""
     inner = [max(count(source), 1)]
     while True:
-        variables = [Variable(i, n) for i, n in enumerate(inner)]
+        lane = len(inner) - 1
+        variables = [Variable(i, n, SMALLEST_LANES if i == lane else 1) for i, n in enumerate(inner)]
         flat = linearise([of(v) for v in variables], inner)
         lowering = Lowering(Graph(), in_memory, lambda value, position: None, True)
         try:

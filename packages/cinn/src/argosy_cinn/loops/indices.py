@@ -37,12 +37,12 @@ class Atom:
 
 
 class Variable(Atom):
-    """A loop variable."""
+    """A loop variable. It is not split into inner parts smaller than ``smallest``: the lanes of vectors need some."""
 
-    __slots__ = ("number",)
+    __slots__ = ("number", "smallest")
 
-    def __init__(self, number: int, extent: int) -> None:
-        self.number, self.extent = number, extent
+    def __init__(self, number: int, extent: int, smallest: int = 1) -> None:
+        self.number, self.extent, self.smallest = number, extent, smallest
         self.key = (0, number, extent)
         self.variables = 1 << number
 
@@ -211,7 +211,7 @@ def _ask_for_split(rest: Sequence[tuple[Atom, int]], divisor: int) -> None:
         if not isinstance(atom, Variable) or coefficient <= 0 or divisor % coefficient:
             continue
         factor = divisor // coefficient
-        if factor < atom.extent and atom.extent % factor == 0:
+        if atom.smallest <= factor < atom.extent and atom.extent % factor == 0:
             raise SplitVariable(atom, factor)
 
 

@@ -12,7 +12,16 @@ from argosy_cinn.loops import elementwise, reductions
 from argosy_cinn.loops.elementwise import REGISTER
 from argosy_cinn.loops.expressions import Expression, lookups
 from argosy_cinn.loops.indices import Index, Variable, linearise, of
-from argosy_cinn.loops.schedule import COSTS, Chunks, Kernel, choose_chunks, phase_roots, phases, row_buffers
+from argosy_cinn.loops.schedule import (
+    COSTS,
+    Chunks,
+    ColumnReduction,
+    Kernel,
+    choose_chunks,
+    phase_roots,
+    phases,
+    row_buffers,
+)
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import LLVM_TYPES, PTR, Value, vector
@@ -120,12 +129,15 @@ class _Nest:
     # -- columns
 
     def _partial(self, column: Any) -> Any:
-        return column.buffer if self.chunks.count == 1 else column.partial
+        return column.partial if has_partial(column, self.chunks.count) else column.buffer
+
+    def _partial_dtype(self, column: ColumnReduction) -> str:
+        return partial_dtype(column.dtype) if has_partial(column, self.chunks.count) else column.dtype
 
     def _partial_index(self, chunk: Value, column: Any) -> tuple[Value, Index]:
         """The address of the chunk's partial result, and the index in it."""
         b = self.b
-        memory = LLVM_TYPES[partial_dtype(column.dtype)] if self.chunks.count > 1 else LLVM_TYPES[column.dtype]
+        memory = LLVM_TYPES[self._partial_dtype(column)]
         base = self.pointers(self._partial(column))
         if self.chunks.count > 1:
             base = b.at(base, b.mul(chunk, self.kernel.columns_count), memory)
@@ -136,7 +148,7 @@ class _Nest:
         b, kernel = self.b, self.kernel
         for column in kernel.columns:
             base, _ = self._partial_index(chunk, column)
-            dtype = partial_dtype(column.dtype) if self.chunks.count > 1 else column.dtype
+            dtype = self._partial_dtype(column)
             value = reductions.identity(column.kind, column.dtype, 1)
             stored = elementwise.store_element(b, value, dtype)
             wide = b.splat(stored, self.lanes)
@@ -151,7 +163,7 @@ class _Nest:
         phase_columns = [c for c in self.kernel.columns if c.body.level == self.phase]
         for column in phase_columns:
             base, index = self._partial_index(chunk, column)
-            dtype = partial_dtype(column.dtype) if self.chunks.count > 1 else column.dtype
+            dtype = self._partial_dtype(column)
             place = Evaluator(self.b, _Fixed(base), inner.variables, inner.lane, inner.lanes, inner.mask, inner)
             old = place._load(Expression(-1, "load", dtype, (), (column.partial, index), 0, 0))
             new = reductions.combine(self.b, column.kind, column.dtype, old, inner.full(column.body))
@@ -360,6 +372,11 @@ def body_cost(roots: Sequence[Expression], inner: int) -> int:
             total += COSTS.get(node.kind, 1)
             stack += node.arguments
     return total
+
+
+def has_partial(column: ColumnReduction, chunks: int) -> bool:
+    """Whether a column reduction has partial results beside its result: several, or one of a wider dtype."""
+    return chunks > 1 or partial_dtype(column.dtype) != column.dtype
 
 
 def partial_dtype(dtype: str) -> str:
