@@ -9,7 +9,7 @@ from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.shape import broadcast_shapes
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["masked_select", "nonzero", "where"]
+__all__ = ["masked_select", "nonzero", "one_hot", "sequence_mask", "where"]
 
 
 def nonzero(x: Tensor, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
@@ -40,3 +40,15 @@ def masked_select(x: Tensor, mask: Tensor, name: str | None = None) -> Tensor:
     spread = get_operator("expand")
     positions = get_operator("nonzero")(spread(mask, shape))
     return get_operator("gather_nd")(spread(x, shape), positions)  # type: ignore[no-any-return]
+
+
+def one_hot(x: Tensor, num_classes: int = -1, name: str | None = None) -> Tensor:
+    """A last axis of ``num_classes`` with 1 at the class and 0 elsewhere; -1 takes the largest class for the last."""
+    count = int(get_operator("max")(x)) + 1 if num_classes == -1 else num_classes
+    return get_operator("one_hot")(x, count)  # type: ignore[no-any-return]
+
+
+def sequence_mask(x: Tensor, maxlen: int | None = None, dtype: object = "int64", name: str | None = None) -> Tensor:
+    """For each length in ``x`` a row of ``maxlen`` (by default the greatest length) that is 1 up to there, then 0."""
+    count = int(get_operator("max")(x)) if maxlen is None else maxlen
+    return get_operator("sequence_mask")(x, count, dtype)  # type: ignore[no-any-return]

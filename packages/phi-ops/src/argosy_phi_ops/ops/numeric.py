@@ -168,16 +168,26 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(opaque=True)
-def histogram(input: Tensor, bins: int = 100, min: float = 0.0, max: float = 0.0, density: bool = False) -> Tensor:
-    """How many elements lie in each of `bins` equal parts of [min, max] (both 0: of the data's range). Eager only."""
+def histogram(
+    input: Tensor,
+    bins: int = 100,
+    min: float = 0.0,
+    max: float = 0.0,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> Tensor:
+    """How many elements lie in each of `bins` equal parts of [min, max] (both 0: of the data's range). Eager only.
+
+    With `weight` their weights are added up; `density` divides by the total and the width of a part. Both give float32.
+    """
     raise NotImplementedError  # opaque: the kernel below is all there is
 
 
 @histogram.reference
-def _(input: Array, bins: int, min: float, max: float, density: bool) -> Array:
+def _(input: Array, bins: int, min: float, max: float, weight: Array | None, density: bool) -> Array:
     bounds = (input.min(), input.max()) if min == max == 0 and input.size else (min, max)
-    counts, _ = np.histogram(input, bins, bounds, density=density)
-    return counts.astype(np.float32 if density else np.int64)
+    counts, _ = np.histogram(input, bins, bounds, density=density, weights=weight)
+    return counts.astype(np.int64 if weight is None and not density else np.float32)
 
 
 @histogram.samples
