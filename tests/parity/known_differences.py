@@ -76,7 +76,6 @@ DIFFERENCES: dict[str, str] = {
     "linalg.det(float32:2x2{*": "the gradient of a determinant of 0 is NaN in argosy (0 in the wheel, both wrong)",
     "view(int64:2x6, 'int32')": "a view as a dtype of another width is not implemented",
     "nn.functional.interpolate(*mode='bicubic'*": "bicubic interpolation is not implemented",
-    "nn.functional.sequence_mask(int64:3{1,3,0})": "the length of the longest sequence depends on values",
 }
 
 ABSENT = frozenset({
@@ -103,9 +102,6 @@ ABSENT = frozenset({
 """What the wheel has and argosy not yet; a name that arrives fails the suite until it is taken off."""
 
 SIGNATURES: dict[str, str] = {
-    "histogram": "weights are not implemented",
-    "nn.functional.one_hot": "a number of classes taken from the data has a size that depends on values",
-    "nn.functional.sequence_mask": "the length of the longest sequence depends on values",
     "swapaxes": "the wheel shows the signature of transpose, which it calls in another way",
 }
 """Targets (or patterns) that take their arguments in another way, each with the reason."""

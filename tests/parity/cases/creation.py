@@ -88,6 +88,7 @@ def _patterns() -> Iterator[Case]:
     yield call("nn.functional.one_hot", t(dtype="int64", low=0, high=3), 3)
     yield call("nn.functional.one_hot", given([1, 5], "int64"), 3)
     yield call("nn.functional.one_hot", t(0, dtype="int64"), 3)
+    yield call("nn.functional.one_hot", given([0, 4, 2], "int64"))
 
 
 def _to_tensor() -> Iterator[Case]:

@@ -143,6 +143,9 @@ def _searching() -> Iterator[Case]:
     yield call("searchsorted", given([[1, 3], [2, 4]], "int64"), given([[2, 3], [2, 5]], "int64"))
     yield call("bucketize", given(4.0, grad=False), edges)
     yield call("histogram", t(8, grad=False), 4, -2, 2)
+    for density in (False, True):
+        yield call("histogram", t(8, grad=False), 4, -2, 2, t(8, low=0, grad=False), density)
+        yield call("histogram", t(8, grad=False), 3, density=density)
     yield call("bincount", given([0, 2, 2], "int64"))
     yield call("isin", given([1, 2, 3], "int64"), given([2, 5], "int64"))
     yield call("shard_index", given([[1], [5]], "int64"), 8, 2, 0)
