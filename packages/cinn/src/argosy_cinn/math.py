@@ -132,7 +132,7 @@ def expm1(b: Function, x: Value) -> Value:
 
 
 def tanh(b: Function, x: Value) -> Value:
-    """Hyperbolic tangent, 3 ulp."""
+    """Hyperbolic tangent, 4.5 ulp."""
     limit = 7.90531110763549805
     t = b.select(b.fcmp("olt", x, -limit), constant(x.type, -limit), x)
     t = b.select(b.fcmp("ogt", t, limit), constant(x.type, limit), t)
@@ -149,7 +149,7 @@ def logistic(b: Function, x: Value) -> Value:
 
 
 def erf(b: Function, x: Value) -> Value:
-    """Error function, 5 ulp."""
+    """Error function, 6 ulp."""
     t = b.select(b.fcmp("olt", x, -4.0), constant(x.type, -4.0), x)
     t = b.select(b.fcmp("ogt", t, 4.0), constant(x.type, 4.0), t)
     square = b.fmul(t, t)

@@ -1,0 +1,144 @@
+"""The compiler's parts alone: index arithmetic, memory plan, vector functions, the cache of programs, row buffers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from programs import build, check
+
+from argosy_cinn import CinnCompiler
+from argosy_cinn.loops.indices import Index, Lookup, Position, Quotient, Remainder, Variable, delinearise, linearise, of
+from argosy_cinn.memory_plan import Lifetime, plan
+from argosy_cinn.runtime import ObjectCache
+from argosy_hwadapt import device
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_pir import Builder, Dense, Program, TensorType
+from argosy_tensorcore.storage import Strided
+
+
+def evaluate(index, values):
+    """The number that an index is for given variables."""
+    total = index.constant
+    for atom, coefficient in index.terms:
+        if isinstance(atom, Variable):
+            number = values[atom.number]
+        else:
+            assert not isinstance(atom, Lookup)
+            inner = evaluate(atom.index, values)
+            number = inner // atom.divisor if isinstance(atom, Quotient) else inner % atom.divisor
+            assert isinstance(atom, Quotient | Remainder)
+        total += coefficient * number
+    return total
+
+
+shapes = st.lists(st.integers(1, 7), min_size=1, max_size=4)
+
+
+@settings(max_examples=200, deadline=None)
+@given(shapes, shapes, st.data())
+def test_coordinates_of_a_position_are_exact_and_lead_back(loops, shape, data):
+    variables = [Variable(i, n) for i, n in enumerate(loops)]
+    flat = linearise([of(v) for v in variables], loops)
+    coordinates = delinearise(flat, shape, split=False)
+    back = linearise(coordinates, shape)
+    values = [data.draw(st.integers(0, n - 1)) for n in loops]
+    position = evaluate(flat, values)
+    if position < np.prod(shape):
+        want = np.unravel_index(position, shape)
+        assert tuple(evaluate(c, values) for c in coordinates) == tuple(want)
+        assert evaluate(back, values) == position
+
+
+def test_views_that_undo_each_other_leave_the_index_as_it_was():
+    row, column = Variable(0, 48), Variable(1, 256)
+    flat = of(row) * 256 + of(column)
+    there = Position((8, 6, 256), flat)
+    assert Position((8, 6, 256), None, there.coordinates).flat == flat
+    assert Position((2, 4, 6, 16, 16), flat).at((48, 256), flat).coordinates == (of(row), of(column))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 50_000), st.integers(0, 12), st.integers(0, 6)), max_size=30))
+def test_values_alive_at_the_same_time_never_overlap(recipe):
+    lifetimes = [Lifetime(i, size, first, first + length) for i, (size, first, length) in enumerate(recipe)]
+    offsets, size = plan(lifetimes)
+    for a in lifetimes:
+        assert offsets[a.key] % 64 == 0
+        assert offsets[a.key] + a.nbytes <= size
+        for b in lifetimes:
+            if a.key < b.key and a.first <= b.last and b.first <= a.last:
+                assert offsets[a.key] + a.nbytes <= offsets[b.key] or offsets[b.key] + b.nbytes <= offsets[a.key]
+
+
+#: Largest errors in units in the last place that the docstrings of `argosy_cinn.math` state, and where.
+BOUNDS = {
+    "exp": (1.1, -87, 88), "log": (0.9, 1e-30, 1e30), "log1p": (3, -0.99, 50), "expm1": (4, -10, 50),
+    "tanh": (4.5, -10, 10), "logistic": (2.5, -80, 80), "erf": (6, -4, 4),
+    "sin": (1.5, -1e4, 1e4), "cos": (1.5, -1e4, 1e4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_vector_functions_are_as_exact_as_stated(name):
+    bound, low, high = BOUNDS[name]
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(low, high, 60_000), rng.uniform(-1, 1, 20_000) * min(high, 1.0)]).astype(np.float32)
+    if name == "log":
+        x = np.exp(rng.uniform(np.log(low), np.log(high), 80_000)).astype(np.float32)
+    x = x[(x >= low) & (x <= high)]
+    executable = CinnCompiler().compile(build(lambda x: PRIMITIVES[name](x), [x]), device("cpu"))
+    got = executable.run([Strided.from_array(x)])[0].array().astype(np.float64)
+    wide = build(lambda x: PRIMITIVES[name](x), [x.astype(np.float64)])
+    want = CinnCompiler().compile(wide, device("cpu")).run([Strided.from_array(x.astype(np.float64))])[0].array()
+    unit = np.spacing(np.abs(want).astype(np.float32)).astype(np.float64)
+    assert (np.abs(got - want) / unit).max() <= bound
+
+
+def test_an_equal_program_comes_from_the_cache_whole(tmp_path):
+    x = np.ones((5, 40), np.float32)
+
+    def program():
+        return build(lambda x: [prim.sort(prim.tanh(x), axis=1), prim.add(x, 1.0)], [x])
+
+    options = {"cache": ObjectCache(tmp_path)}
+    first = CinnCompiler().compile(program(), device("cpu"), options=options)
+    again = CinnCompiler().compile(program(), device("cpu"), options=options)
+    other = CinnCompiler().compile(build(lambda x: prim.add(x, 2.0), [x]), device("cpu"), options=options)
+    assert [e.report()["cache_hit"] for e in (first, again, other)] == [False, True, False]
+    assert again.report()["host_calls"] == {"prim.sort": 1}
+    assert again.describe() == first.describe()
+    a, b = (e.run([Strided.from_array(x)]) for e in (first, again))
+    assert all((p.array() == q.array()).all() for p, q in zip(a, b, strict=True))
+
+
+def test_constants_of_a_program_from_the_cache_are_kept(tmp_path):
+    program = Program("constants")
+    x = program.add_input(TensorType((4,), "float32"))
+    builder = Builder.at_end(program.block)
+    type = TensorType((4,), "float32")
+    table = builder.constant(type, Dense(type, np.arange(4, dtype=np.float32).tobytes()))
+    with building(builder):
+        program.set_outputs([prim.mul(x, table)])
+    for _ in range(2):
+        executable = CinnCompiler().compile(program, device("cpu"), options={"cache": ObjectCache(tmp_path)})
+        (got,) = executable.run([Strided.from_array(np.full(4, 3, np.float32))])
+        assert got.array().tolist() == [0, 3, 6, 9]
+
+
+def test_long_rows_recompute_and_short_ones_are_buffered():
+    def program(x):
+        e = prim.exp(x)
+        total = prim.reduce_sum(e, axes=(1,))
+        return prim.div(e, prim.broadcast(total, shape=x.shape, axes=(0,)))
+
+    for columns in (33, 20_000):
+        x = np.random.default_rng(0).standard_normal((3, columns)).astype(np.float32)
+        assert check(program, x, scale=4).report()["kernel_calls"] == 1
+
+
+def test_indices_print_and_compare_by_value():
+    i = Variable(0, 5)
+    assert of(i) * 3 + 2 == Index([(Variable(0, 5), 3)], 2)
+    assert str(of(i) * 3 + 2) == "3*i0 + 2"
