@@ -37,6 +37,12 @@ def write(generator: Generator, prompt: bytes, count: int, options: SamplingOpti
     return bytes(made).decode("utf-8", "replace"), count / (time.perf_counter() - start)
 
 
+def positions(out: Path) -> int:
+    """How many bytes the model can see: it has learned that many positions."""
+    path = out / "train.json"
+    return int(json.loads(path.read_text())["positions"]) if path.exists() else 128
+
+
 def table(rows: list[tuple[str, Any]]) -> str:
     """Two aligned columns."""
     width = max(len(name) for name, _ in rows)
@@ -48,12 +54,13 @@ def main(options: argparse.Namespace) -> None:
     installed = [name for name in TRAINING_PACKAGES if importlib.util.find_spec(name) is not None]
     generator = Generator(options.out / "model", capacity=1024, compiler=options.compiler)
     prompt = options.prompt.encode("utf-8")
+    count = min(options.tokens, positions(options.out) - len(prompt))
     write(
         generator, prompt, options.tokens, SamplingOptions(temperature=0.0)
     )  # compiles for the sizes that come up
-    greedy, speed = write(generator, prompt, options.tokens, SamplingOptions(temperature=0.0))
+    greedy, speed = write(generator, prompt, count, SamplingOptions(temperature=0.0))
     sampling = SamplingOptions(temperature=options.temperature, top_k=40, seed=options.seed)
-    sampled, _ = write(generator, prompt, options.tokens, sampling)
+    sampled, _ = write(generator, prompt, count, sampling)
     print(f"greedy:   {options.prompt}{greedy}\n")
     print(f"sampled:  {options.prompt}{sampled}\n")
     summary(options.out, speed, installed)

@@ -170,6 +170,7 @@ def run(options: argparse.Namespace) -> int:
         "bigram_loss": bigram_loss(train, validation),
         "training_loss": float(np.mean(trainer.losses[-50:])),
         "steps": options.steps,
+        "positions": options.length,
         "parameters": int(sum(p.size for p in trainer.model.parameters())),
         "tokens_per_second": options.length * options.batch / float(np.median(seconds)) if seconds else None,
         "compilations": compilations.names.count("one_step"),

@@ -147,6 +147,16 @@ def test_containers_index_and_grow():
     assert "x" in table
 
 
+def test_gpt_refuses_sequences_beyond_its_positions():
+    """A sequence longer than the learned positions is an error, not a wrong answer."""
+    from argosy.models import GPT, GPTConfig
+
+    model = GPT(GPTConfig(positions=4, width=8, layers=1, heads=2))
+    assert model(paddle.to_tensor(np.zeros((1, 4), np.int64))).shape == [1, 4, 256]
+    with pytest.raises(ValueError, match="5 tokens is longer than the 4 positions"):
+        model(paddle.to_tensor(np.zeros((1, 5), np.int64)))
+
+
 def test_seed_rms_norm_runs_eagerly():
     """The announcement's RMSNorm layer equals its formula in numpy."""
 

@@ -89,8 +89,11 @@ class GPT(Layer):
         self.head = nn.Linear(config.width, config.vocabulary, weight_attr=_normal(0.02), bias_attr=False)
 
     def forward(self, ids_BT: Any) -> Any:
-        """The logits."""
-        x_BTD = self.tokens(ids_BT) + self.positions(paddle.arange(ids_BT.shape[1], dtype="int64"))
+        """The logits. Raises ValueError for sequences longer than the model has positions."""
+        length = ids_BT.shape[1]
+        if isinstance(length, int) and length > self.config.positions:
+            raise ValueError(f"GPT: a sequence of {length} tokens is longer than the {self.config.positions} positions")
+        x_BTD = self.tokens(ids_BT) + self.positions(paddle.arange(length, dtype="int64"))
         for block in self.blocks:
             x_BTD = block(x_BTD)
         return self.head(self.norm(x_BTD))
