@@ -55,9 +55,9 @@ def main(options: argparse.Namespace) -> None:
     generator = Generator(options.out / "model", capacity=1024, compiler=options.compiler)
     prompt = options.prompt.encode("utf-8")
     count = min(options.tokens, positions(options.out) - len(prompt))
-    write(
-        generator, prompt, options.tokens, SamplingOptions(temperature=0.0)
-    )  # compiles for the sizes that come up
+    if count < 1:
+        raise SystemExit(f"the prompt has {len(prompt)} bytes; the model sees {positions(options.out)} in all")
+    write(generator, prompt, count, SamplingOptions(temperature=0.0))  # compiles for the sizes that come up
     greedy, speed = write(generator, prompt, count, SamplingOptions(temperature=0.0))
     sampling = SamplingOptions(temperature=options.temperature, top_k=40, seed=options.seed)
     sampled, _ = write(generator, prompt, count, sampling)
