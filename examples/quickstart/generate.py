@@ -40,7 +40,7 @@ def write(generator: Generator, prompt: bytes, count: int, options: SamplingOpti
 def positions(out: Path) -> int:
     """How many bytes the model can see: it has learned that many positions."""
     path = out / "train.json"
-    return int(json.loads(path.read_text())["positions"]) if path.exists() else 128
+    return int(json.loads(path.read_text()).get("positions", 128)) if path.exists() else 128
 
 
 def table(rows: list[tuple[str, Any]]) -> str:
