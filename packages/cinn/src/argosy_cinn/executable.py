@@ -62,7 +62,6 @@ class Executable:
             for v in compiled.outputs
         ]
         self._written = manifest.written
-        self._arenas: list[_Arena] = []
         self._copied = 0
 
     def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
@@ -100,39 +99,45 @@ class Executable:
         if payload.dtype.name != dtype:
             raise DTypeError(f"{label} has dtype {payload.dtype.name}, the program expects {dtype}")
 
-    def _take_arena(self) -> _Arena:
-        """Memory for one call; several threads may run the program at once."""
-        try:
-            return self._arenas.pop()
-        except IndexError:
-            return _Arena(self._device, self._manifest.arena_bytes)
-
 
 def _kind(value: Value) -> tuple[tuple[int, ...], str]:
     return sizes(value), value.dtype
 
 
 class _Arena:
-    """The memory of intermediate values."""
+    """The memory of intermediate values during one call."""
 
     def __init__(self, device: Device, nbytes: int) -> None:
+        self.nbytes = nbytes
         self.buffer = device.allocate(nbytes + 256) if nbytes else None
         self.address = device.address(self.buffer) if self.buffer is not None else 0
         self._device = device
-        self._views: dict[Value, Array] = {}
 
     def view(self, value: Value, offset: int) -> Array:
         """The array of a value in the arena."""
-        found = self._views.get(value)
-        if found is None:
-            dtype = numpy_dtype(value.dtype)
-            if 0 in sizes(value) or self.buffer is None:
-                return np.empty(sizes(value), dtype)
-            nbytes = count(value) * dtype.itemsize
-            memory = self._device.host_view(self.buffer, offset, nbytes)
-            assert memory is not None
-            found = self._views[value] = np.frombuffer(memory, np.uint8).view(dtype).reshape(sizes(value))
-        return found
+        dtype = numpy_dtype(value.dtype)
+        if 0 in sizes(value) or self.buffer is None:
+            return np.empty(sizes(value), dtype)
+        memory = self._device.host_view(self.buffer, offset, count(value) * dtype.itemsize)
+        assert memory is not None
+        return np.frombuffer(memory, np.uint8).view(dtype).reshape(sizes(value))
+
+
+_free_arenas: dict[Device, list[_Arena]] = {}
+
+
+def _take_arena(device: Device, nbytes: int) -> _Arena:
+    """An arena of at least so many bytes: all programs of a device share those that no call is using.
+
+    One that is too small is let go, so that what is held is what the largest program needs, times the calls that run at
+    once.
+    """
+    free = _free_arenas.setdefault(device, [])
+    try:
+        arena = free.pop()
+    except IndexError:
+        return _Arena(device, nbytes)
+    return arena if arena.nbytes >= nbytes else _Arena(device, nbytes)
 
 
 class _Bound:
@@ -196,7 +201,7 @@ class _Bound:
             outputs.append(made)
             table[entry] = made.address if large else _address_of(made.ndarray)
             entry += 1
-        arena = e._take_arena()
+        arena = _take_arena(e._device, e._manifest.arena_bytes)
         try:
             table[0] = arena.address
             if e._hosts:
@@ -204,7 +209,7 @@ class _Bound:
             else:
                 e._entries[0](self.table_address, 0)
         finally:
-            e._arenas.append(arena)
+            _free_arenas[e._device].append(arena)
         for state, stage in self.staged:
             state.fill_from(stage)
         for storage in self.written:  # no call for each: a training step writes hundreds of states
