@@ -7,12 +7,9 @@ once instead of by a timeout.
 import sys
 import threading
 from collections.abc import Callable, Hashable
-from pathlib import Path
 from typing import Any
 
 from argosy_hwadapt.errors import CollectiveMismatch, RankFailure
-
-_HERE = str(Path(__file__).parent)
 
 
 class Call:
@@ -142,8 +139,13 @@ class Meeting:
 
 
 def call_site() -> str:
-    """Return file and line of the innermost frame outside this package."""
+    """Return file and line of the innermost frame outside argosy's packages: the user's line, if there is one."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _is_ours(module: str) -> bool:
+    top = module.partition(".")[0]
+    return top == "argosy" or top.startswith("argosy_")

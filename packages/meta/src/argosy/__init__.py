@@ -15,7 +15,9 @@ _DTYPE_ALIASES = {
     "bool": "bool_", "half": "float16", "float": "float32", "double": "float64",
     "cfloat": "complex64", "cdouble": "complex128",
 }  # fmt: skip
-_SUBMODULES = ("nn", "linalg", "fft", "optimizer", "io", "jit", "models", "autograd", "static", "device")
+_SUBMODULES = (
+    "nn", "linalg", "fft", "optimizer", "io", "jit", "models", "autograd", "static", "device", "distributed",
+)  # fmt: skip
 
 _TABLE: dict[str, str] = {
     **{name: f"argosy.{name}" for name in _SUBMODULES},

@@ -23,6 +23,7 @@ from argosy_tensorcore.dtype import complex64 as complex64
 from argosy.creation import create_parameter as create_parameter
 from argosy import device as device
 from argosy.modes import disable_static as disable_static
+from argosy import distributed as distributed
 from argosy_tensorcore.dtype import float64 as double
 from argosy_tensorcore.dtype import DType as dtype
 from argosy.autograd import enable_grad as enable_grad

@@ -1,4 +1,4 @@
-"""The ``argosy`` command: ``run-check``, ``info``, ``devices``."""
+"""The ``argosy`` command: ``run-check``, ``info``, ``devices``, ``launch``."""
 
 from argosy.cli.main import main
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 __all__ = ["main"]
@@ -17,7 +18,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("info", help="versions of argosy's packages, of what they use, and of the machine")
     devices = commands.add_parser("devices", help="devices that can be opened here")
     devices.add_argument("--why", action="store_true", help="say of the others why they cannot")
-    chosen = parser.parse_args(arguments)
+    commands.add_parser("launch", help="run a script as several ranks", add_help=False)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["launch"]:
+        from argosy.distributed.launch.command import main as launch
+
+        return launch(given[1:], "argosy launch")
+    chosen = parser.parse_args(given)
     if chosen.command == "run-check":
         from argosy.cli.check import run_check
 

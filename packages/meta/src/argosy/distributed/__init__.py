@@ -1,0 +1,32 @@
+"""Ranks, collectives, meshes and distributed training: the face of ``argosy.distributed``.
+
+``import argosy.distributed as dist``. Nothing is started before it is used: MPI begins with the first communication.
+"""
+
+from argosy.faces import face
+
+_MODULES = {
+    "environment": (
+        "ParallelEnv", "get_rank", "get_world_size", "init_parallel_env", "is_available", "is_initialized",
+    ),
+    "group": ("Group", "destroy_process_group", "get_backend", "get_group", "new_group"),
+    "reduction": ("ReduceOp",),
+    "collective": (
+        "all_gather", "all_reduce", "alltoall", "alltoall_single", "barrier", "broadcast", "gather", "reduce",
+        "reduce_scatter", "scatter", "wait",
+    ),
+    "point_to_point": ("P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"),
+    "objects": ("all_gather_object", "broadcast_object_list", "scatter_object_list"),
+    "spawning": ("spawn",),
+    "strategy": ("Strategy",),
+}  # fmt: skip
+_TABLE: dict[str, str] = {
+    **{name: f"argosy.distributed.{module}:{name}" for module, names in _MODULES.items() for name in names},
+    **{
+        name: f"argosy_autoparallel:{name}"
+        for name in ("Partial", "Placement", "ProcessMesh", "ReduceType", "Replicate", "Shard")
+    },
+    "debug": "argosy.distributed.debug",
+}
+
+__getattr__, __dir__ = face(__name__, _TABLE, globals())

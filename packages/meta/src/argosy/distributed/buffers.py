@@ -1,0 +1,79 @@
+"""Tensors as operands of collectives: contiguous host arrays to read from and to write to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Array", "deliver", "readable", "same_shapes", "writable"]
+
+Array = np.ndarray[Any, Any]
+
+
+def readable(tensor: Tensor, kind: str) -> Array:
+    """The values of a local tensor, contiguous; shared where they are so already.
+
+    Raises TypeError for what is no local tensor.
+    """
+    return np.ascontiguousarray(_payload(tensor, kind).to_host()).reshape(tensor.shape)
+
+
+@contextmanager
+def writable(tensor: Tensor, kind: str) -> Iterator[Array]:
+    """A contiguous array with the tensor's values; what is written to it is the tensor's when the block ends well."""
+    payload = _payload(tensor, kind)
+    held = payload.to_host()
+    array = held if held.flags.c_contiguous and held.flags.writeable else np.array(held, order="C")
+    yield array
+    if array is not held:
+        payload.fill_from(array)
+    payload.bump_version()
+
+
+def deliver(parts: Sequence[Array], into: list[Tensor], kind: str) -> None:
+    """Put one result for each rank into a list: appended when it is empty, else written into its tensors.
+
+    Raises ValueError when the list has another number of tensors.
+    """
+    if not into:
+        into.extend(Tensor._wrap(Strided(np.array(part))) for part in parts)
+        return
+    if len(into) != len(parts):
+        raise ValueError(f"{kind}: the list of results has {len(into)} tensors; expected none or {len(parts)}")
+    for tensor, part in zip(into, parts, strict=True):
+        with writable(tensor, kind) as array:
+            if array.size != part.size:
+                raise ValueError(f"{kind}: {list(part.shape)} does not fit a result of shape {list(array.shape)}")
+            array[...] = part.reshape(array.shape)
+
+
+def same_shapes(tensors: Sequence[Tensor], count: int, kind: str) -> Array:
+    """The tensors as one array ``[count, *shape]``. Raises ValueError for another number or unequal shapes."""
+    arrays = [readable(t, kind) for t in tensors]
+    shapes = {(a.shape, a.dtype.name) for a in arrays}
+    if len(arrays) != count or len(shapes) != 1:
+        raise ValueError(
+            f"{kind}: expected {count} tensors of one shape and dtype, one for each rank; got {len(arrays)}: "
+            f"{[(list(a.shape), a.dtype.name) for a in arrays]}"
+        )
+    return np.stack(arrays)
+
+
+def _payload(tensor: Any, kind: str) -> Strided:
+    payload = getattr(tensor, "payload", None)
+    if type(payload) is Strided:
+        return payload
+    if payload is None:
+        raise TypeError(f"{kind}: expected a tensor, got {type(tensor).__name__}")
+    if getattr(payload, "is_traced", False):
+        raise NotImplementedError(
+            f"{kind}: collectives on tensors of a captured function are not implemented; annotate tensors with "
+            "shard_tensor instead, or call it outside of the captured function"
+        )
+    raise TypeError(f"{kind}: takes a local tensor, got a distributed one; use reshard, or its _local_value()")

@@ -1,0 +1,228 @@
+"""Collectives on local tensors, in place, with Paddle's signatures.
+
+``group=None`` is the group of all ranks; ``src`` and ``dst`` are ranks of the whole job. All members must call the same
+collectives in the same order with tensors of equal shape and dtype. What is returned is done already; ranks that are
+not members get None. Nothing here is differentiated.
+
+Errors: TypeError for what is no local tensor, ValueError for lists and shapes that do not fit, CollectiveMismatch
+when ranks call different things, RankFailure when one is gone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from argosy.distributed.buffers import Array, deliver, readable, same_shapes, writable
+from argosy.distributed.checked import agree
+from argosy.distributed.environment import get_rank
+from argosy.distributed.group import Group, world_group
+from argosy.distributed.reduction import ReduceOp, reduction_name
+from argosy.distributed.task import Task
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = [
+    "all_gather", "all_reduce", "alltoall", "alltoall_single", "barrier", "broadcast", "gather", "reduce",
+    "reduce_scatter", "scatter", "wait",
+]  # fmt: skip
+
+_DONE = Task()
+COMPOSITE = 1
+"""The message tag of collectives that are made of messages; ``send`` and ``recv`` of users have tag 0."""
+
+
+def member_group(group: Group | None, kind: str) -> Group | None:
+    """The group that is meant; None, with a warning, when this rank is not a member."""
+    chosen = world_group() if group is None else group
+    if chosen.is_member():
+        return chosen
+    warnings.warn(f"{kind}: rank {get_rank()} is not a member of {chosen!r} and does nothing", stacklevel=3)
+    return None
+
+
+def barrier(group: Group | None = None) -> None:
+    """Wait until every member is here."""
+    chosen = member_group(group, "barrier")
+    if chosen is not None:
+        chosen.communicator.barrier()
+
+
+def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = True) -> None:
+    """Wait until communication on ``tensor`` is done: it always is."""
+
+
+def all_reduce(
+    tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
+) -> Task | None:
+    """Combine ``tensor`` of all members elementwise; everybody gets the result in place."""
+    name = reduction_name(op, "all_reduce")
+    chosen = member_group(group, "all_reduce")
+    if chosen is None:
+        return None
+    with writable(tensor, "all_reduce") as array:
+        chosen.communicator.all_reduce(array, array, name)
+    return _DONE
+
+
+def reduce(
+    tensor: Tensor, dst: int, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
+) -> Task | None:
+    """Combine ``tensor`` of all members; rank ``dst`` gets the result in place, the others keep what they have."""
+    name = reduction_name(op, "reduce")
+    chosen = member_group(group, "reduce")
+    if chosen is None:
+        return None
+    root = chosen.peer(dst, "reduce")
+    send = readable(tensor, "reduce")
+    total = np.empty_like(send)
+    chosen.communicator.all_reduce(send, total, name)
+    if chosen.rank == root:
+        _fill(tensor, total, "reduce")
+    return _DONE
+
+
+def broadcast(tensor: Tensor, src: int, group: Group | None = None, sync_op: bool = True) -> Task | None:
+    """Copy ``tensor`` of rank ``src`` into ``tensor`` of the others."""
+    chosen = member_group(group, "broadcast")
+    if chosen is None:
+        return None
+    with writable(tensor, "broadcast") as array:
+        chosen.communicator.broadcast(array, chosen.peer(src, "broadcast"))
+    return _DONE
+
+
+def all_gather(
+    tensor_list: list[Tensor], tensor: Tensor, group: Group | None = None, sync_op: bool = True
+) -> Task | None:
+    """Put every member's ``tensor`` into ``tensor_list``, in the order of ranks: appended when it is empty."""
+    chosen = member_group(group, "all_gather")
+    if chosen is None:
+        return None
+    deliver(list(_gathered(chosen, readable(tensor, "all_gather"))), tensor_list, "all_gather")
+    return _DONE
+
+
+def gather(
+    tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int = 0, group: Group | None = None,
+    sync_op: bool = True,
+) -> Task | None:  # fmt: skip
+    """Put every member's ``tensor`` into ``gather_list`` of rank ``dst``."""
+    chosen = member_group(group, "gather")
+    if chosen is None:
+        return None
+    root, send = chosen.peer(dst, "gather"), readable(tensor, "gather")
+    if chosen.rank == root and gather_list is None:
+        raise ValueError("gather: the receiving rank must give gather_list, a list that is empty or has a tensor each")
+    agree(chosen.communicator, "gather", dtype=send.dtype, size=send.size, dst=dst)
+    chosen.communicator.send(send, root, COMPOSITE)
+    if chosen.rank == root and gather_list is not None:
+        deliver(_received(chosen, [send.shape] * chosen.nranks, send.dtype), gather_list, "gather")
+    return _DONE
+
+
+def reduce_scatter(
+    tensor: Tensor, tensor_list: Sequence[Tensor], op: int = ReduceOp.SUM, group: Group | None = None,
+    sync_op: bool = True,
+) -> Task | None:  # fmt: skip
+    """Combine ``tensor_list`` of all members position by position; member r gets position r in ``tensor``."""
+    name = reduction_name(op, "reduce_scatter")
+    chosen = member_group(group, "reduce_scatter")
+    if chosen is None:
+        return None
+    send = same_shapes(tensor_list, chosen.nranks, "reduce_scatter")
+    with writable(tensor, "reduce_scatter") as array:
+        chosen.communicator.reduce_scatter(send, array, name)
+    return _DONE
+
+
+def scatter(
+    tensor: Tensor, tensor_list: Sequence[Tensor] | None = None, src: int = 0, group: Group | None = None,
+    sync_op: bool = True,
+) -> Task | None:  # fmt: skip
+    """Give position r of rank ``src``'s ``tensor_list`` to member r, in ``tensor``."""
+    chosen = member_group(group, "scatter")
+    if chosen is None:
+        return None
+    root = chosen.peer(src, "scatter")
+    parts = None
+    if chosen.rank == root:
+        parts = same_shapes(tensor_list or (), chosen.nranks, "scatter")
+    with writable(tensor, "scatter") as array:
+        agree(chosen.communicator, "scatter", dtype=array.dtype, size=array.size, src=src)
+        for peer, part in enumerate(() if parts is None else parts):
+            chosen.communicator.send(part, peer, COMPOSITE)
+        chosen.communicator.recv(array, root, COMPOSITE)
+    return _DONE
+
+
+def alltoall(
+    out_tensor_list: list[Tensor], in_tensor_list: Sequence[Tensor], group: Group | None = None, sync_op: bool = True
+) -> Task | None:
+    """Give position r of ``in_tensor_list`` to member r; ``out_tensor_list`` gets what came, in the order of ranks."""
+    chosen = member_group(group, "alltoall")
+    if chosen is None:
+        return None
+    send = same_shapes(in_tensor_list, chosen.nranks, "alltoall")
+    recv = np.empty_like(send)
+    chosen.communicator.all_to_all(send, recv)
+    deliver(list(recv), out_tensor_list, "alltoall")
+    return _DONE
+
+
+def alltoall_single(
+    out_tensor: Tensor, in_tensor: Tensor, in_split_sizes: Sequence[int] | None = None,
+    out_split_sizes: Sequence[int] | None = None, group: Group | None = None, sync_op: bool = True,
+) -> Task | None:  # fmt: skip
+    """Give part r of ``in_tensor`` to member r; ``out_tensor`` holds what came. Parts are cut along dimension 0:
+    equal ones, or as the split sizes say.
+    """
+    chosen = member_group(group, "alltoall_single")
+    if chosen is None:
+        return None
+    send = readable(in_tensor, "alltoall_single")
+    with writable(out_tensor, "alltoall_single") as array:
+        if in_split_sizes is None and out_split_sizes is None:
+            chosen.communicator.all_to_all(send, array)
+        else:
+            _exchange(chosen, send, array, in_split_sizes, out_split_sizes)
+    return _DONE
+
+
+def _exchange(
+    group: Group, send: Array, recv: Array, in_sizes: Sequence[int] | None, out_sizes: Sequence[int] | None
+) -> None:
+    outgoing = _split(send, in_sizes, group.nranks, "in_split_sizes")
+    incoming = _split(recv, out_sizes, group.nranks, "out_split_sizes")
+    agree(group.communicator, "alltoall_single", dtype=send.dtype)
+    for peer, part in enumerate(outgoing):
+        group.communicator.send(part, peer, COMPOSITE)
+    for peer, part in enumerate(incoming):
+        group.communicator.recv(part, peer, COMPOSITE)
+
+
+def _split(array: Array, sizes: Sequence[int] | None, parts: int, what: str) -> list[Array]:
+    rows = array.shape[0] if array.ndim else 0
+    chosen = list(sizes) if sizes is not None else [rows // parts] * parts
+    if len(chosen) != parts or sum(chosen) != rows:
+        raise ValueError(f"alltoall_single: {what} {chosen} must be {parts} sizes that add up to {rows}")
+    return np.split(array, np.cumsum(chosen)[:-1])
+
+
+def _gathered(group: Group, send: Array) -> Array:
+    whole = np.empty((group.nranks, *send.shape), send.dtype)
+    group.communicator.all_gather(send, whole)
+    return whole
+
+
+def _received(group: Group, shapes: Sequence[tuple[int, ...]], dtype: np.dtype[np.generic]) -> list[Array]:
+    parts: list[Array] = [np.empty(shape, dtype) for shape in shapes]
+    for peer, part in enumerate(parts):
+        group.communicator.recv(part, peer, COMPOSITE)
+    return parts
+
+
+def _fill(tensor: Tensor, value: Array, kind: str) -> None:
+    with writable(tensor, kind) as array:
+        array[...] = value

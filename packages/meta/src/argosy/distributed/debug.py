@@ -1,0 +1,38 @@
+"""All ranks in one process: distributed programs under a debugger, in a notebook, in a test.
+
+Ranks are threads that exchange real data; ranks that call different collectives, leave early or all wait are named
+at once instead of hanging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from argosy.distributed.environment import join
+from argosy_hwadapt import inproc
+from argosy_hwadapt.communicator import Communicator
+from argosy_phi_ops.context import Context, bind_context
+
+__all__ = ["run_ranks"]
+
+T = TypeVar("T")
+
+
+def run_ranks(fn: Callable[[], T], size: int, timeout: float = 60) -> list[T]:
+    """Run ``fn()`` as ``size`` ranks, each with ambient state of its own; returns their results in rank order.
+
+    >>> import argosy.distributed as dist
+    >>> run_ranks(lambda: dist.get_rank() * 10, 3)
+    [0, 10, 20]
+
+    An exception of a rank is raised here with a note that tells the rank, and ends the others. Raises RankFailure
+    when ranks have not finished after ``timeout`` seconds, saying where they are.
+    """
+
+    def rank(communicator: Communicator) -> T:
+        with bind_context(Context(communicator.rank, communicator.size)) as ambient:
+            join(ambient, communicator)
+            return fn()
+
+    return inproc.run_ranks(rank, size, timeout)

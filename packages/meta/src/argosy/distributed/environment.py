@@ -1,0 +1,167 @@
+"""Which rank this is, and the communicator of all ranks.
+
+A rank is a process started by ``argosy.distributed.launch`` (or by an ``mpiexec``), or a thread of
+:func:`argosy.distributed.debug.run_ranks`. Everything it knows about the others hangs on its ``Context``.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from argosy_phi_ops.context import Context, context
+
+if TYPE_CHECKING:
+    from argosy.distributed.group import Group
+    from argosy_hwadapt.communicator import Communicator
+
+__all__ = [
+    "Environment", "ParallelEnv", "environment", "finish", "get_rank", "get_world_size", "init_parallel_env",
+    "is_available", "is_initialized", "join",
+]  # fmt: skip
+
+KEY = "argosy.distributed"
+FIRST_GROUP = 10
+"""Ids below are the framework's own; 0 is the group of all ranks."""
+
+_LAUNCHERS = (
+    ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+)
+
+
+class Environment:
+    """What one rank shares with the others: the communicator of all, and the groups made from it, by id."""
+
+    __slots__ = ("communicator", "groups", "next_group")
+
+    def __init__(self, communicator: Communicator) -> None:
+        self.communicator = communicator
+        self.groups: dict[int, Group] = {}
+        self.next_group = FIRST_GROUP
+
+
+def detected() -> tuple[int, int]:
+    """Rank and number of ranks that a launcher announced to this process; (0, 1) without one."""
+    for rank, size in _LAUNCHERS:
+        if rank in os.environ and size in os.environ:
+            return int(os.environ[rank]), int(os.environ[size])
+    return 0, 1
+
+
+def environment() -> Environment:
+    """The calling rank's environment, joined on first use.
+
+    Raises CommunicatorError when several ranks were announced but MPI is missing or has started another number.
+    """
+    found = context().values.get(KEY)
+    return found if found is not None else join(context(), _world())
+
+
+def join(ambient: Context, communicator: Communicator) -> Environment:
+    """Make the rank of ``ambient`` a member of ``communicator``'s group."""
+    ambient.rank, ambient.size = communicator.rank, communicator.size
+    made = ambient.values[KEY] = Environment(communicator)
+    ambient.values["communicator"] = communicator
+    return made
+
+
+def _world() -> Communicator:
+    rank, size = detected()
+    if size == 1:
+        from argosy.distributed.solo import SoloCommunicator
+
+        return SoloCommunicator()
+    return _mpi_world(rank, size)
+
+
+def _mpi_world(rank: int, size: int) -> Communicator:
+    from argosy.distributed.checked import CheckedCommunicator, checking
+    from argosy_hwadapt.errors import CommunicatorError
+    from argosy_hwadapt.mpi import world
+
+    found = world()
+    if (found.rank, found.size) != (rank, size):
+        raise CommunicatorError(
+            f"the environment announces rank {rank} of {size}, but MPI says rank {found.rank} of {found.size}: start "
+            "the ranks with python -m argosy.distributed.launch, or with the mpiexec of the MPI that mpi4py uses"
+        )
+    return CheckedCommunicator(found) if checking() else found
+
+
+def init_parallel_env() -> Group:
+    """Meet the other ranks and return the group of all. Without a launcher: a group of one."""
+    from argosy.distributed.group import world_group
+
+    environment()
+    return world_group()
+
+
+def is_initialized() -> bool:
+    """Whether this rank has met the others, by :func:`init_parallel_env` or a first communication."""
+    return KEY in context().values
+
+
+def is_available() -> bool:
+    """Whether this build can communicate: always."""
+    return True
+
+
+def get_rank(group: Group | None = None) -> int:
+    """This rank's number, from 0, among all ranks or in ``group`` (-1 when it is not a member)."""
+    if group is not None:
+        return group.rank
+    return context().rank if is_initialized() else detected()[0]
+
+
+def get_world_size(group: Group | None = None) -> int:
+    """The number of ranks, in all or of ``group`` (-1 when this rank is not a member)."""
+    if group is not None:
+        return group.world_size if group.is_member() else -1
+    return context().size if is_initialized() else detected()[1]
+
+
+def finish() -> None:
+    """End the calling rank's part once its program is done. Raises CollectiveMismatch when others still wait for it
+    in a collective.
+    """
+    found = context().values.get(KEY)
+    if found is not None and hasattr(found.communicator, "finish"):
+        found.communicator.finish()
+
+
+class ParallelEnv:
+    """Rank, world size and device of this rank, under Paddle's names."""
+
+    @property
+    def rank(self) -> int:
+        """This rank's number."""
+        return get_rank()
+
+    @property
+    def world_size(self) -> int:
+        """The number of ranks."""
+        return get_world_size()
+
+    @property
+    def device_id(self) -> int:
+        """The number of this rank's device on its machine."""
+        return int(os.environ.get("PADDLE_LOCAL_RANK", self.rank))
+
+    @property
+    def trainer_endpoints(self) -> list[str]:
+        """One name for each rank."""
+        return os.environ.get("PADDLE_TRAINER_ENDPOINTS", "").split(",")
+
+    @property
+    def current_endpoint(self) -> str:
+        """This rank's name."""
+        return os.environ.get("PADDLE_CURRENT_ENDPOINT", "")
+
+    local_rank = rank
+    nranks = world_size
+    dev_id = device_id
+
+    def __repr__(self) -> str:
+        return f"ParallelEnv(rank={self.rank}, world_size={self.world_size})"

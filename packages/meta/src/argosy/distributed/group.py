@@ -1,0 +1,137 @@
+"""Groups of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argosy.distributed.environment import environment
+from argosy.distributed.task import Postbox
+from argosy_hwadapt.communicator import Communicator
+from argosy_phi_ops.context import context
+
+__all__ = ["Group", "destroy_process_group", "get_backend", "get_group", "new_group", "world_group"]
+
+
+class Group:
+    """Some of the ranks, in order. ``rank`` is this rank's place among them, -1 when it is not a member."""
+
+    def __init__(self, id: int, ranks: Sequence[int], communicator: Communicator | None, name: str) -> None:
+        self.id = id
+        self.ranks = list(ranks)
+        self.name = name
+        self._communicator = communicator
+        self._postboxes: dict[int, Postbox] = {}
+
+    @property
+    def rank(self) -> int:
+        """This rank's place in the group, or -1."""
+        return self._communicator.rank if self._communicator is not None else -1
+
+    @property
+    def nranks(self) -> int:
+        """The number of ranks in the group."""
+        return len(self.ranks)
+
+    world_size = nranks
+
+    @property
+    def backend(self) -> str:
+        """The communicator's name: mpi, inproc, or solo for a program of one rank."""
+        return environment().communicator.name
+
+    def is_member(self) -> bool:
+        """Whether this rank belongs to the group."""
+        return self._communicator is not None
+
+    def get_group_rank(self, rank: int) -> int:
+        """The place of a rank of the whole job in this group, or -1."""
+        return self.ranks.index(rank) if rank in self.ranks else -1
+
+    def get_global_rank(self, rank: int) -> int:
+        """The rank in the whole job of a place in this group. Raises IndexError for a place it does not have."""
+        return self.ranks[rank]
+
+    @property
+    def communicator(self) -> Communicator:
+        """What moves the data. Raises ValueError on a rank that is not a member."""
+        if self._communicator is None:
+            raise ValueError(f"rank {context().rank} is not a member of {self!r}")
+        return self._communicator
+
+    def peer(self, rank: int, kind: str) -> int:
+        """The place of a rank of the whole job. Raises ValueError when it is not a member."""
+        place = self.get_group_rank(rank)
+        if place < 0:
+            raise ValueError(f"{kind}: rank {rank} is not a member of {self!r}")
+        return place
+
+    def postbox(self, peer: int) -> Postbox:
+        """Where messages from the member at place ``peer`` are asked for."""
+        return self._postboxes.setdefault(peer, Postbox())
+
+    def __repr__(self) -> str:
+        return f"Group(rank={self.rank}, nranks={self.nranks}, id={self.id}, ranks={self.ranks}, name={self.name})"
+
+
+def world_group() -> Group:
+    """The group of all ranks, id 0."""
+    joined = environment()
+    found = joined.groups.get(0)
+    if found is None:
+        everyone = range(joined.communicator.size)
+        found = joined.groups[0] = Group(0, everyone, joined.communicator, "_default_pg")
+    return found
+
+
+def new_group(
+    ranks: Sequence[int] | None = None, backend: str | None = None, timeout: object = None,
+    nick_name: str | None = None,
+) -> Group:  # fmt: skip
+    """Make a group of ``ranks`` (default: all), in ascending order. Every rank of the job must call this.
+
+    Raises ValueError for ranks that are repeated or were not launched.
+    """
+    joined = environment()
+    chosen = sorted(range(joined.communicator.size) if ranks is None else ranks)
+    _check_ranks(chosen, joined.communicator.size)
+    member = joined.communicator.rank in chosen
+    part = joined.communicator.split(0 if member else -1, joined.communicator.rank)
+    made = Group(joined.next_group, chosen, part, nick_name or f"_default_pg{joined.next_group}")
+    joined.groups[made.id] = made
+    joined.next_group += 1
+    return made
+
+
+def _check_ranks(ranks: list[int], size: int) -> None:
+    repeated = sorted({rank for rank in ranks if ranks.count(rank) > 1})
+    if repeated:
+        raise ValueError(f"new_group: ranks {repeated} appear more than once in {ranks}")
+    outside = [rank for rank in ranks if not 0 <= rank < size]
+    if outside:
+        raise ValueError(f"new_group: ranks {outside} were not launched; there are {size} ranks, from 0")
+    if not ranks:
+        raise ValueError("new_group: a group needs at least one rank")
+
+
+def get_group(id: int = 0) -> Group:
+    """The group with this id. Raises ValueError when there is none."""
+    if id == 0:
+        return world_group()
+    groups = environment().groups
+    if id not in groups:
+        raise ValueError(f"there is no group {id}; there are {sorted({0, *groups})}")
+    return groups[id]
+
+
+def get_backend(group: Group | None = None) -> str:
+    """The name of the communicator: ``"mpi"``, ``"inproc"``, or ``"solo"`` for one rank."""
+    return (world_group() if group is None else group).backend
+
+
+def destroy_process_group(group: Group | None = None) -> None:
+    """Leave ``group``, or every group that was made with :func:`new_group`."""
+    joined = environment()
+    for id in [id for id in joined.groups if id != 0] if group is None else [group.id]:
+        left = joined.groups.pop(id)
+        if left.is_member() and id != 0:
+            left.communicator.close()

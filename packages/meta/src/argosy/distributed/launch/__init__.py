@@ -1,0 +1,5 @@
+"""Starting the ranks of a job: ``python -m argosy.distributed.launch [options] script [arguments]``.
+
+In the order of a run: ``arguments`` reads the command, ``mpiexec`` builds the one that starts the processes, ``job``
+watches them, ``worker`` is what each of them is.
+"""

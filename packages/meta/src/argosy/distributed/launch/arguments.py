@@ -1,0 +1,96 @@
+"""Paddle's launch options. What is not supported is refused by name, never ignored."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+__all__ = ["Launch", "parse"]
+
+_OTHER_MACHINES = "jobs over several machines are not implemented"
+_UNSUPPORTED = {
+    "--ips": _OTHER_MACHINES,
+    "--elastic_level": "elastic training is not implemented",
+    "--elastic_timeout": "elastic training is not implemented",
+    "--max_restart": "restarting failed jobs is not implemented: a rank that dies ends the job",
+    "--servers": "parameter servers are not implemented",
+    "--trainers": "parameter servers are not implemented",
+    "--server_num": "parameter servers are not implemented",
+    "--trainer_num": "parameter servers are not implemented",
+    "--gloo_port": "ranks communicate by MPI; there is no gloo",
+    "--with_gloo": "ranks communicate by MPI; there is no gloo",
+    "--auto_tuner_json": "the auto-tuner is not implemented",
+}
+
+
+class Launch(argparse.Namespace):
+    """What was asked for: ``ranks`` processes running ``training_script`` with ``script_args``."""
+
+    ranks: int
+    devices: str | None
+    nproc_per_node: int | None
+    nnodes: str
+    master: str | None
+    rank: int
+    log_dir: str
+    log_level: str
+    job_id: str
+    run_mode: str
+    training_script: str
+    script_args: list[str]
+
+
+class _Unsupported(argparse.Action):
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: object, values: object, option: object = None
+    ) -> None:
+        parser.error(f"{option}: {_UNSUPPORTED[str(option)]}")
+
+
+def parse(arguments: Sequence[str] | None, prog: str) -> Launch:
+    """Read the command line. Ends the process with code 2 and a message for what is wrong or unsupported."""
+    parser = _parser(prog)
+    chosen = parser.parse_args(arguments, Launch())
+    if chosen.nnodes not in ("1", "1:1") or chosen.rank > 0:
+        parser.error(f"--nnodes {chosen.nnodes}, --rank {chosen.rank}: {_OTHER_MACHINES}")
+    if chosen.run_mode != "collective":
+        parser.error(f"--run_mode {chosen.run_mode}: only collective is implemented")
+    chosen.ranks = _count(parser, chosen)
+    return chosen
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Run a script as several ranks on this machine. Each rank's output goes to LOG_DIR/workerlog.N, "
+        "rank 0's also to the terminal; a rank that fails ends the job.",
+    )
+    add = parser.add_argument
+    add("--devices", "--device", "--gpus", "--npus", "--xpus", dest="devices", metavar="0,1,...", help="one rank each")
+    add("--nproc_per_node", type=int, metavar="N", help="number of ranks (default: one for each device given, else 1)")
+    add("--nnodes", default="1", help="number of machines: 1")
+    add("--master", metavar="IP:PORT", help="accepted for compatibility: ranks of one machine need no meeting point")
+    add("--rank", type=int, default=-1, help="number of this machine: 0, or -1 to find out")
+    add("--log_dir", default="log", help="folder of the ranks' outputs (default: log)")
+    add("--log_level", default="INFO", help="accepted for compatibility")
+    add("--job_id", default="default", help="a name for the job, given to the ranks as PADDLE_JOB_ID")
+    add("--run_mode", default="collective", help="collective")
+    for option in _UNSUPPORTED:
+        add(option, action=_Unsupported, help=argparse.SUPPRESS)
+    add("training_script", help="the Python script, or another program")
+    add("script_args", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
+    return parser
+
+
+def _count(parser: argparse.ArgumentParser, chosen: Launch) -> int:
+    devices = [d.strip() for d in chosen.devices.split(",") if d.strip()] if chosen.devices else None
+    if devices is not None and not all(d.isdigit() for d in devices):
+        parser.error(f"--devices {chosen.devices}: expected numbers with commas between, as in 0,1,2,3")
+    if devices is not None and len(set(devices)) != len(devices):
+        parser.error(f"--devices {chosen.devices}: a device appears more than once")
+    ranks = chosen.nproc_per_node
+    if devices and ranks is not None and ranks != len(devices):
+        parser.error(f"--nproc_per_node {ranks} does not fit the {len(devices)} devices of --devices {chosen.devices}")
+    if ranks is not None and ranks < 1:
+        parser.error(f"--nproc_per_node {ranks}: at least one rank is needed")
+    return ranks or (len(devices) if devices else 1)

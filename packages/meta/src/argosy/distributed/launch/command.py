@@ -1,0 +1,23 @@
+"""The launch command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from argosy.distributed.launch.arguments import parse
+from argosy.distributed.launch.job import Job
+from argosy.distributed.launch.mpiexec import NoMpi
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m argosy.distributed.launch") -> int:
+    """Run a job; returns its exit code: 0, or that of the rank that failed first (128 + n for signal n)."""
+    chosen = parse(arguments, prog)
+    job = Job(chosen.ranks, [chosen.training_script, *chosen.script_args], chosen.log_dir, chosen.job_id)
+    try:
+        return job.run()
+    except NoMpi as missing:
+        sys.stderr.write(f"launch: {missing}\n")
+        return 2

@@ -1,0 +1,175 @@
+"""A running job: shows rank 0's output, notices the first rank that fails, and leaves no process behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import BinaryIO, NamedTuple
+
+from argosy.distributed.launch import mpiexec
+
+__all__ = ["Failure", "Job"]
+
+_POLL = 0.05
+_GRACE = 2.0
+"""Seconds that mpiexec is given to end the other ranks before they are killed."""
+_TAIL = 20
+
+
+class Failure(NamedTuple):
+    """A rank that ended badly: when, with which exit code (negative: a signal) and why, as far as is known."""
+
+    time: float
+    rank: int
+    code: int
+    cause: str
+
+    def __str__(self) -> str:
+        if self.code < 0:
+            return f"rank {self.rank} was killed by {signal.Signals(-self.code).name}"
+        return f"rank {self.rank} failed: {self.cause} (exit code {self.code})"
+
+
+class Interrupted(Exception):
+    """The launcher was asked to stop, by Ctrl-C or SIGTERM."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class Job:
+    """``ranks`` processes that run ``command``, and their outputs in ``log_dir``."""
+
+    def __init__(self, ranks: int, command: Sequence[str], log_dir: str, job_id: str = "default") -> None:
+        self.ranks = ranks
+        self.command = list(command)
+        self.log_dir = Path(log_dir).absolute()
+        self.job_id = job_id
+        self.failure: Failure | None = None
+        self._shown = 0
+
+    def run(self, handle_signals: bool = True) -> int:
+        """Run until all ranks have ended; returns 0 or the exit code of the job.
+
+        With ``handle_signals``, SIGINT and SIGTERM end the ranks first (main thread only). Raises NoMpi.
+        """
+        self.log_dir.mkdir(parents=True, exist_ok=True)
+        for old in self.log_dir.glob("workerlog.*"):
+            old.unlink()
+        with tempfile.TemporaryDirectory(prefix="argosy-job-") as folder:
+            self._folder = Path(folder)
+            return self._with_signals() if handle_signals else self._run()
+
+    def _with_signals(self) -> int:
+        previous = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            return self._run()
+        except Interrupted as stop:
+            sys.stderr.write(f"launch: stopped by {signal.Signals(stop.number).name}; all ranks were ended\n")
+            return 128 + stop.number
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+    def _run(self) -> int:
+        worker = [sys.executable, "-u", "-m", "argosy.distributed.launch.worker", str(self._folder), str(self.log_dir)]
+        with open(self._folder / "mpiexec.log", "wb") as log:
+            self._process = subprocess.Popen(
+                [*mpiexec.command(self.ranks), *worker, *self.command],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                env=mpiexec.environment(self.ranks, self.job_id),
+            )  # fmt: skip
+        try:
+            self._watch()
+        finally:
+            self._end()
+            self._show()
+        return self._verdict()
+
+    def _watch(self) -> None:
+        """Return when the processes have ended, or some time after one of them has failed."""
+        deadline = None
+        while self._process.poll() is None:
+            self._show()
+            if deadline is None and any(self._folder.glob("end.*")):
+                deadline = time.monotonic() + _GRACE
+            if deadline is not None and time.monotonic() > deadline:
+                return
+            time.sleep(_POLL)
+
+    def _show(self) -> None:
+        """Copy what rank 0 has written since the last time to the terminal."""
+        path = self.log_dir / "workerlog.0"
+        if not path.exists():
+            return
+        with open(path, "rb") as log:
+            log.seek(self._shown)
+            new = log.read()
+        self._shown += len(new)
+        terminal: BinaryIO | None = getattr(sys.stdout, "buffer", None)
+        if terminal is None:
+            sys.stdout.write(new.decode(errors="replace"))
+        else:
+            terminal.write(new)
+        sys.stdout.flush()
+
+    def _end(self) -> None:
+        """End mpiexec, then whatever ranks are left."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_GRACE)
+            except subprocess.TimeoutExpired:
+                _kill(self._process.pid)
+                self._process.wait()
+        for path in self._folder.glob("pid.*"):
+            _kill(int(path.read_text(encoding="utf-8")))
+
+    def _verdict(self) -> int:
+        failures = sorted(self._failures())
+        if failures:
+            self.failure = failures[0]
+            self._explain(self.failure)
+            return self.failure.code if self.failure.code > 0 else 128 - self.failure.code
+        code = self._process.returncode
+        if code:
+            said = (self._folder / "mpiexec.log").read_text(encoding="utf-8", errors="replace")
+            sys.stderr.write(f"launch: mpiexec ended with code {code}, and no rank said why\n{said}")
+        return code if code >= 0 else 128 - code
+
+    def _failures(self) -> list[Failure]:
+        found = []
+        for path in self._folder.glob("end.*"):
+            if path.suffix == ".part":
+                continue
+            when, code = path.read_text(encoding="utf-8").split()
+            cause = path.with_name("cause" + path.suffix)
+            said = cause.read_text(encoding="utf-8") if cause.exists() else "it exited without an exception"
+            found.append(Failure(float(when), int(path.suffix[1:]), int(code), said))
+        return found
+
+    def _explain(self, failure: Failure) -> None:
+        log = self.log_dir / f"workerlog.{failure.rank}"
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+        tail = "".join(f"    {line}\n" for line in lines[-_TAIL:]) if failure.rank else ""
+        sys.stderr.write(f"launch: {failure}; the job of {self.ranks} ranks was ended. Its output is in {log}\n{tail}")
+        sys.stderr.flush()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise Interrupted(number)
+
+
+def _kill(process: int) -> None:
+    try:
+        os.kill(process, signal.SIGKILL)
+    except ProcessLookupError:
+        return

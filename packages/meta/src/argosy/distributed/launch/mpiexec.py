@@ -1,0 +1,42 @@
+"""The ``mpiexec`` that starts the processes: the one installed beside this Python, else the first on the PATH."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+__all__ = ["NoMpi", "command", "environment"]
+
+
+class NoMpi(RuntimeError):
+    """MPI is not installed."""
+
+
+def command(ranks: int) -> list[str]:
+    """``mpiexec -n ranks``. Raises NoMpi naming the installation when it or mpi4py is missing."""
+    beside = Path(sys.executable).parent / "mpiexec"
+    found = os.environ.get("ARGOSY_MPIEXEC") or (str(beside) if beside.exists() else shutil.which("mpiexec"))
+    if found is None or find_spec("mpi4py") is None:
+        missing = "mpiexec" if found is None else "mpi4py"
+        raise NoMpi(f"{missing} is missing; python -m pip install 'argosy-hwadapt[mpi]' brings an MPI")
+    return [found, "-n", str(ranks), *_needs(found)]
+
+
+def _needs(mpiexec: str) -> list[str]:
+    """Open MPI counts cores and refuses more ranks than there are unless told."""
+    try:
+        version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, timeout=20, check=False)
+    except OSError as error:
+        raise NoMpi(f"{mpiexec} cannot be run: {error}") from error
+    return ["--oversubscribe"] if "open" in version.stdout.lower() else []
+
+
+def environment(ranks: int, job_id: str) -> dict[str, str]:
+    """The environment of the processes: this one's, with the cores divided among the ranks unless that was chosen."""
+    threads = str(max(1, (os.cpu_count() or 1) // ranks))
+    shared = {name: threads for name in ("ARGOSY_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    return {**shared, **os.environ, "PADDLE_JOB_ID": job_id}

@@ -1,0 +1,62 @@
+"""Collectives on picklable Python objects. The ranks of a job trust each other: unpickling executes code."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy.distributed.buffers import Array
+from argosy.distributed.collective import member_group
+from argosy.distributed.group import Group
+
+__all__ = ["all_gather_object", "broadcast_object_list", "scatter_object_list"]
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
+    """Append every member's ``obj`` to ``object_list``, in the order of ranks."""
+    chosen = member_group(group, "all_gather_object")
+    if chosen is not None:
+        object_list.extend(pickle.loads(data) for data in _all_bytes(chosen, pickle.dumps(obj)))
+
+
+def broadcast_object_list(object_list: list[Any], src: int, group: Group | None = None) -> None:
+    """Replace the objects in ``object_list`` by those of rank ``src``."""
+    chosen = member_group(group, "broadcast_object_list")
+    if chosen is not None:
+        object_list[:] = _from_root(chosen, object_list, chosen.peer(src, "broadcast_object_list"))
+
+
+def scatter_object_list(
+    out_object_list: list[Any], in_object_list: Sequence[Any] | None = None, src: int = 0, group: Group | None = None
+) -> None:
+    """Make ``out_object_list`` the one object that rank ``src``'s list has for this member."""
+    chosen = member_group(group, "scatter_object_list")
+    if chosen is None:
+        return
+    root = chosen.peer(src, "scatter_object_list")
+    if chosen.rank == root and len(in_object_list or ()) != chosen.nranks:
+        raise ValueError(
+            f"scatter_object_list: {len(in_object_list or ())} objects for {chosen.nranks} ranks; expected one each"
+        )
+    out_object_list[:] = [_from_root(chosen, in_object_list, root)[chosen.rank]]
+
+
+def _from_root(group: Group, value: Any, root: int) -> Any:
+    data = np.frombuffer(pickle.dumps(value), np.uint8) if group.rank == root else np.empty(0, np.uint8)
+    size = np.array([data.size], np.int64)
+    group.communicator.broadcast(size, root)
+    buffer = data if group.rank == root else np.empty(int(size[0]), np.uint8)
+    group.communicator.broadcast(buffer, root)
+    return pickle.loads(buffer.tobytes())
+
+
+def _all_bytes(group: Group, data: bytes) -> list[bytes]:
+    sizes: Array = np.empty(group.nranks, np.int64)
+    group.communicator.all_gather(np.array([len(data)], np.int64), sizes)
+    longest = int(sizes.max())
+    whole = np.empty((group.nranks, longest), np.uint8)
+    group.communicator.all_gather(np.frombuffer(data.ljust(longest, b"\0"), np.uint8), whole)
+    return [row[:size].tobytes() for row, size in zip(whole, sizes, strict=True)]

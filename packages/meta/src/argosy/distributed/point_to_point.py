@@ -1,0 +1,70 @@
+"""Messages between two ranks. Sending copies and never waits; receiving waits.
+
+Peers are ranks of the whole job; the shape and dtype of a received tensor are the receiver's, and must be the
+sender's. Messages between two ranks keep their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from argosy.distributed.buffers import readable, writable
+from argosy.distributed.collective import member_group
+from argosy.distributed.group import Group
+from argosy.distributed.task import Task
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
+
+
+def isend(tensor: Tensor, dst: int = 0, group: Group | None = None) -> Task | None:
+    """Send a copy of ``tensor`` to rank ``dst``."""
+    chosen = member_group(group, "send")
+    if chosen is None:
+        return None
+    chosen.communicator.send(readable(tensor, "send"), chosen.peer(dst, "send"))
+    return Task()
+
+
+def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool = True) -> Task | None:
+    """Send a copy of ``tensor`` to rank ``dst``; does not wait until it was received."""
+    return isend(tensor, dst, group)
+
+
+def irecv(tensor: Tensor, src: int = 0, group: Group | None = None) -> Task | None:
+    """Ask for a message from rank ``src``; it is in ``tensor`` once the task was waited for."""
+    chosen = member_group(group, "recv")
+    if chosen is None:
+        return None
+    peer, communicator = chosen.peer(src, "recv"), chosen.communicator
+
+    def receive() -> None:
+        with writable(tensor, "recv") as array:
+            communicator.recv(array, peer)
+
+    return chosen.postbox(peer).ask(receive)
+
+
+def recv(tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool = True) -> Task | None:
+    """Wait for a message from rank ``src`` and write it to ``tensor``; with ``sync_op=False`` as :func:`irecv`."""
+    task = irecv(tensor, src, group)
+    if task is not None and sync_op:
+        task.wait()
+    return task
+
+
+class P2POp:
+    """One message of a batch: ``P2POp(isend, tensor, peer)`` or ``P2POp(irecv, tensor, peer)``."""
+
+    def __init__(
+        self, op: Callable[..., Task | None], tensor: Tensor, peer: int, group: Group | None = None
+    ) -> None:
+        if op not in (isend, irecv):
+            raise RuntimeError(f"P2POp takes distributed.isend or distributed.irecv, not {op!r}")
+        self.op, self.tensor, self.peer, self.group = op, tensor, peer, group
+
+
+def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Task]:
+    """Start all messages of the list; returns their tasks."""
+    tasks = [item.op(item.tensor, item.peer, item.group) for item in p2p_op_list]
+    return [task for task in tasks if task is not None]

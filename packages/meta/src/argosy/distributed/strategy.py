@@ -1,0 +1,184 @@
+"""``Strategy``: what ``distributed.to_static`` should do to a program, as typed fields.
+
+Each group of fields has ``enable``. Enabling one that does nothing yet is allowed, because models are configured far
+from where they are built; using such a strategy raises NotImplementedError naming the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+__all__ = ["Strategy"]
+
+
+class Config:
+    """Fields with defaults, each of the type of its default (None: anything). Unknown names and other types raise."""
+
+    _fields: ClassVar[dict[str, Any]]
+    _choices: ClassVar[dict[str, tuple[Any, ...]]]
+
+    def __init_subclass__(cls, choices: dict[str, tuple[Any, ...]] | None = None) -> None:
+        cls._fields = {name: cls.__dict__.get(name) for name in cls.__annotations__}
+        cls._choices = choices or {}
+
+    def __init__(self, **given: Any) -> None:
+        for name, value in given.items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        owner = type(self).__name__
+        if name not in self._fields:
+            raise AttributeError(f"{owner} has no field {name!r}; it has {sorted(self._fields)}")
+        choices = self._choices.get(name)
+        if choices is not None and value not in choices:
+            raise ValueError(f"{owner}.{name} is one of {list(choices)}, not {value!r}")
+        object.__setattr__(self, name, _converted(f"{owner}.{name}", value, self._fields[name]))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._fields)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return {name: getattr(self, name) for name in self._fields}
+
+
+def _converted(what: str, value: Any, default: Any) -> Any:
+    if default is None or isinstance(value, type(default)):
+        return value
+    if type(default) is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(default) is tuple and isinstance(value, list):
+        return tuple(value)
+    raise TypeError(f"{what} takes {type(default).__name__}, not {value!r}")
+
+
+class Sharding(Config, choices={"stage": (1, 2, 3)}):
+    """Optimizer states (stage 1), gradients (2) and parameters (3) split over the data-parallel ranks (ZeRO)."""
+
+    enable: bool = False
+    stage: int = 1
+    degree: int = 8
+    enable_tensor_fusion: bool = False
+    enable_overlap: bool = False
+    param_comm_stream_num: int = 1
+    grad_comm_stream_num: int = 1
+    save_unbalanced_param: bool = True
+
+
+class FusedPasses(Config):
+    """Fusions by name. The compiler fuses on its own; these fields turn nothing off."""
+
+    enable: bool = False
+    gemm_epilogue: bool = False
+    dropout_add: bool = False
+    fused_passes_list: Sequence[str] = ()
+
+
+class GradientMerge(Config):
+    """Gradients of ``k_steps`` batches added (or averaged) before one update."""
+
+    enable: bool = False
+    k_steps: int = 1
+    avg: bool = True
+
+
+_SCHEDULES = ("1F1B", "FThenB", "VPP", "ZBH1", "ZBVPP", "interleaved")
+
+
+class Pipeline(Config, choices={"schedule_mode": _SCHEDULES}):
+    """Micro-batches through stages on different meshes."""
+
+    enable: bool = False
+    schedule_mode: str = "1F1B"
+    micro_batch_size: int = 1
+    accumulate_steps: int = 1
+    vpp_degree: int = 1
+    vpp_seg_method: str = ""
+    job_schedule_profiler_range: Any = None
+    split_backward: bool = False
+
+
+class AMP(Config):
+    """Automatic mixed precision."""
+
+    enable: bool = False
+    dtype: str = "float16"
+    level: str = "o1"
+    init_loss_scaling: float = 32768.0
+    incr_every_n_steps: int = 1000
+    decr_every_n_nan_or_inf: int = 2
+    incr_ratio: float = 2.0
+    decr_ratio: float = 0.8
+    use_dynamic_loss_scaling: bool = False
+    custom_white_list: Sequence[str] = ()
+    custom_black_list: Sequence[str] = ()
+    custom_black_varnames: Sequence[str] = ()
+    use_fp16_guard: bool = False
+    use_bf16_guard: bool = False
+    use_master_grad: bool = False
+
+
+class Recompute(Config):
+    """Activations computed again in the backward pass instead of kept."""
+
+    enable: bool = False
+    checkpoints: Sequence[str] = ()
+    no_recompute_segments: Sequence[int] = ()
+    sr: int = 0
+    refined_ops_patterns: Sequence[Any] = ()
+
+
+class Strategy(Config):
+    """All groups, and fields of the whole: ``Strategy()`` or ``Strategy({"pipeline": {"enable": True}})``.
+
+    >>> strategy = Strategy()
+    >>> strategy.fused_passes.enable = True
+    >>> strategy.fused_passes.gemm_epilogue = True
+
+    Raises AttributeError for unknown names, TypeError and ValueError for values that do not fit.
+    """
+
+    sharding: Sharding
+    fused_passes: FusedPasses
+    gradient_merge: GradientMerge
+    pipeline: Pipeline
+    amp: AMP
+    recompute: Recompute
+    auto_mode: str = "semi"
+    gradient_scale: bool = True
+    use_cache: bool = True
+    return_numpy: bool = True
+    all_ranks: bool = False
+    split_data: bool = True
+    seed: int | None = None
+    reinit: bool = False
+    full_graph: bool = True
+
+    def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+        if config is not None and not isinstance(config, Mapping):
+            raise ValueError(f"Strategy takes a dictionary, not {config!r}")
+        given = dict(config or {})
+        parts = {name: part(**given.pop(name, {})) for name, part in _PARTS.items()}
+        super().__init__(**parts, **given)
+
+    def check_implemented(self) -> None:
+        """Raise NotImplementedError naming the first field that is enabled and does nothing yet."""
+        for name in ("sharding", "gradient_merge", "pipeline", "amp", "recompute"):
+            if getattr(self, name).enable:
+                raise NotImplementedError(f"Strategy.{name}.enable: {_INSTEAD[name]}")
+        if self.auto_mode != "semi":
+            raise NotImplementedError(f"Strategy.auto_mode={self.auto_mode!r}: only 'semi' is implemented")
+
+
+_PARTS: dict[str, type[Config]] = {
+    "sharding": Sharding, "fused_passes": FusedPasses, "gradient_merge": GradientMerge, "pipeline": Pipeline,
+    "amp": AMP, "recompute": Recompute,
+}  # fmt: skip
+_INSTEAD = {
+    "sharding": "not implemented as a program pass; shard_optimizer(optimizer, ShardingStage1(...)) shards the states",
+    "gradient_merge": "merging gradients of several batches in a compiled program is not implemented",
+    "pipeline": "pipeline schedules are not implemented; meshes of stages run one after the other",
+    "amp": "automatic mixed precision is not implemented",
+    "recompute": "recomputation as a program pass is not implemented",
+}

@@ -1,0 +1,176 @@
+"""The launcher: ranks start, print and end together, and whatever goes wrong ends the job with rank and cause."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from argosy.distributed.launch.arguments import parse
+from argosy.distributed.launch.mpiexec import NoMpi, command
+
+
+def _has_mpi():
+    try:
+        return bool(command(2))
+    except NoMpi:
+        return False
+
+
+needs_mpi = pytest.mark.skipif(not _has_mpi(), reason="no MPI: argosy-hwadapt[mpi] is not installed")
+HEAD = "import os, sys, time\nimport argosy as paddle\nimport argosy.distributed as dist\n"
+
+
+def _launch(folder: Path, script: str, *options: str, module=("-m", "argosy.distributed.launch")):
+    path = folder / "script.py"
+    path.write_text(HEAD + script)
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, *module, "--log_dir", str(folder / "log"), *options, str(path)],
+        capture_output=True, text=True, timeout=60, check=False, cwd=folder,
+    )  # fmt: skip
+    assert time.monotonic() - start < 30
+    return done
+
+
+@needs_mpi
+def test_ranks_communicate_print_and_log(tmp_path):
+    """Two ranks reduce over MPI; the terminal shows rank 0, each rank has a log; Paddle's variables are set."""
+    script = (
+        "x = paddle.full([3], float(dist.get_rank() + 1))\n"
+        "dist.all_reduce(x)\n"
+        "group = dist.new_group([1])\n"
+        "print('rank', dist.get_rank(), 'of', dist.get_world_size(), x.tolist(), group.is_member(),\n"
+        "      os.environ['PADDLE_TRAINER_ID'], __name__, sys.argv[1:])\n"
+    )
+    done = _launch(tmp_path, script, "--nproc_per_node", "2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "rank 0 of 2 [3.0, 3.0, 3.0] False 0 __main__ []\n"
+    assert (tmp_path / "log" / "workerlog.1").read_text() == "rank 1 of 2 [3.0, 3.0, 3.0] True 1 __main__ []\n"
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("script", "code", "said"),
+    [
+        ("raise ValueError('boom')", 1, "rank 1 failed: ValueError: boom (exit code 1)"),
+        ("sys.exit(7)", 7, "rank 1 failed: SystemExit(7)"),
+        ("os.kill(os.getpid(), 9)", 137, "rank 1 was killed by SIGKILL"),
+        ("dist.barrier()", 1, "all_reduce(dtype=float32, size=1, op=sum) at "),
+        ("sys.exit()", 1, "rank 1 has ended its program"),
+    ],
+)
+def test_a_failing_rank_ends_the_job(tmp_path, script, code, said):
+    """Rank 0 waits in a collective while rank 1 fails: the job ends with rank 1's code, names it and the cause, and
+    leaves no process.
+    """
+    whole = (
+        "dist.init_parallel_env()\n"
+        "open(f'pid{dist.get_rank()}', 'w').write(str(os.getpid()))\n"
+        f"if dist.get_rank() == 1:\n    {script}\n"
+        "dist.all_reduce(paddle.ones([1]))\n"
+    )
+    done = _launch(tmp_path, whole, "--devices", "0,1")
+    assert done.returncode == code
+    assert said in done.stderr
+    _assert_gone(tmp_path)
+
+
+@needs_mpi
+def test_ctrl_c_ends_all_ranks(tmp_path):
+    """SIGINT to the launcher ends every rank."""
+    path = tmp_path / "script.py"
+    path.write_text(HEAD + "open(f'pid{dist.get_rank()}', 'w').write(str(os.getpid()))\ntime.sleep(50)\n")
+    job = subprocess.Popen(
+        [sys.executable, "-m", "argosy.distributed.launch", "--nproc_per_node", "2", str(path)],
+        cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 20
+    while not all((tmp_path / f"pid{i}").exists() and (tmp_path / f"pid{i}").read_text() for i in range(2)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    job.send_signal(signal.SIGINT)
+    _, said = job.communicate(timeout=20)
+    assert job.returncode == 128 + signal.SIGINT
+    assert "stopped by SIGINT" in said
+    _assert_gone(tmp_path)
+
+
+@needs_mpi
+def test_spawn_runs_a_function_as_ranks(tmp_path):
+    """spawn runs a function of the script itself, raises where a rank failed, and names it."""
+    script = (
+        "def work(scale, fails):\n"
+        "    x = paddle.ones([1]) * scale\n"
+        "    dist.all_reduce(x)\n"
+        "    print('got', float(x))\n"
+        "    if fails and dist.get_rank() == 1:\n        raise KeyError('lost')\n"
+        "if __name__ == '__main__':\n"
+        "    dist.spawn(work, (2, False), nprocs=2)\n"
+        "    try: dist.spawn(work, (3, True), nprocs=2)\n"
+        "    except RuntimeError as error: print(error)\n"
+    )
+    (tmp_path / "script.py").write_text(HEAD + script)
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.splitlines() == ["got 4.0", "got 6.0", "spawn: rank 1 failed: KeyError: 'lost' (exit code 1)"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--nnodes", "2"], "several machines"),
+        (["--ips", "a,b"], "several machines"),
+        (["--max_restart", "3"], "restarting"),
+        (["--run_mode", "ps"], "only collective"),
+        (["--devices", "0,0"], "more than once"),
+        (["--devices", "gpu"], "expected numbers"),
+        (["--devices", "0,1", "--nproc_per_node", "3"], "does not fit the 2 devices"),
+        (["--nproc_per_node", "0"], "at least one"),
+    ],
+)
+def test_what_is_not_supported_is_refused_by_name(options, message, capsys):
+    """Options that would be ignored or contradict each other end the command with a message."""
+    with pytest.raises(SystemExit):
+        parse([*options, "script.py"], "launch")
+    assert message in capsys.readouterr().err
+
+
+def test_devices_and_counts_give_the_number_of_ranks():
+    """One rank for each device, or as many as were asked for; the script keeps its own options."""
+    assert parse(["--device=0,1,2,3,4,5,6,7", "train.py"], "launch").ranks == 8
+    chosen = parse(["--nproc_per_node", "3", "train.py", "--devices", "x"], "launch")
+    assert (chosen.ranks, chosen.script_args) == (3, ["--devices", "x"])
+    assert parse(["train.py"], "launch").ranks == 1
+
+
+@pytest.mark.skipif(find_spec("mpi4py") is None, reason="no mpi4py: argosy-hwadapt[mpi] is not installed")
+def test_a_missing_mpiexec_names_the_installation(monkeypatch):
+    """Without an MPI the launcher says which package brings one."""
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(NoMpi, match=r"argosy-hwadapt\[mpi\]"):
+        command(2)
+
+
+def _assert_gone(folder: Path) -> None:
+    """No rank that wrote its process id is running."""
+    pids = [int(path.read_text()) for path in folder.glob("pid*")]
+    assert len(pids) == 2
+    deadline = time.monotonic() + 5
+    while any(_runs(pid) for pid in pids):
+        assert time.monotonic() < deadline, f"processes {pids} are left"
+        time.sleep(0.02)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
