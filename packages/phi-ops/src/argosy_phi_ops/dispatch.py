@@ -16,6 +16,7 @@ import numpy as np
 
 from argosy_phi_ops import extension, promotion
 from argosy_phi_ops.context import AMBIENT, context
+from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.expansion import describe, inline_body
 from argosy_phi_ops.operator import Operator
 from argosy_pir.types import TensorType
@@ -214,7 +215,11 @@ def run_kernel(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
     arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
     if not plan.plain:
         arrays = [a if d is None else np.asarray(a, d) for a, d in zip(arrays, plan.dtypes, strict=True)]
-    results = plan.kernel(arrays, attributes)
+    try:
+        results = plan.kernel(arrays, attributes)
+    except (ValueError, TypeError, IndexError) as error:
+        _explain(op, arrays, attributes, error)
+        raise
     if type(results) is not tuple:
         result = _wrap(_payload(op, operands, results))
         _after(op, operands, attributes, (result,))
@@ -222,6 +227,17 @@ def run_kernel(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
     wrapped = tuple(_wrap(_payload(op, operands, array)) for array in results)
     _after(op, operands, attributes, wrapped)
     return wrapped
+
+
+def _explain(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any], error: Exception) -> None:
+    """Raise what the operator's body says of these operands, when it refuses them: it names them and what it expects."""
+    if isinstance(error, OperatorError) or op.opaque:
+        return
+    types = [TensorType(np.shape(a), as_dtype(np.asarray(a).dtype).name) for a in arrays]
+    try:
+        op.expand(types, attributes)
+    except OperatorError as better:
+        raise better from None
 
 
 def _payload(op: Operator, operands: Sequence[Any], array: Any) -> Strided:

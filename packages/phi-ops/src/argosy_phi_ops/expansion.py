@@ -56,10 +56,21 @@ def expand(op: Operator, operand_types: Sequence[Type], attributes: dict[str, An
     program = Program(op.name)
     operands = [program.add_input(t) for t in operand_types]
     with building(Builder.at_end(program.block)):
-        results = inline_body(op, operands, attributes)
+        try:
+            results = inline_body(op, operands, attributes)
+        except OperatorError as error:
+            raise _naming(op, operand_types, error) from None
     bare = isinstance(results, Value)
     program.set_outputs([results] if bare else list(results))
     return Expansion(program, bare)
+
+
+def _naming(op: Operator, operand_types: Sequence[Type], error: OperatorError) -> OperatorError:
+    """``error`` with the operator and its operands in the message."""
+    message = str(error)
+    if not message.startswith((op.name + ":", op.name + "(")):
+        message = f"{op.name}: {message}"
+    return type(error)(f"{message} [operands: {', '.join(map(str, operand_types))}]")
 
 
 def inline_body(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
