@@ -75,7 +75,10 @@ def layer_norm(
 def _(
     x: Array, normalized_shape: int | Sequence[int], weight: Array | None, bias: Array | None, epsilon: float
 ) -> Array:
-    count = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
+    expected = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    count = len(expected)
+    if x.shape[x.ndim - count :] != expected:
+        raise ValueError("normalized_shape")  # the body says it in full
     axes = tuple(range(x.ndim - count, x.ndim))
     wide = widened(x)
     centred = wide - wide.mean(axes, keepdims=True)
