@@ -230,7 +230,9 @@ def run_kernel(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
 
 
 def _explain(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any], error: Exception) -> None:
-    """Raise what the operator's body says of these operands, when it refuses them: it names them and what it expects."""
+    """Raise what the operator's body says of these operands, when it refuses them: it names them and what it
+    expects.
+    """
     if isinstance(error, OperatorError) or op.opaque:
         return
     types = [TensorType(np.shape(a), as_dtype(np.asarray(a).dtype).name) for a in arrays]

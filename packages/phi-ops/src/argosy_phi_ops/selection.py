@@ -5,6 +5,8 @@ They are composed of operators, so that gradients pass through them although no 
 
 from __future__ import annotations
 
+from typing import Any
+
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.shape import broadcast_shapes
 from argosy_tensorcore.tensor import Tensor
@@ -14,7 +16,7 @@ __all__ = ["masked_select", "nonzero", "one_hot", "sequence_mask", "where"]
 
 def nonzero(x: Tensor, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
     """The positions of the elements that are not zero: [count, axes], or with ``as_tuple`` one vector for each axis."""
-    found: Tensor = get_operator("nonzero")(x)
+    found: Any = get_operator("nonzero")(x)
     return tuple(found[:, axis] for axis in range(len(x.shape))) if as_tuple else found
 
 

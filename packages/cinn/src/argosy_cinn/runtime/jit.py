@@ -136,7 +136,8 @@ def _linker() -> Any:
     llvm = initialized_llvm()
     target = llvm.Target.from_triple(llvm.get_process_triple())
     return llvm.create_lljit_compiler(
-        target.create_target_machine(opt=2, reloc="pic", codemodel="small"), use_jit_link=False
+        target.create_target_machine(opt=2, reloc="pic", codemodel="small"),
+        use_jit_link=True,  # the older linker aborts the process where sections come to lie over 2 GiB apart
     )
 
 

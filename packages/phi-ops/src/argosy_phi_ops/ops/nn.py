@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.errors import AxisError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.activation import softmax
 from argosy_phi_ops.reference.kernels import KERNELS
@@ -53,7 +53,8 @@ def embedding(
 ) -> Tensor:
     """Rows of `weight` [classes, features] at the indices `x`; those of `padding_idx` are zeros without gradient.
 
-    Gradients are dense, also with `sparse`. Raises ``NotImplementedError`` for `max_norm` and `scale_grad_by_freq`.
+    Gradients are dense, also with `sparse`. Raises ``NotImplementedError`` for `max_norm` and `scale_grad_by_freq`, and
+    when run eagerly :class:`AxisError` for an index outside the table (a compiled program clamps it).
     """
     if max_norm is not None or scale_grad_by_freq:
         raise NotImplementedError("embedding: max_norm and scale_grad_by_freq are not implemented")
@@ -64,6 +65,26 @@ def embedding(
     index = padding_idx if padding_idx >= 0 else padding_idx + weight.shape[0]
     missing = prim.broadcast(prim.eq(x, index), shape=rows.shape, axes=tuple(range(x.ndim)))
     return prim.select(missing, 0.0, rows)
+
+
+@embedding.reference
+def _(
+    x: Array,
+    weight: Array,
+    padding_idx: int | None,
+    max_norm: Any,
+    norm_type: float,
+    sparse: bool,
+    scale_grad_by_freq: bool,
+) -> Array:
+    if x.dtype.kind not in "iu" or weight.ndim != 2 or max_norm is not None or scale_grad_by_freq:
+        raise TypeError("embedding")  # the body says it in full
+    if x.size and not (0 <= int(x.min()) and int(x.max()) < len(weight)):
+        raise AxisError(f"embedding: indices from {x.min()} to {x.max()} for a table of {len(weight)} rows")
+    rows: Array = weight[x]
+    if padding_idx is not None:
+        rows[x == padding_idx % len(weight)] = 0
+    return rows
 
 
 @embedding.samples
