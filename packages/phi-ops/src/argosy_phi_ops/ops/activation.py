@@ -10,7 +10,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import along, axis_of, real, restore
+from argosy_phi_ops.ops.arguments import along, axis_of, between, positive_part, real, restore
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_phi_ops.reference.kernels.registry import Array, ieee, rounded, widened
 from argosy_tensorcore.tensor import Tensor
@@ -19,7 +19,7 @@ from argosy_tensorcore.tensor import Tensor
 @operator(axes="... -> ...", inplace=True)
 def relu(x: Tensor) -> Tensor:
     """``max(x, 0)``."""
-    return prim.maximum(x, 0)
+    return positive_part(x)
 
 
 relu.reference(lambda x: KERNELS["maximum"](x, x.dtype.type(0)))
@@ -29,7 +29,7 @@ relu.samples(real)
 @operator(axes="... -> ...", inplace=True)
 def relu6(x: Tensor) -> Tensor:
     """``min(max(x, 0), 6)``."""
-    return prim.minimum(prim.maximum(x, 0), 6)
+    return between(x, 0, 6)
 
 
 @relu6.samples
@@ -110,8 +110,8 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator(axes="... -> ...", inplace=True)
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """`x` where it is positive, else ``negative_slope * x``."""
-    return prim.select(prim.gt(x, 0.0), x, prim.mul(x, negative_slope))
+    """`x` where it is not negative, else ``negative_slope * x``."""
+    return prim.select(prim.ge(x, 0.0), x, prim.mul(x, negative_slope))
 
 
 leaky_relu.samples(real)
@@ -135,7 +135,8 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 @operator(axes="... -> ...", inplace=True)
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """`x` where it is positive, else ``alpha * (exp(x) - 1)`` (Clevert et al., 2015)."""
-    return prim.select(prim.gt(x, 0.0), x, prim.mul(prim.expm1(prim.minimum(x, 0.0)), alpha))
+    positive = prim.gt(x, 0.0)
+    return prim.select(positive, x, prim.mul(prim.expm1(prim.select(positive, 0.0, x)), alpha))
 
 
 elu.samples(real)
@@ -163,7 +164,7 @@ celu.samples(real)
 @operator(axes="... -> ...", inplace=True)
 def hardtanh(x: Tensor, min: float = -1.0, max: float = 1.0) -> Tensor:
     """`x` moved into [min, max]."""
-    return prim.minimum(prim.maximum(x, min), max)
+    return between(x, min, max)
 
 
 hardtanh.samples(real)
@@ -172,7 +173,7 @@ hardtanh.samples(real)
 @operator(axes="... -> ...")
 def hardsigmoid(x: Tensor, slope: float = 0.1666667, offset: float = 0.5) -> Tensor:
     """``slope * x + offset`` moved into [0, 1]."""
-    return prim.minimum(prim.maximum(prim.add(prim.mul(x, slope), offset), 0.0), 1.0)
+    return between(prim.add(prim.mul(x, slope), offset), 0.0, 1.0)
 
 
 hardsigmoid.samples(real)
@@ -181,7 +182,8 @@ hardsigmoid.samples(real)
 @operator(axes="... -> ...")
 def hardswish(x: Tensor) -> Tensor:
     """``x * min(max(x + 3, 0), 6) / 6`` (Howard et al., 2019)."""
-    return prim.div(prim.mul(x, prim.minimum(prim.maximum(prim.add(x, 3.0), 0.0), 6.0)), 6.0)
+    inside = prim.div(prim.mul(x, prim.add(x, 3.0)), 6.0)
+    return prim.select(prim.le(x, -3.0), 0.0, prim.select(prim.ge(x, 3.0), x, inside))
 
 
 hardswish.samples(real)
@@ -244,8 +246,8 @@ tanhshrink.samples(real)
 
 @operator(axes="... -> ...", aliases={"input": "x", "lambd": "threshold"})
 def hardshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
-    """`x` where ``|x| > threshold``, else 0."""
-    return prim.select(prim.gt(prim.abs(x), threshold), x, 0.0)
+    """`x` where ``|x| >= threshold``, else 0."""
+    return prim.select(prim.lt(prim.abs(x), threshold), 0.0, x)
 
 
 hardshrink.samples(real)
@@ -254,7 +256,7 @@ hardshrink.samples(real)
 @operator(axes="... -> ...", aliases={"input": "x", "lambd": "threshold"})
 def softshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     """`x` moved towards zero by `threshold`, stopping there."""
-    return prim.mul(prim.sign(x), prim.maximum(prim.sub(prim.abs(x), threshold), 0.0))
+    return prim.mul(prim.sign(x), positive_part(prim.sub(prim.abs(x), threshold)))
 
 
 softshrink.samples(real)

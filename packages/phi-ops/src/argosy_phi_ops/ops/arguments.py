@@ -153,3 +153,13 @@ def complex_too(rng: np.random.Generator) -> Iterator[Sample]:
     """Real and complex numbers."""
     yield Sample(rng.standard_normal((2, 3)))
     yield Sample((rng.standard_normal(4) + 1j * rng.standard_normal(4)).astype(np.complex64))
+
+
+def positive_part(x: Any) -> Any:
+    """`x` where it is positive, else 0, with derivative 0 at 0 (``prim.maximum`` would share it); NaN stays."""
+    return prim.select(prim.le(x, 0), 0, x)
+
+
+def between(x: Any, low: float, high: float) -> Any:
+    """`x` moved into [low, high], with derivative 0 on the bounds; NaN stays."""
+    return prim.select(prim.le(x, low), low, prim.select(prim.ge(x, high), high, x))

@@ -9,7 +9,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import integer_pairs, pairs
+from argosy_phi_ops.ops.arguments import integer_pairs, pairs, positive_part
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING, INTEGER
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
@@ -177,10 +177,13 @@ def clip(x: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Ten
     for bound in (min, max):
         if bound is not None and bound.dtype in FLOATING and x.dtype in INTEGER:
             x = _converted(x, bound.dtype)
+    # Selections rather than extremes: on a bound the derivative is that of `x` alone.
     if min is not None:
-        x = prim.maximum(x, _converted(min, x.dtype))
+        low = _converted(min, x.dtype)
+        x = prim.select(prim.lt(x, low), low, x)
     if max is not None:
-        x = prim.minimum(x, _converted(max, x.dtype))
+        high = _converted(max, x.dtype)
+        x = prim.select(prim.gt(x, high), high, x)
     return x
 
 
@@ -213,7 +216,7 @@ def scale(
         return x
     if act not in ("relu", "tanh"):
         raise NotImplementedError(f"scale: activation {act!r} is not implemented; there are relu and tanh")
-    return prim.tanh(x) if act == "tanh" else prim.maximum(x, 0)
+    return prim.tanh(x) if act == "tanh" else positive_part(x)
 
 
 @scale.samples

@@ -14,7 +14,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.activation import largest
-from argosy_phi_ops.ops.arguments import along, axis_of, restore, without
+from argosy_phi_ops.ops.arguments import along, axis_of, positive_part, restore, without
 from argosy_phi_ops.ops.reduction import count_of
 from argosy_phi_ops.primitives.checks import INTEGER
 from argosy_tensorcore.tensor import Tensor
@@ -335,7 +335,7 @@ def margin_ranking_loss(
 ) -> Tensor:
     """``max(0, -label * (input - other) + margin)`` with labels 1 and -1."""
     loss = prim.add(prim.mul(prim.neg(label), prim.sub(input, other)), margin)
-    return reduced("margin_ranking_loss", prim.maximum(loss, 0.0), reduction)
+    return reduced("margin_ranking_loss", positive_part(loss), reduction)
 
 
 @margin_ranking_loss.samples
@@ -346,7 +346,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 @operator()
 def hinge_embedding_loss(input: Tensor, label: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """`input` where the label is 1, ``max(0, margin - input)`` where it is -1."""
-    apart = prim.maximum(prim.sub(margin, input), 0.0)
+    apart = positive_part(prim.sub(margin, input))
     loss = prim.add(prim.select(prim.eq(label, 1), input, 0.0), prim.select(prim.eq(label, -1), apart, 0.0))
     return reduced("hinge_embedding_loss", loss, reduction)
 
