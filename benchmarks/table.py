@@ -1,6 +1,6 @@
 """Write the table of figures in README.md from the recorded results: ``python benchmarks/table.py``.
 
-A row is a workload, one thread; a figure is the median over the rounds of the run. Nothing in the table is typed by hand.
+A row is a workload on one thread; a figure is the median over the rounds of the run. Nothing in it is typed by hand.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""At kinks, eager and compiled derivatives agree with each other and with the real wheel (3.3.1), whose values these are."""
+"""At kinks, eager and compiled derivatives agree with each other and with the real wheel (3.3.1)."""
 
 import pytest
 
