@@ -24,6 +24,7 @@ FAMILIES = (
     "normalization",
     "losses",
     "fourier",
+    "modules",
     "vision",
     "random",
     "narrow",

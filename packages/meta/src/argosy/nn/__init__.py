@@ -6,7 +6,7 @@ _MODULES = {
     "layer": ("Layer",),
     "container": ("LayerDict", "LayerList", "ParameterDict", "ParameterList", "Sequential"),
     "common": ("Dropout", "Embedding", "Flatten", "Identity", "Linear"),
-    "conv": ("Conv1D", "Conv2D", "Conv3D"),
+    "conv": ("Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"),
     "pooling": ("AdaptiveAvgPool2D", "AvgPool2D", "MaxPool2D"),
     "norm": ("LayerNorm", "RMSNorm"),
     "batch_norm": ("BatchNorm1D", "BatchNorm2D", "BatchNorm3D"),
@@ -15,6 +15,36 @@ _MODULES = {
         "Silu", "SiLU", "Softmax", "Softplus", "Softsign", "Swish", "Tanh",
     ),
     "loss": ("CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss", "BCEWithLogitsLoss"),
+    "shrinkage": (
+        "CELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardtanh", "Maxout", "PReLU", "RReLU", "SELU",
+        "Softmax2D", "Softshrink", "Tanhshrink", "ThresholdedReLU",
+    ),
+    "noise": (
+        "AlphaDropout", "Dropout2D", "Dropout3D", "FeatureAlphaDropout",
+    ),
+    "windows": (
+        "AdaptiveAvgPool1D", "AdaptiveAvgPool3D", "AdaptiveMaxPool1D", "AdaptiveMaxPool2D",
+        "AdaptiveMaxPool3D", "AvgPool1D", "AvgPool3D", "LPPool1D", "LPPool2D", "MaxPool1D", "MaxPool3D",
+    ),
+    "distances": (
+        "BCELoss", "CosineEmbeddingLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "KLDivLoss",
+        "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
+        "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+        "TripletMarginWithDistanceLoss",
+    ),
+    "padding": (
+        "CircularPad1D", "CircularPad2D", "CircularPad3D", "ConstantPad1D", "ConstantPad2D", "ConstantPad3D",
+        "Pad1D", "Pad2D", "Pad3D", "ReflectionPad1D", "ReflectionPad2D", "ReflectionPad3D",
+        "ReplicationPad1D", "ReplicationPad2D", "ReplicationPad3D", "ZeroPad1D", "ZeroPad2D", "ZeroPad3D",
+    ),
+    "geometry": (
+        "Bilinear", "ChannelShuffle", "CosineSimilarity", "Fold", "PairwiseDistance", "PixelShuffle",
+        "PixelUnshuffle", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2D", "UpsamplingNearest2D",
+    ),
+    "channel_norm": (
+        "GroupNorm", "InstanceNorm1D", "InstanceNorm2D", "InstanceNorm3D", "LocalResponseNorm",
+        "SpectralNorm",
+    ),
     "clip": ("ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"),
 }  # fmt: skip
 _TABLE = {name: f"argosy.nn.{module}:{name}" for module, names in _MODULES.items() for name in names}

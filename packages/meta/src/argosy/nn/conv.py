@@ -11,7 +11,7 @@ from argosy.nn.initializer import Normal
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Conv1D", "Conv2D", "Conv3D"]
+__all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
 
 
 class _Conv(Layer):
@@ -84,3 +84,119 @@ class Conv3D(_Conv):
     """Convolution of [N, C, D, H, W] (or "NDHWC")."""
 
     spatial, function, layout = 3, "conv3d", "NCDHW"
+
+
+class _ConvTranspose(Layer):
+    """The transpose of a convolution over ``spatial`` axes; weight [in_channels, out_channels / groups, *kernel].
+
+    The weight starts by Xavier's rule for Conv1DTranspose and normal as a convolution's otherwise.
+    """
+
+    spatial: ClassVar[int]
+    function: ClassVar[str]
+    weight: Any
+    bias: Any
+
+    def _make(
+        self, channels: tuple[int, int], kernel_size: int | Sequence[int], groups: int, attrs: Sequence[Any]
+    ) -> None:
+        in_channels, out_channels = channels
+        name = type(self).__name__
+        if in_channels % groups or out_channels % groups:
+            raise ValueError(f"{name}: {in_channels} and {out_channels} channels do not split into {groups} groups")
+        kernel = [kernel_size] * self.spatial if isinstance(kernel_size, int) else list(kernel_size)
+        if len(kernel) != self.spatial:
+            raise ValueError(f"{name}: kernel_size needs {self.spatial} numbers, got {kernel}")
+        start = None if self.spatial == 1 else Normal(0.0, math.sqrt(2.0 / (in_channels * math.prod(kernel))))
+        shape = [in_channels, out_channels // groups, *kernel]
+        self.weight = self.create_parameter(shape, attrs[0], default_initializer=start)
+        self.bias = self.create_parameter([out_channels], attrs[1], is_bias=True)
+        self._shown = f"{in_channels}, {out_channels}, kernel_size={kernel}"
+
+    def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
+        """The larger input; ``output_size`` says how large where a stride leaves that open."""
+        settings = dict(self._settings)
+        if output_size is not None:
+            settings["output_padding"] = 0
+        return getattr(F, self.function)(  # type: ignore[no-any-return]
+            x, self.weight, self.bias, output_size=output_size, **settings
+        )
+
+    def extra_repr(self) -> str:
+        """Channels, kernel, stride and padding."""
+        return f"{self._shown}, stride={self._settings['stride']}, padding={self._settings['padding']}"
+
+
+class Conv1DTranspose(_ConvTranspose):
+    """Transposed convolution of [N, C, L]."""
+
+    spatial, function = 1, "conv1d_transpose"
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: Any = 0,
+        output_padding: int | Sequence[int] = 0,
+        groups: int = 1,
+        dilation: int | Sequence[int] = 1,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCL",
+    ) -> None:
+        super().__init__()
+        self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr))
+        sizes = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
+        self._settings = {**sizes, "groups": groups, "data_format": data_format}
+
+
+class Conv2DTranspose(_ConvTranspose):
+    """Transposed convolution of [N, C, H, W]."""
+
+    spatial, function = 2, "conv2d_transpose"
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: Any = 0,
+        output_padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+    ) -> None:
+        super().__init__()
+        self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr))
+        sizes = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
+        self._settings = {**sizes, "groups": groups, "data_format": data_format}
+
+
+class Conv3DTranspose(_ConvTranspose):
+    """Transposed convolution of [N, C, D, H, W]."""
+
+    spatial, function = 3, "conv3d_transpose"
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: Any = 0,
+        output_padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCDHW",
+    ) -> None:
+        super().__init__()
+        self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr))
+        sizes = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
+        self._settings = {**sizes, "groups": groups, "data_format": data_format}

@@ -2,11 +2,27 @@
 
 from argosy.faces import face, operator_function
 
+_COMPOSED = {
+    "compositions": (
+        "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gumbel_softmax",
+        "maxout", "rrelu",
+    ),
+    "loss_functions": (
+        "cosine_embedding_loss", "dice_loss", "gaussian_nll_loss", "log_loss", "multi_label_margin_loss",
+        "multi_label_soft_margin_loss", "multi_margin_loss", "npair_loss", "poisson_nll_loss",
+        "sigmoid_focal_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+    ),
+    "geometry_functions": (
+        "fold", "local_response_norm", "lp_pool1d", "lp_pool2d", "temporal_shift", "unfold", "upsample",
+        "zeropad2d",
+    ),
+}  # fmt: skip
 _TABLE = {
     "batch_norm": "argosy.nn.statistics:batch_norm",
     "dropout": "argosy.nn.regularization:dropout",
     "one_hot": "argosy.selection:one_hot",
     "sequence_mask": "argosy.selection:sequence_mask",
 }
+_TABLE |= {name: f"argosy.nn.{module}:{name}" for module, names in _COMPOSED.items() for name in names}
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals(), operator_function)

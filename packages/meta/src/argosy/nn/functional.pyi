@@ -7,10 +7,38 @@ from typing import Any
 
 from argosy_tensorcore.tensor import Tensor
 
+from argosy.nn.compositions import alpha_dropout as alpha_dropout
 from argosy.nn.statistics import batch_norm as batch_norm
+from argosy.nn.loss_functions import cosine_embedding_loss as cosine_embedding_loss
+from argosy.nn.loss_functions import dice_loss as dice_loss
 from argosy.nn.regularization import dropout as dropout
+from argosy.nn.compositions import dropout1d as dropout1d
+from argosy.nn.compositions import dropout2d as dropout2d
+from argosy.nn.compositions import dropout3d as dropout3d
+from argosy.nn.compositions import feature_alpha_dropout as feature_alpha_dropout
+from argosy.nn.geometry_functions import fold as fold
+from argosy.nn.loss_functions import gaussian_nll_loss as gaussian_nll_loss
+from argosy.nn.compositions import gumbel_softmax as gumbel_softmax
+from argosy.nn.geometry_functions import local_response_norm as local_response_norm
+from argosy.nn.loss_functions import log_loss as log_loss
+from argosy.nn.geometry_functions import lp_pool1d as lp_pool1d
+from argosy.nn.geometry_functions import lp_pool2d as lp_pool2d
+from argosy.nn.compositions import maxout as maxout
+from argosy.nn.loss_functions import multi_label_margin_loss as multi_label_margin_loss
+from argosy.nn.loss_functions import multi_label_soft_margin_loss as multi_label_soft_margin_loss
+from argosy.nn.loss_functions import multi_margin_loss as multi_margin_loss
+from argosy.nn.loss_functions import npair_loss as npair_loss
 from argosy.selection import one_hot as one_hot
+from argosy.nn.loss_functions import poisson_nll_loss as poisson_nll_loss
+from argosy.nn.compositions import rrelu as rrelu
 from argosy.selection import sequence_mask as sequence_mask
+from argosy.nn.loss_functions import sigmoid_focal_loss as sigmoid_focal_loss
+from argosy.nn.geometry_functions import temporal_shift as temporal_shift
+from argosy.nn.loss_functions import triplet_margin_loss as triplet_margin_loss
+from argosy.nn.loss_functions import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
+from argosy.nn.geometry_functions import unfold as unfold
+from argosy.nn.geometry_functions import upsample as upsample
+from argosy.nn.geometry_functions import zeropad2d as zeropad2d
 def abs(x: Tensor | _float, name: _str | None = ...) -> Tensor: ...
 def abs_(x: Tensor | _float, name: _str | None = ...) -> Tensor: ...
 def acos(x: Tensor | _float, name: _str | None = ...) -> Tensor: ...
