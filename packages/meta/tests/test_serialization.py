@@ -44,8 +44,8 @@ def test_nested_objects_come_back_as_they_were(tmp_path):
 
 def test_other_formats_and_values_are_refused_by_name(tmp_path):
     """Formats that are not implemented and values that cannot be stored say so, and leave no file."""
-    with pytest.raises(NotImplementedError, match="pdparams"):
-        paddle.save({}, tmp_path / "m.pdparams")
+    with pytest.raises(NotImplementedError, match="pdmodel"):
+        paddle.save({}, tmp_path / "m.pdmodel")
     with pytest.raises(ValueError, match=r"must end in \.safetensors"):
         paddle.load(tmp_path / "m.bin")
     with pytest.raises(TypeError, match="object at 'a/0'"):

@@ -11,6 +11,7 @@ from argosy.device import CPUPlace as CPUPlace
 from argosy.attributes import ParamAttr as ParamAttr
 from argosy_tensorcore.shape import Size as Size
 from argosy.runtime import Tensor as Tensor
+from argosy import amp as amp
 from argosy.creation import as_tensor as as_tensor
 from argosy.creation import assign as assign
 from argosy import autograd as autograd

@@ -1,19 +1,25 @@
-"""``save`` and ``load``: nested dictionaries, lists and tuples of tensors and plain values in one safetensors file.
+"""``save`` and ``load``: nested dictionaries, lists and tuples of tensors and plain values in one file.
 
-A flat dictionary of tensors is stored under its own names, as every reader of the format expects. What is nested gets
-names joined with ``/``, and its structure and plain values stand as JSON in the file's metadata. Loading never
-executes anything from a file.
+The file's extension says the format: ``.safetensors``, or Paddle's ``.pdparams`` and ``.pdopt`` (see ``pickled``),
+which is also what file objects take.
+
+In safetensors a flat dictionary of tensors is stored under its own names, as every reader of the format expects. What
+is nested gets names joined with ``/``, and its structure and plain values stand as JSON in the file's metadata.
+Loading never executes anything from a file.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from argosy import pickled
+from argosy_tensorcore.dtype import bfloat16
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -21,20 +27,27 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["load", "save"]
 
 TREE = "argosy.tree"
-_OTHER = (".pdparams", ".pdopt", ".pdiparams", ".pdmodel", ".json")
+_PICKLED = (".pdparams", ".pdopt")
+_OTHER = (".pdiparams", ".pdmodel", ".json")
 _DEPTH = 64
 
 
-def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **configs: Any) -> None:
-    """Write ``obj`` to ``path``, which ends in ``.safetensors``; atomically: on any error what was there stays.
+def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, protocol: int = 4, **configs: Any) -> None:
+    """Write ``obj`` to ``path``, which ends in ``.safetensors``, ``.pdparams`` or ``.pdopt``; atomically: on any error
+    what was there stays.
 
     obj: tensors or arrays in nested dicts (with string keys), lists and tuples, beside numbers, strings, booleans,
-    None. Raises TypeError naming the place of anything else, NotImplementedError for other formats, OSError from the
-    disk.
+    None. protocol: of the pickle, in Paddle's formats. Raises TypeError naming the place of anything else,
+    NotImplementedError for other formats, OSError from the disk.
     """
     if configs:
         raise TypeError(f"save() has no argument {sorted(configs)}")
-    _check_format(path, "save")
+    if hasattr(path, "write"):
+        path.write(pickled.dumps(obj, protocol))
+        return
+    if _check_format(path, "save") in _PICKLED:
+        _replace(path, pickled.dumps(obj, protocol))
+        return
     tensors: dict[str, Any] = {}
     if isinstance(obj, Mapping) and all(isinstance(k, str) and _is_array(v) for k, v in obj.items()):
         save_file(obj, path)
@@ -43,15 +56,19 @@ def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **configs: A
     save_file(tensors, path, {TREE: json.dumps(tree)})
 
 
-def load(path: str | os.PathLike[str], return_numpy: bool = False, **configs: Any) -> Any:
+def load(path: str | os.PathLike[str] | BinaryIO, return_numpy: bool = False, **configs: Any) -> Any:
     """What :func:`save` wrote, with tensors (or arrays, with ``return_numpy``) of their own memory.
 
-    Raises FileNotFoundError, CheckpointError for a truncated or corrupted file, NotImplementedError for other
-    formats.
+    Raises FileNotFoundError, CheckpointError for a truncated or corrupted file and for a pickle that asks for anything
+    but plain data and arrays, NotImplementedError for other formats.
     """
     if configs:
         raise TypeError(f"load() has no argument {sorted(configs)}")
-    _check_format(path, "load")
+    if hasattr(path, "read"):
+        return _load_pickled(path.read(), getattr(path, "name", "the file object"), return_numpy)
+    if _check_format(path, "load") in _PICKLED:
+        with open(path, "rb") as stream:
+            return _load_pickled(stream.read(), os.fspath(path), return_numpy)
     with SafetensorsFile(path) as file:
         arrays = {name: np.array(file[name]) for name in file}
         text = file.metadata.get(TREE)
@@ -65,18 +82,42 @@ def load(path: str | os.PathLike[str], return_numpy: bool = False, **configs: An
     return _decode(tree, arrays, make, os.fspath(path), 0)
 
 
-def _check_format(path: Any, verb: str) -> None:
-    if hasattr(path, "write") or hasattr(path, "read"):
-        raise NotImplementedError(
-            f"{verb}() of file objects is not implemented; give the path of a .safetensors file"
-        )
-    text = os.fspath(path)
-    if text.endswith(".safetensors"):
-        return
+def _check_format(path: Any, verb: str) -> str:
+    """The extension of ``path`` when it is one of a format that can be written and read."""
+    text: str = os.fspath(path)
     extension = os.path.splitext(text)[1]
+    if extension == ".safetensors" or extension in _PICKLED:
+        return extension
     if extension in _OTHER:
         raise NotImplementedError(f"{verb}({text!r}): the format {extension} is not implemented; use .safetensors")
-    raise ValueError(f"{verb}({text!r}): the file name must end in .safetensors")
+    raise ValueError(f"{verb}({text!r}): the file name must end in .safetensors, .pdparams or .pdopt")
+
+
+def _replace(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write ``data`` beside ``path`` and put it in its place once it is on the disk."""
+    folder, name = os.path.split(os.path.abspath(os.fspath(path)))
+    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _load_pickled(data: bytes, name: str, return_numpy: bool) -> Any:
+    return pickled.loads(data, str(name), (lambda array, _: array) if return_numpy else _named_tensor)
+
+
+def _named_tensor(array: Any, name: str | None) -> Tensor:
+    """A tensor of ``array``; uint16 is how bfloat16 travels in Paddle's formats."""
+    tensor = Tensor._wrap(Strided.from_array(array.view(bfloat16.numpy) if array.dtype == np.uint16 else array))
+    if name is not None:
+        tensor.name = name
+    return tensor
 
 
 def _is_array(x: object) -> bool:

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from argosy import settings
+from argosy.amp.autocast import current
 from argosy.jit import lowering
 from argosy.jit.arguments import Call, flatten
 from argosy.jit.compiled import CompiledCall
@@ -112,7 +113,8 @@ class StaticFunction:
         call = flatten(args, kwargs)
         key = call.key if self._spec is None else matched_key(self._spec, call, self.__name__)
         if AMBIENT.word:
-            key = (key, grad_enabled())
+            cast = current()
+            key = (key, grad_enabled(), cast and cast.key)
         for compiled in self._by_key.get(key, ()):
             if compiled.valid(call.floats):
                 return compiled(call)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from argosy.amp.autocast import applied, current
 from argosy.jit.arguments import Call, rebuild
 from argosy.jit.compiled import Effects, OutputTree
 from argosy.jit.guards import Guards
@@ -32,7 +33,7 @@ def trace(
     inputs.
     """
     types = traced_types(call, spec)
-    with Tracer(name) as tracer:
+    with Tracer(name) as tracer, applied(current()):  # autocast goes on above the tracer
         tensors = [
             tracer.input(type, _label(spec, i), x.stop_gradient)
             for i, (type, x) in enumerate(zip(types, call.tensors, strict=True))

@@ -1,0 +1,19 @@
+"""Mixed precision: the face of ``argosy.amp``."""
+
+from argosy.faces import face
+
+_TABLE = {
+    "auto_cast": "argosy.amp.autocast:auto_cast",
+    "autocast": "argosy.amp.autocast:auto_cast",
+    "amp_guard": "argosy.amp.autocast:auto_cast",
+    "decorate": "argosy.amp.decorate:decorate",
+    "amp_decorate": "argosy.amp.decorate:decorate",
+    "GradScaler": "argosy.amp.scaler:GradScaler",
+    "AmpScaler": "argosy.amp.scaler:GradScaler",
+    "is_bfloat16_supported": "argosy.amp.support:is_bfloat16_supported",
+    "is_float16_supported": "argosy.amp.support:is_float16_supported",
+    "white_list": "argosy.amp.lists:white_list",
+    "black_list": "argosy.amp.lists:black_list",
+}
+
+__getattr__, __dir__ = face(__name__, _TABLE, globals())

@@ -1,0 +1,191 @@
+"""``GradScaler``: losses scaled up so that float16 gradients do not vanish, and the scale adapted to what overflows.
+
+(Micikevicius et al., "Mixed Precision Training", 2018, with Paddle's defaults and names.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from argosy_autograd.modes import no_grad
+from argosy_phi_ops.dispatch import write
+
+__all__ = ["GradScaler"]
+
+_SETTINGS = ("incr_ratio", "decr_ratio", "incr_every_n_steps", "decr_every_n_nan_or_inf")
+
+
+class GradScaler:
+    """Scales losses by a factor that halves when gradients overflow and doubles after many steps without.
+
+    ``scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()``, or ``minimize`` for the last two. Steps
+    whose gradients hold infinities or NaN are skipped. With ``enable=False`` every method does the plain thing.
+    """
+
+    def __init__(
+        self,
+        enable: bool = True,
+        init_loss_scaling: float = 65536.0,
+        incr_ratio: float = 2.0,
+        decr_ratio: float = 0.5,
+        incr_every_n_steps: int = 2000,
+        decr_every_n_nan_or_inf: int = 1,
+        use_dynamic_loss_scaling: bool = True,
+    ) -> None:
+        self._enable = bool(enable)
+        self._dynamic = bool(use_dynamic_loss_scaling) and self._enable
+        self._init_scale = self._scale = float(init_loss_scaling) if self._enable else 1.0
+        self._incr_count = self._decr_count = 0
+        self._found_inf = False
+        self._unscaled: set[int] = set()
+        self.set_incr_ratio(incr_ratio)
+        self.set_decr_ratio(decr_ratio)
+        self.set_incr_every_n_steps(incr_every_n_steps)
+        self.set_decr_every_n_nan_or_inf(decr_every_n_nan_or_inf)
+
+    # ---- the step
+
+    def scale(self, var: Any) -> Any:
+        """``var`` times the scale."""
+        return var * self._scale if self._enable else var
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divide the gradients of the optimizer's parameters by the scale, once before its step (for clipping).
+
+        Raises RuntimeError when called twice before :meth:`update`.
+        """
+        if not self._enable:
+            return
+        if id(optimizer) in self._unscaled:
+            raise RuntimeError("unscale_() was already called for this optimizer since the last update()")
+        self._unscaled.add(id(optimizer))
+        finite = True
+        with no_grad():
+            for p in optimizer._parameter_list:
+                if not p.stop_gradient and p.grad is not None:
+                    write(p.grad, p.grad * (1.0 / self._scale))
+                    finite = finite and bool(p.grad.isfinite().all())
+        self._found_inf = self._found_inf or not finite
+
+    def step(self, optimizer: Any) -> None:
+        """Unscale (unless done), and let ``optimizer`` step unless a gradient is infinite or NaN."""
+        if not self._enable:
+            optimizer.step()
+            return
+        if id(optimizer) not in self._unscaled:
+            self.unscale_(optimizer)
+        if not self._found_inf:
+            optimizer.step()
+
+    def update(self) -> None:
+        """Adapt the scale to whether gradients overflowed since the last call."""
+        if self._dynamic:
+            if self._found_inf:
+                self._shrink()
+            else:
+                self._grow()
+        self._found_inf = False
+        self._unscaled.clear()
+
+    def _shrink(self) -> None:
+        self._incr_count, self._decr_count = 0, self._decr_count + 1
+        if self._decr_count >= self._decr_every:
+            self._scale, self._decr_count = max(self._scale * self._decr_ratio, 1.0), 0
+
+    def _grow(self) -> None:
+        self._incr_count, self._decr_count = self._incr_count + 1, 0
+        if self._incr_count >= self._incr_every:
+            self._scale, self._incr_count = self._scale * self._incr_ratio, 0
+
+    def minimize(self, optimizer: Any, *args: Any, **kwargs: Any) -> tuple[None, list[Any]]:
+        """:meth:`step` and :meth:`update`, after ``scale(loss).backward()``; the arguments of Paddle's are ignored."""
+        pairs = [(p, p.grad) for p in optimizer._parameter_list if not p.stop_gradient and p.grad is not None]
+        self.step(optimizer)
+        self.update()
+        return None, pairs
+
+    # ---- settings
+
+    def is_enable(self) -> bool:
+        """Whether anything is scaled."""
+        return self._enable
+
+    def is_use_dynamic_loss_scaling(self) -> bool:
+        """Whether the scale adapts."""
+        return self._dynamic
+
+    def get_init_loss_scaling(self) -> float:
+        """The scale at the beginning."""
+        return self._init_scale
+
+    def set_init_loss_scaling(self, new_init_loss_scaling: float) -> None:
+        """Begin anew with this scale."""
+        self._init_scale = self._scale = float(new_init_loss_scaling)
+
+    def get_incr_ratio(self) -> float:
+        """By what the scale grows."""
+        return self._incr_ratio
+
+    def set_incr_ratio(self, new_incr_ratio: float) -> None:
+        """Raises ValueError unless above 1."""
+        if not new_incr_ratio > 1.0:
+            raise ValueError(f"incr_ratio must be above 1, got {new_incr_ratio!r}")
+        self._incr_ratio = float(new_incr_ratio)
+
+    def get_decr_ratio(self) -> float:
+        """By what the scale shrinks."""
+        return self._decr_ratio
+
+    def set_decr_ratio(self, new_decr_ratio: float) -> None:
+        """Raises ValueError unless between 0 and 1."""
+        if not 0.0 < new_decr_ratio < 1.0:
+            raise ValueError(f"decr_ratio must be between 0 and 1, got {new_decr_ratio!r}")
+        self._decr_ratio = float(new_decr_ratio)
+
+    def get_incr_every_n_steps(self) -> int:
+        """After how many steps without overflow the scale grows."""
+        return self._incr_every
+
+    def set_incr_every_n_steps(self, new_incr_every_n_steps: int) -> None:
+        """Raises ValueError unless positive."""
+        self._incr_every = _positive("incr_every_n_steps", new_incr_every_n_steps)
+
+    def get_decr_every_n_nan_or_inf(self) -> int:
+        """After how many overflows in a row the scale shrinks."""
+        return self._decr_every
+
+    def set_decr_every_n_nan_or_inf(self, new_decr_every_n_nan_or_inf: int) -> None:
+        """Raises ValueError unless positive."""
+        self._decr_every = _positive("decr_every_n_nan_or_inf", new_decr_every_n_nan_or_inf)
+
+    # ---- checkpoints
+
+    def state_dict(self) -> dict[str, Any]:
+        """Scale, settings and counts; empty when disabled."""
+        if not self._enable:
+            return {}
+        settings = {name: getattr(self, f"get_{name}")() for name in _SETTINGS}
+        counts = {"incr_count": self._incr_count, "decr_count": self._decr_count}
+        return {"scale": self._scale, **settings, **counts, "use_dynamic_loss_scaling": self._dynamic}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Put back what :meth:`state_dict` gave. Raises ValueError naming missing entries."""
+        if not self._enable:
+            return
+        missing = [key for key in self.state_dict() if key not in state_dict]
+        if missing:
+            raise ValueError(f"GradScaler.load_state_dict(): the state dict lacks {missing}")
+        self.set_init_loss_scaling(float(state_dict["scale"]))
+        for name in _SETTINGS:
+            getattr(self, f"set_{name}")(state_dict[name])
+        self._incr_count, self._decr_count = int(state_dict["incr_count"]), int(state_dict["decr_count"])
+        self._dynamic = bool(state_dict["use_dynamic_loss_scaling"])
+
+    set_state_dict = load_state_dict
+
+
+def _positive(name: str, value: int) -> int:
+    if not value >= 1:
+        raise ValueError(f"{name} must be at least 1, got {value!r}")
+    return int(value)

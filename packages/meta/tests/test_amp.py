@@ -1,0 +1,198 @@
+"""Mixed precision: what runs in which type, eager and captured, and how losses are scaled."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+
+
+def _batch():
+    rng = np.random.default_rng(0)
+    return paddle.to_tensor(rng.standard_normal((8, 4)).astype("float32"))
+
+
+def _product(x):
+    """x times its transpose."""
+    return paddle.nn.functional.linear(x, paddle.transpose(x, [1, 0]))
+
+
+def test_lists_decide_the_types_of_results():
+    """White operators compute in the half type, black ones in float32, others in the widest type of their operands."""
+    x = _batch()
+    with paddle.amp.auto_cast(dtype="bfloat16"):
+        half = _product(x)
+        assert half.dtype is paddle.bfloat16
+        assert paddle.exp(half).dtype is paddle.float32
+        assert paddle.nn.functional.relu(half).dtype is paddle.bfloat16
+        assert (half + paddle.ones([8, 8])).dtype is paddle.float32
+        assert paddle.concat([half, paddle.ones([8, 8])]).dtype is paddle.float32
+        assert _product(x.cast("float64")).dtype is paddle.float64
+    assert _product(x).dtype is paddle.float32
+
+
+def test_results_have_the_precision_of_the_half_type():
+    """bfloat16 is really computed with: the result is the product of rounded operands, rounded."""
+    x = _batch()
+    with paddle.amp.auto_cast(dtype="bfloat16"):
+        y = _product(x).cast("float32").numpy()
+    rounded = x.cast("bfloat16").cast("float32").numpy()
+    exact = rounded.astype("float64") @ rounded.T.astype("float64")
+    assert np.max(np.abs(y - exact) / np.maximum(np.abs(exact), 1e-3)) < 2**-7
+    assert not np.array_equal(y, x.numpy() @ x.numpy().T)
+
+
+def test_custom_lists_and_levels():
+    """Custom names win; O0 and enable=False do nothing, within another block too; OD widens what is not white."""
+    x = _batch()
+    with paddle.amp.auto_cast(dtype="bfloat16", custom_black_list={"linear"}, custom_white_list={"exp"}):
+        assert _product(x).dtype is paddle.float32
+        assert paddle.exp(x).dtype is paddle.bfloat16
+        with paddle.amp.auto_cast(enable=False):
+            assert paddle.exp(x).dtype is paddle.float32
+        with paddle.amp.auto_cast(level="O1", dtype="float16"):
+            assert _product(x).dtype is paddle.float16
+        assert paddle.exp(x).dtype is paddle.bfloat16
+    with paddle.amp.auto_cast(level="OD", dtype="bfloat16"):
+        assert paddle.nn.functional.relu(_product(x)).dtype is paddle.float32
+    with paddle.amp.auto_cast(level="O2", dtype="bfloat16", use_promote=False):
+        assert paddle.nn.functional.relu(x).dtype is paddle.bfloat16
+        assert paddle.mean(x).dtype is paddle.float32
+
+
+def test_gradients_flow_through_the_casts():
+    """Parameters stay float32 and get float32 gradients close to those of float32."""
+    model = paddle.nn.Sequential(paddle.nn.Linear(4, 8), paddle.nn.ReLU(), paddle.nn.Linear(8, 2))
+    x = _batch()
+    model(x).square().mean().backward()
+    exact = [p.grad.numpy().copy() for p in model.parameters()]
+    model.clear_gradients()
+    with paddle.amp.auto_cast(dtype="bfloat16"):
+        loss = model(x).square().mean()
+    loss.backward()
+    for p, wanted in zip(model.parameters(), exact, strict=True):
+        assert p.grad.dtype is paddle.float32
+        np.testing.assert_allclose(p.grad.numpy(), wanted, rtol=0.1, atol=0.02)
+
+
+def _trained(step_of):
+    paddle.seed(3)
+    model = paddle.nn.Linear(4, 2)
+    optimizer = paddle.optimizer.SGD(0.1, parameters=model.parameters())
+
+    def step(x):
+        with paddle.amp.auto_cast(dtype="bfloat16"):
+            out = model(x)
+            loss = out.square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss, out
+
+    run = step_of(step)
+    for _ in range(3):
+        loss, out = run(_batch())
+    return float(loss), out.dtype, model.weight.numpy()
+
+
+def test_captured_steps_do_what_eager_ones_do():
+    """auto_cast within a captured step gives bfloat16 there too, and the same training within its rounding."""
+    eager = _trained(lambda f: f)
+    captured = _trained(lambda f: paddle.jit.to_static(f, full_graph=True))
+    assert captured[1] is eager[1] is paddle.bfloat16
+    np.testing.assert_allclose(captured[2], eager[2], rtol=2e-2, atol=2e-3)
+
+
+def test_captured_functions_called_within_auto_cast_follow_it():
+    """One captured function is captured separately for calls under auto_cast, and for calls outside of it."""
+    f = paddle.jit.to_static(_product, full_graph=True)
+    x = _batch()
+    assert f(x).dtype is paddle.float32
+    with paddle.amp.auto_cast(dtype="bfloat16"):
+        assert f(x).dtype is paddle.bfloat16
+    assert f(x).dtype is paddle.float32
+    assert len(f.compiled) == 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"level": "O3"}, "level"),
+        ({"dtype": "float32"}, "dtype"),
+        ({"custom_white_list": {"no_such_op"}}, "no_such_op"),
+        ({"custom_white_list": {"exp"}, "custom_black_list": {"exp"}}, "both"),
+    ],
+)
+def test_wrong_arguments_are_named(wrong, named):
+    """Levels, types and names that do not exist are refused by name."""
+    with pytest.raises(ValueError, match=named), paddle.amp.auto_cast(**wrong):
+        pass
+    with pytest.raises(TypeError, match="custom_white_list"), paddle.amp.auto_cast(custom_white_list="exp"):
+        pass
+
+
+def test_decorate_converts_models_and_keeps_master_weights():
+    """At O2 parameters become half, normalisation stays float32, and the optimizer updates float32 copies."""
+    model = paddle.nn.Sequential(paddle.nn.Linear(4, 4), paddle.nn.LayerNorm(4), paddle.nn.Linear(4, 4))
+    optimizer = paddle.optimizer.AdamW(1e-4, parameters=model.parameters())
+    given = paddle.amp.decorate(
+        model, optimizer, "O2", "bfloat16", save_dtype="float32", excluded_layers=[model[2]]
+    )
+    assert given == (model, optimizer)
+    assert [layer.weight.dtype.name for layer in model] == ["bfloat16", "float32", "float32"]
+    with paddle.amp.auto_cast(level="O2", dtype="bfloat16"):
+        loss = model(_batch()).square().mean()
+    loss.backward()
+    optimizer.step()
+    assert list(optimizer.state_dict()["master_weights"]) == [model[0].weight.name, model[0].bias.name]
+    assert {value.dtype.name for value in model.state_dict().values()} == {"float32"}
+    with pytest.raises(TypeError, match="models"):
+        paddle.amp.decorate(object())
+
+
+def test_scaler_skips_overflows_and_adapts():
+    """Gradients come back unscaled; an overflow skips the step and halves the scale; calm steps double it."""
+    model = paddle.nn.Linear(2, 1)
+    optimizer = paddle.optimizer.SGD(1.0, parameters=model.parameters())
+    scaler = paddle.amp.GradScaler(init_loss_scaling=8.0, incr_every_n_steps=2)
+    before = model.weight.numpy().copy()
+    scaler.scale(model(paddle.ones([1, 2])).sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    np.testing.assert_allclose(model.weight.numpy(), before - 1.0, rtol=1e-6)
+    optimizer.clear_grad()
+    scaler.scale(model(paddle.full([1, 2], float("inf"))).sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    np.testing.assert_allclose(model.weight.numpy(), before - 1.0, rtol=1e-6)
+    assert scaler.state_dict()["scale"] == 4.0
+    for _ in range(2):
+        optimizer.clear_grad()
+        scaler.minimize(optimizer, scaler.scale(model(paddle.zeros([1, 2])).sum()).backward())
+    assert scaler.state_dict()["scale"] == 8.0
+    other = paddle.amp.GradScaler()
+    other.load_state_dict(scaler.state_dict())
+    assert other.state_dict() == scaler.state_dict()
+    with pytest.raises(ValueError, match="lacks"):
+        other.load_state_dict({})
+
+
+def test_scaler_refuses_to_unscale_twice_and_disabled_does_nothing():
+    """unscale_ twice before update is an error; a disabled scaler leaves losses and steps as they are."""
+    model = paddle.nn.Linear(2, 1)
+    optimizer = paddle.optimizer.SGD(1.0, parameters=model.parameters())
+    scaler = paddle.amp.GradScaler()
+    scaler.unscale_(optimizer)
+    with pytest.raises(RuntimeError, match="already"):
+        scaler.unscale_(optimizer)
+    off = paddle.amp.GradScaler(enable=False)
+    loss = model(paddle.ones([1, 2])).sum()
+    assert off.scale(loss) is loss
+    assert off.state_dict() == {}
+
+
+def test_half_types_are_supported():
+    """The cpu computes with both half types; other devices are refused by name."""
+    assert paddle.amp.is_bfloat16_supported()
+    assert paddle.amp.is_float16_supported("cpu")
+    with pytest.raises(NotImplementedError, match="gpu"):
+        paddle.amp.is_bfloat16_supported("gpu:0")
