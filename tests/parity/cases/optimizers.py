@@ -16,6 +16,8 @@ OPTIMIZERS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("AdamW", {"amsgrad": True}),
     ("Adamax", {}), ("Adagrad", {}), ("Adagrad", {"initial_accumulator_value": 0.1}), ("Adadelta", {}), ("RMSProp", {}),
     ("RMSProp", {"centered": True, "momentum": 0.9}), ("Lamb", {}), ("NAdam", {}), ("RAdam", {}),
+    ("ASGD", {}), ("ASGD", {"batch_num": 3}), ("Rprop", {}), ("Lamb", {"lamb_weight_decay": 0.0}),
+    ("RAdam", {"beta2": 0.5}), ("NAdam", {"weight_decay": 0.1}),
 )  # fmt: skip
 CLIPS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("nn.ClipGradByGlobalNorm", {"clip_norm": 1.0}), ("nn.ClipGradByGlobalNorm", {"clip_norm": 100.0}),
@@ -60,3 +62,7 @@ def _schedules() -> Iterator[Case]:
     yield schedule(lr + "OneCycleLR", max_learning_rate=1.0, total_steps=20)
     yield schedule(lr + "CyclicLR", base_learning_rate=0.1, max_learning_rate=0.5, step_size_up=3)
     yield schedule(lr + "LinearLR", learning_rate=0.5, total_steps=5)
+    yield schedule(lr + "LinearLR", learning_rate=0.5, total_steps=4, start_factor=0.5, end_factor=0.2)
+    yield schedule(lr + "OneCycleLR", max_learning_rate=1.0, total_steps=10, three_phase=True, anneal_strategy="linear")
+    yield schedule(lr + "CyclicLR", 0.1, 0.5, 3, 2, "triangular2")
+    yield schedule(lr + "CyclicLR", 0.1, 0.5, 3, mode="exp_range", exp_gamma=0.9)

@@ -8,6 +8,15 @@ _TABLE = {
     "Momentum": "argosy.optimizer.momentum:Momentum",
     "Adam": "argosy.optimizer.adam:Adam",
     "AdamW": "argosy.optimizer.adam:AdamW",
+    "Adadelta": "argosy.optimizer.adaptive:Adadelta",
+    "Adagrad": "argosy.optimizer.adaptive:Adagrad",
+    "RMSProp": "argosy.optimizer.adaptive:RMSProp",
+    "Adamax": "argosy.optimizer.moments:Adamax",
+    "Lamb": "argosy.optimizer.moments:Lamb",
+    "NAdam": "argosy.optimizer.moments:NAdam",
+    "RAdam": "argosy.optimizer.moments:RAdam",
+    "ASGD": "argosy.optimizer.averaging:ASGD",
+    "Rprop": "argosy.optimizer.averaging:Rprop",
     "lr": "argosy.optimizer.lr",
 }
 

@@ -155,21 +155,32 @@ class Optimizer:
     # ---- state tensors
 
     def _accumulator(
-        self, name: str, parameter: Tensor, fill: float = 0.0, shape: Sequence[int] | None = None
+        self,
+        name: str,
+        parameter: Tensor,
+        fill: float = 0.0,
+        shape: Sequence[int] | None = None,
+        dtype: str | None = None,
     ) -> Tensor:
         """The state tensor ``name`` of ``parameter``, made on first use."""
         held = self._accumulators.setdefault(name, {})
         found = held.get(parameter.name)
         if found is None:
-            found = held[parameter.name] = self._make(name, parameter, fill, shape)
+            found = held[parameter.name] = self._make(name, parameter, fill, shape, dtype)
         return found
 
-    def _make(self, name: str, parameter: Tensor, fill: float, shape: Sequence[int] | None) -> Tensor:
+    def _make(
+        self,
+        name: str,
+        parameter: Tensor,
+        fill: float,
+        shape: Sequence[int] | None,
+        dtype: str | None = None,
+    ) -> Tensor:
         key = f"{parameter.name}_{name}_0"
         sizes = tuple(parameter.shape if shape is None else shape)
-        dtype = self._state_dtype(parameter)
         with suspended():
-            state = Tensor._wrap(Strided.empty(sizes, dtype))
+            state = Tensor._wrap(Strided.empty(sizes, dtype or self._state_dtype(parameter)))
             state.payload.fill_from(fill)
             state.name = key
             if key in self._pending:

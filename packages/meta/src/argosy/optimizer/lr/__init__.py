@@ -3,6 +3,7 @@
 A new schedule stands at epoch 0. ``step()`` moves it on and writes the rate where captured steps read it.
 """
 
+from argosy.optimizer.lr.cycles import CosineAnnealingWarmRestarts, CyclicLR, LinearLR, OneCycleLR
 from argosy.optimizer.lr.decay import (
     CosineAnnealingDecay,
     ExponentialDecay,
@@ -22,15 +23,19 @@ from argosy.optimizer.lr.warmup import LinearWarmup
 
 __all__ = [
     "CosineAnnealingDecay",
+    "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialDecay",
     "InverseTimeDecay",
     "LRScheduler",
     "LambdaDecay",
+    "LinearLR",
     "LinearWarmup",
     "MultiStepDecay",
     "MultiplicativeDecay",
     "NaturalExpDecay",
     "NoamDecay",
+    "OneCycleLR",
     "PiecewiseDecay",
     "PolynomialDecay",
     "ReduceOnPlateau",
