@@ -49,6 +49,8 @@ class _Sweep:
         self.blocked = blocked
         self.found: dict[int, Any] = {}
         self.leaves: dict[int, list[Any]] = {}
+        self.mixed = False
+        """Whether some gradient is a tensor although nothing is recorded: that of a distributed tensor."""
         self.pending: dict[Node, list[Any]] = {}
         self.heap: list[tuple[int, Node]] = []
 
@@ -72,8 +74,19 @@ class _Sweep:
             heappush(self.heap, (-to.sequence, to))
         grads[slot] = g if grads[slot] is None else self.add(grads[slot], g)
 
+    def start(self, seed: Tensor) -> Any:
+        """The gradient that a root begins with: as an array where arrays are what is passed."""
+        if self.recorded:
+            return seed
+        if type(seed.payload) is Strided:
+            return seed.payload.ndarray
+        self.mixed = True
+        return seed
+
     def add(self, x: Any, y: Any) -> Any:
         """The sum of two gradients."""
+        if self.mixed and (type(x) is Tensor or type(y) is Tensor):
+            return get_operator("add")(_as_tensor(x), _as_tensor(y))
         return get_operator("add")(x, y) if self.recorded else np.asarray(x + y)
 
     def run(self) -> None:
@@ -91,7 +104,13 @@ class _Sweep:
                     continue
             edges = node.edges
             assert edges is not None
-            outgoing = node.pull_tensors(grads) if self.recorded else node.pull_arrays(grads)
+            if node.on_tensors and not self.recorded:
+                self.mixed = True
+                outgoing = node.pull_tensors([None if g is None else _as_tensor(g) for g in grads])
+            else:
+                if self.mixed:
+                    grads = [_as_array(g) for g in grads]
+                outgoing = node.pull_tensors(grads) if self.recorded else node.pull_arrays(grads)
             for edge, g in zip(edges, outgoing, strict=True):
                 if edge is not None and g is not None:
                     self.send(edge, g)
@@ -109,12 +128,13 @@ class _Sweep:
 
     def hooked(self, table: dict[int, Any], g: Any) -> Any:
         """The gradient after the hooks of ``table``."""
-        tensor = g if self.recorded else Tensor._wrap(Strided.from_array(g))
+        as_tensor = self.recorded or type(g) is Tensor
+        tensor = g if as_tensor else Tensor._wrap(Strided.from_array(g))
         for hook in list(table.values()):
             replaced = hook(tensor)
             if replaced is not None:
                 tensor = replaced
-        return tensor if self.recorded else tensor.payload.ndarray
+        return tensor if as_tensor else tensor.payload.ndarray
 
     def _collect(self, node: Node, grads: list[Any]) -> None:
         assert self.targets is not None
@@ -129,6 +149,10 @@ class _Sweep:
             leaf, g = entry
             if leaf._hooks:
                 g = entry[1] = self.hooked(leaf._hooks, g)
+            if type(leaf.payload) is not Strided and hasattr(leaf.payload, "adopt_gradient"):
+                g = entry[1] = leaf.payload.adopt_gradient(_as_tensor(g))
+            elif self.mixed:
+                g = entry[1] = _as_array(g)
             if self.targets is None:
                 fresh = getrefcount(g) <= _OURS  # counted before g becomes an argument of another call
                 accumulate_grad(leaf, g, fresh)
@@ -161,7 +185,7 @@ def backward(
         sweep = _Sweep(recorded=False, retain=retain_graph)
         for edge, y, g in roots:
             if edge is not None:
-                sweep.send(edge, _seed(y).payload.ndarray if g is None else g.payload.ndarray)
+                sweep.send(edge, sweep.start(_seed(y) if g is None else g))
         sweep.run()
         sweep.finish_leaves()
     finally:
@@ -217,7 +241,7 @@ def _grad(
     sweep = _Sweep(recorded, retain, targets, needed, blocked)
     for edge, y, g in roots:
         start = _seed(y) if g is None else g
-        sweep.send(edge, start if recorded else start.payload.ndarray)
+        sweep.send(edge, sweep.start(start))
     sweep.run()
     sweep.finish_leaves()
     results: list[Tensor | None] = []
@@ -261,6 +285,15 @@ def _needed(roots: Sequence[Edge], targets: dict[Edge, int], blocked: frozenset[
         if any(edge in reached or edge[0] in needed for edge in onwards):
             needed.add(node)
     return needed, reached
+
+
+def _as_tensor(g: Any) -> Tensor:
+    return g if type(g) is Tensor else Tensor._wrap(Strided.from_array(g))
+
+
+def _as_array(g: Any) -> Any:
+    """A gradient as an array: of a distributed tensor its global value."""
+    return g.payload.to_host() if type(g) is Tensor else g
 
 
 def _tracing() -> Any:

@@ -83,6 +83,8 @@ def clear_gradient(tensor: Tensor, set_to_zero: bool = True) -> None:
         tensor._grad = None
     elif tracer is not None or old._node is not None:
         tensor._grad = symbolic_zero(tensor)
+    elif type(old.payload) is not Strided:
+        tensor._grad = get_operator("zeros_like")(old)
     else:
         payload = old.payload
         payload.ndarray[...] = 0

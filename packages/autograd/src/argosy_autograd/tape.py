@@ -61,15 +61,16 @@ _derive: Callable[..., Derived] | None = None
 
 class Node:
     """A step back. ``edges`` has one entry for each operand; ``hooks`` and ``retained`` belong to results by
-    number."""
+    number. ``on_tensors``: its data is no array here (distributed tensors), so gradients pass it as tensors."""
 
-    __slots__ = ("__weakref__", "edges", "hooks", "name", "results", "retained", "sequence")
+    __slots__ = ("__weakref__", "edges", "hooks", "name", "on_tensors", "results", "retained", "sequence")
 
     def __init__(self, name: str, edges: Sequence[Edge | None], results: Sequence[Tensor]) -> None:
         self.sequence = next(_sequence)
         self.name = name
         self.edges: Sequence[Edge | None] | None = edges
         self.results = len(results)
+        self.on_tensors = False
         self.hooks: dict[int, dict[int, Any]] | None = None
         self.retained: dict[int, Any] | None = None
         for slot, result in enumerate(results):
@@ -128,6 +129,7 @@ class OperatorNode(Node):
         self.edges = edges
         self.results = len(results)
         self.hooks = self.retained = None
+        self.on_tensors = False
         self.attributes = attributes
         wants = tuple([edge is not None for edge in edges])
         key = self.key = (op, tuple(types), named_attributes(attributes) if attributes else (), wants)

@@ -86,6 +86,7 @@ SAMPLES: list[tuple] = [
     ("pad", (normal(5), np.array(0.5)), {"low": (-1,), "high": (-2,), "interior": (1,)}),
     ("concat", (X, normal(1, 3), normal(4, 3)), {"axis": 0}),
     ("reverse", (normal(2, 3, 2),), {"axes": (0, 2)}),
+    ("relayout", (normal(2, 3),), {"target": ()}),
     # reductions
     *(
         (name, (normal(2, 3, 2),), {"axes": (0, 2)})

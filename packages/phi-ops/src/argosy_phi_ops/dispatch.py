@@ -27,14 +27,21 @@ from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "Interpreter", "Recorder", "bind", "call", "layer", "rebind", "recording", "set_recorder", "suspended", "write",
+    "Interpreter", "Recorder", "bind", "call", "layer", "rebind", "record_results", "recording",
+    "set_recorder", "suspended", "write",
 ]  # fmt: skip
 
 _wrap = Tensor._wrap
 
 
 class Interpreter:
-    """One layer of the stack. Override what the layer changes; ``below`` continues with the next layer down."""
+    """One layer of the stack. Override what the layer changes; ``below`` continues with the next layer down.
+
+    ``stays`` marks a layer that knows how to compute on payloads of its own (distributed tensors): it belongs at the
+    bottom of the stack, and :func:`suspended` keeps it.
+    """
+
+    stays = False
 
     def process(
         self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]
@@ -188,7 +195,7 @@ def layer(interpreter: Interpreter) -> Iterator[Interpreter]:
 def suspended() -> Iterator[None]:
     """Run eagerly within the block, whatever layers are active (for state made while capturing)."""
     ambient = context()
-    layers, ambient.layers = ambient.layers, []
+    layers, ambient.layers = ambient.layers, [each for each in ambient.layers if each.stays]
     try:
         yield
     finally:
@@ -222,10 +229,10 @@ def run_kernel(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
         raise
     if type(results) is not tuple:
         result = _wrap(_payload(op, operands, results))
-        _after(op, operands, attributes, (result,))
+        record_results(op, operands, attributes, (result,))
         return result
     wrapped = tuple(_wrap(_payload(op, operands, array)) for array in results)
-    _after(op, operands, attributes, wrapped)
+    record_results(op, operands, attributes, wrapped)
     return wrapped
 
 
@@ -256,7 +263,13 @@ def _payload(op: Operator, operands: Sequence[Any], array: Any) -> Strided:
     return Strided.from_array(array) if array.base is not None else Strided(array)
 
 
-def _after(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
+def record_results(
+    op: Operator, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]
+) -> None:
+    """Mark ``results`` as wanting gradients and hand the application to the recorder, where an operand wants them.
+
+    For the kernel runner and for layers that compute results themselves.
+    """
     for x in operands:
         if type(x) is Tensor and not x.stop_gradient:
             break

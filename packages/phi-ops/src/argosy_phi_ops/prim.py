@@ -88,7 +88,17 @@ from argosy_phi_ops.primitives.elementwise import complex_ as complex
 from argosy_phi_ops.primitives.elementwise import pow_ as pow
 from argosy_phi_ops.primitives.elementwise import round_ as round
 from argosy_phi_ops.primitives.indexing import dynamic_slice, dynamic_update_slice, gather, scatter, sort
-from argosy_phi_ops.primitives.layout import broadcast, concat, dim_size, iota, pad, reshape, reverse, transpose
+from argosy_phi_ops.primitives.layout import (
+    broadcast,
+    concat,
+    dim_size,
+    iota,
+    pad,
+    relayout,
+    reshape,
+    reverse,
+    transpose,
+)
 from argosy_phi_ops.primitives.layout import slice_ as slice
 from argosy_phi_ops.primitives.random import rng_bits
 from argosy_phi_ops.primitives.reduction import (
@@ -114,7 +124,7 @@ __all__ = [
     "is_nan", "le", "lgamma", "log", "log1p", "logical_and", "logical_not", "logical_or", "logical_xor", "logistic",
     "lt", "lu", "maximum", "minimum", "mul", "ne", "neg", "nextafter", "pad", "permute", "pow", "qr", "real",
     "recv", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_scatter", "reduce_sum",
-    "rem", "reshape", "reverse", "rng_bits", "round", "rsqrt", "scatter", "select", "send", "shift_left",
+    "relayout", "rem", "reshape", "reverse", "rng_bits", "round", "rsqrt", "scatter", "select", "send", "shift_left",
     "shift_right", "sign", "sin", "sinh", "slice", "sort", "sqrt", "stop_gradient", "sub", "svd", "tan", "tanh",
     "transpose", "triangular_solve", "trunc",
 ]  # fmt: skip

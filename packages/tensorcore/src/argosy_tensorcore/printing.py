@@ -52,6 +52,12 @@ def set_printoptions(
             setattr(OPTIONS, name, value)
 
 
+def _layout(payload: object) -> str:
+    """What a payload of its own kind says before the values: a distributed one its mesh and placements."""
+    describe = getattr(payload, "describe", None)
+    return "" if describe is None else f" {describe()}"
+
+
 def format_tensor(tensor: Tensor, prefix: str = "Tensor") -> str:
     """The text of a tensor; a traced one shows its payload instead of values."""
     indent = len(prefix) + 1
@@ -60,7 +66,7 @@ def format_tensor(tensor: Tensor, prefix: str = "Tensor") -> str:
     heading = "Parameter containing:\n" if tensor.is_parameter else ""
     return (
         f"{heading}{prefix}(shape={list(payload.shape)}, dtype={payload.dtype.name}, place={tensor.place!r}, "
-        f"stop_gradient={tensor.stop_gradient},\n{' ' * indent}{values})"
+        f"stop_gradient={tensor.stop_gradient},{_layout(payload)}\n{' ' * indent}{values})"
     )
 
 

@@ -98,3 +98,14 @@ def _(result: Value, *xs: Value | None, axis: int) -> Value:
 @vjp("reverse")
 def _(g: Value, result: Value, x: Value, *, axes: Shape) -> Value:
     return prim.reverse(g, axes=axes)
+
+
+@vjp("relayout")
+def _(g: Value, result: Value, x: Value, *like: Value, target: Shape) -> tuple[Value | None, ...]:
+    return (prim.relayout(g, x), *[None for _ in like])  # the cotangent goes where the operand is
+
+
+@jvp("relayout")
+def _(result: Value, x: Value, *rest: Value | None, target: Shape) -> Value | None:
+    dx, like = rest[len(rest) // 2], rest[: len(rest) // 2]
+    return None if dx is None else prim.relayout(dx, *like, target=target)

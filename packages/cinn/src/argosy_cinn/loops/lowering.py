@@ -320,7 +320,12 @@ def _dynamic_update_slice(self: Lowering, op: Operation, position: Position) -> 
 def _rng_bits(self: Lowering, op: Operation, position: Position) -> Expression:
     state = op.operand(0)
     seed, offset = (self.value(state, position.at((2,), Index((), i))) for i in (0, 1))
-    return self.graph.random(position.flat, op.attributes["counter"], seed, offset)
+    where = position.flat
+    whole = op.attributes.get("whole", ())
+    if whole:  # a block of a larger draw
+        moved = tuple(c + s for c, s in zip(position.coordinates, op.attributes["start"], strict=True))
+        where = position.at(whole, None, moved).flat
+    return self.graph.random(where, op.attributes["counter"], seed, offset)
 
 
 def _same(self: Lowering, op: Operation, position: Position) -> Expression:

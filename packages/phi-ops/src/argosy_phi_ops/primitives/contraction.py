@@ -105,7 +105,7 @@ def _window_count(size: Any, kernel: Any, stride: int, padding: Any, spread: int
 def _(x: TensorType, w: TensorType, *, groups: int = 1, **_: Any) -> AxisNotation:
     spatial = [(f"s{i}",) for i in range(len(x.shape) - 2)]
     window = [(f"k{i}",) for i in range(len(w.shape) - 2)]
-    mixing = frozenset(f"s{i}" for i in range(len(x.shape) - 2))
+    mixing = frozenset(axis[0] for axis in spatial + window)  # a window's part would see other elements of x
     if groups == 1:
         terms = [[("n",), ("c",), *spatial], [("o",), ("c",), *window]]
         return AxisNotation(terms, [[("n",), ("o",), *spatial]], mixing, "sum")

@@ -184,6 +184,22 @@ def _(*, shape: Shape, axis: int, dtype: str) -> AxisNotation:
 
 
 @primitive("layout")
+def relayout(x: TensorType, *like: TensorType, target: Shape = ()) -> TensorType:
+    """``x``, which from here on is laid out over processes as ``target`` says, or as a cotangent of ``like``.
+
+    A mark for the partitioner, which alone reads ``target``; the values stay, and without a mesh nothing happens.
+    """
+    require(len(like) <= 1, f"prim.relayout takes x and at most one tensor to be laid out like, got {1 + len(like)}")
+    return x
+
+
+@relayout.axes
+def _(x: TensorType, *like: TensorType, target: Shape = ()) -> AxisNotation:
+    term, _ = _factors(len(x.shape))
+    return AxisNotation([term] * (1 + len(like)), [term])
+
+
+@primitive("layout")
 def dim_size(*, dim: Any, dtype: str = "int64") -> TensorType:
     """The run-time value of a (symbolic) dim as a 0-D integer tensor."""
     require(dtype in NUMERIC and dtype not in BOOL, f"prim.dim_size: dtype {dtype} is not numeric", DTypeError)

@@ -74,7 +74,7 @@ def reduce_scatter(
     communicators: Communicators,
 ) -> tuple[Array, None]:
     """This rank's part along `axis` of the reduced `x`."""
-    parts = np.stack(np.split(x, size, axis))
+    parts = np.ascontiguousarray(np.stack(np.split(x, size, axis)))  # stack keeps the order of strides
     result = np.empty(parts.shape[1:], x.dtype)
     _communicator(communicators, group, "reduce_scatter").reduce_scatter(parts, result, op=kind)
     return result, None
@@ -92,7 +92,7 @@ def all_to_all(
     communicators: Communicators,
 ) -> tuple[Array, None]:
     """Part `r` along `split_axis` goes to rank `r`; what arrives is joined along `concat_axis`."""
-    parts = np.stack(np.split(x, size, split_axis))
+    parts = np.ascontiguousarray(np.stack(np.split(x, size, split_axis)))
     arrived = np.empty_like(parts)
     _communicator(communicators, group, "all_to_all").all_to_all(parts, arrived)
     return np.concatenate(list(arrived), concat_axis), None

@@ -76,6 +76,12 @@ def iota(*, shape: Sequence[int], axis: int, dtype: str) -> Array:
     return np.broadcast_to(np.arange(shape[axis]).astype(numpy_dtype(dtype)).reshape(aligned), shape)
 
 
+@kernel("relayout")
+def relayout(x: Array, *like: Array, target: Sequence[object] = ()) -> Array:
+    """`x`: one process holds all of it."""
+    return x
+
+
 @kernel("dim_size")
 def dim_size(*, dim: int, dtype: str = "int64") -> Array:
     """The size `dim` (symbolic in the program, a number by now) as a 0-D tensor."""
