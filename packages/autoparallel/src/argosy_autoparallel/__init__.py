@@ -1,4 +1,4 @@
-"""Process meshes, placements and automatic parallelism for argosy."""
+"""Process meshes, placements, distributed tensors and the partitioner that runs programs on them."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -7,36 +7,51 @@ from argosy_autoparallel.__about__ import __version__
 from argosy_autoparallel.layout import LocalSlice, largest_local_shape, local_shape, local_slice
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
+from argosy_autoparallel.tensor_layout import Layout
 
 if TYPE_CHECKING:
+    from argosy_autoparallel.api import (
+        dtensor_from_fn,
+        dtensor_from_local,
+        dtensor_to_local,
+        reshard,
+        shard_tensor,
+        unshard_dtensor,
+    )
+    from argosy_autoparallel.counting import Counts, count_collectives
+    from argosy_autoparallel.dist_tensor import Sharded, is_dist, layout_of
+    from argosy_autoparallel.groups import communicators, ensure_groups, set_world, world
+    from argosy_autoparallel.partition import Partitioned
+    from argosy_autoparallel.partition import partition as partition_program
     from argosy_autoparallel.planner import Cluster, Plan, Planner, PlanningError, get_planner, planner_names
 
 __all__ = [
-    "Cluster",
-    "LocalSlice",
-    "Partial",
-    "Placement",
-    "Plan",
-    "Planner",
-    "PlanningError",
-    "ProcessMesh",
-    "ReduceType",
-    "Replicate",
-    "Shard",
-    "__version__",
-    "get_planner",
-    "largest_local_shape",
-    "local_shape",
-    "local_slice",
-    "planner_names",
-]
+    "Cluster", "Counts", "Layout", "LocalSlice", "Partial", "Partitioned", "Placement", "Plan", "Planner",
+    "PlanningError", "ProcessMesh", "ReduceType", "Replicate", "Shard", "Sharded", "__version__", "communicators",
+    "count_collectives", "dtensor_from_fn", "dtensor_from_local", "dtensor_to_local", "ensure_groups", "get_planner",
+    "is_dist", "largest_local_shape", "layout_of", "local_shape", "local_slice", "partition_program",
+    "planner_names", "reshard", "set_world", "shard_tensor", "unshard_dtensor", "world",
+]  # fmt: skip
 
-#: Planning needs the IR, meshes and placements do not: imported when first read.
-_PLANNING = frozenset({"Cluster", "Plan", "Planner", "PlanningError", "get_planner", "planner_names"})
+#: What needs the IR, operators or devices is imported when first read: name -> "module" or "module:attribute".
+_LAZY = {
+    **dict.fromkeys(
+        ("dtensor_from_fn", "dtensor_from_local", "dtensor_to_local", "reshard", "shard_tensor", "unshard_dtensor"),
+        "api",
+    ),
+    **dict.fromkeys(("Counts", "count_collectives"), "counting"),
+    **dict.fromkeys(("Sharded", "is_dist", "layout_of"), "dist_tensor"),
+    **dict.fromkeys(("communicators", "ensure_groups", "set_world", "world"), "groups"),
+    **dict.fromkeys(("Cluster", "Plan", "Planner", "PlanningError", "get_planner", "planner_names"), "planner"),
+    "Partitioned": "partition",
+    "partition_program": "partition:partition",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLANNING:
+    source = _LAZY.get(name)
+    if source is None:
         raise AttributeError(f"module 'argosy_autoparallel' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module("argosy_autoparallel.planner"), name)
+    module, _, attribute = source.partition(":")
+    value = globals()[name] = getattr(import_module(f"argosy_autoparallel.{module}"), attribute or name)
     return value

@@ -1,0 +1,120 @@
+"""The functions of semi-automatic parallelism, with the names and semantics of ``paddle.distributed``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_autoparallel.dist_tensor import Sharded, local_value
+from argosy_autoparallel.groups import rank
+from argosy_autoparallel.interpreter import activate, redistribute, relaid, replicated_payload
+from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.placement import Placement, Replicate, Shard
+from argosy_autoparallel.tensor_layout import Layout
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = [
+    "dtensor_from_fn", "dtensor_from_local", "dtensor_to_local", "reshard", "shard_tensor", "unshard_dtensor",
+]  # fmt: skip
+
+
+def shard_tensor(
+    data: Any,
+    mesh: ProcessMesh,
+    placements: Sequence[Placement] | None = None,
+    dtype: object = None,
+    place: object = None,
+    stop_gradient: bool | None = None,
+) -> Tensor:
+    """A distributed tensor of the global value ``data`` (a tensor, an array, nested lists), which every rank gives.
+
+    A parameter stays one: its payload is replaced, so that whoever holds it sees the distributed tensor. Other leaves
+    give a new leaf; the result of an operator that wants gradients passes them on. Raises ``ValueError`` for placements
+    that fit neither mesh nor tensor and for ranks that were not launched.
+    """
+    tensor = data if type(data) is Tensor else Tensor(data, dtype, place)
+    if type(data) is Tensor and dtype is not None:
+        tensor = tensor.astype(dtype)
+    layout = Layout.of(mesh, placements, tensor.ndim)
+    activate(mesh)
+    if tensor.payload.is_traced or tensor._node is not None:
+        return _with_gradient(redistribute(tensor, layout), stop_gradient)
+    payload = tensor.payload
+    if type(payload) is not Sharded:
+        payload = replicated_payload(payload.to_host(), mesh)
+    laid = relaid(payload, layout)
+    if tensor.is_parameter:
+        tensor.payload = laid
+        return _with_gradient(tensor, stop_gradient)
+    made = Tensor._wrap(laid, tensor.stop_gradient if stop_gradient is None else stop_gradient)
+    made._name, made.persistable = tensor._name, tensor.persistable
+    return made
+
+
+def _with_gradient(tensor: Tensor, stop_gradient: bool | None) -> Tensor:
+    if stop_gradient is not None:
+        tensor.stop_gradient = stop_gradient
+    return tensor
+
+
+def reshard(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placement]) -> Tensor:
+    """The tensor in another layout, on its mesh or another one; differentiable. Every rank of both meshes calls.
+
+    Raises ``TypeError`` for what is not a tensor, ``ValueError`` as :func:`shard_tensor` does.
+    """
+    if type(dist_tensor) is not Tensor:
+        raise TypeError(f"reshard takes a distributed tensor, got {type(dist_tensor).__name__}")
+    layout = Layout.of(mesh, placements, dist_tensor.ndim)
+    activate(mesh)
+    return redistribute(dist_tensor, layout)
+
+
+def unshard_dtensor(dist_tensor: Tensor) -> Tensor:
+    """The global value as an ordinary tensor on every rank of the mesh; differentiable."""
+    if type(dist_tensor.payload) is not Sharded:
+        return dist_tensor
+    whole = redistribute(dist_tensor, Layout.replicated(dist_tensor.payload.mesh))
+    made = Tensor._wrap(whole.payload.local, whole.stop_gradient)
+    made._node, made._slot = whole._node, whole._slot
+    return made
+
+
+def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placement]) -> Tensor:
+    """The distributed tensor whose part on this rank is ``local_tensor``; sharded axes have equal parts everywhere.
+
+    No gradient flows back to ``local_tensor``: the result is a leaf.
+    """
+    layout = Layout.of(mesh, placements, local_tensor.ndim)
+    activate(mesh)
+    shape = list(local_tensor.payload.shape)
+    for size, placement in zip(mesh.shape, layout.placements, strict=True):
+        if isinstance(placement, Shard):
+            shape[placement.dim] *= size
+    payload = local_tensor.payload
+    local = Strided.from_array(np.array(payload.to_host())) if mesh.contains(rank()) else _outside()
+    return Tensor._wrap(Sharded(local, shape, payload.dtype, layout), local_tensor.stop_gradient)
+
+
+def _outside() -> Strided:
+    return Strided(np.zeros(0, np.bool_))
+
+
+def dtensor_to_local(
+    dist_tensor: Tensor, mesh: ProcessMesh | None = None, placements: Sequence[Placement] | None = None
+) -> Tensor:
+    """This rank's part, sharing memory; in the given layout, where one is given. No gradient flows through."""
+    payload = dist_tensor.payload
+    if type(payload) is Sharded and (mesh is not None or placements is not None):
+        dist_tensor = reshard(dist_tensor, mesh or payload.mesh, placements or [Replicate()])
+    return local_value(dist_tensor).detach()
+
+
+def dtensor_from_fn(
+    fn: Callable[..., Tensor], mesh: ProcessMesh, placements: Sequence[Placement], *args: Any, **kwargs: Any
+) -> Tensor:
+    """The distributed tensor of what ``fn(*args, **kwargs)`` gives: the same global value on any mesh, since random
+    numbers depend on their global index alone."""
+    return shard_tensor(fn(*args, **kwargs), mesh, placements)

@@ -1,0 +1,177 @@
+"""The payload of a distributed tensor: this rank's part, and the global tensor that it is a part of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from argosy_autoparallel.groups import rank
+from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.placement import Placement
+from argosy_autoparallel.tensor_layout import Layout
+from argosy_phi_ops import extension
+from argosy_tensorcore.dtype import DType
+from argosy_tensorcore.shape import Size, contiguous_strides
+from argosy_tensorcore.storage import Storage, Strided
+from argosy_tensorcore.tensor import Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Sharded", "is_dist", "layout_of"]
+
+
+class Sharded:
+    """``local`` is this rank's part (of no elements on a rank outside the mesh) of a tensor of global ``shape``."""
+
+    __slots__ = ("dtype", "layout", "local", "shape")
+    is_traced = False
+
+    def __init__(self, local: Strided, shape: Sequence[int], dtype: DType, layout: Layout) -> None:
+        self.local = local
+        self.shape = tuple(shape)
+        self.dtype = dtype
+        self.layout = layout
+
+    @property
+    def mesh(self) -> ProcessMesh:
+        """The mesh that holds the tensor."""
+        return self.layout.mesh
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """One for each mesh dimension."""
+        return self.layout.placements
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this rank is part of the mesh."""
+        return self.layout.mesh.contains(rank())
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements of the global tensor."""
+        return Size(self.shape).numel()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the global tensor."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Those of the global tensor in row-major order."""
+        return tuple(contiguous_strides(self.shape))
+
+    @property
+    def offset(self) -> int:
+        """The part begins where its storage does."""
+        return 0
+
+    @property
+    def contiguous(self) -> bool:
+        """Parts are contiguous."""
+        return True
+
+    @property
+    def storage(self) -> Storage:
+        """The storage of the local part."""
+        return self.local.storage
+
+    @property
+    def device(self) -> Any:
+        """Where the local part is."""
+        return self.local.device
+
+    @property
+    def version(self) -> int:
+        """How often the local part was written in place."""
+        return self.local.version
+
+    def bump_version(self) -> None:
+        """Count an in-place write."""
+        self.local.bump_version()
+
+    def to_host(self) -> NDArray[Any]:
+        """The global value; every rank of the mesh must call, since what is split or partial is communicated.
+
+        Raises ``RuntimeError`` on a rank outside the mesh.
+        """
+        from argosy_autoparallel.interpreter import relaid
+
+        if not self.is_held:
+            raise RuntimeError(f"rank {rank()} holds nothing of a tensor on {self.mesh!r}: its value is not known here")
+        if self.layout.is_replicated:
+            return self.local.to_host()
+        return relaid(self, Layout.replicated(self.mesh)).local.to_host()
+
+    def fill_from(self, source: NDArray[Any]) -> None:
+        """Overwrite this rank's part with that of the global array ``source``."""
+        from argosy_autoparallel.interpreter import relaid, replicated_payload
+
+        if self.is_held:
+            whole = replicated_payload(np.asarray(source, self.dtype.numpy), self.mesh)
+            self.local.fill_from(relaid(whole, self.layout).local.ndarray)
+
+    def adopt_gradient(self, g: Tensor) -> Tensor:
+        """The gradient ``g`` of this tensor, laid out like it: a sum over ranks is made here, once."""
+        from argosy_autoparallel.interpreter import redistribute
+
+        wanted = self.layout.cotangent()
+        return g if layout_of(g) == wanted else redistribute(g, wanted)
+
+    def describe(self) -> str:
+        """What printing puts before the global value."""
+        mesh = self.mesh
+        names = f"{{shape: {mesh.shape}, process_ids: {mesh.process_ids}, dim_names: [{', '.join(mesh.dim_names)}]}}"
+        return f"process_mesh={names}, placements={list(self.placements)}, GlobalDenseTensor="
+
+    def __repr__(self) -> str:
+        return f"Sharded({self.dtype.name} {list(self.shape)}, {self.layout!r})"
+
+
+def layout_of(tensor: Tensor) -> Layout | None:
+    """The layout of a distributed tensor; None for others."""
+    payload = tensor.payload
+    return payload.layout if type(payload) is Sharded else None
+
+
+def is_dist(tensor: Tensor) -> bool:
+    """Whether the tensor is distributed."""
+    return type(tensor.payload) is Sharded
+
+
+def _process_mesh(tensor: Tensor) -> ProcessMesh | None:
+    layout = layout_of(tensor)
+    return None if layout is None else layout.mesh
+
+
+def _placements(tensor: Tensor) -> list[Placement] | None:
+    layout = layout_of(tensor)
+    return None if layout is None else list(layout.placements)
+
+
+def local_value(tensor: Tensor) -> Tensor:
+    """This rank's part as an ordinary tensor that shares its memory; an ordinary tensor itself."""
+    payload = tensor.payload
+    return Tensor._wrap(payload.local, tensor.stop_gradient) if type(payload) is Sharded else tensor
+
+
+process_mesh = property(_process_mesh, doc="The mesh of a distributed tensor; None for others.")
+placements = property(_placements, doc="One placement for each mesh dimension; None for ordinary tensors.")
+
+extension.register_methods(
+    {
+        "process_mesh": "argosy_autoparallel.dist_tensor:process_mesh",
+        "placements": "argosy_autoparallel.dist_tensor:placements",
+        "is_dist": "argosy_autoparallel.dist_tensor:is_dist",
+        "_local_value": "argosy_autoparallel.dist_tensor:local_value",
+    }
+)

@@ -1,0 +1,209 @@
+"""Eager execution on distributed tensors: a layer of the interpreter stack.
+
+An operator with a distributed operand is expanded into primitives for the global types, partitioned for the operands'
+layouts, and the local program is run with the rank's communicators. Plans are kept with the operator. Gradients need
+nothing of their own: the tape records operators on global types, and its backward programs come here like others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_autoparallel.dist_tensor import Sharded
+from argosy_autoparallel.groups import communicators, ensure_groups, rank
+from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.partition import partition
+from argosy_autoparallel.tensor_layout import Layout, encode_layout
+from argosy_phi_ops import prim, promotion
+from argosy_phi_ops.context import AMBIENT, context
+from argosy_phi_ops.dispatch import Interpreter, bind, rebind, record_results
+from argosy_phi_ops.expansion import describe
+from argosy_phi_ops.operator import operator
+from argosy_phi_ops.reference.interpreter import ProgramPlan, prepare
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["SpmdLayer", "activate", "redistribute", "redistribute_op", "relaid", "replicated_payload"]
+
+Array = np.ndarray[Any, Any]
+_NOTHING = np.zeros(0, np.bool_)
+_LAYER = "argosy.spmd"
+
+
+@operator()
+def redistribute_op(x: Tensor, target: tuple = ()) -> Tensor:  # type: ignore[type-arg]
+    """``x`` laid out as the encoded layout ``target`` says; its gradient is laid out like ``x``."""
+    return prim.relayout(x, target=target)  # type: ignore[no-any-return]
+
+
+def redistribute(x: Tensor, layout: Layout) -> Tensor:
+    """``x`` in ``layout``, differentiably; an ordinary tensor counts as held by every rank."""
+    return bind(redistribute_op, (x,), {"target": encode_layout(layout)})  # type: ignore[no-any-return]
+
+
+class SpmdLayer(Interpreter):
+    """Runs operators that have a distributed operand; passes others on."""
+
+    stays = True
+
+    def process(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
+        """See :class:`Interpreter`."""
+        for x in operands:
+            if type(x) is Tensor and type(x.payload) is Sharded:
+                break
+        else:
+            if op is not redistribute_op:
+                return below(op, operands, attributes)
+        if op.opaque:
+            return _run_whole(op, operands, attributes, below)
+        results, bare = _run(op, operands, attributes)
+        record_results(op, operands, attributes, results)
+        for result in results:
+            if result._node is not None:
+                result._node.on_tensors = True
+        return results[0] if bare else results
+
+    def write(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
+        """Overwrite, in the layout of the target."""
+        payload = target.payload
+        if type(payload) is not Sharded:
+            if type(value.payload) is Sharded:
+                value = _gathered(value)
+            below(target, value)
+            return
+        laid = redistribute(value, payload.layout)
+        new = laid.payload
+        if new.dtype is payload.dtype:
+            payload.local.fill_from(new.local.ndarray)
+            payload.bump_version()
+        else:
+            target.payload = new
+        if laid._node is not None or target._node is not None:
+            rebind(target, laid)
+        if not laid.stop_gradient:
+            target.stop_gradient = False
+
+
+class Plan:
+    """How this rank runs an operator: a function from local arrays to local arrays, and the results' layouts."""
+
+    __slots__ = ("bare", "layouts", "numbers", "program", "run", "types")
+
+    def __init__(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> None:
+        described = [describe(x.payload if type(x) is Tensor else x) for x in operands]
+        targets = promotion.promote(op.promote, op.name, described)
+        self.numbers = [
+            None if type(x) is Tensor else as_dtype(d).numpy for x, d in zip(operands, targets, strict=True)
+        ]
+        types = [
+            TensorType(tuple(x.payload.shape), x.payload.dtype.name) if type(x) is Tensor else TensorType((), dtype)
+            for x, dtype in zip(operands, targets, strict=True)
+        ]
+        expansion = op.expand(types, attributes)
+        layouts = [getattr(x.payload, "layout", None) if type(x) is Tensor else None for x in operands]
+        made = partition(expansion.program, layouts, (), rank())
+        self.bare = expansion.bare
+        self.types = [(tuple(t.shape), as_dtype(t.dtype)) for t in expansion.result_types]
+        mesh = next((layout.mesh for layout in layouts if layout is not None), None)
+        self.layouts = [_held_by(layout, mesh) for layout in made.output_layouts]
+        self.program = made.program
+        self.run = _runner(made.program)
+
+
+def _held_by(layout: Layout | None, mesh: ProcessMesh | None) -> Layout:
+    if layout is not None:
+        return layout
+    if mesh is None:
+        raise ValueError("an operator on distributed tensors gave a result without a mesh")
+    return Layout.replicated(mesh)
+
+
+def _runner(program: Program) -> Callable[[Sequence[Array]], list[Array]]:
+    if any(op.name == "prim.create_token" for op in program.block):
+        plan = ProgramPlan(program)
+        return lambda arrays: plan.run(arrays, (), communicators())[0]
+    return prepare(program)
+
+
+def _plan(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
+    parts: list[Any] = []
+    for x in operands:
+        if type(x) is Tensor:
+            payload = x.payload
+            parts.append((payload.dtype, payload.shape, payload.layout if type(payload) is Sharded else None))
+        else:
+            parts.append(type(x))
+    named = tuple([(name, type(value), value) for name, value in attributes.items()]) if attributes else ()
+    key = (_LAYER, rank(), tuple(parts), named)
+    found: Plan | None = op.plans.get(key)
+    if found is None:
+        found = op.plans[key] = Plan(op, operands, attributes)
+    return found
+
+
+def _run(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> tuple[tuple[Tensor, ...], bool]:
+    plan = _plan(op, operands, attributes)
+    arrays: list[Array] = []
+    for x, number in zip(operands, plan.numbers, strict=True):
+        if number is not None:
+            arrays.append(np.asarray(x, number))
+        elif type(x.payload) is Sharded:
+            arrays.append(x.payload.local.ndarray)
+        else:
+            arrays.append(x.payload.ndarray)
+    made = plan.run(arrays)
+    results = [
+        Tensor._wrap(Sharded(_owned(a), shape, dtype, layout))
+        for a, (shape, dtype), layout in zip(made, plan.types, plan.layouts, strict=True)
+    ]
+    return tuple(results), plan.bare
+
+
+def _owned(array: Array) -> Strided:
+    """Programs may hand inputs and views of them through; a result has memory of its own."""
+    return Strided(np.array(array, order="C"))
+
+
+def _run_whole(op: Any, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
+    """An operator that does not decompose runs on whole tensors, on every rank; its results are replicated."""
+    mesh = next(x.payload.mesh for x in operands if type(x) is Tensor and type(x.payload) is Sharded)
+    whole = [_gathered(x) if type(x) is Tensor and type(x.payload) is Sharded else x for x in operands]
+    made = below(op, whole, attributes)
+    results = made if isinstance(made, tuple) else (made,)
+    wrapped = tuple(Tensor._wrap(replicated_payload(r.payload.ndarray, mesh)) for r in results)
+    return wrapped if isinstance(made, tuple) else wrapped[0]
+
+
+def _gathered(x: Tensor) -> Tensor:
+    return Tensor._wrap(Strided.from_array(np.array(x.payload.to_host())), x.stop_gradient)
+
+
+def replicated_payload(array: Array, mesh: ProcessMesh) -> Sharded:
+    """The payload of a tensor whose value every rank of ``mesh`` has."""
+    held = mesh.contains(rank())
+    local = Strided.from_array(array if held else _NOTHING.copy())
+    return Sharded(local, array.shape, as_dtype(array.dtype), Layout.replicated(mesh))
+
+
+def relaid(payload: Sharded, layout: Layout) -> Sharded:
+    """The payload in another layout; nothing is recorded. Every rank that takes part must call."""
+    if payload.layout == layout:
+        return payload
+    results, _ = _run(redistribute_op, (Tensor._wrap(payload),), {"target": encode_layout(layout)})
+    made: Sharded = results[0].payload
+    return made
+
+
+def activate(mesh: ProcessMesh) -> None:
+    """Make the groups of ``mesh``, and put the layer under the others of this rank when it is first needed."""
+    ensure_groups(mesh)
+    layers = context().layers
+    if not any(isinstance(each, SpmdLayer) for each in layers):
+        layers.insert(0, SpmdLayer())
+        AMBIENT.word += 1

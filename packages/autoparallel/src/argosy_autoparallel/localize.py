@@ -1,0 +1,167 @@
+"""From an operation on global tensors to that on one rank's parts: attributes, and what depends on position."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from argosy_autoparallel.resharding.emitter import Emitter, static_shape
+from argosy_autoparallel.tensor_layout import Layout
+from argosy_phi_ops import prim
+from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_pir import Operation, TensorType, Value
+
+__all__ = ["Local", "emit_local"]
+
+
+class Local(NamedTuple):
+    """An operation about to be emitted: its global form, its local operands and all layouts."""
+
+    emitter: Emitter
+    op: Operation
+    operands: Sequence[Value]
+    operand_layouts: Sequence[Layout]
+    result_layouts: Sequence[Layout]
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The primitive's own attributes."""
+        names = PRIMITIVES[self.op.name.removeprefix("prim.")].attributes
+        return {name: value for name, value in self.op.attributes.items() if name in names}
+
+    def result_shape(self, number: int = 0) -> tuple[int, ...]:
+        """The local shape that a result must have."""
+        shape = static_shape(self.op.results[number])
+        return self.result_layouts[number].local(shape, self.emitter.rank).shape
+
+    def operand_offset(self, number: int, axis: int) -> int:
+        """Where the local part of an operand starts along ``axis``."""
+        shape = static_shape(self.op.operands[number])
+        return self.operand_layouts[number].local(shape, self.emitter.rank).offset[axis]
+
+    def result_offset(self, number: int = 0) -> tuple[int, ...]:
+        """Where the local part of a result starts."""
+        return self.result_layouts[number].local(static_shape(self.op.results[number]), self.emitter.rank).offset
+
+
+Emission = Callable[[Local], "list[Value]"]
+_EMISSIONS: dict[str, Emission] = {}
+
+
+def _emission(*names: str) -> Callable[[Emission], Emission]:
+    def register(function: Emission) -> Emission:
+        _EMISSIONS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def emit_local(local: Local) -> list[Value]:
+    """Emit the local operation; its results have the shapes that the layouts say."""
+    name = local.op.name.removeprefix("prim.")
+    results = _EMISSIONS.get(name, _plain)(local)
+    for number, value in enumerate(results):
+        expected = TensorType(local.result_shape(number), local.op.results[number].dtype)
+        if value.type != expected:
+            raise RuntimeError(f"partition: local '{local.op.name}' gives {value.type}, its layout asks for {expected}")
+    return results
+
+
+def _create(local: Local, attributes: dict[str, Any], operands: Sequence[Value] | None = None) -> list[Value]:
+    name = local.op.name.removeprefix("prim.")
+    given = local.operands if operands is None else operands
+    types = PRIMITIVES[name].infer([x.type for x in given], attributes)
+    if "phase" in local.op.attributes:
+        attributes = {**attributes, "phase": local.op.attributes["phase"]}
+    made = local.emitter.builder.create(
+        local.op.name, given, attributes, result_types=types, location=local.op.location
+    )
+    return list(made.results)
+
+
+def _plain(local: Local) -> list[Value]:
+    return _create(local, local.attributes)
+
+
+@_emission("broadcast", "reshape")
+def _(local: Local) -> list[Value]:
+    return _create(local, {**local.attributes, "shape": local.result_shape()})
+
+
+@_emission("rng_bits")
+def _(local: Local) -> list[Value]:
+    shape, attributes = local.result_shape(), local.attributes
+    whole = tuple(local.op.result.shape)
+    if shape == whole:
+        return _create(local, attributes)
+    base = attributes.get("start") or (0,) * len(whole)
+    start = tuple(o + b for o, b in zip(local.result_offset(), base, strict=True))
+    return _create(local, {**attributes, "shape": shape, "start": start, "whole": attributes.get("whole") or whole})
+
+
+@_emission("iota")
+def _(local: Local) -> list[Value]:
+    attributes, shape = local.attributes, local.result_shape()
+    made = _create(local, {**attributes, "shape": shape})
+    offset = local.result_offset()[attributes["axis"]]
+    if offset:
+        made[0] = prim.add(made[0], prim.constant(offset, made[0].dtype, shape))
+    return made
+
+
+@_emission("slice")
+def _(local: Local) -> list[Value]:
+    attributes = local.attributes
+    layout = local.operand_layouts[0]
+    split = [bool(layout.sharding(i)) for i in range(len(local.operands[0].shape))]
+    limit = [n if s else h for n, s, h in zip(local.operands[0].shape, split, attributes["limit"], strict=True)]
+    return _create(local, {**attributes, "limit": tuple(limit)})
+
+
+@_emission("dynamic_slice")
+def _(local: Local) -> list[Value]:
+    return _create(local, {**local.attributes, "sizes": local.result_shape()})
+
+
+@_emission("conv")
+def _(local: Local) -> list[Value]:
+    attributes = local.attributes
+    x, w = local.operands
+    groups = attributes.get("groups", 1)
+    if groups > 1:
+        groups = x.shape[1] // w.shape[1]
+    return _create(local, {**attributes, "groups": groups})
+
+
+@_emission("gather")
+def _(local: Local) -> list[Value]:
+    attributes = local.attributes
+    axes = attributes["axes"]
+    layout = local.operand_layouts[0]
+    if not any(layout.sharding(axis) for axis in axes):
+        return _create(local, attributes)
+    axis = axes[0]
+    table, indices = local.operands
+    size, mine = local.op.operand(0).shape[axis], table.shape[axis]
+    wide = prim.cast(indices, dtype="int64")
+    wide = prim.minimum(prim.maximum(wide, 0), size - 1)  # gather clamps to the whole axis
+    wide = prim.sub(wide, local.operand_offset(0, axis))
+    result_shape = local.result_shape()
+    if not mine:
+        return [prim.constant(0, table.dtype, result_shape)]
+    (found,) = _create(local, attributes, (table, wide))
+    held = prim.logical_and(prim.ge(wide, 0), prim.lt(wide, mine))
+    held = prim.reshape(held, shape=held.shape[:-1])
+    mask = prim.broadcast(held, shape=result_shape, axes=tuple(range(len(held.shape))))
+    return [prim.select(mask, found, prim.constant(0, table.dtype, result_shape))]
+
+
+@_emission("scatter")
+def _(local: Local) -> list[Value]:
+    attributes = local.attributes
+    axes = attributes["axes"]
+    if not any(local.operand_layouts[0].sharding(axis) for axis in axes):
+        return _create(local, attributes)
+    x, indices, updates = local.operands
+    wide = prim.sub(prim.cast(indices, dtype="int64"), local.operand_offset(0, axes[0]))
+    return _create(local, attributes, (x, wide, updates))  # an index outside the local part is dropped

@@ -1,0 +1,442 @@
+"""One rank's program of a program on global tensors.
+
+The program is walked once in order. Each operation takes the strategy that costs least communication for the layouts
+that its operands have by then, one mesh dimension after another; operands are brought to the strategy's layouts by
+communication primitives, and the local operation is emitted. A value may exist in several layouts; each is made once.
+
+Cheap operations on data that every rank has (constants, masks, random bits, casts of parameters) are *deferred*: they
+are emitted in the layout that a user of theirs asks for, so that a rank makes only its part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import NamedTuple
+
+from argosy_autoparallel.localize import Local, emit_local
+from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
+from argosy_autoparallel.resharding.convert import convert
+from argosy_autoparallel.resharding.costs import step_cost
+from argosy_autoparallel.resharding.emitter import Emitter, static_shape
+from argosy_autoparallel.resharding.path import path_cost
+from argosy_autoparallel.spmd import Strategy, strategies
+from argosy_autoparallel.spmd.strategy import Setting
+from argosy_autoparallel.tensor_layout import Layout, decode_layout
+from argosy_phi_ops.passes.decompose import Decompose
+from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_pir import Operation, Program, TensorType, Value
+from argosy_pir.folding import constant_of
+from argosy_pir.scalars import decode_scalar
+from argosy_pir.values import OpResult
+from argosy_tensorcore.dtype import as_dtype
+
+__all__ = ["Partitioned", "partition"]
+
+_DEFERRED = frozenset({"elementwise", "layout", "random"})
+_DEEPEST = 64  # deferred operations on top of each other
+_OUTSIDE = TensorType((0,), "bool")
+"""The type that stands for a tensor on a rank outside its mesh."""
+
+
+class Partitioned(NamedTuple):
+    """A local ``program``; the layouts of its outputs and states (None: every rank has all of it); the groups of ranks
+    that it communicates in, this rank's ones."""
+
+    program: Program
+    output_layouts: tuple[Layout | None, ...]
+    state_layouts: tuple[Layout | None, ...]
+    groups: frozenset[tuple[int, ...]]
+
+
+class _Held:
+    """The forms in which a value exists: ``versions`` by layout (None: plain, on every rank of the world)."""
+
+    __slots__ = ("depth", "mesh", "op", "primary", "versions")
+
+    def __init__(self) -> None:
+        self.versions: dict[Layout | None, Value | None] = {}
+        self.primary: Layout | None = None
+        self.op: Operation | None = None
+        self.depth = 0
+        self.mesh: ProcessMesh | None = None
+
+    @property
+    def deferred(self) -> bool:
+        return self.op is not None
+
+
+def partition(
+    program: Program,
+    input_layouts: Sequence[Layout | None],
+    state_layouts: Sequence[Layout | None] = (),
+    rank: int = 0,
+    output_layouts: Sequence[Layout | None] = (),
+) -> Partitioned:
+    """The program that ``rank`` runs of ``program``, whose inputs and states are laid out as told.
+
+    A layout of None says that every rank of the world holds the whole tensor. ``output_layouts`` may ask for layouts of
+    outputs (None: as it comes). Operators are decomposed first; gradient requests must be expanded. All ranks must call
+    with the same arguments but ``rank``: the choices are then the same on all, and so is the order of communication.
+
+    Raises ``NotImplementedError`` for symbolic sizes, and ``ValueError`` for operands on different meshes.
+    """
+    if any(op.dialect == "phi" for op in program.walk()):
+        program = program.clone()
+        Decompose().run(program)
+    return _Partitioner(program, input_layouts, state_layouts, rank).run(output_layouts)
+
+
+class _Partitioner:
+    def __init__(
+        self, program: Program, inputs: Sequence[Layout | None], states: Sequence[Layout | None], rank: int
+    ) -> None:
+        self.source = program
+        self.rank = rank
+        self.target = Program(program.name)
+        self.emitter = Emitter(self.target, rank)
+        self.held: dict[Value, _Held] = {}
+        self.state_layouts = tuple(states) or (None,) * len(program.states)
+        for value, layout in zip(program.inputs, inputs, strict=True):
+            self._enter(value, layout, self.target.add_input(self._local_type(value, layout)))
+        for state, layout in zip(program.states, self.state_layouts, strict=True):
+            made = self.target.add_state(state.name, self._local_type(state.argument, layout), dict(state.attributes))
+            self._enter(state.argument, layout, made.argument)
+        self.emitter = Emitter(self.target, rank)
+
+    def run(self, wanted: Sequence[Layout | None]) -> Partitioned:
+        with self.emitter.active():
+            last = self.source.block.last
+            for op in self.source.block:
+                if op is not last:
+                    self._operation(op)
+            layouts = [
+                layout if layout is not None else self._natural(value)
+                for value, layout in zip(self.source.outputs, wanted or [None] * len(self.source.outputs), strict=True)
+            ]
+            outputs = [self._output(v, layout) for v, layout in zip(self.source.outputs, layouts, strict=True)]
+            updates = [
+                self._update(state.argument, value, layout)
+                for state, value, layout in zip(
+                    self.source.states, self.source.state_updates, self.state_layouts, strict=True
+                )
+            ]
+        self.target.set_outputs(outputs, updates)
+        for name, value in self.source.attributes.items():
+            self.target.attributes[name] = value
+        return Partitioned(self.target, tuple(layouts), self.state_layouts, frozenset(self.emitter.groups))
+
+    # Entry and exit
+
+    def _local_type(self, value: Value, layout: Layout | None) -> TensorType:
+        if layout is None:
+            return value.type  # type: ignore[return-value]
+        if not layout.mesh.contains(self.rank):
+            return _OUTSIDE
+        return TensorType(layout.local(static_shape(value), self.rank).shape, value.dtype)
+
+    def _enter(self, value: Value, layout: Layout | None, local: Value) -> None:
+        held = self.held[value] = _Held()
+        held.primary = layout
+        held.versions[layout] = local if layout is None or layout.mesh.contains(self.rank) else None
+        held.mesh = None if layout is None else layout.mesh
+
+    def _natural(self, value: Value) -> Layout | None:
+        held = self.held[value]
+        if held.deferred and held.mesh is not None:
+            return Layout.replicated(held.mesh)
+        return held.primary
+
+    def _output(self, value: Value, layout: Layout | None) -> Value:
+        made = self._get(value, layout)
+        return self.emitter.builder.constant(_OUTSIDE, b"") if made is None else made
+
+    def _update(self, argument: Value, value: Value, layout: Layout | None) -> Value:
+        made = self._get(value, layout)
+        if made is None:
+            made = self.target.block.arguments[self.source.block.arguments.index(argument)]
+        return made
+
+    # Values in layouts
+
+    def _get(self, value: Value, layout: Layout | None) -> Value | None:
+        """The local value of ``value`` in ``layout``, emitting what it takes; None outside the mesh."""
+        held = self.held[value]
+        if layout in held.versions:
+            return held.versions[layout]
+        if held.deferred and not (layout is None and held.mesh is not None):
+            made = self._get_deferred(value, held, layout)
+        elif layout is None:
+            raise ValueError(
+                f"partition: {value.type} lives on {held.mesh!r}, but is needed on every rank; reshard it or state "
+                "an output layout"
+            )
+        else:
+            made = self._converted(value, held, layout)
+        held.versions[layout] = made
+        return made
+
+    def _converted(self, value: Value, held: _Held, layout: Layout) -> Value | None:
+        shape, itemsize = static_shape(value), as_dtype(value.dtype).itemsize
+        best: tuple[float, Layout, Value | None] | None = None
+        for found, local in held.versions.items():
+            source = Layout.replicated(layout.mesh) if found is None else found
+            if found is None and not layout.mesh.contains(self.rank):
+                local = None
+            cost = path_cost(source, layout, shape, itemsize) if source.mesh == layout.mesh else float("inf")
+            if best is None or cost < best[0]:
+                best = cost, source, local
+        assert best is not None
+        return convert(self.emitter, best[2], best[1], layout, shape, value.dtype)
+
+    def _get_deferred(self, value: Value, held: _Held, layout: Layout | None) -> Value | None:
+        op = held.op
+        assert op is not None
+        if layout is None:
+            operands = [self._get(x, None) for x in op.operands]
+            return self._copy(op, operands)[value.index]  # type: ignore[attr-defined]
+        if held.mesh is not None and held.mesh != layout.mesh:
+            base = Layout.replicated(held.mesh)
+            self._get(value, base)
+            return self._converted(value, held, layout)
+        if layout.is_partial:
+            whole = Layout(layout.mesh, [Replicate() if p.is_partial() else p for p in layout.placements])
+            made = self._get(value, whole)
+            if _is_zero(value) and _sums(layout):
+                return made
+            return convert(self.emitter, made, whole, layout, static_shape(value), value.dtype)
+        if not layout.mesh.contains(self.rank):
+            return None
+        if op.name == "builtin.constant":
+            whole = Layout.replicated(layout.mesh)
+            made = self._get(value, None)
+            return convert(self.emitter, made, whole, layout, static_shape(value), value.dtype)
+        chosen = self._choose(op, layout.mesh, [layout.placements[d] for d in range(layout.mesh.ndim)], value)
+        results = self._emit(op, layout.mesh, chosen)
+        number = value.index  # type: ignore[attr-defined]
+        at = Layout(layout.mesh, [s.results[number] for s in chosen])
+        return convert(self.emitter, results[number], at, layout, static_shape(value), value.dtype)
+
+    # Operations
+
+    def _operation(self, op: Operation) -> None:
+        if op.dialect == "ad":
+            raise ValueError(f"partition: '{op.name}' is a gradient request; run the pass expand-gradients first")
+        if op.name == "prim.relayout":
+            self._relayout(op)
+        elif self._may_defer(op):
+            self._defer(op)
+        else:
+            self._run_operation(op)
+
+    def _may_defer(self, op: Operation) -> bool:
+        if op.name == "builtin.constant":
+            return True
+        primitive = PRIMITIVES.get(op.name.removeprefix("prim.")) if op.dialect == "prim" else None
+        if primitive is None or primitive.category not in _DEFERRED or not all(map(_is_static, op.results)):
+            return False
+        return all(self._everywhere(x) for x in op.operands)
+
+    def _everywhere(self, value: Value) -> bool:
+        held = self.held[value]
+        if held.deferred:
+            return held.depth < _DEEPEST
+        return None in held.versions or any(x is not None and x.is_replicated for x in held.versions)
+
+    def _defer(self, op: Operation) -> None:
+        mesh = self._mesh(op)
+        depth = 1 + max((self.held[x].depth for x in op.operands), default=0)
+        for result in op.results:
+            held = self.held[result] = _Held()
+            held.op, held.depth, held.mesh = op, depth, mesh
+
+    def _mesh(self, op: Operation, values: Iterable[Value] | None = None) -> ProcessMesh | None:
+        """The one mesh that the operands live on; None where every rank has all of them."""
+        mesh: ProcessMesh | None = None
+        for value in op.operands if values is None else values:
+            found = self.held[value].mesh if value in self.held else None
+            if found is None or found == mesh:
+                continue
+            if mesh is not None:
+                raise ValueError(
+                    f"'{op.name}' at {op.location} has operands on different meshes, {mesh!r} and {found!r}; "
+                    "reshard one of them first"
+                )
+            mesh = found
+        return mesh
+
+    def _relayout(self, op: Operation) -> None:
+        x, *like = op.operands
+        target = decode_layout(op.attributes["target"]) if op.attributes.get("target") else None
+        if target is None and like:
+            natural = self._natural(like[0])
+            target = None if natural is None else natural.cotangent()
+        if target is None:
+            self.held[op.result] = self.held[x]
+            return
+        made = self._get(x, target)
+        held = self.held[op.result] = _Held()
+        held.primary, held.mesh = target, target.mesh
+        held.versions[target] = made
+
+    def _run_operation(self, op: Operation) -> None:
+        inner = _captured(op)
+        mesh = self._mesh(op, [*op.operands, *inner])
+        if mesh is None:
+            operands = [self._get(x, None) for x in op.operands]
+            mapping = {x: self._get(x, None) for x in inner}
+            self._store(op, [None] * len(op.results), self._copy(op, operands, mapping))
+            return
+        primitive = op.dialect == "prim" and PRIMITIVES[op.name.removeprefix("prim.")].category != "communication"
+        if not primitive:
+            whole = Layout.replicated(mesh)
+            layouts = [whole if isinstance(x.type, TensorType) else None for x in op.operands]
+            operands = [self._get(x, layout) for x, layout in zip(op.operands, layouts, strict=True)]
+            mapping = {x: self._get(x, whole) for x in inner}
+            made = self._copy(op, operands, mapping) if mesh.contains(self.rank) else [None] * len(op.results)
+            kinds = [whole if isinstance(r.type, TensorType) else None for r in op.results]
+            self._store(op, kinds, made)
+            return
+        for value in (*op.operands, *op.results):
+            static_shape(value)  # refused here, with a reason
+        chosen = self._choose(op, mesh)
+        results = self._emit(op, mesh, chosen)
+        layouts = [Layout(mesh, [s.results[i] for s in chosen]) for i in range(len(op.results))]
+        self._store(op, layouts, results)
+
+    def _store(self, op: Operation, layouts: Sequence[Layout | None], values: Sequence[Value | None]) -> None:
+        for result, layout, value in zip(op.results, layouts, values, strict=True):
+            held = self.held[result] = _Held()
+            held.primary, held.mesh = layout, None if layout is None else layout.mesh
+            held.versions[layout] = value
+
+    def _copy(
+        self, op: Operation, operands: Sequence[Value | None], inner: dict[Value, Value | None] | None = None
+    ) -> list[Value]:
+        mapping = {**dict(zip(op.operands, operands, strict=True)), **(inner or {})}
+        made = op.clone({k: v for k, v in mapping.items() if v is not None})
+        self.target.block.append(made)
+        return list(made.results)
+
+    # Choosing
+
+    def _choose(
+        self,
+        op: Operation,
+        mesh: ProcessMesh,
+        wanted: Sequence[Placement] | None = None,
+        result: Value | None = None,
+    ) -> list[Strategy]:
+        """A strategy for each mesh dimension; ``wanted`` are placements that ``result`` should get."""
+        chosen: list[Strategy] = []
+        taken: dict[str, int] = {}
+        number = 0 if result is None else result.index  # type: ignore[attr-defined]
+        types = [x.type for x in op.operands], [x.type for x in op.results]
+        for dim, size in enumerate(mesh.shape):
+            given = [self._present(x, mesh, dim) for x in op.operands]
+            options = strategies(Setting(op, *types, op.attributes, size, taken, given))  # type: ignore[arg-type]
+            if wanted is not None:
+                options = [s for s in options if s.results[number] == wanted[dim]] or options[:1]
+            elif not any(isinstance(p, Shard) for p in given):
+                options = [s for s in options if not s.factor]  # nothing is split unless something is already
+            best = min(options, key=lambda s: self._price(op, s, mesh, dim, size))  # the first of equals
+            if best.factor:
+                taken[best.factor] = taken.get(best.factor, 1) * size
+            chosen.append(best)
+        return chosen
+
+    def _present(self, value: Value, mesh: ProcessMesh, dim: int) -> Placement:
+        primary = self.held[value].primary
+        return Replicate() if primary is None or primary.mesh != mesh else primary.placements[dim]
+
+    def _price(self, op: Operation, strategy: Strategy, mesh: ProcessMesh, dim: int, n: int) -> tuple[float, int]:
+        """Bytes that the strategy costs, and how many operands change at all.
+
+        A strategy that needs no communication now is free, so that computation stays where its data is; of one that
+        does, reductions that it leaves for later count, too. Carrying a reduction through costs what it grows by.
+        """
+        cost, changes, carried = 0.0, 0, 0.0
+        for value, wanted in zip(op.operands, strategy.operands, strict=True):
+            price, changed = self._change(value, wanted, mesh, dim, n)
+            cost += price
+            changes += changed
+            if isinstance(wanted, Partial):
+                carried = max(carried, step_cost(wanted, Replicate(), _bytes(value), n))
+        later = sum(
+            step_cost(p, Replicate(), _bytes(value), n)
+            for value, p in zip(op.results, strategy.results, strict=True)
+            if isinstance(p, Partial)
+        )
+        if cost:
+            cost += later
+        elif carried:
+            cost += max(0.0, later - carried)
+        return cost, changes
+
+    def _change(self, value: Value, wanted: Placement, mesh: ProcessMesh, dim: int, n: int) -> tuple[float, bool]:
+        held = self.held[value]
+        if held.deferred:
+            return self._from_everywhere(value, wanted, n) if isinstance(wanted, Partial) else (0.0, False)
+        size = _bytes(value)
+        prices = []
+        for layout in held.versions:
+            at = Replicate() if layout is None else layout.placements[dim]
+            if isinstance(wanted, Partial) and not at.is_partial():
+                prices.append(self._from_everywhere(value, wanted, n))
+            else:
+                whole = size if layout is None else size / layout.parts(but=dim)
+                prices.append((step_cost(at, wanted, whole, n), at != wanted))
+        return min(prices)
+
+    def _from_everywhere(self, value: Value, wanted: Placement, n: int) -> tuple[float, bool]:
+        """A whole value made a term of a sum will be reduced again, unless it is zero."""
+        return (0.0, False) if _is_zero(value) else (step_cost(wanted, Replicate(), _bytes(value), n), True)
+
+    def _emit(self, op: Operation, mesh: ProcessMesh, chosen: Sequence[Strategy]) -> list[Value | None]:
+        operand_layouts = [Layout(mesh, [s.operands[i] for s in chosen]) for i in range(len(op.operands))]
+        result_layouts = [Layout(mesh, [s.results[i] for s in chosen]) for i in range(len(op.results))]
+        operands = [self._get(x, layout) for x, layout in zip(op.operands, operand_layouts, strict=True)]
+        if not mesh.contains(self.rank):
+            return [None] * len(op.results)
+        local = Local(self.emitter, op, operands, operand_layouts, result_layouts)  # type: ignore[arg-type]
+        return list(emit_local(local))
+
+
+def _captured(op: Operation) -> list[Value]:
+    """Values from outside that the regions of ``op`` read."""
+    if not op.regions:
+        return []
+    inside: set[Value] = set()
+    read: dict[Value, None] = {}
+    for inner in op.walk():
+        for region in inner.regions:
+            for block in region.blocks:
+                inside.update(block.arguments)
+        if inner is not op:
+            inside.update(inner.results)
+            read.update(dict.fromkeys(inner.operands))
+    return [value for value in read if value not in inside]
+
+
+def _bytes(value: Value) -> float:
+    return float(prod(static_shape(value)) * as_dtype(value.dtype).itemsize)
+
+
+def _is_static(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.type.is_static
+
+
+def _sums(layout: Layout) -> bool:
+    return all(p.reduce_type() is ReduceType.kRedSum for p in layout.placements if isinstance(p, Partial))
+
+
+def _is_zero(value: Value) -> bool:
+    """Whether ``value`` is known to be zero everywhere: then it is each term of a sum that is zero, too."""
+    while isinstance(value, OpResult) and value.op.name in ("prim.broadcast", "prim.reshape", "prim.cast"):
+        value = value.op.operand(0)
+    dense = constant_of(value)
+    if dense is None or not dense.data:
+        return False
+    itemsize = as_dtype(dense.type.dtype).itemsize
+    return len(dense.data) == itemsize and decode_scalar(dense.data, dense.type.dtype) == 0

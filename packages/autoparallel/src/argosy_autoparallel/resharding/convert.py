@@ -1,0 +1,40 @@
+"""A whole change of layout, on one mesh or between two."""
+
+from __future__ import annotations
+
+from argosy_autoparallel.placement import Replicate
+from argosy_autoparallel.resharding.cross_mesh import emit_transfers
+from argosy_autoparallel.resharding.emitter import Emitter
+from argosy_autoparallel.resharding.path import layout_path
+from argosy_autoparallel.resharding.steps import emit_step
+from argosy_autoparallel.tensor_layout import Layout, cotangent_placement
+from argosy_pir import Value
+from argosy_tensorcore.dtype import as_dtype
+
+__all__ = ["convert"]
+
+
+def convert(
+    emitter: Emitter, x: Value | None, source: Layout, target: Layout, shape: tuple[int, ...], dtype: str
+) -> Value | None:
+    """Emit the change from ``source`` to ``target``; ``x`` is this rank's part (None outside the source mesh)."""
+    if source == target:
+        return x
+    if source.mesh == target.mesh:
+        if not source.mesh.contains(emitter.rank):
+            return None
+        assert x is not None
+        return _on_mesh(emitter, x, source, target, shape, dtype)
+    given = Layout(source.mesh, [cotangent_placement(p) for p in source.placements])  # reduced where it is
+    taken = Layout(target.mesh, [Replicate() if p.is_partial() else p for p in target.placements])
+    x = convert(emitter, x, source, given, shape, dtype)
+    x = emit_transfers(emitter, x, given, taken, shape, dtype)
+    return convert(emitter, x, taken, target, shape, dtype)
+
+
+def _on_mesh(emitter: Emitter, x: Value, source: Layout, target: Layout, shape: tuple[int, ...], dtype: str) -> Value:
+    at = source
+    for dim, new in layout_path(source, target, shape, as_dtype(dtype).itemsize):
+        x = emit_step(emitter, x, at, shape, dim, new)
+        at = at.with_placement(dim, new)
+    return x

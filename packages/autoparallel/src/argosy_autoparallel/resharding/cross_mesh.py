@@ -1,0 +1,97 @@
+"""From one mesh to another: each rank of the target gets the rectangles that it lacks from ranks that have them.
+
+Every rank writes its half of the same plan: sends first (they never wait), then receipts, in one order everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from argosy_autoparallel.layout import LocalSlice
+from argosy_autoparallel.resharding.emitter import Emitter
+from argosy_autoparallel.tensor_layout import Layout
+from argosy_phi_ops import prim
+from argosy_pir import Value
+
+__all__ = ["Transfer", "emit_transfers", "plan_transfers"]
+
+
+class Transfer(NamedTuple):
+    """A rectangle (in global indices) that goes from one rank to another."""
+
+    source: int
+    target: int
+    offset: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+def plan_transfers(source: Layout, target: Layout, shape: tuple[int, ...]) -> list[Transfer]:
+    """Who sends what to whom; layouts without Partial. A rank prefers its own data, then spreads over the holders."""
+    owners: dict[LocalSlice, list[int]] = {}
+    for rank in source.mesh.process_ids:
+        owners.setdefault(source.local(shape, rank), []).append(rank)
+    found = []
+    for number, rank in enumerate(target.mesh.process_ids):
+        wanted = target.local(shape, rank)
+        for part, holders in owners.items():
+            common = _intersection(part, wanted)
+            if common is not None:
+                giver = rank if rank in holders else holders[number % len(holders)]
+                found.append(Transfer(giver, rank, *common))
+    return found
+
+
+def _intersection(a: LocalSlice, b: LocalSlice) -> LocalSlice | None:
+    start = tuple(max(x, y) for x, y in zip(a.offset, b.offset, strict=True))
+    stop = tuple(min(x + n, y + m) for x, n, y, m in zip(a.offset, a.shape, b.offset, b.shape, strict=True))
+    if any(e <= s for s, e in zip(start, stop, strict=True)):
+        return None
+    return LocalSlice(start, tuple(e - s for s, e in zip(start, stop, strict=True)))
+
+
+def emit_transfers(
+    emitter: Emitter, x: Value | None, source: Layout, target: Layout, shape: tuple[int, ...], dtype: str
+) -> Value | None:
+    """Emit this rank's half; ``x`` is its part on the source mesh. None on ranks outside the target mesh."""
+    plan = plan_transfers(source, target, shape)
+    rank = emitter.rank
+    own: dict[Transfer, Value] = {}
+    for transfer in plan:
+        if transfer.source == rank:
+            assert x is not None
+            piece = _cut(x, source.local(shape, rank), transfer)
+            if transfer.target == rank:
+                own[transfer] = piece
+            else:
+                emitter.communicate("send", piece, peer=transfer.target)
+    if not target.mesh.contains(rank):
+        return None
+    mine = target.local(shape, rank)
+    arrived = []
+    for transfer in plan:
+        if transfer.target == rank:
+            got = own.get(transfer)
+            if got is None:
+                got = emitter.communicate("recv", None, shape=transfer.shape, dtype=dtype, peer=transfer.source)
+            assert got is not None
+            arrived.append((transfer, got))
+    return _assemble(mine, arrived, dtype)
+
+
+def _cut(x: Value, held: LocalSlice, transfer: Transfer) -> Value:
+    start = tuple(o - h for o, h in zip(transfer.offset, held.offset, strict=True))
+    limit = tuple(s + n for s, n in zip(start, transfer.shape, strict=True))
+    if limit == tuple(x.shape) and not any(start):
+        return x
+    made: Value = prim.slice(x, start=start, limit=limit, stride=(1,) * len(start))
+    return made
+
+
+def _assemble(mine: LocalSlice, arrived: list[tuple[Transfer, Value]], dtype: str) -> Value:
+    if len(arrived) == 1 and arrived[0][0].shape == mine.shape:
+        return arrived[0][1]
+    made: Value = prim.constant(False if dtype == "bool" else 0, dtype, mine.shape)
+    for transfer, piece in arrived:
+        starts = [prim.constant(o - m, "int64") for o, m in zip(transfer.offset, mine.offset, strict=True)]
+        made = prim.dynamic_update_slice(made, piece, *starts)
+    return made

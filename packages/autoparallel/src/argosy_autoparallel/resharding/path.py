@@ -1,0 +1,71 @@
+"""The cheapest way from one layout to another on the same mesh (Dijkstra, 1959, over tuples of placements).
+
+Mesh dimensions that split the same tensor axis nest, the first one outermost, so an outer one can change only while no
+inner one splits the axis it takes or leaves.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from heapq import heappop, heappush
+from itertools import count
+from math import prod
+
+from argosy_autoparallel.placement import Placement, Replicate, Shard
+from argosy_autoparallel.resharding.costs import has_step, step_cost
+from argosy_autoparallel.tensor_layout import Layout
+
+__all__ = ["Step", "layout_path", "path_cost"]
+
+Step = tuple[int, Placement]
+"""Mesh dimension, and the placement that it gets."""
+
+_FIXED = 1e-3  # cost of a step that moves nothing: of equally cheap ways the one of fewer steps
+
+
+@lru_cache(maxsize=65536)
+def layout_path(source: Layout, target: Layout, shape: tuple[int, ...], itemsize: int) -> tuple[Step, ...]:
+    """The steps from ``source`` to ``target`` for a tensor of global ``shape``, in order."""
+    return _search(source, target, shape, itemsize)[1]
+
+
+def path_cost(source: Layout, target: Layout, shape: tuple[int, ...], itemsize: int) -> float:
+    """Bytes that a rank sends on the way."""
+    return _search(source, target, shape, itemsize)[0]
+
+
+@lru_cache(maxsize=65536)
+def _search(source: Layout, target: Layout, shape: tuple[int, ...], itemsize: int) -> tuple[float, tuple[Step, ...]]:
+    size = prod(shape) * itemsize
+    options = _options(source, target, len(shape))
+    order = count()
+    heap: list[tuple[float, int, Layout, tuple[Step, ...]]] = [(0.0, next(order), source, ())]
+    done: set[Layout] = set()
+    while heap:
+        cost, _, at, steps = heappop(heap)
+        if at == target:
+            return cost - _FIXED * len(steps), steps
+        if at in done:
+            continue
+        done.add(at)
+        for dim, choices in enumerate(options):
+            here = size / at.parts(but=dim)
+            for new in choices:
+                if new != at.placements[dim] and _allowed(at, dim, new):
+                    price = step_cost(at.placements[dim], new, here, at.mesh.shape[dim]) + _FIXED
+                    heappush(heap, (cost + price, next(order), at.with_placement(dim, new), (*steps, (dim, new))))
+    raise ValueError(f"there is no way from {source} to {target}")
+
+
+def _options(source: Layout, target: Layout, ndim: int) -> list[list[Placement]]:
+    """What each mesh dimension may be on the way; splitting an axis that neither end splits may save a gather."""
+    free: list[Placement] = [Replicate(), *map(Shard, range(ndim))]
+    return [list(dict.fromkeys((*free, s, t))) for s, t in zip(source.placements, target.placements, strict=True)]
+
+
+def _allowed(at: Layout, dim: int, new: Placement) -> bool:
+    old = at.placements[dim]
+    if not has_step(old, new):
+        return False
+    touched = {p.dim for p in (old, new) if isinstance(p, Shard)}
+    return not any(isinstance(p, Shard) and p.dim in touched for p in at.placements[dim + 1 :])

@@ -1,0 +1,88 @@
+"""One step of a change of layout: a mesh dimension gets another placement.
+
+Shards are uneven where the size does not divide; what collectives need even is padded before and cut after.
+``extent`` is the length of an axis as the ranks of this mesh dimension hold it together.
+"""
+
+from __future__ import annotations
+
+from argosy_autoparallel.layout import chunk
+from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
+from argosy_autoparallel.resharding.emitter import Emitter, block, filled, padded, static_shape
+from argosy_autoparallel.tensor_layout import Layout
+from argosy_phi_ops import prim
+from argosy_pir import Value
+
+__all__ = ["emit_step"]
+
+_KINDS = {
+    ReduceType.kRedSum: "sum",
+    ReduceType.kRedMax: "max",
+    ReduceType.kRedMin: "min",
+    ReduceType.kRedProd: "prod",
+    ReduceType.kRedAvg: "avg",
+    ReduceType.kRedAny: "max",
+    ReduceType.kRedAll: "min",
+}
+
+
+def emit_step(emitter: Emitter, x: Value, layout: Layout, shape: tuple[int, ...], dim: int, new: Placement) -> Value:
+    """Emit the change of mesh dimension ``dim`` of ``layout`` to ``new``; ``x`` is local, ``shape`` global."""
+    old = layout.placements[dim]
+    group, me = emitter.line(layout.mesh, dim)
+    whole = layout.with_placement(dim, Replicate()).local(shape, emitter.rank).shape
+    if isinstance(old, Shard):
+        return _from_shard(emitter, x, old, new, group, me, whole)
+    if isinstance(old, Partial):
+        return _from_partial(emitter, x, old, new, group, me, whole)
+    if isinstance(new, Shard):
+        return block(x, new.dim, *chunk(whole[new.dim], len(group), me))
+    if isinstance(new, Partial) and new.reduce_type() is ReduceType.kRedSum and me:
+        return filled(0, x, static_shape(x))
+    return x
+
+
+def _from_shard(
+    emitter: Emitter, x: Value, old: Shard, new: Placement, group: tuple[int, ...], me: int, whole: tuple[int, ...]
+) -> Value:
+    axis, n = old.dim, len(group)
+    size = whole[axis]
+    start, length = chunk(size, n, me)
+    if isinstance(new, Partial):
+        return padded(x, axis, start, size - start - length)
+    if n == 1:
+        return x
+    largest = -(-size // n)
+    x = padded(x, axis, 0, largest - length)
+    if isinstance(new, Shard):
+        other = whole[new.dim]
+        part = -(-other // n)
+        x = padded(x, new.dim, 0, n * part - other)
+        made = emitter.communicate("all_to_all", x, group=group, size=n, split_axis=new.dim, concat_axis=axis)
+        assert made is not None
+        return block(block(made, axis, 0, size), new.dim, 0, chunk(other, n, me)[1])
+    made = emitter.communicate("all_gather", x, group=group, size=n, axis=axis)
+    assert made is not None
+    return block(made, axis, 0, size)
+
+
+def _from_partial(
+    emitter: Emitter, x: Value, old: Partial, new: Placement, group: tuple[int, ...], me: int, whole: tuple[int, ...]
+) -> Value:
+    n = len(group)
+    kind = _KINDS[old.reduce_type()]
+    if n == 1:
+        return x
+    dtype = x.dtype
+    if dtype == "bool":
+        x = prim.cast(x, dtype="uint8")
+    if isinstance(new, Shard):
+        largest = -(-whole[new.dim] // n)
+        x = padded(x, new.dim, 0, n * largest - whole[new.dim])
+        made = emitter.communicate("reduce_scatter", x, group=group, size=n, axis=new.dim, kind=kind)
+        assert made is not None
+        made = block(made, new.dim, 0, chunk(whole[new.dim], n, me)[1])
+    else:
+        made = emitter.communicate("all_reduce", x, group=group, size=n, kind=kind)
+        assert made is not None
+    return prim.cast(made, dtype=dtype) if dtype == "bool" else made

@@ -1,0 +1,138 @@
+"""A tensor's layout: the mesh that holds it and what each mesh dimension does with it, as one immutable value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from argosy_autoparallel.layout import LocalSlice, local_slice
+from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
+
+__all__ = ["Layout", "cotangent_placement", "decode_layout", "encode_layout"]
+
+_REPLICATE = Replicate()
+
+
+class Layout:
+    """``mesh`` and one placement for each of its dimensions; sharded dimensions are counted from 0.
+
+    Immutable and hashable; ranks outside the mesh hold nothing.
+    """
+
+    __slots__ = ("_hash", "mesh", "placements")
+
+    def __init__(self, mesh: ProcessMesh, placements: Sequence[Placement]) -> None:
+        self.mesh = mesh
+        self.placements = tuple(placements)
+        self._hash = hash((mesh, self.placements))
+
+    @classmethod
+    def of(cls, mesh: ProcessMesh, placements: Sequence[Placement] | None, ndim: int) -> Layout:
+        """The layout that a user asked for, for a tensor of ``ndim`` axes; missing placements are ``Replicate()``.
+
+        Raises ``ValueError`` for more placements than mesh dimensions, an axis that the tensor does not have, and
+        reductions of different kinds; ``TypeError`` for what is no placement.
+        """
+        given = list(placements or ())
+        if len(given) > mesh.ndim:
+            raise ValueError(f"{given} are {len(given)} placements, but {mesh!r} has {mesh.ndim} dimensions")
+        made = [_checked(p, ndim) for p in given] + [_REPLICATE] * (mesh.ndim - len(given))
+        kinds = {p.reduce_type() for p in made if isinstance(p, Partial)}
+        if len(kinds) > 1:
+            raise ValueError(f"{made}: reductions of different kinds have no order; use one kind of Partial")
+        return cls(mesh, made)
+
+    @classmethod
+    def replicated(cls, mesh: ProcessMesh) -> Layout:
+        """Every rank of the mesh holds everything."""
+        return cls(mesh, [_REPLICATE] * mesh.ndim)
+
+    def with_placement(self, dim: int, placement: Placement) -> Layout:
+        """The layout with another placement for one mesh dimension."""
+        return Layout(self.mesh, [placement if i == dim else p for i, p in enumerate(self.placements)])
+
+    def local(self, shape: Sequence[int], rank: int) -> LocalSlice:
+        """The part of a tensor of global ``shape`` that ``rank`` (of the mesh) holds."""
+        return local_slice(shape, self.mesh, self.placements, rank)
+
+    def sharding(self, axis: int) -> list[int]:
+        """The mesh dimensions that split tensor axis ``axis``, outermost first."""
+        return [d for d, p in enumerate(self.placements) if isinstance(p, Shard) and p.dim == axis]
+
+    def parts(self, but: int | None = None) -> int:
+        """Into how many parts the mesh dimensions (all, or all but one) split the tensor."""
+        count = 1
+        for d, (p, n) in enumerate(zip(self.placements, self.mesh.shape, strict=True)):
+            if isinstance(p, Shard) and d != but:
+                count *= n
+        return count
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether every rank holds everything."""
+        return all(p.is_replicated() for p in self.placements)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a reduction is still to be made."""
+        return any(p.is_partial() for p in self.placements)
+
+    def cotangent(self) -> Layout:
+        """The layout of a gradient of a tensor of this layout: that of each term of a sum is the whole gradient."""
+        return Layout(self.mesh, [cotangent_placement(p) for p in self.placements])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Layout):
+            return NotImplemented
+        return self._hash == other._hash and self.placements == other.placements and self.mesh == other.mesh
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Layout({self.mesh!r}, {list(self.placements)})"
+
+
+def cotangent_placement(placement: Placement) -> Placement:
+    """Where the gradient of a tensor of this placement lies."""
+    return _REPLICATE if placement.is_partial() else placement
+
+
+def _checked(placement: Placement, ndim: int) -> Placement:
+    if not isinstance(placement, Placement):
+        raise TypeError(f"a placement is Replicate(), Shard(dim) or Partial(), not {placement!r}")
+    if not isinstance(placement, Shard):
+        return placement
+    if not -ndim <= placement.dim < ndim:
+        raise ValueError(f"{placement} of a tensor of {ndim} dimensions")
+    return Shard(placement.dim % ndim)
+
+
+def encode_layout(layout: Layout) -> tuple[Any, ...]:
+    """The layout as plain tuples: the attribute ``target`` of ``prim.relayout``."""
+    mesh = layout.mesh
+    return (tuple(mesh.shape), tuple(mesh.process_ids), tuple(mesh.dim_names), tuple(map(_encode, layout.placements)))
+
+
+def _encode(placement: Placement) -> str:
+    if isinstance(placement, Shard):
+        return f"S{placement.dim}"
+    if isinstance(placement, Partial):
+        return f"P{int(placement.reduce_type())}"
+    return "R"
+
+
+@lru_cache(maxsize=4096)
+def decode_layout(target: tuple[Any, ...]) -> Layout:
+    """The inverse of :func:`encode_layout`."""
+    shape, ranks, names, placements = target
+    mesh = ProcessMesh(shape=shape, process_ids=ranks, dim_names=names)
+    return Layout(mesh, [_decode(text) for text in placements])
+
+
+def _decode(text: str) -> Placement:
+    if text == "R":
+        return _REPLICATE
+    return Shard(int(text[1:])) if text[0] == "S" else Partial(ReduceType(int(text[1:])))
