@@ -107,7 +107,7 @@ def listed(results):
     return list(results) if isinstance(results, tuple | list) else [results]
 
 
-def prove(names, mesh_ranks, limit, seed=0, on_failure=None):
+def prove(names, mesh_ranks, limit, seed=0):
     """Check the samples of operators on all ranks of a mesh; returns how many cases were run."""
     size = int(np.asarray(mesh_ranks).size)
 
