@@ -57,6 +57,7 @@ from argosy import jit as jit
 from argosy import linalg as linalg
 from argosy.serialization import load as load
 from argosy.selection import masked_select as masked_select
+from argosy import metric as metric
 from argosy import models as models
 from argosy import nn as nn
 from argosy.autograd import no_grad as no_grad

@@ -2,12 +2,12 @@
 
 from argosy.amp.scaler import GradScaler as AmpScaler
 from argosy.amp.scaler import GradScaler as GradScaler
-from argosy.amp.decorate import decorate as amp_decorate
+from argosy.amp.decoration import decorate as amp_decorate
 from argosy.amp.autocast import auto_cast as amp_guard
 from argosy.amp.autocast import auto_cast as auto_cast
 from argosy.amp.autocast import auto_cast as autocast
 from argosy.amp.lists import black_list as black_list
-from argosy.amp.decorate import decorate as decorate
+from argosy.amp.decoration import decorate as decorate
 from argosy.amp.support import is_bfloat16_supported as is_bfloat16_supported
 from argosy.amp.support import is_float16_supported as is_float16_supported
 from argosy.amp.lists import white_list as white_list

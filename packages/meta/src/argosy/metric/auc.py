@@ -1,0 +1,56 @@
+"""The area under the ROC curve, from histograms of scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argosy.metric.metric import Metric, as_array
+
+__all__ = ["Auc"]
+
+
+class Auc(Metric):
+    """The area under the ROC curve: scores fall into ``num_thresholds + 1`` bins, and the curve is integrated over them
+    by the trapezoidal rule.
+    """
+
+    def __init__(self, curve: str = "ROC", num_thresholds: int = 4095, name: str = "auc") -> None:
+        if curve != "ROC":
+            raise NotImplementedError(f"Auc(curve={curve!r}): only 'ROC' is implemented")
+        if num_thresholds < 1:
+            raise ValueError(f"Auc: num_thresholds must be positive, got {num_thresholds!r}")
+        self._bins = num_thresholds
+        self._name = name
+        self.reset()
+
+    def update(self, preds: Any, labels: Any) -> None:
+        """Add probabilities [N, 2] (the second is that of yes) or [N], and labels [N] or [N, 1] (0 or 1)."""
+        scores, wanted = as_array(preds, "Auc"), as_array(labels, "Auc").reshape(-1)
+        scores = scores[:, 1] if scores.ndim == 2 and scores.shape[1] == 2 else scores.reshape(-1)
+        if scores.shape != wanted.shape:
+            raise ValueError(f"Auc.update(): {scores.size} predictions and {wanted.size} labels")
+        if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
+            raise ValueError("Auc.update(): predictions must be probabilities between 0 and 1")
+        bins = (scores * self._bins).astype(np.int64)
+        self._positive += np.bincount(bins[wanted != 0], minlength=self._bins + 1)
+        self._negative += np.bincount(bins[wanted == 0], minlength=self._bins + 1)
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        self._positive = np.zeros(self._bins + 1, np.int64)
+        self._negative = np.zeros(self._bins + 1, np.int64)
+
+    def accumulate(self) -> float:
+        """The area; 0 while one of the two classes has not been seen."""
+        above = np.concatenate([[0], np.cumsum(self._positive[::-1])]).astype(np.float64)
+        below = np.concatenate([[0], np.cumsum(self._negative[::-1])]).astype(np.float64)
+        if not above[-1] or not below[-1]:
+            return 0.0
+        area = ((above[1:] + above[:-1]) / 2 * np.diff(below)).sum()
+        return float(area / (above[-1] * below[-1]))
+
+    def name(self) -> str:
+        """The metric's name."""
+        return self._name
