@@ -17,7 +17,7 @@ _DTYPE_ALIASES = {
 }  # fmt: skip
 _SUBMODULES = (
     "nn", "linalg", "fft", "optimizer", "io", "jit", "models", "autograd", "static", "device", "distributed",
-    "amp", "metric",
+    "amp", "metric", "callbacks",
 )  # fmt: skip
 
 _TABLE: dict[str, str] = {
@@ -38,6 +38,9 @@ _TABLE: dict[str, str] = {
         name: f"argosy.autograd:{name}"
         for name in ("grad", "no_grad", "enable_grad", "set_grad_enabled", "is_grad_enabled")
     },
+    "Model": "argosy.hapi.model:Model",
+    "summary": "argosy.hapi.summary:summary",
+    "flops": "argosy.hapi.summary:flops",
     "Tensor": "argosy.runtime:Tensor",
     "ParamAttr": "argosy.attributes:ParamAttr",
     "dtype": "argosy_tensorcore.dtype:DType",

@@ -8,6 +8,7 @@ from typing import Any
 from argosy_tensorcore.tensor import Tensor
 
 from argosy.device import CPUPlace as CPUPlace
+from argosy.hapi.model import Model as Model
 from argosy.attributes import ParamAttr as ParamAttr
 from argosy_tensorcore.shape import Size as Size
 from argosy.runtime import Tensor as Tensor
@@ -17,6 +18,7 @@ from argosy.creation import assign as assign
 from argosy import autograd as autograd
 from argosy_tensorcore.dtype import bfloat16 as bfloat16
 from argosy_tensorcore.dtype import bool_ as bool
+from argosy import callbacks as callbacks
 from argosy_tensorcore.dtype import complex128 as cdouble
 from argosy_tensorcore.dtype import complex64 as cfloat
 from argosy_tensorcore.dtype import complex128 as complex128
@@ -37,6 +39,7 @@ from argosy_tensorcore.dtype import float32 as float32
 from argosy_tensorcore.dtype import float64 as float64
 from argosy_tensorcore.dtype import float8_e4m3fn as float8_e4m3fn
 from argosy_tensorcore.dtype import float8_e5m2 as float8_e5m2
+from argosy.hapi.summary import flops as flops
 from argosy_tensorcore.interchange import from_dlpack as from_dlpack
 from argosy.creation import from_numpy as from_numpy
 from argosy.dtypes import get_default_dtype as get_default_dtype
@@ -71,6 +74,7 @@ from argosy.autograd import set_grad_enabled as set_grad_enabled
 from argosy_tensorcore.printing import set_printoptions as set_printoptions
 from argosy.random import set_rng_state as set_rng_state
 from argosy import static as static
+from argosy.hapi.summary import summary as summary
 from argosy.creation import to_tensor as to_tensor
 from argosy_tensorcore.dtype import uint16 as uint16
 from argosy_tensorcore.dtype import uint32 as uint32

@@ -18,8 +18,8 @@ from argosy_phi_ops.signature import ATTRIBUTE, LIST, OPTIONAL, REQUIRED
 __all__ = ["FACES", "stub", "write"]
 
 FACES = (
-    "argosy", "argosy.amp", "argosy.autograd", "argosy.distributed", "argosy.io", "argosy.jit", "argosy.metric",
-    "argosy.models", "argosy.nn", "argosy.nn.functional", "argosy.optimizer", "argosy.static",
+    "argosy", "argosy.amp", "argosy.autograd", "argosy.callbacks", "argosy.distributed", "argosy.io", "argosy.jit",
+    "argosy.metric", "argosy.models", "argosy.nn", "argosy.nn.functional", "argosy.optimizer", "argosy.static",
 )  # fmt: skip
 LAYERS = frozenset(
     {"activation", "attention", "convolution", "image", "loss", "nn", "normalization", "pooling", "vision"}

@@ -1,0 +1,8 @@
+"""Written by ``python -m argosy.stubs``."""
+
+from argosy.hapi.callbacks import Callback as Callback
+from argosy.hapi.callbacks import EarlyStopping as EarlyStopping
+from argosy.hapi.callbacks import History as History
+from argosy.hapi.callbacks import LRScheduler as LRScheduler
+from argosy.hapi.callbacks import ModelCheckpoint as ModelCheckpoint
+from argosy.hapi.progress import ProgBarLogger as ProgBarLogger

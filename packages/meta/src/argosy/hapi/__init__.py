@@ -1,0 +1,1 @@
+"""The high-level interface: ``Model``, its callbacks, and descriptions of layers."""

@@ -1,0 +1,291 @@
+"""``Model``: a network with its optimizer, loss and metrics, and the loops that train, evaluate and predict."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from argosy.hapi.callbacks import Callbacks, LRScheduler, ModelCheckpoint, default_callbacks
+from argosy.hapi.progress import ProgBarLogger
+from argosy.hapi.summary import summary
+from argosy.io.dataloader import DataLoader
+from argosy.io.dataset import Dataset
+from argosy.jit.export import save as export
+from argosy.metric.metric import Metric
+from argosy.nn.layer import Layer
+from argosy.serialization import load, save
+from argosy_autograd.modes import no_grad
+from argosy_tensorcore.interchange import to_numpy
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Model"]
+
+
+class Model:
+    """A network with ``prepare``, ``fit``, ``evaluate`` and ``predict``.
+
+    inputs, labels: InputSpecs; how many there are says how a batch is divided. Without labels the last entry of a batch
+    of several is the label.
+    """
+
+    def __init__(self, network: Layer, inputs: Any = None, labels: Any = None) -> None:
+        if not isinstance(network, Layer):
+            raise TypeError(f"Model takes a Layer, not {type(network).__name__}")
+        self.network = network
+        self.stop_training = False
+        self._inputs, self._labels = _listed(inputs), _listed(labels)
+        self._optimizer: Any = None
+        self._loss: Callable[..., Any] | None = None
+        self._metrics: list[Metric] = []
+
+    def prepare(self, optimizer: Any = None, loss: Any = None, metrics: Any = None, amp_configs: Any = None) -> None:
+        """Set optimizer, loss (a layer or function of outputs and labels) and metrics.
+
+        Raises TypeError for what is no loss or metric.
+        """
+        if amp_configs is not None:
+            raise NotImplementedError("Model.prepare(amp_configs=...): use amp.auto_cast in the network's forward")
+        if loss is not None and not callable(loss):
+            raise TypeError(f"Model.prepare(): loss must be callable, not {type(loss).__name__}")
+        for metric in _listed(metrics):
+            if not isinstance(metric, Metric):
+                raise TypeError(f"Model.prepare(): metrics must be Metric objects, not {type(metric).__name__}")
+        self._optimizer, self._loss, self._metrics = optimizer, loss, _listed(metrics)
+
+    def parameters(self, *args: Any, **kwargs: Any) -> list[Tensor]:
+        """The parameters of the network."""
+        return self.network.parameters(*args, **kwargs)
+
+    def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, int]:
+        """See :func:`argosy.summary`; the size is by default that of ``inputs``."""
+        size = input_size if input_size is not None else [tuple(spec.shape) for spec in self._inputs]
+        return summary(self.network, size, dtype)
+
+    # ---- batches
+
+    def train_batch(self, inputs: Any, labels: Any = None, update: bool = True) -> Any:
+        """One training step: the losses, or (losses, metrics). With ``update=False`` gradients add up."""
+        if self._optimizer is None or self._loss is None:
+            raise RuntimeError("Model.train_batch() needs an optimizer and a loss: call prepare() first")
+        self.network.train()
+        outputs, wanted = self._forward(inputs), _tensors(labels)
+        losses = _listed(self._loss(*outputs, *wanted))
+        total = losses[0]
+        for more in losses[1:]:
+            total = total + more
+        total.backward()
+        if update:
+            self._optimizer.step()
+            self._optimizer.clear_grad()
+        return self._results(losses, outputs, wanted)
+
+    def eval_batch(self, inputs: Any, labels: Any = None) -> Any:
+        """The losses, metrics, or both of a batch, without training."""
+        self.network.eval()
+        with no_grad():
+            outputs, wanted = self._forward(inputs), _tensors(labels)
+            losses = _listed(self._loss(*outputs, *wanted)) if self._loss is not None and wanted else []
+            return self._results(losses, outputs, wanted)
+
+    def predict_batch(self, inputs: Any) -> list[Any]:
+        """The outputs for a batch, as arrays."""
+        self.network.eval()
+        with no_grad():
+            return [to_numpy(x) for x in self._forward(inputs)]
+
+    def _forward(self, inputs: Any) -> list[Any]:
+        return _listed(self.network(*_tensors(inputs)))
+
+    def _results(self, losses: list[Any], outputs: list[Any], labels: list[Any]) -> Any:
+        values = [to_numpy(x) for x in losses]
+        figures = []
+        for metric in self._metrics:
+            with no_grad():
+                figures.append(metric.update(*_listed(metric.compute(*outputs, *labels))))
+        return (values, figures) if values and figures else figures or values
+
+    # ---- loops
+
+    def fit(
+        self,
+        train_data: Any = None,
+        eval_data: Any = None,
+        batch_size: int = 1,
+        epochs: int = 1,
+        eval_freq: int = 1,
+        log_freq: int = 10,
+        save_dir: str | None = None,
+        save_freq: int = 1,
+        verbose: int = 2,
+        drop_last: bool = False,
+        shuffle: bool = True,
+        num_workers: int = 0,
+        callbacks: Any = None,
+        accumulate_grad_batches: int = 1,
+        num_iters: int | None = None,
+    ) -> None:
+        """Train on a Dataset or a DataLoader, evaluating every ``eval_freq`` epochs and saving every ``save_freq``.
+
+        num_iters: stop after that many batches altogether. Raises ValueError without data.
+        """
+        loader = _loader(train_data, batch_size, shuffle, drop_last, num_workers, "fit")
+        evaluation = None if eval_data is None else _loader(eval_data, batch_size, False, False, num_workers, "fit")
+        defaults = {"rate": LRScheduler(), "saving": ModelCheckpoint(save_freq, save_dir)}
+        chosen = default_callbacks(callbacks, ProgBarLogger(log_freq, verbose), **defaults)
+        params = {"epochs": epochs, "steps": _steps(loader, num_iters), "verbose": verbose, "save_dir": save_dir}
+        run = Callbacks(chosen, self, {**params, "batch_size": batch_size, "metrics": self._names()})
+        self.stop_training = False
+        left, logs = num_iters, {}
+        run.call("train_begin", None)
+        for epoch in range(epochs):
+            run.call("epoch_begin", epoch, None)
+            logs = self._epoch(loader, run, "train", left, accumulate_grad_batches)
+            run.call("epoch_end", epoch, logs)
+            if evaluation is not None and epoch % eval_freq == 0:
+                self._evaluated(evaluation, run, None)
+            left = None if left is None else left - (logs.get("step", -1) + 1)
+            if self.stop_training or (left is not None and left <= 0):
+                break
+        run.call("train_end", logs)
+
+    def evaluate(
+        self,
+        eval_data: Any,
+        batch_size: int = 1,
+        log_freq: int = 10,
+        verbose: int = 2,
+        num_workers: int = 0,
+        callbacks: Any = None,
+        num_samples: int | None = None,
+        num_iters: int | None = None,
+    ) -> dict[str, Any]:
+        """The loss (of the last batch, in a list) and the metrics over ``eval_data``."""
+        loader = _loader(eval_data, batch_size, False, False, num_workers, "evaluate")
+        params = {"steps": _steps(loader, num_iters), "verbose": verbose, "metrics": self._names()}
+        run = Callbacks(default_callbacks(callbacks, ProgBarLogger(log_freq, verbose)), self, params)
+        logs = self._evaluated(loader, run, num_iters)
+        return {key: value for key, value in logs.items() if key not in ("step", "batch_size")}
+
+    def _evaluated(self, loader: DataLoader, run: Callbacks, limit: int | None) -> dict[str, Any]:
+        run.call("eval_begin", {"steps": _steps(loader, limit), "metrics": self._names()})
+        logs = self._epoch(loader, run, "eval", limit, 1)
+        run.call("eval_end", logs)
+        return logs
+
+    def _epoch(self, loader: DataLoader, run: Callbacks, mode: str, limit: int | None, every: int) -> dict[str, Any]:
+        for metric in self._metrics:
+            metric.reset()
+        logs: dict[str, Any] = {}
+        total = _steps(loader, limit)
+        for step, batch in _batches(loader, limit):
+            run.call(f"{mode}_batch_begin", step, logs)
+            inputs, labels = self._divided(batch)
+            if mode == "train":
+                result = self.train_batch(inputs, labels, (step + 1) % every == 0 or step + 1 == total)
+            else:
+                result = self.eval_batch(inputs, labels)
+            logs = {**self._logs(result), "step": step, "batch_size": len(inputs[0])}
+            run.call(f"{mode}_batch_end", step, logs)
+        return logs
+
+    def _logs(self, result: Any) -> dict[str, Any]:
+        losses = result[0] if isinstance(result, tuple) else [] if self._metrics else result
+        logs: dict[str, Any] = {"loss": [float(x) for x in losses]} if losses else {}
+        for metric in self._metrics:
+            names, values = _listed(metric.name()), _listed(metric.accumulate())
+            logs.update(zip(names, values, strict=True))
+        return logs
+
+    def predict(
+        self,
+        test_data: Any,
+        batch_size: int = 1,
+        num_workers: int = 0,
+        stack_outputs: bool = False,
+        verbose: int = 1,
+        callbacks: Any = None,
+    ) -> list[Any]:
+        """For each output a tuple of the batches' arrays, or with ``stack_outputs`` one array."""
+        loader = _loader(test_data, batch_size, False, False, num_workers, "predict")
+        run = Callbacks(default_callbacks(callbacks, ProgBarLogger(1, verbose)), self, {"verbose": verbose})
+        run.call("predict_begin", {"steps": _steps(loader, None)})
+        collected: list[Any] = []
+        logs: dict[str, Any] = {}
+        for step, batch in _batches(loader, None):
+            run.call("predict_batch_begin", step, logs)
+            inputs, _ = self._divided(batch)
+            collected.append(self.predict_batch(inputs))
+            logs = {"step": step, "batch_size": len(inputs[0])}
+            run.call("predict_batch_end", step, logs)
+        run.call("predict_end", logs)
+        outputs = [tuple(arrays) for arrays in zip(*collected, strict=True)]
+        return [np.concatenate(arrays) for arrays in outputs] if stack_outputs else outputs
+
+    def _divided(self, batch: Any) -> tuple[list[Any], list[Any]]:
+        parts = _listed(batch)
+        if self._inputs:
+            return parts[: len(self._inputs)], parts[len(self._inputs) :]
+        if self._labels:
+            return parts[: -len(self._labels)], parts[-len(self._labels) :]
+        return (parts[:-1], parts[-1:]) if len(parts) > 1 else (parts, [])
+
+    def _names(self) -> list[str]:
+        return ["loss"] * (self._loss is not None) + [n for metric in self._metrics for n in _listed(metric.name())]
+
+    # ---- files
+
+    def save(self, path: str, training: bool = True) -> None:
+        """``<path>.pdparams`` and ``<path>.pdopt``; with ``training=False`` the program that ``jit.save`` writes."""
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        if not training:
+            export(self.network, path, self._inputs or None)
+            return
+        save(self.network.state_dict(), f"{path}.pdparams")
+        if self._optimizer is not None:
+            save(self._optimizer.state_dict(), f"{path}.pdopt")
+
+    def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
+        """Read what :meth:`save` wrote. With ``skip_mismatch`` names that are missing or misshaped are warned about,
+        else RuntimeError names them.
+        """
+        state = load(f"{path}.pdparams")
+        if skip_mismatch:
+            self.network.set_state_dict(state)
+        else:
+            self.network.load_state_dict(state)
+        if self._optimizer is not None and not reset_optimizer and os.path.exists(f"{path}.pdopt"):
+            self._optimizer.set_state_dict(load(f"{path}.pdopt"))
+
+
+def _listed(x: Any) -> list[Any]:
+    return [] if x is None else list(x) if isinstance(x, (list, tuple)) else [x]
+
+
+def _tensors(x: Any) -> list[Any]:
+    return [item if type(item) is Tensor else Tensor(np.asarray(item)) for item in _listed(x)]
+
+
+def _loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool, workers: int, method: str) -> DataLoader:
+    if isinstance(data, DataLoader):
+        return data
+    if not isinstance(data, Dataset):
+        raise TypeError(f"Model.{method}() takes a Dataset or a DataLoader, not {type(data).__name__}")
+    return DataLoader(data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last, num_workers=workers)
+
+
+def _steps(loader: DataLoader, limit: int | None) -> int | None:
+    try:
+        steps = len(loader)
+    except TypeError:  # a stream
+        return limit
+    return steps if limit is None else min(steps, limit)
+
+
+def _batches(loader: DataLoader, limit: int | None) -> Iterator[tuple[int, Any]]:
+    for step, batch in enumerate(loader):
+        if limit is not None and step >= limit:
+            return
+        yield step, batch

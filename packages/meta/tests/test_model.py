@@ -1,0 +1,149 @@
+"""Model: the loops, what callbacks see, what is printed, and files."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+
+
+def _data(n=10):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((n, 4)).astype("float32")
+    y = (x[:, :1] > 0).astype("int64")
+    return paddle.io.TensorDataset([paddle.to_tensor(x), paddle.to_tensor(y)])
+
+
+def _model(rate=0.05):
+    paddle.seed(0)
+    net = paddle.nn.Sequential(paddle.nn.Linear(4, 8), paddle.nn.ReLU(), paddle.nn.Linear(8, 2))
+    model = paddle.Model(net)
+    optimizer = paddle.optimizer.Adam(rate, parameters=model.parameters())
+    model.prepare(optimizer, paddle.nn.CrossEntropyLoss(), paddle.metric.Accuracy())
+    return model
+
+
+def test_fit_learns_and_evaluate_and_predict_agree():
+    """A separable problem is learned; predictions give the accuracy that evaluate reports."""
+    model, data = _model(), _data(40)
+    model.fit(data, batch_size=8, epochs=20, verbose=0)
+    result = model.evaluate(data, batch_size=8, verbose=0)
+    assert sorted(result) == ["acc", "loss"]
+    assert result["acc"] > 0.9
+    (scores,) = model.predict(data, batch_size=7, stack_outputs=True, verbose=0)
+    assert scores.shape == (40, 2)
+    labels = np.concatenate([np.asarray(data[i][1]).reshape(-1) for i in range(40)])
+    assert (scores.argmax(1) == labels).mean() == pytest.approx(result["acc"])
+    parts = model.predict(data, batch_size=7, verbose=0)
+    assert [part.shape for part in parts[0]] == [(7, 4 - 2)] * 5 + [(5, 2)]
+
+
+class _Watch(paddle.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.events = []
+
+    def __getattribute__(self, name):
+        if name.startswith("on_"):
+            return lambda *args: self.events.append(name[3:])
+        return object.__getattribute__(self, name)
+
+
+def test_callbacks_see_every_event_in_order():
+    """Events come in Paddle's order: the evaluation of an epoch follows its end."""
+    watch = _Watch()
+    _model().fit(_data(), _data(), batch_size=5, epochs=1, verbose=0, callbacks=watch)
+    batches = ["train_batch_begin", "train_batch_end"] * 2
+    evaluation = ["eval_begin", *["eval_batch_begin", "eval_batch_end"] * 2, "eval_end"]
+    assert watch.events == ["train_begin", "epoch_begin", *batches, "epoch_end", *evaluation, "train_end"]
+
+
+def test_lines_are_in_paddles_format(capsys):
+    """verbose=2 prints a line every log_freq steps and at the end; verbose=1 draws a bar."""
+    model = _model()
+    model.fit(_data(), _data(), batch_size=2, epochs=1, verbose=2, log_freq=2)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("The loss value printed in the log is the current step")
+    assert lines[1] == "Epoch 1/1"
+    assert [line.split(" - ")[0] for line in lines[2:5]] == ["step 2/5", "step 4/5", "step 5/5"]
+    assert [part.split(":")[0] for part in lines[2].split(" - ")[1:3]] == ["loss", "acc"]
+    assert lines[2].endswith("/step")
+    assert lines[5] == "Eval begin..."
+    assert lines[-1] == "Eval samples: 10"
+    model.evaluate(_data(), batch_size=2, verbose=1, log_freq=2)
+    shown = capsys.readouterr().out
+    assert "step 2/5 [===========>..................] - loss: " in shown
+    assert f"step 5/5 [{'=' * 30}] - loss: " in shown
+
+
+def test_checkpoints_are_written_and_read(tmp_path):
+    """fit saves .pdparams and .pdopt for each epoch and at the end, from which another model goes on."""
+    model = _model()
+    model.fit(_data(), batch_size=5, epochs=2, verbose=0, save_dir=str(tmp_path))
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        f"{name}.{kind}" for name in ("0", "1", "final") for kind in ("pdopt", "pdparams")
+    ]
+    other = paddle.Model(paddle.nn.Sequential(paddle.nn.Linear(4, 8), paddle.nn.ReLU(), paddle.nn.Linear(8, 2)))
+    other.load(str(tmp_path / "final"))
+    np.testing.assert_array_equal(other.network[0].weight.numpy(), model.network[0].weight.numpy())
+    with pytest.raises(RuntimeError, match="weight"):
+        paddle.Model(paddle.nn.Linear(4, 8)).load(str(tmp_path / "final"))
+
+
+def test_early_stopping_history_and_schedules(tmp_path):
+    """Training stops when evaluation no longer improves; the history has an entry for each epoch; schedules step."""
+    net = paddle.nn.Linear(4, 2)
+    schedule = paddle.optimizer.lr.StepDecay(0.0, 1)
+    model = paddle.Model(net)
+    model.prepare(paddle.optimizer.SGD(schedule, parameters=net.parameters()), paddle.nn.CrossEntropyLoss())
+    history, stop = paddle.callbacks.History(), paddle.callbacks.EarlyStopping(patience=1, verbose=0)
+    model.fit(_data(), _data(), 5, 10, verbose=0, save_dir=str(tmp_path), callbacks=[history, stop])
+    assert len(history.history["loss"]) == len(history.history["eval_loss"]) == 3
+    assert schedule.last_epoch == 6
+    assert (tmp_path / "best_model.pdparams").exists()
+    model.fit(_data(), batch_size=1, epochs=5, num_iters=3, verbose=0)
+    assert schedule.last_epoch == 9
+
+
+def test_gradients_add_up_over_batches():
+    """accumulate_grad_batches=2 over halves of a batch updates with the sum of both gradients."""
+    weights = []
+    for size, every in ((5, 2), (10, 1)):
+        net = paddle.nn.Linear(4, 2)
+        net.weight.set_value(np.ones((4, 2), "float32"))
+        model = paddle.Model(net)
+        loss = paddle.nn.CrossEntropyLoss(reduction="sum")
+        model.prepare(paddle.optimizer.SGD(0.1, parameters=net.parameters()), loss)
+        model.fit(_data(), batch_size=size, shuffle=False, verbose=0, accumulate_grad_batches=every)
+        weights.append(net.weight.numpy())
+    np.testing.assert_allclose(weights[0], weights[1], rtol=1e-5)
+
+
+def test_summary_and_flops(capsys):
+    """The table names each leaf with its shapes and parameters; multiply-adds count once; modes and hooks stay."""
+    net = paddle.nn.Sequential(paddle.nn.Linear(4, 8), paddle.nn.ReLU(), paddle.nn.Linear(8, 3))
+    net[0].bias.stop_gradient = True
+    assert paddle.summary(net, (1, 4)) == {"total_params": 67, "trainable_params": 59}
+    shown = capsys.readouterr().out
+    assert [line.split()[0] for line in shown.splitlines()[3:6]] == ["Linear-1", "ReLU-1", "Linear-2"]
+    assert "[[1, 4]]" in shown
+    assert "Non-trainable params: 8" in shown
+    assert paddle.flops(net, [1, 4]) == 56
+    assert paddle.flops(paddle.nn.Conv2D(3, 5, 3), (2, 3, 8, 8)) == 2 * 5 * 36 * 27
+    assert paddle.flops(net, [1, 4], {paddle.nn.ReLU: lambda layer, given, result: 8}, print_detail=True) == 64
+    assert net.training
+    assert not net[0]._forward_post_hooks
+
+
+def test_wrong_arguments_are_named():
+    """What is no layer, loss, metric or data set, and training that was not prepared, are refused by name."""
+    model = paddle.Model(paddle.nn.Linear(4, 2))
+    with pytest.raises(RuntimeError, match="prepare"):
+        model.train_batch(np.ones((1, 4), "float32"))
+    with pytest.raises(TypeError, match="Layer"):
+        paddle.Model(3)
+    with pytest.raises(TypeError, match="Metric"):
+        model.prepare(metrics=3)
+    with pytest.raises(TypeError, match="Dataset"):
+        model.fit([1, 2])
+    with pytest.raises(ValueError, match="input_size"):
+        paddle.summary(model.network)
