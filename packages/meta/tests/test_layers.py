@@ -80,3 +80,24 @@ def test_wrong_arguments_are_refused_with_their_names() -> None:
         nn.Pad2D([1, 2])
     with pytest.raises(ValueError, match="maxout: 5 channels"):
         nn.Maxout(2)(paddle.ones([1, 5]))
+
+
+def test_decoding_step_by_step_with_caches_equals_decoding_at_once() -> None:
+    """A decoder fed one position at a time gives what it gives for all positions under a causal mask."""
+    paddle.seed(6)
+    block = nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0)
+    decoder = nn.TransformerDecoder(block, 2)
+    memory, target = paddle.randn([2, 4, 8]), paddle.randn([2, 3, 8])
+    whole = decoder(target, memory, nn.Transformer.generate_square_subsequent_mask(3))
+    caches = decoder.gen_cache(memory)
+    for i in range(3):
+        step, caches = decoder(target[:, i : i + 1], memory, None, None, caches)
+        assert np.allclose(step.numpy()[:, 0], whole.numpy()[:, i], atol=1e-5)
+
+
+def test_stacked_layers_start_with_parameters_of_their_own() -> None:
+    """The layers of an encoder have equal shapes and different weights."""
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 2)
+    first, second = (layer.linear1.weight.numpy() for layer in encoder.layers)
+    assert first.shape == second.shape
+    assert (first != second).any()

@@ -29,6 +29,34 @@ def cases() -> Iterator[Case]:
     yield from _norms()
     yield from _transposed()
     yield from _losses()
+    yield from _recurrent()
+    yield from _attention()
+
+
+def _recurrent() -> Iterator[Case]:
+    sizes: dict[str, Any] = {"input_size": 3, "hidden_size": 4}
+    for name in ("SimpleRNNCell", "GRUCell"):
+        yield layer(f"nn.{name}", t(2, 3), t(2, 4), **sizes)
+        yield layer(f"nn.{name}", t(2, 3), **sizes, bias_ih_attr=False)
+        yield state(f"nn.{name}", **sizes)
+    yield layer("nn.SimpleRNNCell", t(2, 3), t(2, 4), **sizes, activation="relu")
+    yield layer("nn.LSTMCell", t(2, 3), (t(2, 4), t(2, 4)), **sizes)
+    yield layer("nn.LSTMCell", t(2, 3), (t(2, 2), t(2, 4)), **sizes, proj_size=2)
+    yield state("nn.LSTMCell", **sizes, proj_size=2)
+
+
+def _attention() -> Iterator[Case]:
+    keep = given([[True, False, False], [True, True, False], [True, True, True]], "bool")
+    sizes: dict[str, Any] = {"embed_dim": 8, "num_heads": 2}
+    yield layer("nn.MultiHeadAttention", t(2, 3, 8), t(2, 4, 6), t(2, 4, 5), **sizes, kdim=6, vdim=5, need_weights=True)
+    yield layer("nn.MultiHeadAttention", t(2, 3, 8), t(2, 3, 8), t(2, 3, 8), keep, **sizes)
+    block: dict[str, Any] = {"d_model": 8, "nhead": 2, "dim_feedforward": 16, "dropout": 0.0}
+    for before in (False, True):
+        yield layer("nn.TransformerEncoderLayer", t(2, 3, 8), keep, **block, normalize_before=before)
+        yield layer("nn.TransformerDecoderLayer", t(2, 3, 8), t(2, 4, 8), **block, normalize_before=before)
+    stack = {"num_encoder_layers": 2, "num_decoder_layers": 1}
+    yield layer("nn.Transformer", t(2, 4, 8), t(2, 3, 8), None, keep, **block, **stack)
+    yield state("nn.Transformer", **block, **stack, normalize_before=True)
 
 
 def _noise() -> Iterator[Case]:

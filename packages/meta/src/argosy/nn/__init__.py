@@ -45,6 +45,12 @@ _MODULES = {
         "GroupNorm", "InstanceNorm1D", "InstanceNorm2D", "InstanceNorm3D", "LocalResponseNorm",
         "SpectralNorm",
     ),
+    "attention": ("MultiHeadAttention",),
+    "transformer": (
+        "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+        "TransformerEncoderLayer",
+    ),
+    "cells": ("GRUCell", "LSTMCell", "RNNCellBase", "SimpleRNNCell"),
     "clip": ("ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"),
 }  # fmt: skip
 _TABLE = {name: f"argosy.nn.{module}:{name}" for module, names in _MODULES.items() for name in names}

@@ -46,6 +46,7 @@ from argosy.nn.common import Flatten as Flatten
 from argosy.nn.geometry import Fold as Fold
 from argosy.nn.activation import GELU as GELU
 from argosy.nn.shrinkage import GLU as GLU
+from argosy.nn.cells import GRUCell as GRUCell
 from argosy.nn.distances import GaussianNLLLoss as GaussianNLLLoss
 from argosy.nn.channel_norm import GroupNorm as GroupNorm
 from argosy.nn.shrinkage import Hardshrink as Hardshrink
@@ -61,6 +62,7 @@ from argosy.nn.distances import KLDivLoss as KLDivLoss
 from argosy.nn.loss import L1Loss as L1Loss
 from argosy.nn.windows import LPPool1D as LPPool1D
 from argosy.nn.windows import LPPool2D as LPPool2D
+from argosy.nn.cells import LSTMCell as LSTMCell
 from argosy.nn.layer import Layer as Layer
 from argosy.nn.container import LayerDict as LayerDict
 from argosy.nn.container import LayerList as LayerList
@@ -77,6 +79,7 @@ from argosy.nn.pooling import MaxPool2D as MaxPool2D
 from argosy.nn.windows import MaxPool3D as MaxPool3D
 from argosy.nn.shrinkage import Maxout as Maxout
 from argosy.nn.activation import Mish as Mish
+from argosy.nn.attention import MultiHeadAttention as MultiHeadAttention
 from argosy.nn.distances import MultiLabelMarginLoss as MultiLabelMarginLoss
 from argosy.nn.distances import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
 from argosy.nn.distances import MultiMarginLoss as MultiMarginLoss
@@ -92,6 +95,7 @@ from argosy.nn.geometry import PixelShuffle as PixelShuffle
 from argosy.nn.geometry import PixelUnshuffle as PixelUnshuffle
 from argosy.nn.distances import PoissonNLLLoss as PoissonNLLLoss
 from argosy.nn.norm import RMSNorm as RMSNorm
+from argosy.nn.cells import RNNCellBase as RNNCellBase
 from argosy.nn.shrinkage import RReLU as RReLU
 from argosy.nn.activation import ReLU as ReLU
 from argosy.nn.activation import ReLU6 as ReLU6
@@ -106,6 +110,7 @@ from argosy.nn.container import Sequential as Sequential
 from argosy.nn.activation import SiLU as SiLU
 from argosy.nn.activation import Sigmoid as Sigmoid
 from argosy.nn.activation import Silu as Silu
+from argosy.nn.cells import SimpleRNNCell as SimpleRNNCell
 from argosy.nn.distances import SmoothL1Loss as SmoothL1Loss
 from argosy.nn.distances import SoftMarginLoss as SoftMarginLoss
 from argosy.nn.activation import Softmax as Softmax
@@ -118,6 +123,11 @@ from argosy.nn.activation import Swish as Swish
 from argosy.nn.activation import Tanh as Tanh
 from argosy.nn.shrinkage import Tanhshrink as Tanhshrink
 from argosy.nn.shrinkage import ThresholdedReLU as ThresholdedReLU
+from argosy.nn.transformer import Transformer as Transformer
+from argosy.nn.transformer import TransformerDecoder as TransformerDecoder
+from argosy.nn.transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from argosy.nn.transformer import TransformerEncoder as TransformerEncoder
+from argosy.nn.transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from argosy.nn.distances import TripletMarginLoss as TripletMarginLoss
 from argosy.nn.distances import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from argosy.nn.geometry import Unflatten as Unflatten
