@@ -19,6 +19,13 @@ _MODULES = {
     "objects": ("all_gather_object", "broadcast_object_list", "scatter_object_list"),
     "spawning": ("spawn",),
     "strategy": ("Strategy",),
+    "semi_auto": (
+        "dtensor_from_fn", "dtensor_from_local", "dtensor_to_local", "get_mesh", "reshard", "set_mesh", "shard_layer",
+        "shard_tensor", "unshard_dtensor",
+    ),
+    "sharded_optimizer": ("ShardingStage1", "ShardingStage2", "ShardingStage3", "shard_optimizer"),
+    "sharded_loader": ("ShardDataloader", "shard_dataloader"),
+    "dist_model": ("DistModel", "to_static"),
 }  # fmt: skip
 _TABLE: dict[str, str] = {
     **{name: f"argosy.distributed.{module}:{name}" for module, names in _MODULES.items() for name in names},

@@ -1,5 +1,6 @@
 """Written by ``python -m argosy.stubs``."""
 
+from argosy.distributed.dist_model import DistModel as DistModel
 from argosy.distributed.group import Group as Group
 from argosy.distributed.point_to_point import P2POp as P2POp
 from argosy.distributed.environment import ParallelEnv as ParallelEnv
@@ -10,6 +11,10 @@ from argosy.distributed.reduction import ReduceOp as ReduceOp
 from argosy_autoparallel import ReduceType as ReduceType
 from argosy_autoparallel import Replicate as Replicate
 from argosy_autoparallel import Shard as Shard
+from argosy.distributed.sharded_loader import ShardDataloader as ShardDataloader
+from argosy.distributed.sharded_optimizer import ShardingStage1 as ShardingStage1
+from argosy.distributed.sharded_optimizer import ShardingStage2 as ShardingStage2
+from argosy.distributed.sharded_optimizer import ShardingStage3 as ShardingStage3
 from argosy.distributed.strategy import Strategy as Strategy
 from argosy.distributed.collective import all_gather as all_gather
 from argosy.distributed.objects import all_gather_object as all_gather_object
@@ -22,9 +27,13 @@ from argosy.distributed.collective import broadcast as broadcast
 from argosy.distributed.objects import broadcast_object_list as broadcast_object_list
 from argosy.distributed import debug as debug
 from argosy.distributed.group import destroy_process_group as destroy_process_group
+from argosy.distributed.semi_auto import dtensor_from_fn as dtensor_from_fn
+from argosy.distributed.semi_auto import dtensor_from_local as dtensor_from_local
+from argosy.distributed.semi_auto import dtensor_to_local as dtensor_to_local
 from argosy.distributed.collective import gather as gather
 from argosy.distributed.group import get_backend as get_backend
 from argosy.distributed.group import get_group as get_group
+from argosy.distributed.semi_auto import get_mesh as get_mesh
 from argosy.distributed.environment import get_rank as get_rank
 from argosy.distributed.environment import get_world_size as get_world_size
 from argosy.distributed.environment import init_parallel_env as init_parallel_env
@@ -36,8 +45,16 @@ from argosy.distributed.group import new_group as new_group
 from argosy.distributed.point_to_point import recv as recv
 from argosy.distributed.collective import reduce as reduce
 from argosy.distributed.collective import reduce_scatter as reduce_scatter
+from argosy.distributed.semi_auto import reshard as reshard
 from argosy.distributed.collective import scatter as scatter
 from argosy.distributed.objects import scatter_object_list as scatter_object_list
 from argosy.distributed.point_to_point import send as send
+from argosy.distributed.semi_auto import set_mesh as set_mesh
+from argosy.distributed.sharded_loader import shard_dataloader as shard_dataloader
+from argosy.distributed.semi_auto import shard_layer as shard_layer
+from argosy.distributed.sharded_optimizer import shard_optimizer as shard_optimizer
+from argosy.distributed.semi_auto import shard_tensor as shard_tensor
 from argosy.distributed.spawning import spawn as spawn
+from argosy.distributed.dist_model import to_static as to_static
+from argosy.distributed.semi_auto import unshard_dtensor as unshard_dtensor
 from argosy.distributed.collective import wait as wait

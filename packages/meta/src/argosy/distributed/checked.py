@@ -7,11 +7,11 @@ both lines. The records cost one small all-gather for each collective; ``ARGOSY_
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 
+from argosy import settings
 from argosy_hwadapt.communicator import Array, Communicator
 from argosy_hwadapt.errors import CollectiveMismatch
 from argosy_hwadapt.rendezvous import call_site
@@ -23,7 +23,7 @@ _BYTES = 256
 
 def checking() -> bool:
     """Whether ranks compare their calls (``ARGOSY_CHECK_COLLECTIVES``, on unless ``0``)."""
-    return os.environ.get("ARGOSY_CHECK_COLLECTIVES", "1") != "0"
+    return settings.read("ARGOSY_CHECK_COLLECTIVES") != "0"
 
 
 def agree(communicator: Communicator, kind: str, **agreed: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from argosy_autoparallel.groups import set_world
 from argosy_phi_ops.context import Context, context
 
 if TYPE_CHECKING:
@@ -60,10 +61,9 @@ def environment() -> Environment:
 
 
 def join(ambient: Context, communicator: Communicator) -> Environment:
-    """Make the rank of ``ambient`` a member of ``communicator``'s group."""
-    ambient.rank, ambient.size = communicator.rank, communicator.size
+    """Make the calling rank, whose context is ``ambient``, a member of ``communicator``'s group."""
     made = ambient.values[KEY] = Environment(communicator)
-    ambient.values["communicator"] = communicator
+    set_world(communicator)
     return made
 
 

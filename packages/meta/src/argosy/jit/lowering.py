@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from _thread import allocate_lock
 from typing import Any
 
 import argosy_phi_ops.passes.decompose  # noqa: F401  (registers its pass)
@@ -18,19 +19,30 @@ from argosy_phi_ops.errors import CompileError
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
 
-__all__ = ["PIPELINE", "choose_compiler", "lower"]
+__all__ = ["PIPELINE", "build", "choose_compiler", "lower", "simplify"]
 
 PIPELINE = "decompose,expand-gradients,cse,dce"
+_compiling = allocate_lock()  # ranks in one process compile one after the other: compilers start up on first use
 _warned: set[str] = set()
 _dumps = 0
 
 
 def lower(program: Program, backend: str | None) -> Executable:
     """Run the passes on ``program`` in place and compile it for the host."""
+    simplify(program)
+    return build(program, backend)
+
+
+def simplify(program: Program, pipeline: str = PIPELINE) -> None:
+    """Run the passes on ``program`` in place."""
     verify = settings.read("ARGOSY_VERIFY") != "0"
-    PassManager(PIPELINE, verify=verify, dump=_dump_folder(program.name)).run(program)
-    compiler = get_compiler(choose_compiler(backend))
-    return compiler.compile(program, device("cpu", 0))
+    PassManager(pipeline, verify=verify, dump=_dump_folder(program.name)).run(program)
+
+
+def build(program: Program, backend: str | None, communicators: Any = ()) -> Executable:
+    """Compile a program that is simplified already; ``communicators`` serve its communication primitives."""
+    with _compiling:
+        return get_compiler(choose_compiler(backend)).compile(program, device("cpu", 0), communicators)
 
 
 def choose_compiler(backend: str | None) -> str:

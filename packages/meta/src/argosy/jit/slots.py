@@ -43,8 +43,8 @@ class GradientSlots:
         for tensor in self.empty:
             grad = tensor._grad
             if grad is not None:
-                storage = grad.payload._storage
-                if type(storage) is not _ZERO or storage._bytes is not None:
+                storage = getattr(grad.payload, "_storage", None)  # a distributed tensor has none
+                if type(storage) is not _ZERO or storage._bytes is not None:  # type: ignore[union-attr]
                     return False
         return True
 

@@ -17,11 +17,13 @@ from argosy.jit.compiled import CompiledCall
 from argosy.jit.counting import note_compile
 from argosy.jit.guards import watch
 from argosy.jit.input_spec import InputSpec
+from argosy.jit.partitioned import layouts_of, lower_partitioned
 from argosy.jit.specs import matched_key
 from argosy.jit.tracing import explain_break, trace
 from argosy.jit.training import DifferentiableCall, is_differentiable_forward
 from argosy_phi_ops.capture import active_tracer
-from argosy_phi_ops.context import AMBIENT, grad_enabled
+from argosy_phi_ops.compiler import Executable
+from argosy_phi_ops.context import AMBIENT, context, grad_enabled
 from argosy_phi_ops.errors import GraphBreak
 
 __all__ = ["StaticFunction", "enabled"]
@@ -114,7 +116,7 @@ class StaticFunction:
         key = call.key if self._spec is None else matched_key(self._spec, call, self.__name__)
         if AMBIENT.word:
             cast = current()
-            key = (key, grad_enabled(), cast and cast.key)
+            key = (key, grad_enabled(), cast and cast.key, context().rank, layouts_of(call.tensors))
         for compiled in self._by_key.get(key, ()):
             if compiled.valid(call.floats):
                 return compiled(call)
@@ -190,7 +192,17 @@ class StaticFunction:
             raise _Uncapturable
         traced = perf_counter()
         operations = sum(1 for _ in captured.program.block)
-        executable = lowering.lower(captured.program, self._backend)
+        executable: Executable
+        placed = layouts_of(call.tensors), layouts_of(captured.states)
+        if placed != (None, None):
+            if differentiable:
+                raise NotImplementedError(
+                    f"{self.__name__} is a forward function on distributed tensors whose gradient is wanted outside; "
+                    "this is not implemented: capture the whole training step, or call it under no_grad()"
+                )
+            executable = lower_partitioned(captured.program, self._backend, *placed)
+        else:
+            executable = lowering.lower(captured.program, self._backend)
         note_compile(self.__name__)
         settings.log(
             "compile",

@@ -62,6 +62,8 @@ class Optimizer:
         self._accumulators: dict[str, dict[str, Tensor]] = {}
         self._master_weights: dict[str, Tensor] = {}
         self._pending: dict[str, Any] = {}
+        self._placing: Any = None  # set by distributed.shard_optimizer: (name, parameter, accumulator) -> accumulator
+        self._lay_gradient: Any = None  # set by it, too: (parameter, gradient) -> gradient
 
     @property
     def _parameter_list(self) -> list[Tensor]:
@@ -109,7 +111,7 @@ class Optimizer:
         if clip is not None:
             pairs = clip(pairs)
         decay = options.get("weight_decay", self._weight_decay)
-        pairs = [(p, self._decayed(p, g, decay)) for p, g in pairs]
+        pairs = [(p, self._decayed(p, self._laid(p, g), decay)) for p, g in pairs]
         shared = self._shared(pairs, options)
         for parameter, grad in pairs:
             self._update_one(parameter, grad, options, shared)
@@ -152,6 +154,22 @@ class Optimizer:
         """The new value of ``parameter``. ``value`` is its current one (a float32 master copy with multi_precision)."""
         raise NotImplementedError(f"{type(self).__name__} does not define an update rule")
 
+    def _laid(self, parameter: Tensor, grad: Tensor) -> Tensor:
+        """The gradient of a distributed parameter where the update wants it: laid out like the parameter, or as
+        ``shard_optimizer`` says. Sums over ranks are made here, before anything reads them.
+        """
+        layout = getattr(parameter.payload, "layout", None)
+        if layout is None:
+            return grad
+        if self._lay_gradient is not None:
+            return self._lay_gradient(parameter, grad)  # type: ignore[no-any-return]
+        wanted = layout.cotangent()
+        if getattr(grad.payload, "layout", None) == wanted:
+            return grad
+        from argosy_autoparallel.api import reshard
+
+        return reshard(grad, wanted.mesh, wanted.placements)
+
     # ---- state tensors
 
     def _accumulator(
@@ -185,8 +203,19 @@ class Optimizer:
             state.name = key
             if key in self._pending:
                 checkpoint.fill(state, self._pending.pop(key), key)
-        state.persistable = True
-        return state
+            state.persistable = True
+            return self._placed(name, parameter, state)
+
+    def _placed(self, name: str, parameter: Tensor, state: Tensor) -> Tensor:
+        """The state where ``shard_optimizer`` wants it, or else laid out like its parameter."""
+        if self._placing is not None:
+            return self._placing(name, parameter, state)  # type: ignore[no-any-return]
+        layout = getattr(parameter.payload, "layout", None)
+        if layout is None or state.payload.shape != parameter.payload.shape:
+            return state
+        from argosy_autoparallel.api import shard_tensor
+
+        return shard_tensor(state, layout.mesh, layout.placements)
 
     def _state_dtype(self, parameter: Tensor) -> str:
         return "float32" if self._wants_master(parameter) else parameter.dtype.name

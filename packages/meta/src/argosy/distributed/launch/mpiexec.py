@@ -9,6 +9,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from argosy import settings
+
 __all__ = ["NoMpi", "command", "environment"]
 
 
@@ -19,7 +21,7 @@ class NoMpi(RuntimeError):
 def command(ranks: int) -> list[str]:
     """``mpiexec -n ranks``. Raises NoMpi naming the installation when it or mpi4py is missing."""
     beside = Path(sys.executable).parent / "mpiexec"
-    found = os.environ.get("ARGOSY_MPIEXEC") or (str(beside) if beside.exists() else shutil.which("mpiexec"))
+    found = settings.read("ARGOSY_MPIEXEC") or (str(beside) if beside.exists() else shutil.which("mpiexec"))
     if found is None or find_spec("mpi4py") is None:
         missing = "mpiexec" if found is None else "mpi4py"
         raise NoMpi(f"{missing} is missing; python -m pip install 'argosy-hwadapt[mpi]' brings an MPI")

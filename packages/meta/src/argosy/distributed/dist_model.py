@@ -1,0 +1,171 @@
+"""``distributed.to_static``: a whole training step as one program, cut into one for each rank.
+
+What is captured is the step of one device; the layouts that tensors were annotated with decide the rest. See
+:mod:`argosy.jit.partitioned`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from argosy.distributed.environment import environment
+from argosy.distributed.strategy import Strategy
+from argosy.jit.static_function import StaticFunction
+from argosy.nn.layer import Layer
+from argosy.optimizer.optimizer import Optimizer
+from argosy_autograd.modes import no_grad
+from argosy_phi_ops.operator import Operator
+from argosy_phi_ops.signature import ATTRIBUTE
+
+__all__ = ["DistModel", "to_static"]
+
+_MODES = ("train", "eval", "predict")
+
+
+def to_static(
+    layer: Layer,
+    loader: Any = None,
+    loss: Callable[..., Any] | None = None,
+    optimizer: Optimizer | None = None,
+    strategy: Strategy | None = None,
+    input_spec: Sequence[Any] | None = None,
+) -> DistModel:
+    """The model whose calls run as compiled programs, one for each of its modes.
+
+    loss: called with the outputs of ``layer`` and the labels, as many of them as it takes. ``loader`` is accepted for
+    compatibility: shapes are taken from the batches. Raises NotImplementedError for parts of ``strategy`` that are
+    enabled and not built, and for ``input_spec``.
+    """
+    if input_spec is not None:
+        raise NotImplementedError("distributed.to_static(input_spec) is not implemented: shapes come from the batches")
+    chosen = strategy if strategy is not None else Strategy()
+    chosen.check_implemented()
+    environment()
+    return DistModel(layer, loss, optimizer, chosen)
+
+
+class DistModel:
+    """A layer with its loss and optimizer as compiled programs: call it with a batch.
+
+    Modes: ``train()`` returns the loss after one update, ``eval()`` the loss, ``predict()`` the outputs.
+    """
+
+    def __init__(
+        self, layer: Layer, loss: Callable[..., Any] | None, optimizer: Optimizer | None, strategy: Strategy
+    ) -> None:
+        self.network = layer
+        self._loss = loss
+        self._optimizer = optimizer
+        self._strategy = strategy
+        self._steps = {mode: StaticFunction(getattr(self, f"_{mode}_step"), None, "CINN", True) for mode in _MODES}
+        self._mode = "predict"
+        if loss is not None:
+            self.train() if optimizer is not None else self.eval()
+
+    # ---- modes
+
+    def train(self) -> None:
+        """Calls train. Raises RuntimeError without a loss or an optimizer."""
+        if self._loss is None or self._optimizer is None:
+            raise RuntimeError("train() needs a loss and an optimizer: give them to distributed.to_static")
+        self._mode = "train"
+        self.network.train()
+
+    def eval(self) -> None:
+        """Calls compute the loss. Raises RuntimeError without one."""
+        if self._loss is None:
+            raise RuntimeError("eval() needs a loss: give it to distributed.to_static")
+        self._mode = "eval"
+        self.network.eval()
+
+    def predict(self) -> None:
+        """Calls compute the outputs."""
+        self._mode = "predict"
+        self.network.eval()
+
+    # ---- calls
+
+    def __call__(self, *args: Any) -> Any:
+        """Run a batch: inputs, then labels; lists, tuples and dicts are taken apart."""
+        entries = _flat(args)
+        if self._mode == "train":
+            return self._steps["train"](*entries)
+        with no_grad():
+            return self._steps[self._mode](*entries)
+
+    def _train_step(self, *entries: Any) -> Any:
+        optimizer = self._optimizer
+        assert optimizer is not None
+        loss = self._loss_of(entries)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    def _eval_step(self, *entries: Any) -> Any:
+        return self._loss_of(entries)
+
+    def _predict_step(self, *entries: Any) -> Any:
+        return self.network(*entries[: _positions(self.network.forward)])
+
+    def _loss_of(self, entries: Sequence[Any]) -> Any:
+        assert self._loss is not None
+        inputs = min(_positions(self.network.forward), len(entries))
+        made = self.network(*entries[:inputs])
+        outputs = list(made) if isinstance(made, (list, tuple)) else [made]
+        labels = max(0, _positions(self._loss) - len(outputs))
+        return self._loss(*outputs, *entries[inputs : inputs + labels])
+
+    # ---- what is inside
+
+    def dist_main_program(self, mode: str | None = None) -> Any:
+        """This rank's program of a mode (default: the present one), as it was compiled. Raises RuntimeError before the
+        mode's first call.
+        """
+        return self._steps[self._mode if mode is None else mode].main_program
+
+    def state_dict(self, mode: str = "all") -> dict[str, Any]:
+        """Parameters and buffers (``"param"``), optimizer states (``"opt"``), or ``"all"``."""
+        if mode not in ("all", "param", "opt"):
+            raise ValueError(f"state_dict: mode is 'all', 'param' or 'opt', not {mode!r}")
+        found: dict[str, Any] = {}
+        if mode != "opt":
+            found.update(self.network.state_dict())
+        if mode != "param" and self._optimizer is not None:
+            found.update(self._optimizer.state_dict())
+        return found
+
+    def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Put back what :meth:`state_dict` gave."""
+        own = self.network.state_dict()
+        self.network.set_state_dict({name: value for name, value in state_dict.items() if name in own})
+        rest = {name: value for name, value in state_dict.items() if name not in own}
+        if rest and self._optimizer is not None:
+            self._optimizer.set_state_dict(rest)
+
+
+def _flat(args: Sequence[Any]) -> list[Any]:
+    entries: list[Any] = []
+    for x in args:
+        if isinstance(x, (list, tuple)):
+            entries += _flat(x)
+        elif isinstance(x, dict):
+            entries += _flat(list(x.values()))
+        else:
+            entries.append(x)
+    return entries
+
+
+def _positions(function: Any) -> int:
+    """How many tensors a function takes by position."""
+    if isinstance(function, Layer):
+        return _positions(function.forward)
+    if isinstance(function, Operator):
+        return sum(p.kind != ATTRIBUTE for p in function.signature.parameters)
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
+        return 1 << 16
+    return sum(p.kind in kinds for p in parameters)

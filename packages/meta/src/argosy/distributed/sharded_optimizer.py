@@ -1,0 +1,95 @@
+"""``shard_optimizer``: where optimizer states live on the mesh, and ZeRO's three stages (Rajbhandari et al., 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from argosy.distributed.semi_auto import get_mesh, reshard, shard_tensor
+from argosy.optimizer.optimizer import Optimizer
+from argosy_autoparallel import Placement, ProcessMesh, Shard
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["ShardingStage1", "ShardingStage2", "ShardingStage3", "shard_optimizer"]
+
+ShardFn = Callable[[str, Tensor, Tensor], Tensor]
+
+
+class ShardingStage1:
+    """Optimizer states are split along a mesh dimension, on top of how their parameters are.
+
+    ``sharding_mesh_dim`` is the dimension's name or number (default: the first); ``mesh`` is that of parameters which
+    are not distributed yet (default: ``get_mesh()``).
+    """
+
+    def __init__(self, sharding_mesh_dim: str | int | None = None, mesh: ProcessMesh | None = None) -> None:
+        self.mesh_dim = 0 if sharding_mesh_dim is None else sharding_mesh_dim
+        self.mesh = mesh
+
+    def __call__(self, key: str, param: Tensor, accumulator: Tensor) -> Tensor:
+        """The accumulator ``key`` of ``param``, split along the mesh dimension; scalars stay whole."""
+        if list(accumulator.shape) != list(param.shape):
+            return accumulator
+        mesh: Any = param.process_mesh
+        if mesh is None:
+            return accumulator
+        return shard_tensor(accumulator, mesh, self.split(param))
+
+    def split(self, param: Any) -> list[Placement]:
+        """The parameter's placements with the mesh dimension splitting the first axis that nothing splits yet."""
+        mesh: ProcessMesh = param.process_mesh
+        names = mesh.dim_names
+        placements = list(param.placements)
+        dim = self.mesh_dim if isinstance(self.mesh_dim, int) else _position(self.mesh_dim, names, mesh)
+        taken = {p.get_dim() for p in placements if isinstance(p, Shard)}
+        free = [axis for axis in range(param.ndim) if axis not in taken and param.shape[axis] >= mesh.shape[dim]]
+        if placements[dim].is_replicated() and free:
+            placements[dim] = Shard(free[0])
+        return placements
+
+    def place(self, param: Any) -> None:
+        """Put a parameter that is not distributed on the mesh, whole."""
+        mesh = self.mesh or get_mesh()
+        if param.process_mesh is None and mesh is not None:
+            shard_tensor(param, mesh, [])
+
+
+class ShardingStage2(ShardingStage1):
+    """Gradients are split as well. They are so in the update of stage 1 already, since that moves fewer bytes; a
+    compiled step keeps none, so the stages are the same there.
+    """
+
+
+class ShardingStage3(ShardingStage1):
+    """As stage 2, and parameters are split too: they are gathered where they are used."""
+
+    def place(self, param: Any) -> None:
+        """Split the parameter."""
+        super().place(param)
+        if param.process_mesh is not None:
+            shard_tensor(param, param.process_mesh, self.split(param))
+
+
+def shard_optimizer(
+    optimizer: Optimizer, shard_fn: ShardFn | None = None, gradient_accumulation_steps: int = 1
+) -> Optimizer:
+    """Let ``shard_fn(name, parameter, accumulator)`` place each state of ``optimizer``; returns the optimizer.
+
+    Without it states are laid out like their parameters, which is so for every optimizer anyway.
+    """
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"shard_optimizer takes an Optimizer, not {type(optimizer).__name__}")
+    if gradient_accumulation_steps != 1:
+        raise NotImplementedError("shard_optimizer(gradient_accumulation_steps) is not implemented")
+    optimizer._placing = shard_fn
+    if isinstance(shard_fn, ShardingStage1):
+        for parameter in optimizer._parameter_list:
+            shard_fn.place(parameter)
+        optimizer._lay_gradient = lambda p, g: reshard(g, p.process_mesh, shard_fn.split(p))
+    return optimizer
+
+
+def _position(name: str, names: list[str], mesh: ProcessMesh) -> int:
+    if name not in names:
+        raise ValueError(f"sharding_mesh_dim {name!r} is not a dimension of {mesh!r}")
+    return names.index(name)

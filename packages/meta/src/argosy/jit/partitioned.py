@@ -1,0 +1,95 @@
+"""Captured programs on distributed tensors: each rank compiles its own part.
+
+The capture is that of one device: global shapes, no communication. The engine of ``argosy_autoparallel`` turns it into
+the program of this rank for the layouts of inputs and states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from argosy.jit import lowering
+from argosy_phi_ops.compiler import Executable
+from argosy_phi_ops.context import context
+from argosy_pir.program import Program
+from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+if TYPE_CHECKING:
+    from argosy_autoparallel.tensor_layout import Layout
+
+__all__ = ["PartitionedExecutable", "layouts_of", "lower_partitioned"]
+
+
+def layouts_of(tensors: Sequence[Tensor]) -> tuple[Layout | None, ...] | None:
+    """The layout of each tensor, None for ordinary ones; None when all are ordinary."""
+    found = tuple([getattr(t.payload, "layout", None) for t in tensors])
+    return found if any(layout is not None for layout in found) else None
+
+
+def lower_partitioned(
+    program: Program,
+    backend: str | None,
+    inputs: tuple[Layout | None, ...] | None,
+    states: tuple[Layout | None, ...] | None,
+) -> PartitionedExecutable:
+    """Run the passes on the global ``program``, cut out this rank's part and compile it.
+
+    ``inputs`` and ``states`` are layouts (None: all ordinary). Inputs beyond those given are numbers.
+    """
+    from argosy_autoparallel.groups import communicators
+    from argosy_autoparallel.partition import partition
+
+    lowering.simplify(program)
+    given = inputs or ()
+    given += (None,) * (len(program.inputs) - len(given))
+    made = partition(program, given, states or (None,) * len(program.states), context().rank)
+    types = [(tuple(value.shape), value.dtype) for value in program.outputs]
+    made.program.name = f"{program.name}_rank{context().rank}"
+    lowering.simplify(made.program, "cse,dce")
+    return PartitionedExecutable(lowering.build(made.program, backend, communicators()), made.output_layouts, types)
+
+
+class PartitionedExecutable:
+    """An executable of one rank that takes and gives distributed payloads. Has the protocol ``Executable``."""
+
+    def __init__(
+        self,
+        local: Executable,
+        layouts: Sequence[Layout | None],
+        types: Sequence[tuple[tuple[Any, ...], str]],
+    ) -> None:
+        self.local = local
+        self.program: Program = local.program
+        self._wrap = [_wrapper(layout, *type) for layout, type in zip(layouts, types, strict=True)]
+
+    def run(self, inputs: Sequence[Any], states: Sequence[Any]) -> list[Any]:
+        """Run once; states are updated in place."""
+        return self._wrapped(self.local.run([_local(x) for x in inputs], [_local(x) for x in states]))
+
+    def bind(self, states: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
+        """The function of inputs, with these states."""
+        run = self.local.bind([_local(x) for x in states])
+        return lambda inputs: self._wrapped(run([_local(x) for x in inputs]))
+
+    def report(self) -> dict[str, Any]:
+        """What the compiler says of this rank's program."""
+        return dict(self.local.report())
+
+    def _wrapped(self, outputs: Sequence[Strided]) -> list[Any]:
+        return [wrap(x) for wrap, x in zip(self._wrap, outputs, strict=True)]
+
+
+def _local(payload: Any) -> Strided:
+    return payload if type(payload) is Strided else payload.local
+
+
+def _wrapper(layout: Layout | None, shape: tuple[Any, ...], dtype: str) -> Callable[[Strided], Any]:
+    if layout is None:
+        return lambda local: local
+    from argosy_autoparallel.dist_tensor import Sharded
+
+    element = as_dtype(dtype)
+    return lambda local: Sharded(local, shape, element, layout)

@@ -1,0 +1,337 @@
+"""Training on meshes by annotation: the same losses as one process, eagerly and as compiled programs of the ranks."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+import argosy.distributed as dist
+from argosy import nn
+from argosy.distributed.debug import run_ranks
+from argosy.distributed.launch.mpiexec import NoMpi, command
+from argosy_autoparallel.counting import count_collectives
+
+PROGRAMS = Path(__file__).parent / "distributed_programs"
+STEPS = 4
+
+
+def _has_mpi():
+    try:
+        return bool(command(2))
+    except NoMpi:
+        return False
+
+
+needs_mpi = pytest.mark.skipif(not _has_mpi(), reason="no MPI: argosy-hwadapt[mpi] is not installed")
+
+
+def _launch(program: Path, ranks: int, folder: Path):
+    options = ["--nproc_per_node", str(ranks), "--log_dir", str(folder / "log")]
+    return subprocess.run(
+        [sys.executable, "-m", "argosy.distributed.launch", *options, str(program)],
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+
+
+# ---- the published examples
+
+
+def test_the_annotation_example_splits_over_six_ranks():
+    """Rank r of [[0, 2, 4], [1, 3, 5]] holds two rows and the column of its place; shape and value stay global."""
+
+    def program():
+        names = {}
+        exec(compile((PROGRAMS / "annotation.py").read_text(), "annotation.py", "exec"), names)
+        sharded = names["sharded"]
+        return sharded.shape, sharded._local_value().tolist(), sharded.tolist()
+
+    for rank, (shape, local, whole) in enumerate(run_ranks(program, 6)):
+        row, column = rank % 2, rank // 2
+        assert shape == [4, 3]
+        assert whole == [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]
+        assert local == [[whole[2 * row + i][column]] for i in range(2)]
+
+
+@needs_mpi
+def test_the_annotation_example_runs_under_mpiexec(tmp_path):
+    """The same script on six processes; on four it ends with an error that names the mesh and the ranks."""
+    path = tmp_path / "annotation.py"
+    path.write_text((PROGRAMS / "annotation.py").read_text() + "print(sharded._local_value().tolist())\n")
+    done = _launch(path, 6, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    parts = [(tmp_path / "log" / f"workerlog.{rank}").read_text().strip() for rank in range(6)]
+    assert parts == ["[[1], [4]]", "[[7], [10]]", "[[2], [5]]", "[[8], [11]]", "[[3], [6]]", "[[9], [12]]"]
+    done = _launch(path, 4, tmp_path)
+    assert done.returncode == 1
+    assert "names rank 5, but 4 ranks were launched" in done.stderr
+
+
+@needs_mpi
+def test_the_hybrid_example_trains_on_eight_ranks(tmp_path):
+    """Two meshes, a reshard between them, shard_dataloader and shard_optimizer, through the launcher."""
+    path = tmp_path / "hybrid.py"
+    text = (PROGRAMS / "hybrid.py").read_text().replace("num_samples=100", "num_samples=4")
+    path.write_text(text + "print(step, model.w0._local_value().shape, model.w1._local_value().shape)\n")
+    done = _launch(path, 8, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "1 [1024, 2048] [0]\n"
+    assert (tmp_path / "log" / "workerlog.7").read_text() == "1 [0] [2048, 1024]\n"
+
+
+class TwoMeshes(nn.Layer):
+    """The example's model, small; without meshes it is the same model in one process."""
+
+    def __init__(self, meshes):
+        super().__init__()
+        self.meshes = meshes
+        self.w0, self.w1 = self.create_parameter([6, 8]), self.create_parameter([8, 6])
+        if meshes:
+            dist.shard_tensor(self.w0, meshes[0], [dist.Replicate(), dist.Shard(1)])
+            dist.shard_tensor(self.w1, meshes[1], [dist.Replicate(), dist.Shard(0)])
+
+    def forward(self, x):
+        y = paddle.matmul(x, self.w0)
+        if self.meshes:
+            y = dist.reshard(y, self.meshes[1], [dist.Shard(0), dist.Shard(2)])
+        return paddle.matmul(y, self.w1)
+
+
+def _two_meshes(ranks, static):
+    meshes = [dist.ProcessMesh([[i, i + 1], [i + 2, i + 3]], ["x", "y"]) for i in (0, 4)] if ranks > 1 else None
+    paddle.seed(7)
+    model = TwoMeshes(meshes)
+    batches = [[paddle.to_tensor(x)] for x in np.random.default_rng(1).standard_normal((STEPS, 2, 3, 6), np.float32)]
+    loader = dist.shard_dataloader(batches, meshes[0], "x") if meshes else batches
+    optimizer = dist.shard_optimizer(paddle.optimizer.AdamW(0.01, parameters=model.parameters()))
+    compiled = dist.to_static(model, loader, paddle.mean, optimizer) if static else None
+    losses = []
+    for (data,) in loader:
+        if compiled is not None:
+            loss = compiled(data)
+        else:
+            loss = paddle.mean(model(data))
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+        if not meshes or meshes[1].contains(dist.get_rank()):
+            losses.append(float(loss))
+    return losses
+
+
+@pytest.mark.parametrize("static", [False, True], ids=["eager", "static"])
+def test_two_meshes_train_like_one_process(static):
+    """Ranks of the second mesh know losses, which are those of one process."""
+    (expected,) = run_ranks(lambda: _two_meshes(1, False), 1)
+    for rank, losses in enumerate(run_ranks(lambda: _two_meshes(8, static), 8)):
+        assert bool(losses) == (rank >= 4)
+        np.testing.assert_allclose(losses, expected[: len(losses)], rtol=1e-5)
+
+
+# ---- layouts of one mesh
+
+
+def _make(ranks, stage=None, columns=False):
+    paddle.seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Dropout(0.25), nn.Linear(16, 4))
+    mesh = dist.ProcessMesh(list(range(ranks)), dim_names=["x"])
+    rng = np.random.default_rng(0)
+    batches = [[paddle.to_tensor(rng.standard_normal((6, n), np.float32)) for n in (8, 4)] for _ in range(STEPS)]
+    if ranks == 1:
+        return model, batches, paddle.optimizer.AdamW(0.05, parameters=model.parameters())
+
+    def place(name, layer, mesh):
+        if columns and name == "0":
+            dist.shard_tensor(layer.weight, mesh, [dist.Shard(1)])
+
+    dist.shard_layer(model, mesh, place)
+    optimizer = paddle.optimizer.AdamW(0.05, parameters=model.parameters())
+    optimizer = dist.shard_optimizer(optimizer, None if stage is None else stage("x"))
+    return model, dist.shard_dataloader(batches, meshes=mesh, shard_dims="x"), optimizer
+
+
+def _train(ranks, static, stage=None, columns=False):
+    model, loader, optimizer = _make(ranks, stage, columns)
+    criterion, losses = nn.MSELoss(), []
+    if static:
+        compiled = dist.to_static(model, loader, criterion, optimizer)
+        compiled.train()
+        losses = [float(compiled(batch)) for batch in loader]
+        compiled.eval()
+        losses.append(float(compiled(next(iter(loader)))))
+        return losses
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        losses.append(float(loss))
+    model.eval()
+    x, y = next(iter(loader))
+    return [*losses, float(criterion(model(x), y))]
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """Losses of one process: four training steps and an evaluation."""
+    return run_ranks(lambda: _train(1, False), 1)[0]
+
+
+@pytest.mark.parametrize("static", [False, True], ids=["eager", "static"])
+@pytest.mark.parametrize("stage", [None, dist.ShardingStage1, dist.ShardingStage2, dist.ShardingStage3])
+@pytest.mark.parametrize("columns", [False, True], ids=["data", "tensor"])
+def test_losses_do_not_depend_on_the_layout(expected, static, stage, columns):
+    """Data and tensor parallelism and ZeRO's stages give the losses of one process, dropout included."""
+    for losses in run_ranks(lambda: _train(2, static, stage, columns), 2):
+        np.testing.assert_allclose(losses, expected, rtol=1e-5)
+
+
+def test_states_are_split_by_stages():
+    """Stage 1 halves the moments, stage 3 the parameters as well; uneven axes too."""
+
+    def sizes(stage):
+        model, loader, optimizer = _make(2, stage)
+        x, y = next(iter(loader))
+        nn.MSELoss()(model(x), y).backward()
+        optimizer.step()
+        weight = model[0].weight
+        moment = optimizer._accumulators["moment1"][weight.name]
+        return weight._local_value().shape, moment._local_value().shape, weight.placements, weight.is_parameter
+
+    assert run_ranks(lambda: sizes(None), 2)[0] == ([8, 16], [8, 16], [dist.Replicate()], True)
+    assert run_ranks(lambda: sizes(dist.ShardingStage1), 2)[0] == ([8, 16], [4, 16], [dist.Replicate()], True)
+    assert run_ranks(lambda: sizes(dist.ShardingStage3), 2)[0] == ([4, 16], [4, 16], [dist.Shard(0)], True)
+
+
+def test_a_custom_function_places_states():
+    """shard_optimizer(optimizer, fn) asks fn(name, parameter, accumulator) for each state."""
+
+    def program():
+        model, loader, optimizer = _make(2)
+        asked = []
+
+        def place(name, parameter, accumulator):
+            asked.append((name, parameter.name))
+            return accumulator if name != "moment1" else dist.shard_tensor(accumulator, mesh, [dist.Shard(0)])
+
+        mesh = dist.ProcessMesh([0, 1], ["x"])
+
+        dist.shard_optimizer(optimizer, place)
+        x, y = next(iter(loader))
+        nn.MSELoss()(model(x), y).backward()
+        optimizer.step()
+        placed = {t.placements[0] for t in optimizer._accumulators["moment1"].values()}
+        return [name for name, _ in asked], placed
+
+    names, placed = run_ranks(program, 2)[0]
+    assert names.count("moment1") == names.count("moment2") == 4
+    assert placed == {dist.Shard(0)}
+
+
+def test_a_compiled_step_communicates_what_the_layout_needs():
+    """A data-parallel step: one all-reduce for each of the four gradients; stage 1 scatters the sums and gathers the
+    new parameters instead.
+    """
+
+    def program(stage=None):
+        model, loader, optimizer = _make(2, stage)
+        compiled = dist.to_static(model, loader, nn.MSELoss(), optimizer)
+        batches = list(loader)
+        compiled(batches[0])
+        with count_collectives() as counts:
+            compiled(batches[1])
+        return counts.calls, compiled.dist_main_program()
+
+    calls, local = run_ranks(program, 2)[0]
+    assert calls == {"all_reduce": 4}
+    assert sum(op.name == "prim.all_reduce" for op in local.walk()) == 4
+    calls, _ = run_ranks(lambda: program(dist.ShardingStage1), 2)[0]
+    assert calls == {"reduce_scatter": 4, "all_gather": 4}
+
+
+def test_one_process_runs_a_dist_model():
+    """Without a launcher and without meshes to_static is the compiled step; a mean as loss leaves labels alone."""
+    model, batches, optimizer = _make(1)
+    compiled = dist.to_static(model, batches, paddle.mean, optimizer)
+    losses = [float(compiled(batch)) for batch in batches]
+    assert losses[-1] < losses[0]
+    compiled.predict()
+    assert compiled(batches[0]).shape == [6, 4]
+    assert set(compiled.state_dict("param")) == set(model.state_dict())
+    assert any("moment1" in name for name in compiled.state_dict("opt"))
+
+
+def test_modes_need_what_they_use():
+    """Training needs a loss and an optimizer, evaluation a loss; parts of the strategy that are not built are named."""
+    model, _, optimizer = _make(1)
+    with pytest.raises(RuntimeError, match="a loss and an optimizer"):
+        dist.to_static(model).train()
+    with pytest.raises(RuntimeError, match="needs a loss"):
+        dist.to_static(model).eval()
+    with pytest.raises(NotImplementedError, match=r"Strategy\.pipeline"):
+        dist.to_static(model, None, paddle.mean, optimizer, dist.Strategy({"pipeline": {"enable": True}}))
+    with pytest.raises(ValueError, match="mode is"):
+        dist.to_static(model).state_dict("some")
+
+
+def test_loaders_place_each_entry_of_a_batch():
+    """Entries go to the mesh and along the dimension of their place; dicts by input_keys; own parts when split."""
+
+    def program():
+        a, b = dist.ProcessMesh([0, 1], ["x"]), dist.ProcessMesh([[0], [1]], ["p", "q"])
+        batch = [paddle.ones([4, 2]), paddle.ones([4])]
+        x, y = next(iter(dist.shard_dataloader([batch], [a, b], ["x", None])))
+        d = next(iter(dist.shard_dataloader([{"k": batch[0], "l": batch[1], "n": 3}], a, "x", ["l", "k"])))
+        z = next(iter(dist.shard_dataloader([batch[0]], a, 0, is_dataset_splitted=True)))
+        return x.placements, y.placements, y.process_mesh == b, d["k"].placements, d["n"], z.shape
+
+    whole = [dist.Replicate(), dist.Replicate()]
+    assert run_ranks(program, 2)[1] == ([dist.Shard(0)], whole, True, [dist.Shard(0)], 3, [8, 2])
+
+
+def test_layers_are_placed_with_their_hooks():
+    """shard_layer replicates what shard_fn leaves, buffers included, and changes inputs and outputs."""
+
+    def program():
+        mesh = dist.ProcessMesh([0, 1], ["x"])
+        layer = nn.BatchNorm1D(4)
+        shard = [dist.Shard(0)]
+        dist.shard_layer(
+            layer, mesh,
+            input_fn=lambda inputs, mesh: (dist.shard_tensor(inputs[0], mesh, shard),),
+            output_fn=lambda output, mesh: dist.unshard_dtensor(output),
+        )  # fmt: skip
+        placed = [t.placements for t in (*layer.parameters(), *layer.buffers())]
+        x = paddle.arange(24.0).reshape([6, 4])
+        return placed, layer(x).numpy()
+
+    plain = nn.BatchNorm1D(4)(paddle.arange(24.0).reshape([6, 4])).numpy()
+    for placed, output in run_ranks(program, 2):
+        assert placed == [[dist.Replicate()]] * len(placed)
+        np.testing.assert_allclose(output, plain, rtol=1e-5, atol=1e-6)
+
+
+_MESH = dist.ProcessMesh([0], ["x"])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: dist.ProcessMesh([0, 0]), ValueError, "more than once"),
+        (lambda: dist.shard_tensor([1.0], dist.ProcessMesh([0, 1]), []), ValueError, "1 ranks were launched"),
+        (lambda: dist.shard_tensor([1.0], _MESH, [dist.Shard(1)]), ValueError, "1 dimensions"),
+        (lambda: dist.shard_tensor([1.0], _MESH, [dist.Shard(0)] * 2), ValueError, "2 placements"),
+        (lambda: dist.shard_layer(3, _MESH), TypeError, "takes a Layer"),
+        (lambda: dist.shard_optimizer(3), TypeError, "takes an Optimizer"),
+        (lambda: dist.shard_dataloader([], [], "x"), TypeError, "ProcessMesh"),
+        (lambda: dist.shard_dataloader([], _MESH, "z"), ValueError, "'z' is not a dimension"),
+        (lambda: dist.shard_dataloader([], [_MESH, _MESH], ["x", "x", "x"]), ValueError, "2 meshes"),
+        (lambda: dist.set_mesh(3), TypeError, "ProcessMesh"),
+    ],
+)
+def test_wrong_annotations_teach(call, error, message):
+    """Each mistake raises its error, naming what came and what was expected."""
+    with pytest.raises(error, match=message):
+        call()
