@@ -228,3 +228,11 @@ def test_wrong_arguments_are_named():
         get_operator("linear").expand([TensorType((2, 3), "float64")] * 2, {"segments": (1, 1, -1)})
     with pytest.raises(ShapeError, match="no elements"):
         call("max", np.zeros((0, 2)), 0)
+
+
+def test_matmul_of_bfloat16_is_bfloat16():
+    """The product of bfloat16 matrices is summed in float32 and rounded to bfloat16, as its body says."""
+    x = Tensor([[1.0, 2.0**-9]], dtype="bfloat16")
+    product = get_operator("matmul")(x, x, transpose_y=True)
+    assert product.dtype.name == "bfloat16"
+    assert product.tolist() == [[1.0]]

@@ -9,6 +9,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.reference.kernels.registry import is_narrow_float, rounded, widened
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -47,6 +48,8 @@ def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = 
 def _(x: np.ndarray, y: np.ndarray, transpose_x: bool, transpose_y: bool) -> np.ndarray:
     left = x.swapaxes(-1, -2) if transpose_x and x.ndim > 1 else x
     right = y.swapaxes(-1, -2) if transpose_y and y.ndim > 1 else y
+    if is_narrow_float(left.dtype):
+        return rounded(np.matmul(widened(left), widened(right)), left.dtype)  # numpy widens bfloat16 in its result
     return np.matmul(left, right)
 
 
