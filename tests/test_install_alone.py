@@ -51,7 +51,7 @@ def test_package_alone_passes_its_tests(package, tmp_path):
 _SIBLINGS = f"import importlib.util as u;print(*[m for m in {sorted(MODULES.values())!r} if u.find_spec(m)])"
 
 _PYTEST = """[pytest]
-addopts = --import-mode=importlib -q -p no:cacheprovider
+addopts = --import-mode=importlib -q -p no:cacheprovider -m 'not soak'
 filterwarnings = error
 markers =
     soak: long runs, started by name
