@@ -29,6 +29,7 @@ from argosy_pir import (
     set_value_operators,
     structurally_equal,
 )
+from argosy_pir.values import VALUE_OPERATORS
 
 
 class Color(IntEnum):
@@ -175,6 +176,15 @@ def test_locations_fuse():
     assert both == Location.fused([a, b]) != Location.fused([b, a])
 
 
+@pytest.fixture
+def _operators_restored():
+    """Other packages' tests in this process need the operators they installed."""
+    installed = {name: getattr(Value, name) for name in VALUE_OPERATORS}
+    yield
+    set_value_operators(installed)
+
+
+@pytest.mark.usefixtures("_operators_restored")
 def test_value_operators_can_be_installed_and_removed():
     """The table gives values arithmetic; names that are no operators are refused; an empty table removes all."""
     x = Program("p", [TensorType((), "int8")]).inputs[0]
