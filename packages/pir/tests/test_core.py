@@ -3,6 +3,7 @@
 import pytest
 
 from argosy_pir import Block, Builder, IRError, Operation, Program, Region, TensorType
+from argosy_pir.values import VALUE_OPERATORS, Value, set_value_operators
 
 T = TensorType((2, 3), "float32")
 
@@ -109,9 +110,14 @@ def test_walk_is_preorder_through_regions():
 
 def test_values_refuse_arithmetic_without_a_provider():
     """Operators on values say which package gives them meaning, and iteration does not run away."""
-    x = Program("p", [T]).inputs[0]
-    with pytest.raises(TypeError, match="argosy_phi_ops"):
-        x + 1
-    with pytest.raises(TypeError):
-        iter(x)
-    assert x == x  # identity, never an operation
+    installed = {name: getattr(Value, name) for name in VALUE_OPERATORS}
+    set_value_operators({})
+    try:
+        x = Program("p", [T]).inputs[0]
+        with pytest.raises(TypeError, match="argosy_phi_ops"):
+            x + 1
+        with pytest.raises(TypeError):
+            iter(x)
+        assert x == x  # identity, never an operation
+    finally:
+        set_value_operators(installed)  # other packages in this process need theirs
