@@ -51,7 +51,8 @@ def main() -> None:
     lines = ["| one thread | argosy | peers in the same run | compile, cold / warm cache |", "|---|---|---|---|"]
     for name in TITLES:
         path = HERE / "results" / f"{name}-1.json"
-        lines.append(row(name, json.loads(path.read_text(encoding="utf-8"))))
+        if path.exists():
+            lines.append(row(name, json.loads(path.read_text(encoding="utf-8"))))
     before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
     README.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after, encoding="utf-8")
