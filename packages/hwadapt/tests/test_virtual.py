@@ -4,7 +4,7 @@ import gc
 import os
 import subprocess
 import sys
-import time
+import threading
 
 import numpy as np
 import pytest
@@ -64,16 +64,15 @@ def test_work_is_asynchronous_and_in_order():
     buffer = device.allocate(3)
     device.copy(buffer, b"abc")
 
-    def slow(arguments, extents):
-        time.sleep(0.1)
+    launched = threading.Event()
+
+    def waiting(arguments, extents):
+        assert launched.wait(60)
         increment(arguments, extents)
 
-    kernel = kernel_of(device, slow)
-    start = time.perf_counter()
-    device.launch(kernel, (3,), args=[buffer])
-    assert time.perf_counter() - start < 0.09
+    device.launch(kernel_of(device, waiting), (3,), args=[buffer])
+    launched.set()
     assert read(device, buffer) == b"bcd"
-    assert time.perf_counter() - start > 0.1
 
 
 def test_freed_memory_is_not_reused_under_running_work():
@@ -127,10 +126,8 @@ def test_a_dead_device_fails_at_the_next_synchronisation_and_for_ever():
     with pytest.raises(hw.DeviceLost, match=r"died in launch 2 \(increment\)"):
         device.synchronize()
     for later in (device.synchronize, lambda: device.copy(buffer, b"x"), lambda: device.launch(kernel, (1,))):
-        start = time.perf_counter()
         with pytest.raises(hw.DeviceLost, match=r"virtual:0 cannot be used any more: .*died in launch 2"):
             later()
-        assert time.perf_counter() - start < 0.1
 
 
 def test_a_hung_device_is_given_up_by_the_watchdog():

@@ -19,11 +19,11 @@ def test_threads_run_native_code_beside_python():
     """Two native sleeps overlap, and Python goes on meanwhile: the GIL is released."""
     workers = WorkerThreads(2)
     start = time.perf_counter()
-    workers.start(usleep, [300_000, 300_000])
+    workers.start(usleep, [700_000, 700_000])
     assert workers.running
-    assert time.perf_counter() - start < 0.25
+    assert time.perf_counter() - start < 0.65
     assert workers.stop()
-    assert 0.3 <= time.perf_counter() - start < 0.58
+    assert 0.7 <= time.perf_counter() - start < 1.35
 
 
 def test_each_thread_gets_its_argument():
@@ -68,7 +68,7 @@ from argosy_hwadapt import WorkerThreads
 from argosy_hwadapt.cpu.native import ffi, load_library
 sleep = load_library(None).load_function(ffi.typeof("int(*)(unsigned int)"), "usleep")
 workers = WorkerThreads(2)
-workers.start(int(ffi.cast("uintptr_t", sleep)), [300_000, 300_000])
+workers.start(int(ffi.cast("uintptr_t", sleep)), [700_000, 700_000])
 child = os.fork()
 alive = workers.running
 if child == 0:
