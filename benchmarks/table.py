@@ -35,15 +35,20 @@ def first_calls(record: dict[str, Any]) -> tuple[float, float]:
     return latency[0], statistics.median(v for k, v in latency.items() if k)
 
 
+def milliseconds(time: float) -> str:
+    """Three digits, and never a power of ten."""
+    return f"{time:,.0f} ms" if time >= 100 else f"{time:.3g} ms"
+
+
 def row(name: str, record: dict[str, Any]) -> str:
     """One line of the table."""
     times = medians(record)
     ours = times.pop("argosy")
     peers = ", ".join(
-        f"{peer} {time:.3g} ms ({time / ours:.2f}x)" for peer, time in sorted(times.items(), key=lambda p: p[1])
+        f"{peer} {milliseconds(time)} ({time / ours:.2f}x)" for peer, time in sorted(times.items(), key=lambda p: p[1])
     )
     cold, warm = first_calls(record)
-    return f"| {TITLES[name]} | {ours:.3g} ms | {peers} | {cold:.2f} s / {warm:.2f} s |"
+    return f"| {TITLES[name]} | {milliseconds(ours)} | {peers} | {cold:.2f} s / {warm:.2f} s |"
 
 
 def main() -> None:
