@@ -1,7 +1,5 @@
 """The static way: a captured training step on distributed states, partitioned and run by each rank."""
 
-import threading
-
 import numpy as np
 import pytest
 from ranks import on_ranks
@@ -59,9 +57,6 @@ def captured(w, v, layout=None):
     return found
 
 
-COMPILING = threading.Lock()
-
-
 def losses_of_one_process():
     context().generator = Generator(5)
     w, v = (Tensor(a, stop_gradient=False) for a in (W, V))
@@ -92,8 +87,7 @@ def test_a_captured_step_trains_as_one_process_does(w_at, v_at, x_at, compiler):
             found.program, [layout_of(x)], [layout_of(t) for t in found.states], rank, [Layout.replicated(mesh)]
         )
         local.program.verify()
-        with COMPILING:  # a compiler starts up on first use, which is not made for several threads
-            made = get_compiler(compiler).compile(local.program, device("cpu"), communicators())
+        made = get_compiler(compiler).compile(local.program, device("cpu"), communicators())
         states = [t.payload if type(t.payload) is Strided else t.payload.local for t in found.states]
         run = made.bind(states)
         losses = []

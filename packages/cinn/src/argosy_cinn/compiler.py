@@ -9,9 +9,7 @@ Options: ``threads`` (for the whole process), ``cache`` (an `ObjectCache`), ``pa
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -27,6 +25,7 @@ from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.recompute import drop_recomputed
 from argosy_cinn.host import HostCall
 from argosy_cinn.program_cache import Manifest
+from argosy_cinn.recursion import deep_recursion
 from argosy_cinn.runtime import compile_object, default_cache, entry, set_threads
 from argosy_cinn.runtime.jit import link
 from argosy_cinn.simplify import simplify
@@ -34,6 +33,7 @@ from argosy_cinn.specialise import SpecialisingExecutable
 from argosy_cinn.steps import Place, Plan, make_plan
 from argosy_cinn.target import Target
 from argosy_hwadapt import Device
+from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.interpreter import communicator_table
@@ -76,11 +76,14 @@ class CinnCompiler:
             set_threads(chosen["threads"])
         _check(program)
         table = communicator_table(communicators)
+
+        def static(program: Program, original: Program) -> Executable:
+            with own_context():
+                return compile_static(program, original, device, table, chosen)
+
         if program.symbols():
-            return SpecialisingExecutable(
-                program, lambda static: compile_static(static, program, device, table, chosen)
-            )
-        return compile_static(program, program, device, table, chosen)
+            return SpecialisingExecutable(program, lambda specialised: static(specialised, program))
+        return static(program, program)
 
 
 def compile_static(
@@ -141,7 +144,7 @@ def generated_code(program: Program) -> str:
 
 
 def _assembled(program: Program, target: Target, options: Mapping[str, Any]) -> tuple[Plan, Assembly]:
-    with _deep_recursion():
+    with deep_recursion():
         memory = Memory(program)
         fusion = Fusion(memory, options.get("fuel", _UNLIMITED))
         if drop_recomputed(memory, fusion):
@@ -174,7 +177,7 @@ def to_primitives(program: Program) -> Program:
 
 def _simplified(program: Program) -> Program:
     copy = program.clone()
-    with _deep_recursion():
+    with deep_recursion():
         simplify(copy)
         own_results(copy)
     return copy
@@ -258,17 +261,6 @@ def _constants(manifest: Manifest) -> list[np.ndarray[Any, Any]]:
     return [
         np.frombuffer(b64decode(data), numpy_dtype(dtype)).reshape(shape) for dtype, shape, data in manifest.constants
     ]
-
-
-@contextmanager
-def _deep_recursion() -> Iterator[None]:
-    """Expressions are walked recursively, and a long chain of operations is a deep one."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, 20_000))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
 
 
 __all__ = ["CinnCompiler", "compile_static", "generated_code"]

@@ -12,10 +12,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from argosy_cinn.once import once
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
 from argosy_cinn.target import Target
 from argosy_pir.attributes import Dense
@@ -111,7 +111,7 @@ def _attribute(value: Any) -> str:
     return repr(value)
 
 
-@cache
+@once
 def _sources() -> str:
     """A digest of the code that decides what is generated."""
     import argosy_cinn

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from functools import cache
 
+from argosy_cinn.once import once
 from argosy_cinn.printers.types import bytes_of
 
 _SIZES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -95,7 +95,7 @@ class Target:
         return f"Target({self.cpu}, {self.vector_bits}-bit vectors)"
 
 
-@cache
+@once
 def _host() -> Target:
     import llvmlite.binding as llvm
 

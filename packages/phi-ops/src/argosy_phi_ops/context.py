@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from argosy_pir.location import Location
     from argosy_tensorcore.rng import Generator
 
-__all__ = ["AMBIENT", "Context", "bind_context", "building", "context", "grad_enabled", "set_grad_enabled"]
+__all__ = [
+    "AMBIENT",
+    "Context",
+    "bind_context",
+    "building",
+    "context",
+    "grad_enabled",
+    "own_context",
+    "set_grad_enabled",
+]
 
 
 class _Ambient:
@@ -89,6 +98,15 @@ def bind_context(ambient: Context) -> Iterator[Context]:
             del _bound.context
         else:
             _bound.context = previous
+
+
+def own_context() -> AbstractContextManager[Context]:
+    """Bind a fresh context of the same rank within the block: for compilers and passes, whose building must not meet
+    that of other threads, nor be captured."""
+    around = context()
+    fresh = Context(around.rank, around.size)
+    fresh.mesh, fresh.values = around.mesh, around.values
+    return bind_context(fresh)
 
 
 @contextmanager

@@ -15,8 +15,9 @@ import os
 import sys
 import tempfile
 import warnings
-from functools import cache
 from pathlib import Path
+
+from argosy_cinn.once import once
 
 _MAGIC = b"argosy-object-1\n"
 _SUFFIX = ".obj"
@@ -32,7 +33,7 @@ def cache_key(text: str, target_key: tuple[str, str, str], options: tuple[object
     return digest.hexdigest()
 
 
-@cache
+@once
 def code_generator_version() -> tuple[str, str]:
     """(llvmlite's version, operating system): part of every key. llvmlite bundles its LLVM, so its version
     fixes both.
@@ -143,7 +144,7 @@ class ObjectCache:
         return True
 
 
-@cache
+@once
 def default_cache() -> ObjectCache:
     """The user's cache: ``ARGOSY_CACHE_DIR`` (empty: none), else ``argosy/objects`` in the user's cache
     folder.

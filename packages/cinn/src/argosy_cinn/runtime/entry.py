@@ -11,9 +11,9 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
+from argosy_cinn.once import once
 from argosy_cinn.runtime.jit import Library, link
 from argosy_cinn.target import Target
 
@@ -103,7 +103,7 @@ class _Trampolines:
         return True
 
 
-@cache
+@once
 def _trampolines() -> _Trampolines | None:
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
@@ -114,7 +114,7 @@ def _trampolines() -> _Trampolines | None:
     return made if made.works() else None
 
 
-@cache
+@once
 def _trampoline_object() -> bytes:
     from argosy_cinn.runtime.cache import cache_key, default_cache
     from argosy_cinn.runtime.jit import compile_object

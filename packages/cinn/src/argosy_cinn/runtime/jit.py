@@ -13,11 +13,10 @@ symbols that a module leaves open resolve to the worker runtime (`runtime.worker
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
+from argosy_cinn.once import STARTING, once
 from argosy_cinn.runtime.cache import ObjectCache, cache_key, default_cache
 from argosy_cinn.target import Target
 
@@ -82,14 +81,16 @@ def load(
 
 def compile_object(text: str, target: Target, passes: int | None = None) -> bytes:
     """Position-independent object file (ELF, Mach-O or COFF) of a module."""
-    machine = _machine(target)
-    return bytes(machine.emit_object(_parse(text, target, machine, passes)))
+    with STARTING:
+        machine = _machine(target)
+        return bytes(machine.emit_object(_parse(text, target, machine, passes)))
 
 
 def compile_assembly(text: str, target: Target, passes: int | None = None) -> str:
     """The module as assembly, to be looked at."""
-    machine = _machine(target)
-    return str(machine.emit_assembly(_parse(text, target, machine, passes)))
+    with STARTING:
+        machine = _machine(target)
+        return str(machine.emit_assembly(_parse(text, target, machine, passes)))
 
 
 def _parse(text: str, target: Target, machine: Any, passes: int | None) -> Any:
@@ -117,7 +118,7 @@ def _machine(target: Target) -> Any:
     )
 
 
-@cache
+@once
 def initialized_llvm() -> Any:
     """``llvmlite.binding`` with the native target ready."""
     import llvmlite.binding as llvm
@@ -128,10 +129,9 @@ def initialized_llvm() -> Any:
 
 
 _names = itertools.count()
-_link_lock = threading.Lock()
 
 
-@cache
+@once
 def _linker() -> Any:
     llvm = initialized_llvm()
     target = llvm.Target.from_triple(llvm.get_process_triple())
@@ -151,17 +151,19 @@ def link(
 ) -> Library:
     """Link an object file into the process. ``runtime=False`` leaves out the worker runtime's symbols."""
     llvm = initialized_llvm()
-    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-    for name in exports:
-        builder.export_symbol(name)
-    for name, address in {**(_runtime_symbols(code) if runtime else {}), **(symbols or {})}.items():
-        builder.import_symbol(name, address)
+    imported = {**(_runtime_symbols(code) if runtime else {}), **(symbols or {})}
     try:
-        with _link_lock:
+        with STARTING:
+            builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+            for name in exports:
+                builder.export_symbol(name)
+            for name, address in imported.items():
+                builder.import_symbol(name, address)
             tracker = builder.link(_linker(), f"argosy.{next(_names)}")
+            addresses = {name: tracker[name] for name in exports}
     except RuntimeError as error:
         raise CodegenError(f"generated code cannot be linked: {error}", "") from error
-    return Library({name: tracker[name] for name in exports}, tracker, code, cache_hit)
+    return Library(addresses, tracker, code, cache_hit)
 
 
 def _runtime_symbols(code: bytes) -> Mapping[str, int]:

@@ -26,10 +26,11 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from argosy_cinn.once import once
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import I64, PTR, VOID, Index, Value
 from argosy_cinn.runtime.region import CONTEXT_BYTES, runtime_text
@@ -41,6 +42,7 @@ from argosy_hwadapt.cpu.workers import WorkerThreads
 #: caller alone.
 MAX_CHUNKS = 1 << 20
 _SPIN = 20_000
+_BUSY = 448
 _CALLED = ("argosy_parallel", "argosy_scratch", "argosy_threads")
 _EXPORTS = (*_CALLED, "argosy_worker", "argosy_wake", "argosy_hold")
 
@@ -84,23 +86,33 @@ class Workers:
             )
 
     def resize(self, threads: int) -> None:
-        """Use so many threads, the caller included. No region may be running."""
+        """Use so many threads, the caller included; waits until no region is running."""
         if threads < 1:
             raise ValueError(f"a program runs on at least one thread, not {threads}")
         with self._lock:
             if threads == self.threads:
                 return
-            self._stop()
-            self.threads = threads
-            self._reset()
-            self._start()
+            with self._no_region():
+                self._stop()
+                self.threads = threads
+                self._reset()
+                self._start()
 
     def stop(self) -> None:
         """Stop the workers; later regions run on the caller alone."""
-        with self._lock:
+        with self._lock, self._no_region():
             self._stop()
             self.threads = 1
             self._reset()
+
+    @contextmanager
+    def _no_region(self) -> Iterator[None]:
+        """No region is open within the block: those that are finish first, later ones run on their callers alone."""
+        self._hold()
+        try:
+            yield
+        finally:
+            self._release()
 
     def _start(self) -> None:
         if self.threads > 1:
@@ -117,12 +129,15 @@ class Workers:
         self._word(ctypes.c_int32, 320).value = 1
         ctypes.CFUNCTYPE(None)(self.library.address("argosy_wake"))()
 
-    def _before_fork(self) -> None:
-        """Let no region be open while the process is copied: its threads would be missing in the child."""
+    def _hold(self) -> None:
         ctypes.CFUNCTYPE(None)(self.library.address("argosy_hold"))()
 
+    def _before_fork(self) -> None:
+        """Let no region be open while the process is copied: its threads would be missing in the child."""
+        self._hold()
+
     def _release(self) -> None:
-        self._word(ctypes.c_int32, 448).value = 0
+        self._word(ctypes.c_int32, _BUSY).value = 0
 
     def _after_fork(self) -> None:
         """hwadapt starts a child's worker threads again; none of them sleeps yet."""
@@ -131,7 +146,8 @@ class Workers:
         self._release()
 
     def _reset(self) -> None:
-        ctypes.memset(self._context, 0, CONTEXT_BYTES)
+        """Set the context to its beginning, but for the word that says whether a region is open."""
+        ctypes.memset(self._context, 0, _BUSY)
         self._word(ctypes.c_int64, 384).value = _SPIN
         self._word(ctypes.c_int64, 392).value = self.threads
         self._word(ctypes.c_int32, 512).value = self._key
@@ -140,7 +156,7 @@ class Workers:
         return type.from_address(self._context + offset)
 
 
-@cache
+@once
 def workers() -> Workers:
     """The process's workers, started on first use with `default_threads`."""
     made = Workers()
@@ -181,7 +197,7 @@ def _thread_key() -> int:
     return key.value
 
 
-@cache
+@once
 def _runtime_object() -> bytes:
     from argosy_cinn.runtime.cache import cache_key, default_cache
     from argosy_cinn.runtime.jit import compile_object

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from _thread import allocate_lock
 from typing import Any
 
 import argosy_phi_ops.passes.decompose  # noqa: F401  (registers its pass)
 from argosy import settings
 from argosy_hwadapt import device
 from argosy_phi_ops.compiler import Executable, available_compilers, get_compiler
+from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
@@ -22,7 +22,6 @@ from argosy_pir.program import Program
 __all__ = ["PIPELINE", "build", "choose_compiler", "lower", "simplify"]
 
 PIPELINE = "decompose,expand-gradients,cse,dce"
-_compiling = allocate_lock()  # ranks in one process compile one after the other: compilers start up on first use
 _warned: set[str] = set()
 _dumps = 0
 
@@ -36,13 +35,13 @@ def lower(program: Program, backend: str | None) -> Executable:
 def simplify(program: Program, pipeline: str = PIPELINE) -> None:
     """Run the passes on ``program`` in place."""
     verify = settings.read("ARGOSY_VERIFY") != "0"
-    PassManager(pipeline, verify=verify, dump=_dump_folder(program.name)).run(program)
+    with own_context():
+        PassManager(pipeline, verify=verify, dump=_dump_folder(program.name)).run(program)
 
 
 def build(program: Program, backend: str | None, communicators: Any = ()) -> Executable:
     """Compile a program that is simplified already; ``communicators`` serve its communication primitives."""
-    with _compiling:
-        return get_compiler(choose_compiler(backend)).compile(program, device("cpu", 0), communicators)
+    return get_compiler(choose_compiler(backend)).compile(program, device("cpu", 0), communicators)
 
 
 def choose_compiler(backend: str | None) -> str:
