@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from argosy_autoparallel.dist_tensor import Sharded, local_value
-from argosy_autoparallel.groups import rank
-from argosy_autoparallel.interpreter import activate, redistribute, relaid, replicated_payload
+from argosy_autoparallel.groups import ensure_groups, rank
+from argosy_autoparallel.interpreter import redistribute, relaid, replicated_payload
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement, Replicate, Shard
 from argosy_autoparallel.tensor_layout import Layout
@@ -39,7 +39,7 @@ def shard_tensor(
     if type(data) is Tensor and dtype is not None:
         tensor = tensor.astype(dtype)
     layout = Layout.of(mesh, placements, tensor.ndim)
-    activate(mesh)
+    ensure_groups(mesh)
     if tensor.payload.is_traced or tensor._node is not None:
         return _with_gradient(redistribute(tensor, layout), stop_gradient)
     payload = tensor.payload
@@ -68,7 +68,7 @@ def reshard(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placeme
     if type(dist_tensor) is not Tensor:
         raise TypeError(f"reshard takes a distributed tensor, got {type(dist_tensor).__name__}")
     layout = Layout.of(mesh, placements, dist_tensor.ndim)
-    activate(mesh)
+    ensure_groups(mesh)
     return redistribute(dist_tensor, layout)
 
 
@@ -88,7 +88,7 @@ def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequ
     No gradient flows back to ``local_tensor``: the result is a leaf.
     """
     layout = Layout.of(mesh, placements, local_tensor.ndim)
-    activate(mesh)
+    ensure_groups(mesh)
     shape = list(local_tensor.payload.shape)
     for size, placement in zip(mesh.shape, layout.placements, strict=True):
         if isinstance(placement, Shard):

@@ -10,6 +10,7 @@ import numpy as np
 from argosy_autoparallel.groups import rank
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement
+from argosy_autoparallel.presence import presence
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import extension
 from argosy_tensorcore.dtype import DType
@@ -26,7 +27,7 @@ __all__ = ["Sharded", "is_dist", "layout_of"]
 class Sharded:
     """``local`` is this rank's part (of no elements on a rank outside the mesh) of a tensor of global ``shape``."""
 
-    __slots__ = ("dtype", "layout", "local", "shape")
+    __slots__ = ("_presence", "dtype", "layout", "local", "shape")
     is_traced = False
 
     def __init__(self, local: Strided, shape: Sequence[int], dtype: DType, layout: Layout) -> None:
@@ -34,6 +35,7 @@ class Sharded:
         self.shape = tuple(shape)
         self.dtype = dtype
         self.layout = layout
+        self._presence = presence()
 
     @property
     def mesh(self) -> ProcessMesh:

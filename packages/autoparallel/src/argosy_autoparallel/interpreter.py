@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from argosy_autoparallel.dist_tensor import Sharded
-from argosy_autoparallel.groups import communicators, ensure_groups, rank
+from argosy_autoparallel.groups import communicators, rank
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.partition import partition
+from argosy_autoparallel.presence import presence, serve
 from argosy_autoparallel.tensor_layout import Layout, encode_layout
 from argosy_phi_ops import prim, promotion
-from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.dispatch import Interpreter, bind, rebind, record_results
 from argosy_phi_ops.expansion import describe
 from argosy_phi_ops.operator import operator
@@ -29,7 +29,7 @@ from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["SpmdLayer", "activate", "redistribute", "redistribute_op", "relaid", "replicated_payload"]
+__all__ = ["SpmdLayer", "redistribute", "redistribute_op", "relaid", "replicated_payload"]
 
 Array = np.ndarray[Any, Any]
 _NOTHING = np.zeros(0, np.bool_)
@@ -44,7 +44,10 @@ def redistribute_op(x: Tensor, target: tuple = ()) -> Tensor:  # type: ignore[ty
 
 def redistribute(x: Tensor, layout: Layout) -> Tensor:
     """``x`` in ``layout``, differentiably; an ordinary tensor counts as held by every rank."""
-    return bind(redistribute_op, (x,), {"target": encode_layout(layout)})  # type: ignore[no-any-return]
+    present = presence()  # held until the result holds it: x may be an ordinary tensor
+    made: Tensor = bind(redistribute_op, (x,), {"target": encode_layout(layout)})
+    del present
+    return made
 
 
 class SpmdLayer(Interpreter):
@@ -200,10 +203,4 @@ def relaid(payload: Sharded, layout: Layout) -> Sharded:
     return made
 
 
-def activate(mesh: ProcessMesh) -> None:
-    """Make the groups of ``mesh``, and put the layer under the others of this rank when it is first needed."""
-    ensure_groups(mesh)
-    layers = context().layers
-    if not any(isinstance(each, SpmdLayer) for each in layers):
-        layers.insert(0, SpmdLayer())
-        AMBIENT.word += 1
+serve(SpmdLayer())

@@ -199,6 +199,7 @@ def suspended() -> Iterator[None]:
     try:
         yield
     finally:
+        layers[:0] = [each for each in ambient.layers if each.stays and each not in layers]
         ambient.layers = layers
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from argosy.distributed.environment import environment
 from argosy.distributed.task import Postbox
+from argosy_autoparallel.presence import leave
 from argosy_hwadapt.communicator import Communicator
 from argosy_phi_ops.context import context
 
@@ -129,9 +130,13 @@ def get_backend(group: Group | None = None) -> str:
 
 
 def destroy_process_group(group: Group | None = None) -> None:
-    """Leave ``group``, or every group that was made with :func:`new_group`."""
+    """Leave ``group``, or every group that was made with :func:`new_group`. What distributed tensors put into the
+    rank's dispatch is then taken out as well, when none of them is left.
+    """
     joined = environment()
     for id in [id for id in joined.groups if id != 0] if group is None else [group.id]:
         left = joined.groups.pop(id)
         if left.is_member() and id != 0:
             left.communicator.close()
+    if group is None:
+        leave()
