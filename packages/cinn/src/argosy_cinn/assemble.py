@@ -6,7 +6,9 @@ A segment is ``void segment<i>(ptr addresses, ptr dims)``; host calls lie betwee
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count as numbers
 from typing import Any
 
 from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
@@ -21,8 +23,10 @@ from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I64, LLVM_TYPES, PTR, VOID, Value, constant, lanes_of
 from argosy_cinn.runtime import parallel_for
+from argosy_cinn.runtime.trace import traced_call
 from argosy_cinn.steps import Place, Plan, Step, nbytes
 from argosy_cinn.target import Target
+from argosy_cinn.traffic import Cost, kernel_cost, product_cost
 from argosy_pir.core import Operation
 
 
@@ -35,6 +39,8 @@ class Call:
     chunks: int
     problem: Product | None
     text: str
+    cost: Cost = field(default_factory=Cost)
+    made: list[Any] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -47,8 +53,8 @@ class Assembly:
     kernels: dict[str, str] = field(default_factory=dict)
 
 
-def assemble(plan: Plan, target: Target) -> Assembly:
-    """Emit all code of a plan."""
+def assemble(plan: Plan, target: Target, traced: bool = False) -> Assembly:
+    """Emit all code of a plan; ``traced`` puts stamps around every kernel (see `argosy_cinn.runtime.trace`)."""
     assembly = Assembly(Module(target))
     for step in plan.steps:
         if step.group.kind == "host":
@@ -56,10 +62,14 @@ def assemble(plan: Plan, target: Target) -> Assembly:
             assembly.hosts.append(step.group.op)
             assembly.segments.append([])
         else:
-            assembly.segments[-1] += _calls(assembly, plan, step)
+            calls = _calls(assembly, plan, step)
+            for call in calls:
+                call.made = list(step.group.members)
+            assembly.segments[-1] += calls
+    order = numbers() if traced else None
     for i, calls in enumerate(assembly.segments):
         copies = plan.copies if i == len(assembly.segments) - 1 else []
-        _emit_segment(assembly.module, f"segment{i}", calls, plan, copies)
+        _emit_segment(assembly.module, f"segment{i}", calls, plan, copies, order)
     return assembly
 
 
@@ -82,7 +92,7 @@ def _kernel_call(assembly: Assembly, plan: Plan, kernel: Kernel) -> Call:
     text = kernel_text(kernel, slots)
     name = _once(assembly, text, _kernel_name(kernel), lambda name: emit_kernel(assembly.module, name, kernel, slots))
     places = [_place(plan, buffer) for buffer in slots]
-    return Call(name, places, choose_chunks(kernel).count, None, _summary(kernel))
+    return Call(name, places, choose_chunks(kernel).count, None, _summary(kernel), kernel_cost(kernel))
 
 
 def _place(plan: Plan, buffer: Any) -> Place:
@@ -141,7 +151,8 @@ def _product_call(assembly: Assembly, plan: Plan, product: Product, epilogue: Ep
     shape = f"{'x'.join(map(str, product.batch))} of " if product.batch else ""
     fused = len(epilogue.graph.order) - 1
     line = f"{shape}{product.rows} x {product.columns} x {product.depth}, epilogue of {fused} operations"
-    return Call(_once(assembly, text, name, build), [_place(plan, v) for v in slots], 0, product, line)
+    places = [_place(plan, v) for v in slots]
+    return Call(_once(assembly, text, name, build), places, 0, product, line, product_cost(product, epilogue))
 
 
 def _problem_text(product: Product, slots: dict[Any, int]) -> str:
@@ -197,7 +208,11 @@ def _epilogue(b: Function, cells: Cells, product: Product, epilogue: Epilogue | 
 # -- segments
 
 
-def _emit_segment(module: Module, name: str, calls: list[Call], plan: Plan, copies: list[Any]) -> None:
+def _emit_segment(
+    module: Module, name: str, calls: list[Call], plan: Plan, copies: list[Any], order: Iterator[int] | None
+) -> None:
+    """``order`` numbers the kernel calls of traced programs."""
+    kernels = [_traced(module, call.kernel, next(order)) if order is not None else call.kernel for call in calls]
     with module.function(name, [("ptr noalias", "addresses"), ("ptr", "dims")]) as b:
         addresses = b.arguments[0]
         bases: dict[int, Value] = {}
@@ -208,22 +223,30 @@ def _emit_segment(module: Module, name: str, calls: list[Call], plan: Plan, copi
             return b.at(bases[place.entry], place.offset, "i8")
 
         table = b.alloca(PTR, max((len(c.places) for c in calls), default=0) + 1)
-        for call in calls:
+        for call, kernel in zip(calls, kernels, strict=True):
             for slot, place in enumerate(call.places):
                 b.store(address(place), b.at(table, slot, PTR))
-            _emit_call(b, call, table)
+            _emit_call(b, call, kernel, table)
         for value, argument in copies:
             _copy(b, address(plan.places[argument]), address(plan.places[value]), nbytes(value))
 
 
-def _emit_call(b: Function, call: Call, table: Value) -> None:
+def _traced(module: Module, kernel: str, number: int) -> str:
+    """A function that calls a kernel between two stamps."""
+    name = module.unique(f"traced.{kernel}")
+    with module.function(name, PARAMETERS, export=False) as b:
+        traced_call(b, number, kernel, list(b.arguments))
+    return name
+
+
+def _emit_call(b: Function, call: Call, kernel: str, table: Value) -> None:
     chunks: Any = call.chunks
     if call.problem is not None:
         chunks = grid(b, _problem(call.problem, None, None))
     if isinstance(chunks, int) and chunks == 1:
-        b.call(call.kernel, VOID, table, constant(I64, 0), constant(I64, 1))
+        b.call(kernel, VOID, table, constant(I64, 0), constant(I64, 1))
     else:
-        parallel_for(b, call.kernel, table, chunks)
+        parallel_for(b, kernel, table, chunks)
 
 
 def _copy(b: Function, to: Value, source: Value, size: int) -> None:

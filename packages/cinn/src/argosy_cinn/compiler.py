@@ -15,19 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from argosy_cinn import program_cache
+from argosy_cinn import program_cache, tracing
 from argosy_cinn.assemble import Assembly, assemble
 from argosy_cinn.control import CompileRegion
-from argosy_cinn.executable import Executable
-from argosy_cinn.explanation import describe_assembly
+from argosy_cinn.executable import Executable, Views
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion
+from argosy_cinn.fusion.kernels import Partial
 from argosy_cinn.fusion.recompute import drop_recomputed
 from argosy_cinn.host import HostCall
-from argosy_cinn.program_cache import Manifest
+from argosy_cinn.program_cache import BufferFacts, CallFacts, Manifest
 from argosy_cinn.recursion import deep_recursion
 from argosy_cinn.runtime import compile_object, default_cache, entry, set_threads
+from argosy_cinn.runtime.entry import Entry
 from argosy_cinn.runtime.jit import link
+from argosy_cinn.runtime.trace import Trace
 from argosy_cinn.simplify import simplify
 from argosy_cinn.specialise import SpecialisingExecutable
 from argosy_cinn.steps import Place, Plan, make_plan
@@ -46,6 +48,7 @@ from argosy_tensorcore.storage import Strided
 _OPTIONS = frozenset({"threads", "cache", "passes", "fuel"})
 _DIALECTS = frozenset({"prim", "builtin", "control", "phi"})
 _UNLIMITED = 1 << 62
+_SHOWN_BUFFERS = 32
 
 
 class CinnCompiler:
@@ -100,22 +103,25 @@ def compile_static(
     store = options.get("cache") or default_cache()
     key = program_cache.program_key(static, target, options)
     found = program_cache.find(store, key)
-    simplified: Program | None = None
+    simplified = Simplified(static)
     if found is None:
-        simplified = _simplified(static)
-        manifest, code = build(simplified, target, options)
+        manifest, code = build(simplified(), target, options)
         program_cache.keep(store, key, manifest, code)
     else:
         manifest, code = found
-    if manifest.hosts and simplified is None:
-        simplified = _simplified(static)
     names = [f"segment{i}" for i in range(manifest.segments)]
     library = link(code, names, cache_hit=found is not None)
 
     def compile_region(region: Program) -> Callable[[Sequence[Strided]], list[Strided]]:
         return compile_static(region, region, device, communicators, options).bind(())
 
-    hosts, places = _host_calls(simplified, manifest, compile_region) if simplified is not None else ([], {})
+    def instrumented() -> tuple[list[Entry], Trace]:
+        trace = Trace()
+        _, traced = build(simplified(), target, options, traced=True)
+        library = link(traced, names, symbols=trace.symbols)
+        return [entry(library, name) for name in names], trace
+
+    hosts, places = _host_calls(simplified(), manifest, compile_region) if manifest.hosts else ([], {})
     facts = {
         "kernels": manifest.kernels,
         "kernel_calls": manifest.kernel_calls,
@@ -125,14 +131,41 @@ def compile_static(
         "cache_hit": found is not None,
     }
     entries = [entry(library, name) for name in names]
-    return Executable(
-        original, static, device, entries, hosts, places, _constants(manifest), manifest, communicators, facts
+    views = Views(simplified, instrumented)
+    executable = Executable(
+        original, static, device, entries, hosts, places, _constants(manifest), manifest, communicators, facts, views
     )
+    simplified.forget()
+    tracing.register(executable)
+    return executable
 
 
-def build(program: Program, target: Target, options: Mapping[str, Any]) -> tuple[Manifest, bytes]:
+class Simplified:
+    """The simplified form of a program, made when it is asked for and not kept after `forget`."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._made: Program | None = None
+        self._keep = True
+
+    def __call__(self) -> Program:
+        """The program; equal each time."""
+        if self._made is not None:
+            return self._made
+        with own_context():
+            made = _simplified(self._program)
+        if self._keep:
+            self._made = made
+        return made
+
+    def forget(self) -> None:
+        """Make it again from now on: it is large, and needed to look at things only."""
+        self._made, self._keep = None, False
+
+
+def build(program: Program, target: Target, options: Mapping[str, Any], traced: bool = False) -> tuple[Manifest, bytes]:
     """Fuse, order, place and emit a simplified program: manifest and object file."""
-    plan, assembly = _assembled(program, target, options)
+    plan, assembly = _assembled(program, target, options, traced)
     code = compile_object(assembly.module.text(), target, options.get("passes"))
     return _manifest(program, plan, assembly), code
 
@@ -143,14 +176,16 @@ def generated_code(program: Program) -> str:
     return assembly.module.text()
 
 
-def _assembled(program: Program, target: Target, options: Mapping[str, Any]) -> tuple[Plan, Assembly]:
+def _assembled(
+    program: Program, target: Target, options: Mapping[str, Any], traced: bool = False
+) -> tuple[Plan, Assembly]:
     with deep_recursion():
         memory = Memory(program)
         fusion = Fusion(memory, options.get("fuel", _UNLIMITED))
         if drop_recomputed(memory, fusion):
             fusion = Fusion(memory, options.get("fuel", _UNLIMITED))
         plan = make_plan(memory, fusion)
-        return plan, assemble(plan, target)
+        return plan, assemble(plan, target, traced)
 
 
 # -- programs
@@ -235,8 +270,31 @@ def _manifest(program: Program, plan: Plan, assembly: Assembly) -> Manifest:
         kernels=len(assembly.kernels),
         kernel_calls=sum(map(len, assembly.segments)),
         host_calls=host_calls,
-        text=describe_assembly(assembly, plan),
+        calls=_call_facts(assembly, positions),
+        buffers=_buffer_facts(plan, positions),
+        copies=[argument.index for _, argument in plan.copies],
     )
+
+
+def _call_facts(assembly: Assembly, positions: Mapping[Operation, int]) -> list[CallFacts]:
+    return [
+        CallFacts(
+            i, call.kernel, call.chunks, call.text, call.cost.read, call.cost.written, call.cost.operations,
+            sorted({positions[v.op] for v in call.made if isinstance(v, OpResult)}),
+        )
+        for i, calls in enumerate(assembly.segments)
+        for call in calls
+    ]  # fmt: skip
+
+
+def _buffer_facts(plan: Plan, positions: Mapping[Operation, int]) -> list[BufferFacts]:
+    found = sorted(plan.lifetimes, key=lambda life: -life.nbytes)[:_SHOWN_BUFFERS]
+    return [BufferFacts(positions[_value(life.key).op], life.nbytes, life.first, life.last) for life in found]
+
+
+def _value(key: Any) -> Any:
+    """The value that a buffer belongs to; partial results belong to their reduction's."""
+    return key.value if isinstance(key, Partial) else key
 
 
 def _host_calls(

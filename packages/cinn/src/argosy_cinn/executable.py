@@ -10,6 +10,7 @@ from _thread import allocate_lock
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ import numpy as np
 from argosy_cinn.host import HostCall
 from argosy_cinn.program_cache import Manifest
 from argosy_cinn.runtime.entry import Entry
+from argosy_cinn.runtime.trace import Trace
 from argosy_cinn.shapes import count, sizes
 from argosy_cinn.steps import Place
+from argosy_cinn.tracing import Sink, WatchedHost, watched_entries
 from argosy_hwadapt import Device
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
@@ -31,10 +34,19 @@ Array = np.ndarray[Any, Any]
 _LARGE = 1 << 20
 
 
+@dataclass(frozen=True, slots=True)
+class Views:
+    """What is made only when somebody looks: the ``simplified`` program that kernels were made from, and
+    ``instrumented`` entries with their trace."""
+
+    simplified: Callable[[], Program]
+    instrumented: Callable[[], tuple[list[Entry], Trace]]
+
+
 class Executable:
     """A program compiled for a host device, for fixed shapes.
 
-    ``code`` and ``explanation`` are what `argosy_cinn.explanation` shows.
+    ``views`` and ``manifest`` are what `argosy_cinn.explanation` shows.
     """
 
     def __init__(
@@ -49,10 +61,14 @@ class Executable:
         manifest: Manifest,
         communicators: Mapping[tuple[int, ...], Any],
         facts: dict[str, Any],
+        views: Views,
     ) -> None:
         self.program = program
         self.compiled = compiled
-        self._device, self._entries, self._hosts, self._places = device, list(entries), list(hosts), places
+        self._device, self._places = device, places
+        self._entries: Sequence[Entry] = list(entries)
+        self._plain_hosts = list(hosts)
+        self._hosts: Sequence[HostCall | WatchedHost] = self._plain_hosts
         self._constants, self._manifest = list(constants), manifest
         self._communicators, self._facts = communicators, facts
         self._signature = [_kind(v) for v in compiled.block.arguments]
@@ -61,6 +77,8 @@ class Executable:
             (sizes(v), numpy_dtype(v.dtype), count(v) * numpy_dtype(v.dtype).itemsize >= _LARGE)
             for v in compiled.outputs
         ]
+        self.views = views
+        self._plain_entries = self._entries
         self._written = manifest.written
         self._copied = 0
 
@@ -82,9 +100,28 @@ class Executable:
         ``arena_bytes``, ``compile_seconds``, ``cache_hit``, ``copied_arguments`` (not contiguous, over all calls)."""
         return {**self._facts, "copied_arguments": self._copied}
 
+    @property
+    def manifest(self) -> Manifest:
+        """Facts about its kernels and memory."""
+        return self._manifest
+
     def describe(self) -> str:
-        """What `argosy_cinn.explain` shows: segments, kernels and host calls."""
-        return self._manifest.text
+        """What `argosy_cinn.explain` shows: segments, kernels, host calls and memory."""
+        from argosy_cinn.explanation import describe
+
+        return describe(self)
+
+    def watch(self, sink: Sink) -> None:
+        """Run instrumented code from now on and hand its events to ``sink`` (see `argosy_cinn.tracing`)."""
+        entries, trace = self.views.instrumented()
+        name = self.program.name
+        names = [call.kernel for call in self._manifest.calls]
+        self._entries = watched_entries(entries, trace, name, names, sink)
+        self._hosts = [WatchedHost(host, name, sink) for host in self._plain_hosts]
+
+    def unwatch(self) -> None:
+        """Run the plain code again."""
+        self._entries, self._hosts = self._plain_entries, self._plain_hosts
 
     def code(self) -> str:
         """The LLVM assembly of the kernels (generated again)."""

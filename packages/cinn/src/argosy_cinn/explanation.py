@@ -1,8 +1,19 @@
-"""What a compiled program does, as text: kernels, memory, host calls."""
+"""What a compiled program does, as text: kernels with their traffic, host calls, and memory with the lines that ask for
+it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from argosy_pir.core import Operation
+
+if TYPE_CHECKING:
+    from argosy_cinn.executable import Executable
+
+_MOST_LINES = 2
+_MOST_BUFFERS = 8
 
 
 def explain(executable: Any) -> str:
@@ -17,17 +28,53 @@ def explain(executable: Any) -> str:
     return text
 
 
-def describe_assembly(assembly: Any, plan: Any) -> str:
-    """The lines of `explain` for one assembled program."""
-    lines = [f"arena {plan.arena_bytes} bytes, {len(assembly.kernels)} kernels, {len(assembly.hosts)} host calls"]
-    for i, calls in enumerate(assembly.segments):
+def describe(executable: Executable) -> str:
+    """The lines of `explain` for one program of known sizes."""
+    manifest = executable.manifest
+    operations = list(executable.views.simplified().block)
+    lines = [f"arena {size(manifest.arena_bytes)}, {manifest.kernels} kernels, {len(manifest.hosts)} host calls"]
+    for i in range(manifest.segments):
+        calls = [call for call in manifest.calls if call.segment == i]
         lines.append(f"segment {i}: {len(calls)} kernel calls")
         for call in calls:
             chunks = f" in {call.chunks} chunks" if call.chunks > 1 else ""
-            lines.append(f"  {call.kernel}{chunks}: {call.text}")
-        if i < len(assembly.hosts):
-            op = assembly.hosts[i]
+            moved = f"reads {size(call.read)}, writes {size(call.written)}"
+            lines.append(f"  {call.kernel}{chunks}: {call.text}; {moved}; {places(call.made, operations)}")
+        if i < len(manifest.hosts):
+            op = operations[manifest.hosts[i]]
             lines.append(f"host: {op.name} ({', '.join(str(v.type) for v in op.operands)}) at {op.location}")
-    for value, argument in plan.copies:
-        lines.append(f"copy {value.type} to state {argument.index}")
+    lines += [f"copy to state {index}" for index in manifest.copies]
+    lines += buffer_lines(executable, operations)
     return "\n".join(lines)
+
+
+def buffer_lines(executable: Executable, operations: Sequence[Operation]) -> list[str]:
+    """The largest buffers of the arena, with when they live and the lines that made them."""
+    shown = executable.manifest.buffers[:_MOST_BUFFERS]
+    return [
+        f"buffer {size(b.nbytes)}, steps {b.first} to {b.last}: {operations[b.position].name} "
+        f"{operations[b.position].results[0].type} at {places([b.position], operations)}"
+        for b in shown
+    ]
+
+
+def places(positions: Iterable[int], operations: Sequence[Operation]) -> str:
+    """The user's lines that some operations come from, those of the last ones first."""
+    found: dict[str, None] = {}
+    for position in sorted(positions, reverse=True):
+        location = operations[position].location
+        for part in getattr(location, "locations", (location,)):
+            if not part.is_unknown:
+                found[f"{Path(part.file).name}:{part.line}"] = None
+    names = list(found)
+    more = f" and {len(names) - _MOST_LINES} more lines" if len(names) > _MOST_LINES else ""
+    return ", ".join(names[:_MOST_LINES]) + more if names else "no line"
+
+
+def size(nbytes: float) -> str:
+    """Bytes with a unit: ``1.5 MiB``."""
+    for unit in ("B", "KiB", "MiB"):
+        if nbytes < 1024:
+            return f"{nbytes:.0f} B" if unit == "B" else f"{nbytes:.3g} {unit}"
+        nbytes /= 1024
+    return f"{nbytes:.3g} GiB"

@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from argosy_cinn.once import once
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
@@ -26,6 +26,30 @@ from argosy_pir.values import Value
 _LARGEST_CONSTANTS = 1 << 22
 
 
+class CallFacts(NamedTuple):
+    """One kernel call: its ``segment``, the kernel, chunks (0: decided at run time), a line about it, what it reads,
+    writes and computes (`argosy_cinn.traffic`), and the positions in the simplified program of what it makes."""
+
+    segment: int
+    kernel: str
+    chunks: int
+    text: str
+    read: int
+    written: int
+    operations: int
+    made: list[int]
+
+
+class BufferFacts(NamedTuple):
+    """One buffer in the arena: the position of the operation whose result it holds, bytes, and its first and last
+    step."""
+
+    position: int
+    nbytes: int
+    first: int
+    last: int
+
+
 @dataclass(slots=True)
 class Manifest:
     """What an executable needs beside machine code.
@@ -33,6 +57,8 @@ class Manifest:
     ``hosts``: positions in the simplified program's block of the operations between segments. ``places``: for every
     value in memory (operation position or -1 for arguments, result index, table entry, byte offset), where there are
     host calls. ``constants``: (dtype, shape, base64 data) in table order. ``written``: positions of changed states.
+    ``calls``, ``buffers`` (the largest first) and ``copies`` (states that are copied at the end) are what
+    `argosy_cinn.explain` tells.
     """
 
     segments: int
@@ -44,7 +70,9 @@ class Manifest:
     kernels: int
     kernel_calls: int
     host_calls: dict[str, int]
-    text: str
+    calls: list[CallFacts]
+    buffers: list[BufferFacts]
+    copies: list[int]
 
 
 def find(store: ObjectCache, key: str) -> tuple[Manifest, bytes] | None:
@@ -54,6 +82,8 @@ def find(store: ObjectCache, key: str) -> tuple[Manifest, bytes] | None:
         return None
     size = int.from_bytes(data[:8], "little")
     fields = json.loads(data[8 : 8 + size])
+    fields["calls"] = [CallFacts(*c) for c in fields["calls"]]
+    fields["buffers"] = [BufferFacts(*b) for b in fields["buffers"]]
     return Manifest(**fields), data[8 + size :]
 
 

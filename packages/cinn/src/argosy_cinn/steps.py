@@ -53,6 +53,7 @@ class Plan:
     constants: list[Value]
     copies: list[tuple[Value, BlockArgument]] = field(default_factory=list)
     in_place: set[Value] = field(default_factory=set)
+    lifetimes: list[Lifetime] = field(default_factory=list)
 
     @property
     def arena_entry(self) -> int:
@@ -93,9 +94,10 @@ def make_plan(memory: Memory, fusion: Fusion) -> Plan:
     for value, argument in changed:
         if value in in_place:
             places[value] = places[argument]
-    offsets, arena_bytes = plan(_lifetimes(ordered, stored, places, copies))
+    lifetimes = _lifetimes(ordered, stored, places, copies)
+    offsets, arena_bytes = plan(lifetimes)
     places.update((key, Place(0, offset)) for key, offset in offsets.items())
-    return Plan(ordered, places, arena_bytes, constants, copies, in_place)
+    return Plan(ordered, places, arena_bytes, constants, copies, in_place, lifetimes)
 
 
 def _stored(memory: Memory, fusion: Fusion) -> set[Value]:

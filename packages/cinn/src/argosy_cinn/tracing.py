@@ -1,0 +1,102 @@
+"""Compiled programs while somebody watches: their code is made again with stamps around every kernel.
+
+``start(sink)`` instruments all executables there are, and those that are made later, until ``stop()``; in between every
+run hands its `Event`s to ``sink``. Nothing is spent on a program that nobody watches.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from argosy_cinn.once import STARTING
+from argosy_cinn.runtime.entry import Entry
+from argosy_cinn.runtime.trace import Trace, clock
+
+if TYPE_CHECKING:
+    from argosy_cinn.executable import Executable
+    from argosy_cinn.host import HostCall
+
+
+class Event(NamedTuple):
+    """What ran on a thread from ``start`` to ``end`` (nanoseconds of `argosy_cinn.runtime.trace.clock`).
+
+    ``call`` is the kernel call's number in the program, counted over all segments, or None for a host call.
+    """
+
+    program: str
+    name: str
+    call: int | None
+    thread: int
+    start: int
+    end: int
+
+
+Sink = Callable[[Sequence[Event]], None]
+
+_programs: weakref.WeakSet[Executable] = weakref.WeakSet()
+_sink: Sink | None = None
+
+
+def start(sink: Sink) -> None:
+    """Instrument all programs. Raises RuntimeError when somebody is watching already."""
+    global _sink
+    with STARTING:
+        if _sink is not None:
+            raise RuntimeError("compiled programs are being traced already: stop() first")
+        _sink = sink
+        programs = list(_programs)
+    for program in programs:
+        program.watch(sink)
+
+
+def stop() -> None:
+    """Give all programs their plain code back."""
+    global _sink
+    with STARTING:
+        _sink = None
+        programs = list(_programs)
+    for program in programs:
+        program.unwatch()
+
+
+def register(program: Executable) -> None:
+    """Note a program that was made; it is instrumented at once while somebody watches."""
+    with STARTING:
+        _programs.add(program)
+        sink = _sink
+    if sink is not None:
+        program.watch(sink)
+
+
+def watched_entries(
+    entries: Sequence[Entry], trace: Trace, program: str, names: Sequence[str], sink: Sink
+) -> list[Entry]:
+    """Entries that hand over what their instrumented code recorded."""
+    lock = threading.Lock()  # the buffer holds the records of one run
+
+    def watched(entry: Entry) -> Entry:
+        def call(addresses: int, dims: int) -> None:
+            with lock:
+                entry(addresses, dims)
+                slices = trace.drain()
+            sink([Event(program, names[s.number], s.number, s.thread, s.start, s.end) for s in slices])
+
+        return call
+
+    return [watched(entry) for entry in entries]
+
+
+class WatchedHost:
+    """A host call that tells how long it took."""
+
+    def __init__(self, host: HostCall, program: str, sink: Sink) -> None:
+        self.host, self.op, self._program, self._sink = host, host.op, program, sink
+
+    def run(self, memory: Any, tokens: dict[Any, Any], communicators: Mapping[tuple[int, ...], Any]) -> None:
+        """Run the call."""
+        began = clock()
+        self.host.run(memory, tokens, communicators)
+        self._sink([Event(self._program, self.op.name, None, threading.get_ident(), began, clock())])
