@@ -21,6 +21,7 @@ Step = tuple[int, Placement]
 """Mesh dimension, and the placement that it gets."""
 
 _FIXED = 1e-3  # cost of a step that moves nothing: of equally cheap ways the one of fewer steps
+_START = 4096.0  # bytes that could be sent while one collective starts: small tensors take few steps, large ones few bytes
 
 
 @lru_cache(maxsize=65536)
@@ -30,7 +31,7 @@ def layout_path(source: Layout, target: Layout, shape: tuple[int, ...], itemsize
 
 
 def path_cost(source: Layout, target: Layout, shape: tuple[int, ...], itemsize: int) -> float:
-    """Bytes that a rank sends on the way."""
+    """Bytes that a rank sends on the way, and for each collective those that it could send while it starts."""
     return _search(source, target, shape, itemsize)[0]
 
 
@@ -44,7 +45,7 @@ def _search(source: Layout, target: Layout, shape: tuple[int, ...], itemsize: in
     while heap:
         cost, _, at, steps = heappop(heap)
         if at == target:
-            return cost - _FIXED * len(steps), steps
+            return cost, steps
         if at in done:
             continue
         done.add(at)
@@ -52,7 +53,8 @@ def _search(source: Layout, target: Layout, shape: tuple[int, ...], itemsize: in
             here = size / at.parts(but=dim)
             for new in choices:
                 if new != at.placements[dim] and _allowed(at, dim, new):
-                    price = step_cost(at.placements[dim], new, here, at.mesh.shape[dim]) + _FIXED
+                    price = step_cost(at.placements[dim], new, here, at.mesh.shape[dim])
+                    price += _START if price else _FIXED
                     heappush(heap, (cost + price, next(order), at.with_placement(dim, new), (*steps, (dim, new))))
     raise ValueError(f"there is no way from {source} to {target}")
 
