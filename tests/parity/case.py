@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Case", "attribute_of", "call", "layer", "optimizer", "schedule", "shape_of", "state", "unique"]
+__all__ = [
+    "Case", "attribute_of", "call", "layer", "optimizer", "schedule", "script", "shape_of", "state", "unique",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -14,7 +16,7 @@ class Case:
     """One use of ``target``, a dotted name under the framework (``nn.functional.relu``, ``Tensor.add_``).
 
     kind: "call" applies it to ``args`` and ``kwargs``, "shape_of" too but its results count only for what they are;
-    "layer" builds it from them and applies it to ``inputs``;
+    "layer" builds it from them and applies it to ``inputs``; "script" runs the function of that name in ``scripts.py``;
     "attribute_of" reads it; "layer_state" and "optimizer_state" build it and list what it saves;
     "optimizer" builds it from them and takes steps; "schedule" builds it from them and reads its rates.
     mutates: the first argument is written, and its value afterwards is a result too.
@@ -62,6 +64,11 @@ def shape_of(target: str, *args: Any, **kwargs: Any) -> Case:
 def layer(target: str, *inputs: Any, training: bool = True, **kwargs: Any) -> Case:
     """``target(**kwargs)(*inputs)`` with parameters drawn by name, in training or evaluation."""
     return Case("layer", target, (), kwargs, inputs, training)
+
+
+def script(name: str, *args: Any, **kwargs: Any) -> Case:
+    """``scripts.name(framework, *args, **kwargs)``: a few lines of user code."""
+    return Case("script", f"scripts.{name}", args, kwargs)
 
 
 def optimizer(target: str, **kwargs: Any) -> Case:

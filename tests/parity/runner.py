@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from parity import scripts
 from parity.case import Case
 from parity.inputs import NARROW, Input, base_array
 
@@ -114,7 +115,7 @@ class _Run:
         return [f"{_dtype(r)}{list(r.shape)}" for r in self.call(case)]
 
     def layer(self, case: Case) -> list[Any]:
-        kwargs = {name: self.build(value) for name, value in case.kwargs.items()}
+        kwargs = {name: _built(self.framework, self.build(value)) for name, value in case.kwargs.items()}
         built = attribute(self.framework, case.target)(**kwargs)
         state = {}
         for name, entry in sorted(built.state_dict().items()):
@@ -129,6 +130,10 @@ class _Run:
         results = _flat(built(*inputs))
         parameters = dict(built.named_parameters())
         return results + [b for n, b in sorted(built.state_dict().items()) if n not in parameters]
+
+    def script(self, case: Case) -> list[Any]:
+        script = getattr(scripts, case.target.partition(".")[2])
+        return _flat(script(self.framework, *self.build(case.args), **case.kwargs))
 
     def optimizer(self, case: Case) -> list[Any]:
         steps: list[Any] = []

@@ -31,6 +31,7 @@ FAMILIES = (
     "methods",
     "layers",
     "optimizers",
+    "recurrent",
 )
 
 UNCOVERED = {
@@ -39,6 +40,9 @@ UNCOVERED = {
     "fft_c2c": "the wheel shows it through paddle.fft",
     "fft_c2r": "the wheel shows it through paddle.fft",
     "fft_r2c": "the wheel shows it through paddle.fft",
+    "gru": "the wheel shows it as nn.GRU",
+    "lstm": "the wheel shows it as nn.LSTM",
+    "simple_rnn": "the wheel shows it as nn.SimpleRNN",
     "im2col": "the wheel shows it as nn.functional.unfold",
     "paged_attention": "the wheel has no such operator on CPU",
 }

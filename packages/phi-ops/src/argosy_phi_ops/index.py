@@ -112,6 +112,8 @@ MODULES: dict[str, str] = {
     "narrow": "rearrangement", "ravel": "rearrangement", "rot90": "rearrangement",
     "sequence_mask": "rearrangement", "slice": "rearrangement", "strided_slice": "rearrangement",
     "unflatten": "rearrangement", "view_as": "rearrangement",
+    # recurrent
+    "gru": "recurrent", "lstm": "recurrent", "simple_rnn": "recurrent",
     # reduction
     "all": "reduction", "amax": "reduction", "amin": "reduction", "any": "reduction", "argmax": "reduction",
     "argmin": "reduction", "count_nonzero": "reduction", "cumprod": "reduction", "cumsum": "reduction",
@@ -124,6 +126,8 @@ MODULES: dict[str, str] = {
     # search
     "argsort": "search", "bucketize": "search", "kthvalue": "search", "median": "search", "mode": "search",
     "searchsorted": "search", "sort": "search", "topk": "search",
+    # sequences
+    "gather_tree": "sequences",
     # solvers
     "cholesky": "solvers", "cholesky_solve": "solvers", "det": "solvers", "eig": "solvers", "eigh": "solvers",
     "eigvals": "solvers", "eigvalsh": "solvers", "inv": "solvers", "matrix_power": "solvers",

@@ -51,6 +51,8 @@ _MODULES = {
         "TransformerEncoderLayer",
     ),
     "cells": ("GRUCell", "LSTMCell", "RNNCellBase", "SimpleRNNCell"),
+    "decode": ("BeamSearchDecoder", "dynamic_decode"),
+    "recurrent": ("GRU", "LSTM", "RNN", "BiRNN", "SimpleRNN"),
     "clip": ("ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"),
 }  # fmt: skip
 _TABLE = {name: f"argosy.nn.{module}:{name}" for module, names in _MODULES.items() for name in names}

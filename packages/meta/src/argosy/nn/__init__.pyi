@@ -15,6 +15,8 @@ from argosy.nn.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
 from argosy.nn.batch_norm import BatchNorm1D as BatchNorm1D
 from argosy.nn.batch_norm import BatchNorm2D as BatchNorm2D
 from argosy.nn.batch_norm import BatchNorm3D as BatchNorm3D
+from argosy.nn.decode import BeamSearchDecoder as BeamSearchDecoder
+from argosy.nn.recurrent import BiRNN as BiRNN
 from argosy.nn.geometry import Bilinear as Bilinear
 from argosy.nn.shrinkage import CELU as CELU
 from argosy.nn.geometry import ChannelShuffle as ChannelShuffle
@@ -46,6 +48,7 @@ from argosy.nn.common import Flatten as Flatten
 from argosy.nn.geometry import Fold as Fold
 from argosy.nn.activation import GELU as GELU
 from argosy.nn.shrinkage import GLU as GLU
+from argosy.nn.recurrent import GRU as GRU
 from argosy.nn.cells import GRUCell as GRUCell
 from argosy.nn.distances import GaussianNLLLoss as GaussianNLLLoss
 from argosy.nn.channel_norm import GroupNorm as GroupNorm
@@ -62,6 +65,7 @@ from argosy.nn.distances import KLDivLoss as KLDivLoss
 from argosy.nn.loss import L1Loss as L1Loss
 from argosy.nn.windows import LPPool1D as LPPool1D
 from argosy.nn.windows import LPPool2D as LPPool2D
+from argosy.nn.recurrent import LSTM as LSTM
 from argosy.nn.cells import LSTMCell as LSTMCell
 from argosy.nn.layer import Layer as Layer
 from argosy.nn.container import LayerDict as LayerDict
@@ -95,6 +99,7 @@ from argosy.nn.geometry import PixelShuffle as PixelShuffle
 from argosy.nn.geometry import PixelUnshuffle as PixelUnshuffle
 from argosy.nn.distances import PoissonNLLLoss as PoissonNLLLoss
 from argosy.nn.norm import RMSNorm as RMSNorm
+from argosy.nn.recurrent import RNN as RNN
 from argosy.nn.cells import RNNCellBase as RNNCellBase
 from argosy.nn.shrinkage import RReLU as RReLU
 from argosy.nn.activation import ReLU as ReLU
@@ -110,6 +115,7 @@ from argosy.nn.container import Sequential as Sequential
 from argosy.nn.activation import SiLU as SiLU
 from argosy.nn.activation import Sigmoid as Sigmoid
 from argosy.nn.activation import Silu as Silu
+from argosy.nn.recurrent import SimpleRNN as SimpleRNN
 from argosy.nn.cells import SimpleRNNCell as SimpleRNNCell
 from argosy.nn.distances import SmoothL1Loss as SmoothL1Loss
 from argosy.nn.distances import SoftMarginLoss as SoftMarginLoss
@@ -138,5 +144,6 @@ from argosy.nn.geometry import UpsamplingNearest2D as UpsamplingNearest2D
 from argosy.nn.padding import ZeroPad1D as ZeroPad1D
 from argosy.nn.padding import ZeroPad2D as ZeroPad2D
 from argosy.nn.padding import ZeroPad3D as ZeroPad3D
+from argosy.nn.decode import dynamic_decode as dynamic_decode
 from argosy.nn import functional as functional
 from argosy.nn import initializer as initializer

@@ -33,6 +33,11 @@ class RNNCellBase(Layer):
         """The shape of a state without its batch, or of each of several."""
         raise NotImplementedError(f"{type(self).__name__} does not define state_shape")
 
+    @property
+    def state_dtype(self) -> Any:
+        """The dtype of states; the built-in cells take that of their inputs."""
+        raise NotImplementedError(f"{type(self).__name__} does not define state_dtype")
+
 
 class _Gated(RNNCellBase):
     """A cell of ``gates`` affine maps of input and state.
@@ -103,7 +108,7 @@ class SimpleRNNCell(_Gated):
         if activation not in ("tanh", "relu"):
             raise ValueError(f"SimpleRNNCell: activation is 'tanh' or 'relu', got {activation!r}")
         self._make(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
-        self._activation = getattr(F, activation)
+        self.activation, self._activation = activation, getattr(F, activation)
 
     def forward(self, inputs: Any, states: Any = None) -> Any:
         """inputs [N, input], states [N, hidden]: (h, h)."""

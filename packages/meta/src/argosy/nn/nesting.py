@@ -1,0 +1,41 @@
+"""Nests of tensors (lists, tuples, named tuples, dictionaries): what cells and decoders carry from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+__all__ = ["flatten", "map_structure", "pack_as"]
+
+
+def flatten(nest: Any) -> list[Any]:
+    """The leaves in order; those of a dictionary by sorted keys."""
+    if isinstance(nest, dict):
+        return [leaf for key in sorted(nest) for leaf in flatten(nest[key])]
+    if isinstance(nest, (list, tuple)):
+        return [leaf for item in nest for leaf in flatten(item)]
+    return [nest]
+
+
+def pack_as(nest: Any, leaves: Sequence[Any]) -> Any:
+    """``leaves`` in the structure of ``nest``. Raises ValueError when their number differs."""
+    if len(leaves) != (count := len(flatten(nest))):
+        raise ValueError(f"a nest of {count} leaves cannot hold {len(leaves)}")
+    return _packed(nest, iter(leaves))
+
+
+def _packed(nest: Any, leaves: Iterator[Any]) -> Any:
+    if isinstance(nest, dict):
+        found = {key: _packed(nest[key], leaves) for key in sorted(nest)}
+        return {key: found[key] for key in nest}
+    if isinstance(nest, tuple) and hasattr(nest, "_fields"):
+        return type(nest)(*(_packed(item, leaves) for item in nest))
+    if isinstance(nest, (list, tuple)):
+        return type(nest)(_packed(item, leaves) for item in nest)
+    return next(leaves)
+
+
+def map_structure(function: Callable[..., Any], *nests: Any) -> Any:
+    """``function`` of the leaves at the same place of every nest, in the structure of the first."""
+    columns = zip(*(flatten(nest) for nest in nests), strict=True)
+    return pack_as(nests[0], [function(*column) for column in columns])
