@@ -11,7 +11,7 @@ def program(comm):
     """Return the results of every operation of the contract, by name."""
     n, results = comm.size, {}
     for dtype in ("float32", "int64", "float16", "complex64", "bool"):
-        data = (np.arange(4 * n) % 5 + comm.rank).astype(dtype)
+        data = (np.arange(4 * n) % 3 + comm.rank % 2).astype(dtype)
         for op in ("sum", "prod") if dtype in ("complex64",) else ("sum", "prod", "max", "min"):
             results[f"all_reduce {dtype} {op}"] = received = np.empty_like(data)
             comm.all_reduce(data, received, op)
@@ -29,9 +29,22 @@ def program(comm):
     results["ring"] = ring = np.empty(2)
     comm.send(np.array([comm.rank, 0.5]), (comm.rank + 1) % n, tag=7)
     comm.recv(ring, (comm.rank - 1) % n, tag=7)
+    results["nothing"] = nothing = np.empty((0, 3), np.float32)
+    comm.all_reduce(nothing, nothing)
+    comm.reduce_scatter(nothing.astype(np.float16), nothing.astype(np.float16))
+    comm.all_gather(nothing, nothing)
+    comm.all_to_all(nothing, nothing.copy())
+    comm.broadcast(nothing, 0)
+    comm.send(nothing, comm.rank)
+    comm.recv(nothing, comm.rank)
     comm.barrier()
     group = comm.split(comm.rank % 2 if comm.rank < 2 else -1, -comm.rank)
     results["split"] = np.array([-1, -1] if group is None else [group.rank, group.size])
+    pair = comm.split(comm.rank // 2, -comm.rank)
+    results["in the pair"] = within = np.full((5, 2), comm.rank + 1, np.int32)
+    pair.all_reduce(within, within, "max")
+    results["from the pair's last"] = last = np.full(2, comm.rank)
+    pair.broadcast(last, pair.size - 1)
     return results
 
 

@@ -1,6 +1,9 @@
-"""The MPI communicator does across processes what threads do in one, on the same program."""
+"""The MPI communicator does across processes what threads do in one, and ends what would hang with an error."""
 
+import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,20 +15,35 @@ from argosy_hwadapt import run_ranks
 
 pytest.importorskip("mpi4py")
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}:/usr/bin:/usr/local/bin")
-PROGRAM = Path(__file__).parent / "collectives_program.py"
+FOLDER = Path(__file__).parent
+PROGRAM = FOLDER / "collectives_program.py"
+pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
 
 
-@pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
-@pytest.mark.parametrize("size", [1, 2, 3])
+def _mpiexec(size, *command):
+    """Run ranks of this Python; after a minute they are ended, all of them."""
+    process = subprocess.Popen(
+        [MPIEXEC, "-n", str(size), sys.executable, *map(str, command)],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        said, _ = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.terminate()  # mpiexec ends its ranks
+        said, _ = process.communicate(timeout=10)
+        pytest.fail(f"not finished after a minute; said {said}")
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    return process.returncode, said
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8])
 def test_processes_compute_what_threads_do(size, tmp_path):
     """Every collective, message and split gives the bytes that the in-process communicator gives."""
-    subprocess.run(
-        [MPIEXEC, "-n", str(size), sys.executable, str(PROGRAM), str(tmp_path)],
-        check=True,
-        timeout=60,
-        capture_output=True,
-    )
-    sys.path.insert(0, str(PROGRAM.parent))
+    code, said = _mpiexec(size, PROGRAM, tmp_path)
+    assert code == 0, said
+    sys.path.insert(0, str(FOLDER))
     try:
         from collectives_program import program
     finally:
@@ -35,3 +53,42 @@ def test_processes_compute_what_threads_do(size, tmp_path):
             assert sorted(results) == sorted(expected)
             for name, value in expected.items():
                 np.testing.assert_array_equal(results[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("case", "everyone", "error", "parts"),
+    [
+        ("kinds", True, "CollectiveMismatch", ["ranks disagree: rank 0 calls all_reduce(", "rank 1 calls barrier()"]),
+        ("sizes", True, "CollectiveMismatch", ["all_reduce(dtype=float32, size=2, op=sum)", "size=3, op=sum)"]),
+        ("group_and_all", True, "CollectiveMismatch", ["rank 0 waits in all_reduce(", "rank 1 waits in barrier()"]),
+        ("in_a_group", False, "CollectiveMismatch", ["rank 1 calls broadcast(", "rank 0 calls broadcast("]),
+        ("message_and_collective", True, "CollectiveMismatch", ["rank 0 waits in recv(", "rank 1 waits in barrier()"]),
+        ("circle", True, "CollectiveMismatch", ["rank 0 waits in recv(", "from=1", "rank 2 waits in recv("]),
+        ("early_end", False, "RankFailure", ["rank 0 waits in all_gather(", "rank 1 has ended its program"]),
+        ("early_end_before_a_message", False, "RankFailure", ["rank 0 waits in recv(", "rank 2 has ended its program"]),
+        ("unlike_messages", False, "CollectiveMismatch", ["called send(dtype=float64, size=3", "float32, size=4"]),
+        ("exception", False, "RankFailure", ["waits in barrier() at", "rank 1 has failed: ValueError: boom"]),
+    ],
+)  # fmt: skip
+def test_ranks_that_disagree_get_an_error(case, everyone, error, parts):
+    """What would hang under MPI ends with an error that names the calls and their lines, on every rank concerned."""
+    code, said = _mpiexec(3, FOLDER / "disagreeing_program.py", case)
+    assert code not in (0, None)
+    reports = re.findall(r"\[(\d)\] (\w+): ([^[]*)", said)
+    assert len(reports) == 3 if everyone else reports, said
+    assert {kind for _, kind, _ in reports} == {error}
+    assert all(part in reports[0][2] for part in parts), said
+    assert "disagreeing_program.py:" in reports[0][2]
+
+
+def test_a_killed_rank_ends_the_others():
+    """mpiexec ends ranks that wait for a process that was killed, and says which signal it was."""
+    code, said = _mpiexec(3, FOLDER / "disagreeing_program.py", "killed")
+    assert code not in (0, None)
+    assert "9" in said
+
+
+def test_computing_and_sending_are_not_mistaken_for_a_hang():
+    """A rank that computes for long, and messages larger than MPI's buffers, also one sent as a last act."""
+    code, said = _mpiexec(3, FOLDER / "disagreeing_program.py", "slow")
+    assert (code, said.split()) == (0, ["999999"] * 3)

@@ -77,17 +77,17 @@ def _world() -> Communicator:
 
 
 def _mpi_world(rank: int, size: int) -> Communicator:
-    from argosy.distributed.checked import CheckedCommunicator, checking
+    from argosy.distributed.checked import checking
     from argosy_hwadapt.errors import CommunicatorError
     from argosy_hwadapt.mpi import world
 
-    found = world()
+    found = world(check=checking())
     if (found.rank, found.size) != (rank, size):
         raise CommunicatorError(
             f"the environment announces rank {rank} of {size}, but MPI says rank {found.rank} of {found.size}: start "
             "the ranks with python -m argosy.distributed.launch, or with the mpiexec of the MPI that mpi4py uses"
         )
-    return CheckedCommunicator(found) if checking() else found
+    return found
 
 
 def init_parallel_env() -> Group:
@@ -123,8 +123,8 @@ def get_world_size(group: Group | None = None) -> int:
 
 
 def finish() -> None:
-    """End the calling rank's part once its program is done. Raises CollectiveMismatch when others still wait for it
-    in a collective.
+    """End the calling rank's part once its program is done: others that wait for it, now or later, fail with
+    RankFailure.
     """
     found = context().values.get(KEY)
     if found is not None and hasattr(found.communicator, "finish"):

@@ -1,0 +1,90 @@
+"""Numbered texts in memory that the processes of one machine share. Each row has one writer; readers never wait."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import tempfile
+import zlib
+from typing import Any
+
+ROW = 512
+"""Bytes of a row, unless told: its number, a checksum, a length, and the text."""
+_HEAD = struct.Struct("qII")
+TEXT = ROW - _HEAD.size
+"""Bytes of the longest text in such a row; what is longer is cut."""
+
+
+class Board:
+    """``rows`` rows in ``memory`` from byte ``start`` on. Zeroed memory is rows of number 0 without text.
+
+    A row's number is written last and covered by the checksum, so a reader sees a whole text or none, whatever the
+    processor's memory order.
+    """
+
+    def __init__(self, memory: Any, rows: int, width: int = ROW) -> None:
+        self._width = width
+        self._rows = memoryview(memory)[: rows * width]
+        self._numbers = self._rows.cast("q")[:: width // 8]
+
+    def write(self, row: int, number: int, text: bytes) -> None:
+        """Replace a row's text. Only the row's one writer may call this."""
+        text, start = text[: self._width - _HEAD.size], row * self._width
+        self._rows[start + _HEAD.size : start + _HEAD.size + len(text)] = text
+        self._rows[start + 8 : start + _HEAD.size] = struct.pack("II", _checksum(number, text), len(text))
+        self._numbers[row] = number
+
+    def number(self, row: int) -> int:
+        """Return the number last written; its text may still be on the way."""
+        return int(self._numbers[row])
+
+    def read(self, row: int, number: int) -> bytes | None:
+        """Return the text that was written with ``number``, or None while it is not there whole."""
+        start = row * self._width
+        found, checksum, length = _HEAD.unpack_from(self._rows, start)
+        if found != number or length > self._width - _HEAD.size:
+            return None
+        text = bytes(self._rows[start + _HEAD.size : start + _HEAD.size + length])
+        return text if _checksum(number, text) == checksum else None
+
+
+def _checksum(number: int, text: bytes) -> int:
+    return zlib.crc32(text, number & 0xFFFFFFFF)
+
+
+def shared_memory(comm: Any, nbytes: int) -> mmap.mmap | None:
+    """Map ``nbytes`` zeroed bytes into all processes of an MPI communicator, or return None on every one of them
+    where they run on several machines.
+
+    The file behind it has no name any more when this returns: nothing is left whichever way the processes end.
+    """
+    name, memory = None, None
+    if comm.rank == 0:
+        descriptor, name = tempfile.mkstemp(prefix="argosy-ranks-", dir=_folder())
+        os.ftruncate(descriptor, max(nbytes, 1))
+        memory = mmap.mmap(descriptor, max(nbytes, 1))
+        os.close(descriptor)
+    machine, name = comm.bcast((_machine(), name))
+    if comm.rank and machine == _machine():
+        memory = _map(name)
+    everyone = all(comm.allgather(memory is not None))
+    if comm.rank == 0:
+        os.unlink(name)
+    return memory if everyone else None
+
+
+def _map(name: str) -> mmap.mmap | None:
+    try:
+        with open(name, "r+b") as file:
+            return mmap.mmap(file.fileno(), 0)
+    except OSError:  # another container of the same machine, for example
+        return None
+
+
+def _machine() -> str:
+    return os.uname().nodename if hasattr(os, "uname") else ""
+
+
+def _folder() -> str | None:
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
