@@ -12,6 +12,7 @@ from itertools import count as numbers
 from typing import Any
 
 from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
+from argosy_cinn.fallback import GroupError
 from argosy_cinn.fusion.kernels import Epilogue, Partial, epilogue_text, kernel_text
 from argosy_cinn.fusion.products import Product
 from argosy_cinn.loops import elementwise
@@ -28,6 +29,7 @@ from argosy_cinn.steps import Place, Plan, Step, nbytes
 from argosy_cinn.target import Target
 from argosy_cinn.traffic import Cost, kernel_cost, product_cost
 from argosy_pir.core import Operation
+from argosy_pir.values import OpResult
 
 
 @dataclass(slots=True)
@@ -62,7 +64,7 @@ def assemble(plan: Plan, target: Target, traced: bool = False) -> Assembly:
             assembly.hosts.append(step.group.op)
             assembly.segments.append([])
         else:
-            calls = _calls(assembly, plan, step)
+            calls = _calls_of(assembly, plan, step)
             for call in calls:
                 call.made = list(step.group.members)
             assembly.segments[-1] += calls
@@ -71,6 +73,13 @@ def assemble(plan: Plan, target: Target, traced: bool = False) -> Assembly:
         copies = plan.copies if i == len(assembly.segments) - 1 else []
         _emit_segment(assembly.module, f"segment{i}", calls, plan, copies, order)
     return assembly
+
+
+def _calls_of(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
+    try:
+        return _calls(assembly, plan, step)
+    except Exception as error:
+        raise GroupError([v.op for v in step.group.members if isinstance(v, OpResult)]) from error
 
 
 def _calls(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:

@@ -19,6 +19,7 @@ from argosy_cinn import program_cache, tracing
 from argosy_cinn.assemble import Assembly, assemble
 from argosy_cinn.control import CompileRegion
 from argosy_cinn.executable import Executable, Views
+from argosy_cinn.fallback import InterpretedExecutable, interpreted
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.kernels import Partial
@@ -28,7 +29,7 @@ from argosy_cinn.program_cache import BufferFacts, CallFacts, Manifest
 from argosy_cinn.recursion import deep_recursion
 from argosy_cinn.runtime import compile_object, default_cache, entry, set_threads
 from argosy_cinn.runtime.entry import Entry
-from argosy_cinn.runtime.jit import link
+from argosy_cinn.runtime.jit import CodegenError, link
 from argosy_cinn.runtime.trace import Trace
 from argosy_cinn.simplify import simplify
 from argosy_cinn.specialise import SpecialisingExecutable
@@ -62,12 +63,12 @@ class CinnCompiler:
         device: Device,
         communicators: Any = (),
         options: Mapping[str, Any] | None = None,
-    ) -> Executable | SpecialisingExecutable:
+    ) -> Executable | SpecialisingExecutable | InterpretedExecutable:
         """An executable of ``program``, which is left as it is.
 
         Programs with symbolic sizes are compiled for each combination of sizes at its first call. Raises
         `CompileError` for operations that are no primitives, naming the user's line, and ``ValueError`` for
-        unknown options.
+        unknown options. A program that code generation fails on runs on the reference interpreter, with a warning.
         """
         chosen = dict(options or {})
         if not chosen.keys() <= _OPTIONS:
@@ -80,9 +81,14 @@ class CinnCompiler:
         _check(program)
         table = communicator_table(communicators)
 
-        def static(program: Program, original: Program) -> Executable:
-            with own_context():
-                return compile_static(program, original, device, table, chosen)
+        def static(program: Program, original: Program) -> Executable | InterpretedExecutable:
+            try:
+                with own_context():
+                    return compile_static(program, original, device, table, chosen)
+            except CompileError:
+                raise
+            except (Exception, RecursionError) as error:  # noqa: BLE001  (a fault here must not stop a user's program)
+                return interpreted(original if original.symbols() == () else program, device, table, error)
 
         if program.symbols():
             return SpecialisingExecutable(program, lambda specialised: static(specialised, program))
@@ -110,7 +116,16 @@ def compile_static(
     else:
         manifest, code = found
     names = [f"segment{i}" for i in range(manifest.segments)]
-    library = link(code, names, cache_hit=found is not None)
+    try:
+        library = link(code, names, cache_hit=found is not None)
+    except CodegenError:
+        if found is None:
+            raise
+        found = None  # what was stored is no code for this process: make it again
+        manifest, code = build(simplified(), target, options)
+        program_cache.keep(store, key, manifest, code)
+        names = [f"segment{i}" for i in range(manifest.segments)]
+        library = link(code, names)
 
     def compile_region(region: Program) -> Callable[[Sequence[Strided]], list[Strided]]:
         return compile_static(region, region, device, communicators, options).bind(())

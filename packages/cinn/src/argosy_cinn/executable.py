@@ -22,7 +22,7 @@ from argosy_cinn.runtime.trace import Trace
 from argosy_cinn.shapes import count, sizes
 from argosy_cinn.steps import Place
 from argosy_cinn.tracing import Sink, WatchedHost, watched_entries
-from argosy_hwadapt import Device
+from argosy_hwadapt import Device, DeviceOutOfMemory
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.program import Program
@@ -128,6 +128,11 @@ class Executable:
         from argosy_cinn.compiler import generated_code
 
         return generated_code(self.compiled)
+
+    def _out_of_memory(self, error: MemoryError) -> DeviceOutOfMemory:
+        from argosy_cinn.explanation import describe_memory
+
+        return DeviceOutOfMemory(f"{error}\n{describe_memory(self)}", self._manifest.arena_bytes)
 
     def _check(self, index: int, payload: Strided, label: str) -> None:
         shape, dtype = self._signature[index]
@@ -238,7 +243,10 @@ class _Bound:
             outputs.append(made)
             table[entry] = made.address if large else _address_of(made.ndarray)
             entry += 1
-        arena = _take_arena(e._device, e._manifest.arena_bytes)
+        try:
+            arena = _take_arena(e._device, e._manifest.arena_bytes)
+        except MemoryError as error:
+            raise e._out_of_memory(error) from error
         try:
             table[0] = arena.address
             if e._hosts:

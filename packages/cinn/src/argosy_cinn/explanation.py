@@ -58,6 +58,14 @@ def buffer_lines(executable: Executable, operations: Sequence[Operation]) -> lis
     ]
 
 
+def describe_memory(executable: Executable) -> str:
+    """What a program needs beside its arguments, and the largest buffers of it."""
+    operations = list(executable.views.simplified().block)
+    peak = size(executable.manifest.arena_bytes)
+    lines = [f"program '{executable.program.name}' needs {peak} for intermediate values, at its peak; the largest:"]
+    return "\n  ".join([*lines, *buffer_lines(executable, operations)])
+
+
 def places(positions: Iterable[int], operations: Sequence[Operation]) -> str:
     """The user's lines that some operations come from, those of the last ones first."""
     found: dict[str, None] = {}

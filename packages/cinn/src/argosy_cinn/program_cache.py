@@ -80,6 +80,13 @@ def find(store: ObjectCache, key: str) -> tuple[Manifest, bytes] | None:
     data = store.get(key)
     if data is None:
         return None
+    try:
+        return _decoded(data)
+    except (ValueError, TypeError, KeyError):  # whole, but not what this version writes
+        return None
+
+
+def _decoded(data: bytes) -> tuple[Manifest, bytes]:
     size = int.from_bytes(data[:8], "little")
     fields = json.loads(data[8 : 8 + size])
     fields["calls"] = [CallFacts(*c) for c in fields["calls"]]

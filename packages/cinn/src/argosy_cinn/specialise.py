@@ -13,16 +13,17 @@ from argosy_tensorcore.storage import Strided
 
 if TYPE_CHECKING:
     from argosy_cinn.executable import Executable
+    from argosy_cinn.fallback import InterpretedExecutable
 
 
 class SpecialisingExecutable:
     """An executable of a program with symbolic sizes. Kernels are shared with equal ones of other sizes by the object
     cache only; ``report()["specialisations"]`` counts the combinations met."""
 
-    def __init__(self, program: Program, compile: Callable[[Program], Executable]) -> None:
+    def __init__(self, program: Program, compile: Callable[[Program], Executable | InterpretedExecutable]) -> None:
         self.program = program
         self._compile = compile
-        self._made: dict[tuple[int, ...], Executable] = {}
+        self._made: dict[tuple[int, ...], Executable | InterpretedExecutable] = {}
 
     def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
         """Execute once. Raises ``ShapeError`` naming the argument that does not fit."""
@@ -42,7 +43,7 @@ class SpecialisingExecutable:
 
         return call
 
-    def _for(self, inputs: Sequence[Strided], states: Sequence[Strided]) -> Executable:
+    def _for(self, inputs: Sequence[Strided], states: Sequence[Strided]) -> Executable | InterpretedExecutable:
         program = self.program
         labels = [f"input {i}" for i in range(len(program.inputs))] + [f"state {s.name!r}" for s in program.states]
         payloads = [*inputs, *states]

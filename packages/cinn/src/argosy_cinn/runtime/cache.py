@@ -54,6 +54,7 @@ class ObjectCache:
         # measure the folder at the first write, then after every eighth of the limit
         self._written = limit_bytes // 8
         self._ready: bool | None = None
+        self._refused = False
 
     def get(self, key: str) -> bytes | None:
         """The content of an entry, or None. A damaged entry is removed."""
@@ -75,25 +76,37 @@ class ObjectCache:
         return content
 
     def put(self, key: str, content: bytes) -> None:
-        """Store an entry; a folder that cannot be written is not an error."""
+        """Store an entry. A folder that cannot be written is not an error: after one warning nothing is stored."""
         path = self._path(key)
-        if path is None or len(content) > self.limit_bytes:
+        if path is None or self._refused or len(content) > self.limit_bytes:
             return
         try:
             handle, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)  # readable by its owner alone
-        except OSError:
+        except OSError as error:
+            self._refuse(error)
             return
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(_MAGIC + hashlib.sha256(content).digest() + content)
             os.replace(temporary, path)
-        except OSError:
+        except OSError as error:
             self._remove(Path(temporary))
+            self._refuse(error)
             return
         self._written += len(content)
         if self._written * 8 >= self.limit_bytes:
             self._written = 0
             self.trim()
+
+    def _refuse(self, error: OSError) -> None:
+        """Store nothing from now on."""
+        self._refused = True
+        warnings.warn(
+            f"object cache {self.folder} cannot be written ({error.strerror or error}): what is compiled is not kept. "
+            "ARGOSY_CACHE_DIR names another folder",
+            RuntimeWarning,
+            stacklevel=5,
+        )
 
     def trim(self) -> None:
         """Delete the least recently used entries until the folder is within its limit."""
@@ -131,7 +144,8 @@ class ObjectCache:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             status = self.folder.stat()
-        except OSError:
+        except OSError as error:
+            self._refuse(error)
             return False
         if os.name == "posix" and (status.st_uid != os.getuid() or status.st_mode & 0o022):
             warnings.warn(

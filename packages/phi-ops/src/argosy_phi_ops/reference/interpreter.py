@@ -102,7 +102,7 @@ def plan_operation(op: Operation, program: Program) -> Step:
     """The step that executes `op`.
 
     Raises:
-        CompileError: for an operation that is not primitive, control flow or builtin.
+        CompileError: for an operation that is not primitive, control flow or builtin, or that has no kernel.
     """
     if op.dialect == "prim":
         return _plan_primitive(op)
@@ -128,7 +128,11 @@ def _refusal(op: Operation) -> str:
 
 
 def _plan_primitive(op: Operation) -> Step:
-    call = kernel_for(op.name)
+    try:
+        call = kernel_for(op.name)
+    except NotImplementedError as error:
+        where = "" if op.location.is_unknown else f" at {op.location}"
+        raise CompileError(f"'{op.name}'{where} has neither a lowering nor a reference kernel") from error
     operands, results = op.operands, op.results
     attributes = {name: value for name, value in op.attributes.items() if name not in _ATTRIBUTES_OF_PASSES}
     symbolic = any(has_symbols(value) for value in attributes.values())

@@ -1,0 +1,78 @@
+"""What could not be compiled runs on the reference interpreter: slower, told once, and counted."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from argosy_hwadapt import Device
+from argosy_phi_ops.reference.compiler import ReferenceCompiler
+from argosy_pir.core import Operation
+from argosy_pir.program import Program
+from argosy_tensorcore.storage import Strided
+
+#: How many programs run on the interpreter because of each kind of failure.
+fallbacks: dict[str, int] = {}
+_warned: set[str] = set()
+
+
+class GroupError(RuntimeError):
+    """The kernel of some operations could not be made; the cause is the error it came from."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        last = operations[-1]
+        where = "" if last.location.is_unknown else f" at {last.location}"
+        names = ", ".join(sorted({op.name for op in operations}))
+        super().__init__(f"no code for {names}{where}")
+
+
+class InterpretedExecutable:
+    """A program on the reference interpreter, with the reason in its ``report()["fallback"]``."""
+
+    def __init__(self, program: Program, device: Device, communicators: Mapping[Any, Any], reason: str) -> None:
+        self.program = program
+        self.reason = reason
+        self._made = ReferenceCompiler().compile(program, device, communicators)
+
+    def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
+        """Execute once."""
+        return self._made.run(inputs, states)
+
+    def bind(self, states: Sequence[Strided]) -> Callable[[Sequence[Strided]], list[Strided]]:
+        """A callable for repeated execution on the same states."""
+        return self._made.bind(states)
+
+    def report(self) -> dict[str, Any]:
+        """The interpreter's figures, and why it runs: ``fallback``."""
+        return {**self._made.report(), "kernel_calls": 0, "fallback": self.reason}
+
+    def describe(self) -> str:
+        """What `argosy_cinn.explain` shows."""
+        return f"on the reference interpreter: {self.reason}"
+
+
+def interpreted(
+    program: Program, device: Device, communicators: Mapping[Any, Any], error: Exception
+) -> InterpretedExecutable:
+    """The program on the interpreter, after ``error``: counted, and warned about once for each kind of failure."""
+    reason = explain_failure(error)
+    fallbacks[reason] = fallbacks.get(reason, 0) + 1
+    executable = InterpretedExecutable(program, device, communicators, reason)
+    if reason not in _warned:
+        _warned.add(reason)
+        warnings.warn(
+            f"program '{program.name}' cannot be compiled and runs on the slow reference interpreter: {reason}. "
+            "This is a fault of argosy_cinn; please report it",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+    return executable
+
+
+def explain_failure(error: Exception) -> str:
+    """The operations and what went wrong with them, on one line."""
+    cause = error.__cause__ if isinstance(error, GroupError) and error.__cause__ is not None else error
+    what = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+    first = what.splitlines()[0]
+    return f"{error} ({first})" if cause is not error else first

@@ -1,0 +1,160 @@
+"""Programs that cannot be compiled, caches that cannot be used, and memory that is not there."""
+
+import errno
+import os
+
+import numpy as np
+import pytest
+from programs import build
+
+from argosy_cinn import CinnCompiler, assemble, explain, fallback
+from argosy_cinn.program_cache import find
+from argosy_cinn.runtime import CodegenError, ObjectCache
+from argosy_hwadapt import DeviceOutOfMemory, device
+from argosy_phi_ops import prim
+from argosy_phi_ops.errors import CompileError
+from argosy_pir import Location, Operation, Program, TensorType
+from argosy_tensorcore.storage import Strided
+
+X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+
+
+def program(function=lambda x: prim.tanh(prim.mul(x, 3.0)), line=17):
+    made = build(function, [X])
+    for op in made.block:
+        op.location = Location("model.py", line)
+    return made
+
+
+def compiled(made=None, **options):
+    return CinnCompiler().compile(made or program(), device("cpu"), options=options)
+
+
+def result(executable):
+    return executable.run([Strided(X)])[0].array()
+
+
+@pytest.fixture
+def forgetful(monkeypatch):
+    monkeypatch.setattr(fallback, "_warned", set())
+    monkeypatch.setattr(fallback, "fallbacks", {})
+    return ObjectCache(None)
+
+
+def test_what_code_generation_fails_on_is_interpreted_named_counted_and_told_once(monkeypatch, forgetful):
+    def broken(*_):
+        raise KeyError("no such register")
+
+    monkeypatch.setattr(assemble, "emit_kernel", broken)
+    with pytest.warns(RuntimeWarning, match=r"prim\.tanh at model\.py:17 \(KeyError: 'no such register'\)"):
+        executable = compiled(cache=forgetful)
+    again = compiled(cache=forgetful)  # warnings are errors here: the second is silent
+    np.testing.assert_allclose(result(again), np.tanh(3 * X), rtol=1e-6)
+    assert "prim.tanh" in executable.report()["fallback"]
+    assert list(fallback.fallbacks.values()) == [2]
+    assert "interpreter" in explain(executable)
+
+
+def test_code_that_llvm_refuses_is_interpreted_and_states_are_updated(monkeypatch, forgetful):
+    def refused(*_):
+        raise CodegenError("LLVM refused generated code: expected type", "text")
+
+    monkeypatch.setattr("argosy_cinn.compiler.compile_object", refused)
+    made = build(lambda x, s: ([prim.add(x, s)], [prim.mul(s, 2.0)]), [X], [X])
+    with pytest.warns(RuntimeWarning, match="expected type"):
+        executable = compiled(made, cache=forgetful)
+    state = Strided(X.copy())
+    (out,) = executable.bind([state])([Strided(X)])
+    np.testing.assert_array_equal(out.array(), 2 * X)
+    np.testing.assert_array_equal(state.array(), 2 * X)
+
+
+def test_a_primitive_without_lowering_and_kernel_is_named_with_its_line():
+    made = Program("p")
+    x = made.add_input(TensorType((3, 4), "float32"))
+    op = Operation("prim.nonesuch", [x], [x.type], location=Location("model.py", 5))
+    made.block.append(op)
+    made.set_outputs([op.result])
+    with pytest.raises(CompileError, match=r"prim\.nonesuch.*model\.py:5"):
+        compiled(made)
+
+
+# -- caches
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_cache_that_cannot_be_written_is_no_cache_after_one_warning(monkeypatch, tmp_path, code):
+    def refuse(*_, **__):
+        raise OSError(code, os.strerror(code))
+
+    result(compiled())  # what all programs share is in the cache of the session
+    monkeypatch.setattr("argosy_cinn.runtime.cache.tempfile.mkstemp", refuse)
+    cache = ObjectCache(tmp_path / "objects")
+    with pytest.warns(RuntimeWarning, match=os.strerror(code)) as told:
+        np.testing.assert_allclose(result(compiled(cache=cache)), np.tanh(3 * X), rtol=1e-6)
+    assert len(told) == 1
+    assert compiled(program(prim.exp), cache=cache).report()["cache_hit"] is False
+
+
+def test_a_disk_that_fills_up_while_an_entry_is_written_leaves_nothing_behind(monkeypatch, tmp_path):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    result(compiled())
+    monkeypatch.setattr("argosy_cinn.runtime.cache.os.replace", full)
+    cache = ObjectCache(tmp_path / "objects")
+    with pytest.warns(RuntimeWarning, match="cannot be written"):
+        compiled(cache=cache)
+    assert list(cache.folder.iterdir()) == []
+
+
+def test_a_cache_whose_folder_cannot_be_made_is_no_cache(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    cache = ObjectCache(tmp_path / "file" / "objects")
+    with pytest.warns(RuntimeWarning, match="cannot be written"):
+        assert cache.get("a") is None
+    cache.put("a", b"x")
+    np.testing.assert_allclose(result(compiled(cache=cache)), np.tanh(3 * X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("content", [b"", b"\1\0\0\0\0\0\0\0{", (2).to_bytes(8, "little") + b"{}" + b"code"])
+def test_an_entry_that_is_whole_but_senseless_is_rebuilt(tmp_path, content):
+    cache = ObjectCache(tmp_path / "objects")
+    compiled(cache=cache)
+    (path,) = cache.folder.glob("*.obj")
+    cache.put(path.stem, content)
+    assert find(cache, path.stem) is None
+    np.testing.assert_allclose(result(compiled(cache=cache)), np.tanh(3 * X), rtol=1e-6)
+    assert compiled(cache=cache).report()["cache_hit"]
+
+
+def test_an_entry_whose_code_cannot_be_linked_is_rebuilt(tmp_path):
+    cache = ObjectCache(tmp_path / "objects")
+    compiled(cache=cache)
+    (path,) = cache.folder.glob("*.obj")
+    data = cache.get(path.stem)
+    size = 8 + int.from_bytes(data[:8], "little")
+    cache.put(path.stem, data[:size] + b"no object file" * 20)
+    executable = compiled(cache=cache)
+    np.testing.assert_allclose(result(executable), np.tanh(3 * X), rtol=1e-6)
+    assert executable.report()["cache_hit"] is False
+    assert compiled(cache=cache).report()["cache_hit"]
+
+
+# -- memory
+
+
+def test_out_of_memory_names_the_peak_and_the_largest_buffers_with_their_lines(monkeypatch):
+    def two_products(x):
+        y = prim.dot_general(x, x, lhs_contract=(0,), rhs_contract=(0,))
+        return prim.dot_general(y, y, lhs_contract=(0,), rhs_contract=(0,))
+
+    executable = compiled(program(two_products, line=42))
+    monkeypatch.setattr("argosy_cinn.executable._free_arenas", {})
+
+    def refuse(self, nbytes):
+        raise DeviceOutOfMemory(f"cpu: the system refused {nbytes} bytes", nbytes)
+
+    monkeypatch.setattr(type(device("cpu")), "allocate", refuse)
+    with pytest.raises(MemoryError, match=r"(?s)needs \d+ B .*prim\.dot_general.*4, 4.* at model\.py:42"):
+        executable.run([Strided(X)])
