@@ -38,12 +38,13 @@ class SpecialisingExecutable:
             shapes = tuple([p.shape for p in inputs])
             found = bound.get(shapes)
             if found is None:
-                found = bound[shapes] = self._for(inputs, held).bind(held)
+                found = bound[shapes] = self.for_sizes(inputs, held).bind(held)
             return found(inputs)
 
         return call
 
-    def _for(self, inputs: Sequence[Strided], states: Sequence[Strided]) -> Executable | InterpretedExecutable:
+    def for_sizes(self, inputs: Sequence[Strided], states: Sequence[Strided]) -> Executable | InterpretedExecutable:
+        """The executable for the sizes of these arguments, compiled at the first question."""
         program = self.program
         labels = [f"input {i}" for i in range(len(program.inputs))] + [f"state {s.name!r}" for s in program.states]
         payloads = [*inputs, *states]

@@ -38,6 +38,7 @@ _TABLE: dict[str, str] = {
         name: f"argosy.autograd:{name}"
         for name in ("grad", "no_grad", "enable_grad", "set_grad_enabled", "is_grad_enabled")
     },
+    "explain": "argosy.jit.explanation:explain",
     "Model": "argosy.hapi.model:Model",
     "summary": "argosy.hapi.summary:summary",
     "flops": "argosy.hapi.summary:flops",

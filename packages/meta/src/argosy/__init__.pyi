@@ -31,6 +31,7 @@ from argosy_tensorcore.dtype import float64 as double
 from argosy_tensorcore.dtype import DType as dtype
 from argosy.autograd import enable_grad as enable_grad
 from argosy.modes import enable_static as enable_static
+from argosy.jit.explanation import explain as explain
 from argosy import fft as fft
 from argosy_tensorcore.dtype import finfo as finfo
 from argosy_tensorcore.dtype import float32 as float

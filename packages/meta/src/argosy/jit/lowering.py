@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import argosy_phi_ops.passes.decompose  # noqa: F401  (registers its pass)
@@ -19,11 +21,12 @@ from argosy_phi_ops.errors import CompileError
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
 
-__all__ = ["PIPELINE", "build", "choose_compiler", "lower", "simplify"]
+__all__ = ["PIPELINE", "build", "choose_compiler", "lower", "recorded", "simplify"]
 
 PIPELINE = "decompose,expand-gradients,cse,dce"
 _warned: set[str] = set()
 _dumps = 0
+_stages: list[tuple[str, str]] | None = None  # see `recorded`
 
 
 def lower(program: Program, backend: str | None) -> Executable:
@@ -35,8 +38,23 @@ def lower(program: Program, backend: str | None) -> Executable:
 def simplify(program: Program, pipeline: str = PIPELINE) -> None:
     """Run the passes on ``program`` in place."""
     verify = settings.read("ARGOSY_VERIFY") != "0"
+    if _stages is not None:
+        _stages.append((f"captured program '{program.name}'", str(program)))
     with own_context():
         PassManager(pipeline, verify=verify, dump=_dump_folder(program.name)).run(program)
+    if _stages is not None:
+        _stages.append((f"decomposed program '{program.name}'", str(program)))
+
+
+@contextmanager
+def recorded() -> Iterator[list[tuple[str, str]]]:
+    """Collect the titles and texts of programs before and after the passes within the block."""
+    global _stages
+    previous, _stages = _stages, []
+    try:
+        yield _stages
+    finally:
+        _stages = previous
 
 
 def build(program: Program, backend: str | None, communicators: Any = ()) -> Executable:

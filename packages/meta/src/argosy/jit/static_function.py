@@ -129,6 +129,21 @@ class StaticFunction:
             return self._function(*args, **kwargs)
         return compiled(call)
 
+    def prepare(self, *args: Any, **kwargs: Any) -> tuple[CompiledCall, Call]:
+        """Capture and compile for these arguments without running; returns what would be called, and with what.
+
+        Raises NotImplementedError where such a call runs as plain Python.
+        """
+        call = flatten(args, kwargs)
+        key = call.key if self._spec is None else matched_key(self._spec, call, self.__name__)
+        try:
+            return self._capture(args, kwargs, call, key), call
+        except _Uncapturable:
+            raise NotImplementedError(
+                f"{self.__name__} is trained from outside and draws random numbers or updates statistics: such a "
+                "function runs operator by operator. Take the whole training step instead"
+            ) from None
+
     def _warn_of_captures(self, last: CompiledCall) -> None:
         warnings.warn(
             f"{self.__name__} was captured and compiled {_OFTEN} times for calls of one kind, because what it reads "
@@ -183,9 +198,7 @@ class StaticFunction:
     ) -> CompiledCall:
         guards = watch(self._function, (*args, *kwargs.values()))
         started = perf_counter()
-        captured, tree, effects = trace(
-            self._function, self.__name__, args, kwargs, call, self._spec, runtime, guards
-        )
+        captured, tree, effects = trace(self._function, self.__name__, args, kwargs, call, self._spec, runtime, guards)
         guards.keep_unchanged()
         differentiable = is_differentiable_forward(captured, tree)
         if differentiable and (captured.written or effects):

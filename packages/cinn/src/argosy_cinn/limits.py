@@ -1,0 +1,97 @@
+"""What this machine can do at most: the copy bandwidth of its memory and its rate of multiply-adds, measured once and
+kept in the object cache."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from time import perf_counter
+
+import numpy as np
+
+from argosy_cinn.printers.llvm import Function, Module
+from argosy_cinn.printers.types import FLOAT, I64, PTR, VOID, constant, vector
+from argosy_cinn.runtime import default_cache, entry, load, parallel_for
+from argosy_cinn.runtime.cache import cache_key
+from argosy_cinn.runtime.entry import Entry
+from argosy_cinn.runtime.workers import workers
+from argosy_cinn.target import Target
+
+_COPIED = 1 << 26
+_CHUNKS = 64
+_STEPS = 1 << 15
+_SUMS = 10
+_REPEATS = 5
+_CHUNK_PARAMETERS = [("ptr", "table"), ("i64", "chunk"), ("i64", "chunks")]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``bandwidth``: bytes a second that a copy reads and writes together. ``rate``: float32 operations a second, two
+    for a multiply-add. Both on ``threads`` threads."""
+
+    bandwidth: float
+    rate: float
+    threads: int
+
+    def seconds(self, nbytes: int, operations: int) -> float:
+        """The least time for so much traffic and work: memory and arithmetic overlap."""
+        return max(nbytes / self.bandwidth, operations / self.rate)
+
+
+def limits() -> Limits:
+    """The limits for the present number of threads."""
+    target, threads = Target.host(), workers().threads
+    key = cache_key("limits 1", target.key, (threads,))
+    stored = default_cache().get(key)
+    if stored is not None:
+        return Limits(**json.loads(stored))
+    found = _measured(target, threads)
+    default_cache().put(key, json.dumps(asdict(found)).encode())
+    return found
+
+
+def _measured(target: Target, threads: int) -> Limits:
+    module = Module(target)
+    for name, build in (("copy", _copy), ("multiply", _multiply)):
+        with module.function(f"{name}_chunk", _CHUNK_PARAMETERS, export=False, attributes="noinline") as b:
+            build(b, target)
+        with module.function(name, [("ptr", "addresses"), ("ptr", "dims")]) as b:
+            parallel_for(b, f"{name}_chunk", b.arguments[0], _CHUNKS)
+    library = load(module.text(), module.exports, target)
+    memory = np.full(2 * _COPIED // 4, 0.5, np.float32)
+    table = np.array([memory.ctypes.data, memory.ctypes.data + _COPIED])
+    copied = _best(entry(library, "copy"), table)
+    multiplied = _best(entry(library, "multiply"), table)
+    operations = 2 * _CHUNKS * _STEPS * _SUMS * target.lanes(FLOAT)
+    return Limits(2 * _COPIED / copied, operations / multiplied, threads)
+
+
+def _best(call: Entry, table: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
+    found = []
+    for _ in range(_REPEATS):
+        started = perf_counter()
+        call(table.ctypes.data, 0)
+        found.append(perf_counter() - started)
+    return min(found)
+
+
+def _copy(b: Function, target: Target) -> None:
+    table, chunk = b.arguments[0], b.arguments[1]
+    size = _COPIED // _CHUNKS
+    source, to = (b.at(b.load(PTR, b.at(table, i, PTR)), b.mul(chunk, size), "i8") for i in range(2))
+    b.intrinsic("llvm.memcpy", VOID, to, source, constant(I64, size), constant("i1", 0), overloads=(PTR, PTR, I64))
+
+
+def _multiply(b: Function, target: Target) -> None:
+    """Independent chains of multiply-adds in registers; their sum is stored, so that they are made."""
+    table, chunk = b.arguments[0], b.arguments[1]
+    lanes = target.lanes(FLOAT)
+    source = b.at(b.load(PTR, b.at(table, 0, PTR)), b.mul(chunk, lanes), FLOAT)
+    x = b.load(vector(FLOAT, lanes), source, align=4)
+    with b.loop(0, _STEPS, carry=[x] * _SUMS) as loop:
+        loop.next(*[b.fma(total, x, x) for total in loop.carry])
+    result = x
+    for total in loop.results:
+        result = b.fadd(result, total)
+    b.store(result, source, align=4)
