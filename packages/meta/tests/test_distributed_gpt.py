@@ -1,5 +1,7 @@
 """A GPT with dropout on four ranks: under every layout the losses of one process, and known communication."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -35,7 +37,7 @@ def _train(layout, static, steps=STEPS, same=False):
     if layout is not None:
         mesh = dist.ProcessMesh([[0, 1], [2, 3]], ["dp", "mp"])
         dist.shard_layer(model, mesh, _place_columns_and_rows if layout == "tensor" else None)
-        batches = [list(batch) for batch in dist.shard_dataloader(batches, mesh, "dp")]
+        batches = [list(batch) for batch in dist.shard_dataloader(batches, mesh, shard_dims="dp")]
         if layout == "sequence":
             batches = [_split_sequences(batch, mesh) for batch in batches]
         stage = dist.ShardingStage3("mp") if layout == "zero" else None
@@ -95,5 +97,5 @@ def test_training_converges_alike_in_every_layout():
     (expected,) = run_ranks(lambda: _train(None, False, 8, True)[0], 1)
     assert expected[-1] < expected[0] * 2 / 3
     for layout in ("data", "tensor", "sequence", "zero"):
-        for losses, _, _ in run_ranks(lambda: _train(layout, True, 8, True), 4):
+        for losses, _, _ in run_ranks(partial(_train, layout, True, 8, True), 4):
             np.testing.assert_allclose(losses, expected, rtol=1e-5)

@@ -12,6 +12,7 @@ import argosy.distributed as dist
 from argosy import nn
 from argosy.distributed.debug import run_ranks
 from argosy.distributed.launch.mpiexec import NoMpi, command
+from argosy.io import DataLoader, Dataset, DistributedBatchSampler
 from argosy_autoparallel.counting import count_collectives
 
 PROGRAMS = Path(__file__).parent / "distributed_programs"
@@ -104,7 +105,7 @@ def _two_meshes(ranks, static):
     paddle.seed(7)
     model = TwoMeshes(meshes)
     batches = [[paddle.to_tensor(x)] for x in np.random.default_rng(1).standard_normal((STEPS, 2, 3, 6), np.float32)]
-    loader = dist.shard_dataloader(batches, meshes[0], "x") if meshes else batches
+    loader = dist.shard_dataloader(batches, meshes[0], shard_dims="x") if meshes else batches
     optimizer = dist.shard_optimizer(paddle.optimizer.AdamW(0.01, parameters=model.parameters()))
     compiled = dist.to_static(model, loader, paddle.mean, optimizer) if static else None
     losses = []
@@ -282,13 +283,129 @@ def test_loaders_place_each_entry_of_a_batch():
     def program():
         a, b = dist.ProcessMesh([0, 1], ["x"]), dist.ProcessMesh([[0], [1]], ["p", "q"])
         batch = [paddle.ones([4, 2]), paddle.ones([4])]
-        x, y = next(iter(dist.shard_dataloader([batch], [a, b], ["x", None])))
-        d = next(iter(dist.shard_dataloader([{"k": batch[0], "l": batch[1], "n": 3}], a, "x", ["l", "k"])))
-        z = next(iter(dist.shard_dataloader([batch[0]], a, 0, is_dataset_splitted=True)))
+        x, y = next(iter(dist.shard_dataloader([batch], [a, b], shard_dims=["x", None])))
+        d = next(iter(dist.shard_dataloader([{"k": batch[0], "l": batch[1], "n": 3}], a, ["l", "n", "k"], "x")))
+        z = next(iter(dist.shard_dataloader([batch[0]], a, None, 0, is_dataset_splitted=True)))
         return x.placements, y.placements, y.process_mesh == b, d["k"].placements, d["n"], z.shape
 
     whole = [dist.Replicate(), dist.Replicate()]
     assert run_ranks(program, 2)[1] == ([dist.Shard(0)], whole, True, [dist.Shard(0)], 3, [8, 2])
+
+
+class Counted(Dataset):
+    """Rows of a table; remembers which were asked for."""
+
+    def __init__(self, count, read):
+        self.table = np.arange(count * 3, dtype=np.float32).reshape(count, 3)
+        self.read = read
+
+    def __getitem__(self, i):
+        self.read.append(i)
+        return self.table[i], np.int64(i)
+
+    def __len__(self):
+        return len(self.table)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_rank_reads_its_rows_alone(shuffle):
+    """Batches are those of one process in its order, a short last one too; no rank fetches rows of another's part."""
+
+    def plain():
+        paddle.seed(5)
+        return [[x.tolist() for x in batch] for batch in DataLoader(Counted(9, []), batch_size=4, shuffle=shuffle)]
+
+    (expected,) = run_ranks(plain, 1)
+
+    def program():
+        paddle.seed(5)
+        read = []
+        mesh = dist.ProcessMesh([[0, 1], [2, 3]], ["dp", "mp"])
+        loader = DataLoader(Counted(9, read), batch_size=4, shuffle=shuffle)
+        sharded = dist.shard_dataloader(loader, mesh, shard_dims="dp")
+        batches = list(sharded)
+        parts = [batch[1]._local_value().tolist() for batch in batches]
+        whole = [[x.tolist() for x in batch] for batch in batches]
+        return whole, parts, read, len(sharded)
+
+    results = run_ranks(program, 4)
+    for rank, (whole, parts, read, count) in enumerate(results):
+        first = rank < 2
+        assert whole == expected
+        assert count == 3
+        order = [i for _, i in expected]
+        assert parts == [i[:2] if first else i[2:] for i in order[:2]] + [order[2] if first else []]
+        assert read == [i for part in parts for i in part] + ([] if first else order[2])
+
+
+def test_every_rank_reads_what_its_entries_need():
+    """On two meshes ranks read their own entry's rows; entries that need different rows are read whole."""
+
+    def program(dims):
+        read = []
+        a, b = dist.ProcessMesh([0, 1], ["x"]), dist.ProcessMesh([2, 3], ["x"])
+        loader = DataLoader(Counted(4, read), batch_size=4)
+        ((x, y),) = dist.shard_dataloader(loader, [a, b], shard_dims=dims)
+        return read, x._local_value().shape, y._local_value().shape, x.shape, y.shape
+
+    assert run_ranks(lambda: program("x"), 4) == [
+        ([0, 1], [2, 3], [0], [4, 3], [4]),
+        ([2, 3], [2, 3], [0], [4, 3], [4]),
+        ([0, 1], [0], [2], [4, 3], [4]),
+        ([2, 3], [0], [2], [4, 3], [4]),
+    ]
+    assert [read for read, *_ in run_ranks(lambda: program(["x", None]), 4)][2:] == [[0, 1, 2, 3]] * 2
+
+
+def test_loaders_that_cannot_be_cut_are_read_whole():
+    """Own collation, and a sampler of shares, keep their meaning: whole batches everywhere, or each rank's own part."""
+
+    def program():
+        mesh = dist.ProcessMesh([0, 1], ["x"])
+        read = []
+        own = DataLoader(Counted(4, read), batch_size=4, collate_fn=lambda rows: [paddle.to_tensor([len(rows)] * 4)])
+        ((x,),) = dist.shard_dataloader(own, mesh, shard_dims="x")
+        sampler = DistributedBatchSampler(Counted(4, []), 2)
+        ((_, y),) = dist.shard_dataloader(DataLoader(Counted(4, []), batch_sampler=sampler), mesh, shard_dims="x")
+        return read, x.tolist(), x._local_value().shape, y.tolist()
+
+    assert run_ranks(program, 2) == [([0, 1, 2, 3], [4] * 4, [2], [0, 2, 1, 3])] * 2
+
+
+def test_entries_that_are_lists_have_meshes_and_ordinary_parts():
+    """A list entry takes one mesh for each part; dense_tensor_idx keeps parts as ordinary tensors."""
+
+    def program():
+        a, b = dist.ProcessMesh([0, 1], ["x"]), dist.ProcessMesh([0, 1], ["y"])
+        batch = [[paddle.ones([4]), paddle.ones([2])], paddle.ones([4])]
+        ((x, y), z) = next(iter(dist.shard_dataloader([batch], [[a, b], b], shard_dims=[["x", None], "y"])))
+        ((p, q), _) = next(iter(dist.shard_dataloader([batch], a, shard_dims="x", dense_tensor_idx=[[1], []])))
+        return x.placements, y.process_mesh == b, y.placements, z.placements, p.placements, q.placements
+
+    shard, whole = [dist.Shard(0)], [dist.Replicate()]
+    assert run_ranks(program, 2)[0] == (shard, True, whole, shard, shard, None)
+
+
+def test_a_rank_outside_the_mesh_shows_no_values():
+    """There a tensor prints as not initialized, numpy() is empty, item() None, and a number is an error."""
+
+    def program():
+        mesh = dist.ProcessMesh([1], ["x"])
+        loss = paddle.mean(dist.shard_tensor(paddle.ones([2, 3]), mesh, [dist.Shard(0)]))
+        wide = dist.shard_tensor(paddle.ones([2, 3]), mesh, [dist.Shard(0)])
+        shown = str(loss), f"{loss}", loss.numpy().tolist(), loss.item(), wide.numpy().shape, np.asarray(wide).shape
+        try:
+            return shown, float(loss)
+        except RuntimeError as error:
+            return shown, str(error)
+
+    (outside, error), (inside, number) = run_ranks(program, 2)
+    assert "GlobalDenseTensor Not initialized)" in outside[0]
+    assert outside[1:] == (outside[0], [], None, (2, 3, 0), (2, 3, 0))
+    assert "rank 0 holds nothing" in error
+    assert number == 1
+    assert inside[2:] == (1.0, 1.0, (2, 3), (2, 3))
+    assert "GlobalDenseTensor=" in inside[0]
 
 
 def test_layers_are_placed_with_their_hooks():
@@ -325,9 +442,9 @@ _MESH = dist.ProcessMesh([0], ["x"])
         (lambda: dist.shard_tensor([1.0], _MESH, [dist.Shard(0)] * 2), ValueError, "2 placements"),
         (lambda: dist.shard_layer(3, _MESH), TypeError, "takes a Layer"),
         (lambda: dist.shard_optimizer(3), TypeError, "takes an Optimizer"),
-        (lambda: dist.shard_dataloader([], [], "x"), TypeError, "ProcessMesh"),
-        (lambda: dist.shard_dataloader([], _MESH, "z"), ValueError, "'z' is not a dimension"),
-        (lambda: dist.shard_dataloader([], [_MESH, _MESH], ["x", "x", "x"]), ValueError, "2 meshes"),
+        (lambda: dist.shard_dataloader([], [], shard_dims="x"), TypeError, "ProcessMesh"),
+        (lambda: dist.shard_dataloader([], _MESH, shard_dims="z"), ValueError, "'z' is not a dimension"),
+        (lambda: dist.shard_dataloader([], [_MESH, _MESH], None, ["x", "x", "x"]), ValueError, "2 meshes"),
         (lambda: dist.set_mesh(3), TypeError, "ProcessMesh"),
     ],
 )

@@ -17,7 +17,8 @@ from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "dtensor_from_fn", "dtensor_from_local", "dtensor_to_local", "reshard", "shard_tensor", "unshard_dtensor",
+    "dtensor_from_fn", "dtensor_from_local", "dtensor_from_part", "dtensor_to_local", "reshard", "shard_tensor",
+    "unshard_dtensor",
 ]  # fmt: skip
 
 
@@ -95,6 +96,29 @@ def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequ
             shape[placement.dim] *= size
     payload = local_tensor.payload
     local = Strided.from_array(np.array(payload.to_host())) if mesh.contains(rank()) else _outside()
+    return Tensor._wrap(Sharded(local, shape, payload.dtype, layout), local_tensor.stop_gradient)
+
+
+def dtensor_from_part(
+    local_tensor: Tensor, shape: Sequence[int], mesh: ProcessMesh, placements: Sequence[Placement]
+) -> Tensor:
+    """The distributed tensor of global ``shape`` whose part on this rank is ``local_tensor``, as ``placements`` cut it,
+    unevenly too. What a rank outside the mesh gives is not looked at but for the dtype.
+
+    Raises ``ValueError`` for a part of another shape.
+    """
+    layout = Layout.of(mesh, placements, len(shape))
+    ensure_groups(mesh)
+    payload = local_tensor.payload
+    if not mesh.contains(rank()):
+        return Tensor._wrap(Sharded(_outside(), shape, payload.dtype, layout), local_tensor.stop_gradient)
+    expected = tuple(layout.local(tuple(shape), rank()).shape)
+    if tuple(payload.shape) != expected:
+        raise ValueError(
+            f"dtensor_from_part: rank {rank()} holds {list(expected)} of {list(shape)} under {layout!r}, "
+            f"not {list(payload.shape)}"
+        )
+    local = Strided.from_array(np.array(payload.to_host()))
     return Tensor._wrap(Sharded(local, shape, payload.dtype, layout), local_tensor.stop_gradient)
 
 

@@ -130,10 +130,11 @@ class Sharded:
         return g if layout_of(g) == wanted else redistribute(g, wanted)
 
     def describe(self) -> str:
-        """What printing puts before the global value."""
+        """What printing puts before the global value, or says instead on a rank that has no part of it."""
         mesh = self.mesh
         names = f"{{shape: {mesh.shape}, process_ids: {mesh.process_ids}, dim_names: [{', '.join(mesh.dim_names)}]}}"
-        return f"process_mesh={names}, placements={list(self.placements)}, GlobalDenseTensor="
+        value = "=" if self.is_held else " Not initialized"
+        return f"process_mesh={names}, placements={list(self.placements)}, GlobalDenseTensor{value}"
 
     def __repr__(self) -> str:
         return f"Sharded({self.dtype.name} {list(self.shape)}, {self.layout!r})"

@@ -44,6 +44,18 @@ def host_array(tensor: Tensor, purpose: str) -> Array:
     return np.asarray(concretize(purpose))
 
 
+def is_elsewhere(tensor: Tensor) -> bool:
+    """Whether other processes hold the data and this one has none of it (a payload's ``is_held`` says so)."""
+    return not getattr(tensor.payload, "is_held", True)
+
+
+def shown_array(tensor: Tensor, purpose: str) -> Array:
+    """As :func:`host_array`; no elements (its shape and a last axis of 0) when only other processes hold it."""
+    if is_elsewhere(tensor):
+        return np.empty((*tensor.payload.shape, 0), tensor.payload.dtype.numpy)
+    return host_array(tensor, purpose)
+
+
 def bit_pattern(a: Array) -> Array:
     """a itself, or for types that numpy lacks (bfloat16, float8) its bits as int8 or uint16."""
     return a if as_dtype(a.dtype).in_numpy else a.view(_PATTERN[a.itemsize])
@@ -51,7 +63,7 @@ def bit_pattern(a: Array) -> Array:
 
 def as_ndarray(tensor: Tensor, dtype: Any, copy: bool | None) -> Array:
     """What ``np.asarray(tensor)`` gives: the data, shared unless dtype or copy ask otherwise."""
-    a = bit_pattern(host_array(tensor, "conversion to numpy"))
+    a = bit_pattern(shown_array(tensor, "conversion to numpy"))
     wanted = a.dtype if dtype is None else np.dtype(dtype)
     if copy is False and wanted != a.dtype:
         raise ValueError(f"converting {a.dtype} to {wanted} needs a copy, which copy=False forbids")
@@ -67,7 +79,9 @@ def scalar(tensor: Tensor, purpose: str) -> Any:
 
 
 def item(tensor: Tensor, index: tuple[int, ...]) -> Any:
-    """The one element, or the element at a flat or full index, as a Python number."""
+    """The one element, or the element at a flat or full index, as a Python number; None when only others hold it."""
+    if is_elsewhere(tensor):
+        return None
     a = host_array(tensor, "item()")
     if not index:
         if a.size != 1:

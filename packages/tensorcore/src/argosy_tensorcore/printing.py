@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argosy_tensorcore.conversion import host_array
+from argosy_tensorcore.conversion import host_array, is_elsewhere
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Array
 
@@ -62,12 +62,15 @@ def format_tensor(tensor: Tensor, prefix: str = "Tensor") -> str:
     """The text of a tensor; a traced one shows its payload instead of values."""
     indent = len(prefix) + 1
     payload = tensor.payload
-    values = repr(payload) if payload.is_traced else format_array(host_array(tensor, "printing"), indent)
     heading = "Parameter containing:\n" if tensor.is_parameter else ""
-    return (
+    text = (
         f"{heading}{prefix}(shape={list(payload.shape)}, dtype={payload.dtype.name}, place={tensor.place!r}, "
-        f"stop_gradient={tensor.stop_gradient},{_layout(payload)}\n{' ' * indent}{values})"
+        f"stop_gradient={tensor.stop_gradient},{_layout(payload)}"
     )
+    if is_elsewhere(tensor):
+        return f"{text})"
+    values = repr(payload) if payload.is_traced else format_array(host_array(tensor, "printing"), indent)
+    return f"{text}\n{' ' * indent}{values})"
 
 
 def format_array(a: Array, indent: int = 0) -> str:

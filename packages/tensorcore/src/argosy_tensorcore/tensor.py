@@ -317,8 +317,10 @@ class Tensor(metaclass=_TensorType):
     # ---- leaving the framework
 
     def numpy(self) -> Array:
-        """The data as an ndarray of its own; bfloat16 and float8 as bit patterns (uint16, int8)."""
-        return conversion.bit_pattern(conversion.host_array(self, "numpy()")).copy()
+        """The data as an ndarray of its own; bfloat16 and float8 as bit patterns (uint16, int8). No elements (the
+        shape and a last axis of 0) of a distributed tensor that this process has no part of.
+        """
+        return conversion.bit_pattern(conversion.shown_array(self, "numpy()")).copy()
 
     def item(self, *index: int) -> Any:
         """The one element, or that at a flat or full index, as a Python number. Raises NotScalarError."""
@@ -326,7 +328,7 @@ class Tensor(metaclass=_TensorType):
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; of a 0-D tensor the number."""
-        return conversion.host_array(self, "tolist()").tolist()
+        return conversion.shown_array(self, "tolist()").tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return conversion.as_ndarray(self, dtype, copy)

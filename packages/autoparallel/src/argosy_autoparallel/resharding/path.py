@@ -21,7 +21,7 @@ Step = tuple[int, Placement]
 """Mesh dimension, and the placement that it gets."""
 
 _FIXED = 1e-3  # cost of a step that moves nothing: of equally cheap ways the one of fewer steps
-_START = 4096.0  # bytes that could be sent while one collective starts: small tensors take few steps, large ones few bytes
+_START = 4096.0  # bytes sent in the time a collective takes to start: small tensors take few steps, large ones few
 
 
 @lru_cache(maxsize=65536)

@@ -53,9 +53,7 @@ def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = Tru
     """Wait until communication on ``tensor`` is done: it always is."""
 
 
-def all_reduce(
-    tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
-) -> Task | None:
+def all_reduce(tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True) -> Task | None:
     """Combine ``tensor`` of all members elementwise; everybody gets the result in place."""
     name = reduction_name(op, "all_reduce")
     chosen = member_group(group, "all_reduce")

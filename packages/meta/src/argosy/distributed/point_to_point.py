@@ -56,9 +56,7 @@ def recv(tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool
 class P2POp:
     """One message of a batch: ``P2POp(isend, tensor, peer)`` or ``P2POp(irecv, tensor, peer)``."""
 
-    def __init__(
-        self, op: Callable[..., Task | None], tensor: Tensor, peer: int, group: Group | None = None
-    ) -> None:
+    def __init__(self, op: Callable[..., Task | None], tensor: Tensor, peer: int, group: Group | None = None) -> None:
         if op not in (isend, irecv):
             raise RuntimeError(f"P2POp takes distributed.isend or distributed.irecv, not {op!r}")
         self.op, self.tensor, self.peer, self.group = op, tensor, peer, group
