@@ -23,7 +23,7 @@ from argosy_pir.program import Program
 
 __all__ = ["PIPELINE", "build", "choose_compiler", "lower", "recorded", "simplify"]
 
-PIPELINE = "decompose,expand-gradients,cse,dce"
+PIPELINE = "decompose,taylor-mode,expand-gradients,cse,dce"
 _warned: set[str] = set()
 _dumps = 0
 _stages: list[tuple[str, str]] | None = None  # see `recorded`

@@ -1,0 +1,257 @@
+"""How primitives propagate Taylor coefficients.
+
+Three kinds need a rule, and no primitive more than its derivative: a *linear* primitive (for given choices: a maximum,
+a gather) applies its forward-mode rule to each coefficient; a *bilinear* one convolves; for any other, the derivative
+of the result along a direction is itself a value, made by the forward-mode rule, whose coefficients of lower order
+give the next one of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from argosy_autograd.algebra import Value, constant_number, is_complex, plus
+from argosy_autograd.errors import MissingRule
+from argosy_autograd.registry import STRUCTURED, jvp
+from argosy_autograd.reverse import plain_attributes
+from argosy_autograd.rules.elementwise import DIVISORS, FACTORS
+from argosy_autograd.taylor.functional import Functional, below, without
+from argosy_phi_ops import prim
+from argosy_pir import Operation
+
+if TYPE_CHECKING:
+    from argosy_autograd.taylor.sweep import Sweep
+
+Coefficient: TypeAlias = Any
+"""A value, or None for zero."""
+
+LINEAR = frozenset(
+    "neg copy real imag conj complex cast add sub broadcast reshape transpose slice pad concat reverse relayout gather "
+    "dynamic_slice dynamic_update_slice reduce_sum fft select sort maximum minimum reduce_max reduce_min all_reduce "
+    "all_gather reduce_scatter all_to_all permute broadcast_rank".split()
+)
+"""Primitives that are linear in their differentiable operands, given the choices they make at the point itself."""
+
+Rule = Callable[["Sweep", Operation, Functional], Coefficient]
+
+
+def propagate(sweep: Sweep, op: Operation, result: Value, functional: Functional) -> Coefficient:
+    """``functional`` of the coefficients of ``result``, one of the results of ``op``, from those of its operands."""
+    if op.dialect != "prim":
+        reason = "is an operation with regions" if op.name in STRUCTURED else "is no primitive"
+        raise MissingRule(f"'{op.name}' ({op.location}) {reason}: it has no Taylor rule")
+    name = op.name[5:]
+    if name in LINEAR or _acts_linearly(op, name):
+        return _linear(sweep, op, result, functional)
+    rule = SPECIAL.get(name)
+    if rule is not None:
+        return rule(sweep, op, functional)
+    if name in FACTORS or name in DIVISORS:
+        return _chain(sweep, op, functional)
+    return _by_derivative(sweep, op, result, functional)
+
+
+def _acts_linearly(op: Operation, name: str) -> bool:
+    if name == "abs":
+        return not is_complex(op.operand(0))
+    if name == "cumulative":
+        return bool(op.attributes["kind"] == "sum")
+    return name == "scatter" and op.attributes["kind"] in ("add", "set", "max", "min")
+
+
+def push(op: Operation, tangents: Sequence[Coefficient]) -> Sequence[Coefficient]:
+    """The forward-mode rule of ``op``."""
+    if all(t is None for t in tangents):
+        return [None] * len(op.results)
+    single = len(op.results) == 1
+    made = jvp.find(op.name[5:])(op.result if single else op.results, *op.operands, *tangents, **plain_attributes(op))
+    return [made] if single else made
+
+
+def _linear(sweep: Sweep, op: Operation, result: Value, functional: Functional) -> Coefficient:
+    parts = [sweep.coefficient(x, functional) for x in op.operands]
+    made = push(op, parts)
+    for other, value in zip(op.results, made, strict=True):
+        sweep.made[other, functional] = value
+    return made[op.results.index(result)]
+
+
+def _at(sweep: Sweep, value: Value, index: tuple[int, ...]) -> Coefficient:
+    return sweep.coefficient(value, Functional([(index, 1.0)])) if index else value
+
+
+def _times(x: Coefficient, y: Coefficient) -> Coefficient:
+    return None if x is None or y is None else x * y
+
+
+def _scaled(x: Coefficient, factor: float) -> Coefficient:
+    return x if x is None or factor == 1 else x * factor
+
+
+def _convolved(
+    sweep: Sweep, x: Value, y: Value, functional: Functional, product: Callable[[Coefficient, Coefficient], Coefficient]
+) -> Coefficient:
+    """The terms of the functional of a product whose factors are both of lower order; equal ones are added first."""
+    total: Coefficient = None
+    for index, c in functional:
+        inner: Coefficient = None
+        for part, rest in below(index):
+            if x is y and part > rest:
+                continue
+            left, right = _at(sweep, x, part), _at(sweep, y, rest)
+            if left is not None and right is not None:
+                term = product(left, right)
+                inner = plus(inner, _scaled(term, 2.0) if x is y and part != rest else term)
+        total = plus(total, _scaled(inner, c))
+    return total
+
+
+def _product(sweep: Sweep, op: Operation, functional: Functional) -> Coefficient:
+    x, y = op.operands
+    top = sweep.coefficient(x, functional)
+    if x is y:
+        linear = None if top is None else (top * x) * 2
+    else:
+        linear = plus(_times(top, y), _times(sweep.coefficient(y, functional), x))
+    return plus(linear, _convolved(sweep, x, y, functional, _times))
+
+
+def _quotient(sweep: Sweep, op: Operation, functional: Functional) -> Coefficient:
+    """From x = r y: L(r) = (L(x) - r L(y) - terms of lower order) / y."""
+    x, y = op.operands
+    top = sweep.coefficient(x, functional)
+    if sweep.depends(y):
+        top = _minus(top, _times(sweep.coefficient(y, functional), op.result))
+        top = _minus(top, _convolved(sweep, op.result, y, functional, _times))
+    return None if top is None else top / y
+
+
+def _minus(x: Coefficient, y: Coefficient) -> Coefficient:
+    return x if y is None else -y if x is None else x - y
+
+
+def _bilinear(sweep: Sweep, op: Operation, functional: Functional) -> Coefficient:
+    """Contractions: a tangent that is the same for every free index of its operand is contracted once."""
+    x, y = op.operands
+    attributes = plain_attributes(op)
+    primitive = prim.conv if op.name == "prim.conv" else prim.dot_general
+
+    def product(left: Coefficient, right: Coefficient) -> Coefficient:
+        if left is None or right is None:
+            return None
+        if primitive is prim.dot_general:
+            small = _contracted_once(left, right, op)
+            if small is not None:
+                return small
+        return primitive(left, right, **attributes)
+
+    top = plus(product(sweep.coefficient(x, functional), y), product(x, sweep.coefficient(y, functional)))
+    return plus(top, _convolved(sweep, x, y, functional, product))
+
+
+def _contracted_once(left: Value, right: Value, op: Operation) -> Coefficient:
+    """The product for a ``left`` that is a broadcast over all its free axes: seeds of the first layer are."""
+    source = left.owner if isinstance(left.owner, Operation) else None
+    contract = op.attributes["lhs_contract"]
+    if source is None or source.name != "prim.broadcast" or op.attributes["lhs_batch"]:
+        return None
+    axes = source.attributes["axes"]
+    inner = source.operand(0)
+    if tuple(sorted(contract)) != tuple(axes) or any(inner.shape[i] != left.shape[a] for i, a in enumerate(axes)):
+        return None
+    small = prim.dot_general(
+        inner,
+        right,
+        lhs_contract=tuple(axes.index(a) for a in contract),
+        rhs_contract=op.attributes["rhs_contract"],
+        lhs_batch=(),
+        rhs_batch=(),
+        accumulate=op.attributes["accumulate"],
+    )
+    shape = op.result.shape
+    return prim.broadcast(small, shape=shape, axes=tuple(range(len(shape) - small.ndim, len(shape))))
+
+
+def _power(sweep: Sweep, op: Operation, functional: Functional) -> Coefficient:
+    """Small whole exponents are products, which are right at zero, too."""
+    x: Value = op.operand(0)
+    exponent = constant_number(op.operand(1))
+    if exponent in (0, 1):
+        return None if exponent == 0 else sweep.coefficient(x, functional)
+    if exponent in (2, 3, 4):
+        square = x * x
+        product = square if exponent == 2 else square * (x if exponent == 3 else square)
+        return sweep.coefficient(product, functional)
+    return _chain(sweep, op, functional)
+
+
+def _chain(sweep: Sweep, op: Operation, functional: Functional) -> Coefficient:
+    """Elementwise y = f(x, ...): the derivative along a direction is the sum of ``f_x dx``, factor by factor.
+
+    With s = f_x, ``a_i y_a = sum over b of b_i x_b s_(a - b)`` for any direction i of a: the terms with b = a are
+    linear in the highest coefficient of x, the others have lower ones.
+    """
+    total: Coefficient = None
+    for x, factor in _partials(sweep, op):
+        top = sweep.coefficient(x, functional)
+        total = plus(total, _times(top, factor))
+        for index, c in functional:
+            direction = max(set(index), key=index.count) if index else 0
+            inner: Coefficient = None
+            for part, rest in below(index):
+                if direction in part:
+                    term = _times(_at(sweep, x, part), _at(sweep, factor, rest))
+                    weight = c * part.count(direction) / index.count(direction)
+                    inner = plus(inner, _scaled(term, weight))
+            total = plus(total, inner)
+    return total
+
+
+def _partials(sweep: Sweep, op: Operation) -> list[tuple[Value, Value]]:
+    """The differentiable operands of an elementwise operation with the partial derivatives by them, made once."""
+    known = sweep.partials.get(op)
+    if known is not None:
+        return known
+    name, y = op.name[5:], op.result
+    moving = [x for x in dict.fromkeys(op.operands) if sweep.depends(x)]
+    if name in FACTORS:
+        made = [(x, FACTORS[name](y, x)) for x in moving]
+    elif name in DIVISORS:
+        made = [(x, 1 / DIVISORS[name](y, x)) for x in moving]
+    else:
+        made = [(x, _partial(op, x)) for x in moving]
+    sweep.partials[op] = made
+    return made
+
+
+def _partial(op: Operation, x: Value) -> Value:
+    one = prim.constant(1, x.dtype, x.shape)
+    made = push(op, [one if operand is x else None for operand in op.operands])[0]
+    assert made is not None
+    return made
+
+
+def _by_derivative(sweep: Sweep, op: Operation, result: Value, functional: Functional) -> Coefficient:
+    """Any other primitive: the coefficients of the derivative of the result along one of the directions."""
+    number = op.results.index(result)
+    total: Coefficient = None
+    for index, c in functional:
+        direction = max(set(index), key=index.count)
+        along = sweep.tangents(op, direction)[number]
+        if along is not None:
+            rest = without(index, direction)
+            part = along if not rest else sweep.coefficient(along, Functional([(rest, 1.0)]))
+            total = plus(total, _scaled(part, c / index.count(direction)))
+    return total
+
+
+SPECIAL: dict[str, Rule] = {
+    "mul": _product,
+    "div": _quotient,
+    "dot_general": _bilinear,
+    "conv": _bilinear,
+    "pow": _power,
+    **dict.fromkeys(("atan2", "rem", "floor_mod"), _chain),
+}
+"""Rules of their own, by primitive."""

@@ -1,0 +1,147 @@
+"""One sweep: Taylor coefficients of the values of a program, made when they are asked for and shared by all who ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from argosy_autograd.activity import has_gradient, read_values
+from argosy_autograd.algebra import Value, plus, zeros_like
+from argosy_autograd.registry import NOT_APPLICABLE
+from argosy_autograd.taylor.functional import VALUE, Functional
+from argosy_autograd.taylor.rules import Coefficient, propagate, push
+from argosy_pir import Operation
+from argosy_pir.values import OpResult
+
+__all__ = ["Sweep"]
+
+
+class Sweep:
+    """Coefficients along directions that :meth:`add_direction` gives numbers to.
+
+    Operations are emitted at the ambient builder (`argosy_phi_ops.context.building`), which stands after everything
+    that is asked about. None stands for a coefficient that is zero. ``made`` holds what was made so far.
+    """
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[Value, Functional], Coefficient] = {}
+        self.partials: dict[Operation, list[tuple[Value, Value]]] = {}
+        self._seeds: dict[Value, dict[int, Value]] = {}
+        self._directions = 0
+        self._bases: dict[Value, tuple[Value, int]] = {}
+        self._depends: dict[Value, bool] = {}
+        self._tangents: dict[tuple[Operation, int], Sequence[Coefficient]] = {}
+        self._own: set[Value] = set()
+
+    def add_direction(self, value: Value, tangent: Value) -> int:
+        """The number of a new direction: ``value`` moves by ``tangent`` (of its type)."""
+        number = self._directions
+        self._directions += 1
+        if value not in self._seeds:
+            self._seeds[value] = {}
+            self._depends = dict.fromkeys(self._seeds, True)
+        self._seeds[value][number] = tangent
+        return number
+
+    def derivative(self, value: Value, direction: int) -> Value:
+        """The derivative of ``value`` along ``direction``, a value whose own coefficients are those of ``value``."""
+        found = self.coefficient(value, Functional([((direction,), 1.0)]))
+        if found is None:
+            return zeros_like(value)
+        if found not in self._own:
+            self._bases.setdefault(found, (value, direction))
+        return found
+
+    def base(self, value: Value) -> Value | None:
+        """What :meth:`derivative` made ``value`` of, or None."""
+        known = self._bases.get(value)
+        return None if known is None else known[0]
+
+    def coefficient(self, value: Value, functional: Functional) -> Coefficient:
+        """``functional`` of the Taylor coefficients of ``value``.
+
+        Raises :class:`MissingRule` for operations on the way that have no rule.
+        """
+        if functional == VALUE:
+            return value
+        key = (value, functional)
+        if key not in self.made:
+            self._make_upstream(value, functional)
+            if key not in self.made:
+                self.made[key] = self._make(value, functional)
+        return self.made[key]
+
+    def depends(self, value: Value) -> bool:
+        """Whether ``value`` moves along any direction."""
+        if value not in self._depends:
+            for op in _upstream(value, self._depends.__contains__, read_values):
+                moves = not _is_wall(op) and any(self._depends.get(v, False) for v in read_values(op))
+                for result in op.results:
+                    self._depends.setdefault(result, moves and has_gradient(result))
+        return self._depends.get(value, False)
+
+    def tangents(self, op: Operation, direction: int) -> Sequence[Coefficient]:
+        """The derivatives of the results of ``op`` along ``direction`` by its forward-mode rule."""
+        key = (op, direction)
+        if key not in self._tangents:
+            moved = [self.derivative(x, direction) if self.depends(x) else None for x in op.operands]
+            self._tangents[key] = made = push(op, moved)
+            self._own.update(t for t in made if t is not None)
+        return self._tangents[key]
+
+    def _make(self, value: Value, functional: Functional) -> Coefficient:
+        seeds = self._seeds.get(value)
+        if seeds is None:
+            return self._propagate(value, functional)
+        total = self._propagate(value, functional.only(frozenset(seeds)))
+        for index, c in functional:
+            if len(index) == 1 and index[0] in seeds:
+                tangent = seeds[index[0]]
+                total = plus(total, tangent if c == 1 else tangent * c)
+        return total
+
+    def _propagate(self, value: Value, functional: Functional) -> Coefficient:
+        if not functional.terms or not isinstance(value, OpResult) or not self.depends(value):
+            return None
+        known = self._bases.get(value)
+        if known is not None:
+            base, direction = known
+            return self.coefficient(base, functional.after(direction))
+        return propagate(self, value.op, value, functional)
+
+    def _make_upstream(self, value: Value, functional: Functional) -> None:
+        """Make what ``functional`` of ``value`` needs in program order: long programs need no deep recursion."""
+
+        def reads(op: Operation) -> Sequence[Value]:
+            return () if any(result in self._bases for result in op.results) else read_values(op)
+
+        order = _upstream(value, lambda v: not self.depends(v) or (v, functional) in self.made, reads)
+        for each in (*functional.proper_parts(), functional):
+            for op in order:
+                for result in op.results:
+                    if (result, each) not in self.made and self.depends(result):
+                        made = self._make(result, each)
+                        self.made.setdefault((result, each), made)
+
+
+def _upstream(
+    value: Value, known: Callable[[Value], bool], reads: Callable[[Operation], Sequence[Value]]
+) -> list[Operation]:
+    """The operations that make ``value``, as far as values are not ``known``, each after those it reads."""
+    order: list[Operation] = []
+    seen: set[Operation] = set()
+    stack: list[tuple[Value, bool]] = [(value, False)]
+    while stack:
+        current, ready = stack.pop()
+        if not isinstance(current, OpResult):
+            continue
+        if ready:
+            order.append(current.op)
+        elif current.op not in seen and not known(current):
+            seen.add(current.op)
+            stack.append((current, True))
+            stack.extend((v, False) for v in reads(current.op))
+    return order
+
+
+def _is_wall(op: Operation) -> bool:
+    return op.name == "builtin.constant" or (op.dialect == "prim" and op.name[5:] in NOT_APPLICABLE)
