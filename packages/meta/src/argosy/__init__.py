@@ -17,7 +17,7 @@ _DTYPE_ALIASES = {
 }  # fmt: skip
 _SUBMODULES = (
     "nn", "linalg", "fft", "optimizer", "io", "jit", "models", "autograd", "static", "device", "distributed",
-    "amp", "metric", "callbacks",
+    "amp", "metric", "callbacks", "profiler",
 )  # fmt: skip
 
 _TABLE: dict[str, str] = {

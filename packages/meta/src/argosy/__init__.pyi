@@ -67,6 +67,7 @@ from argosy import nn as nn
 from argosy.autograd import no_grad as no_grad
 from argosy.selection import nonzero as nonzero
 from argosy import optimizer as optimizer
+from argosy import profiler as profiler
 from argosy.serialization import save as save
 from argosy.random import seed as seed
 from argosy.dtypes import set_default_dtype as set_default_dtype

@@ -29,6 +29,7 @@ from argosy_phi_ops.errors import GraphBreak
 __all__ = ["StaticFunction", "enabled"]
 
 _MANY = 64  # captures of one function that are kept
+_NOTHING_AROUND = (True, None, 0, None)
 _OFTEN = 8  # captures of one kind of call after which a user should know
 
 
@@ -116,7 +117,9 @@ class StaticFunction:
         key = call.key if self._spec is None else matched_key(self._spec, call, self.__name__)
         if AMBIENT.word:
             cast = current()
-            key = (key, grad_enabled(), cast and cast.key, context().rank, layouts_of(call.tensors))
+            around = (grad_enabled(), cast and cast.key, context().rank, layouts_of(call.tensors))
+            if around != _NOTHING_AROUND:  # a profiler is a layer, too, and changes no program
+                key = (key, *around)
         for compiled in self._by_key.get(key, ()):
             if compiled.valid(call.floats):
                 return compiled(call)

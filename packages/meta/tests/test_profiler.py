@@ -1,0 +1,148 @@
+"""The profiler: operators, kernels of compiled programs by thread, schedules, traces and tables."""
+
+import json
+import threading
+import time
+
+import pytest
+
+import argosy as paddle
+from argosy import profiler
+from argosy.profiler import Profiler, ProfilerState, RecordEvent, TracerEventType
+
+
+def recorded(work, **options):
+    """The events of ``work`` under a profiler."""
+    with Profiler(on_trace_ready=lambda p: None, **options) as found:
+        work()
+    return found
+
+
+def test_eager_operators_and_marked_stretches_are_recorded():
+    x = paddle.ones([3, 4])
+
+    def work():
+        with RecordEvent("mine"):
+            paddle.tanh(x) + x
+
+    events = recorded(work, record_shapes=True).profiler_result.events
+    by_name = {e.name: e for e in events}
+    assert by_name["tanh"].details == {"shapes": [[3, 4]]}
+    mine = by_name["mine"]
+    assert mine.kind is TracerEventType.PythonUserDefined
+    assert mine.start <= by_name["tanh"].start <= by_name["tanh"].end <= by_name["add"].start <= mine.end
+
+
+def test_nothing_is_recorded_before_and_after():
+    event = RecordEvent("early")
+    event.begin()
+    event.end()
+    found = recorded(lambda: None)
+    paddle.tanh(paddle.ones([2]))
+    assert found.profiler_result.events == []
+
+
+def test_kernels_of_compiled_programs_are_slices_and_nothing_is_captured_again():
+    weight = paddle.ones([64, 64])
+
+    @paddle.jit.to_static
+    def program(x):
+        return paddle.nn.functional.softmax(x @ weight) * 2
+
+    x = paddle.ones([200, 64])
+    before = program(x).numpy()
+    with paddle.jit.count_compiles() as compiles:
+        found = recorded(lambda: program(x))
+    assert compiles.value == 0
+    kernels = [e for e in found.profiler_result.events if e.kind is TracerEventType.Kernel]
+    whole = [e for e in found.profiler_result.events if e.kind is TracerEventType.Program]
+    assert "product_200x64x64" in {e.name for e in kernels}
+    assert [e.name for e in whole] == ["program"]
+    assert all(whole[0].start <= e.start <= e.end <= whole[0].end for e in kernels)
+    assert {e.lane for e in kernels} == {"kernels"}
+    assert (program(x).numpy() == before).all()
+
+
+def test_a_trace_has_a_lane_for_python_and_one_for_kernels_of_each_thread(tmp_path):
+    program = paddle.jit.to_static(lambda x: paddle.tanh(x) @ x)
+    x = paddle.ones([8, 8])
+
+    def work():
+        program(x)
+        paddle.exp(x)
+
+    found = recorded(work)
+    found.export(str(tmp_path / "deep" / "trace.json"))
+    trace = json.loads((tmp_path / "deep" / "trace.json").read_text())["traceEvents"]
+    lanes = {e["tid"]: e["args"]["name"] for e in trace if e["ph"] == "M"}
+    me = threading.get_ident()
+    assert {f"python (thread {me})", f"kernels (thread {me})"} <= set(lanes.values())
+    slices = {e["name"]: e for e in trace if e["ph"] == "X"}
+    assert lanes[slices["exp"]["tid"]] == f"python (thread {me})"
+    assert all(e["dur"] >= 0 for e in slices.values())
+    again = profiler.load_profiler_result(str(tmp_path / "deep" / "trace.json"))
+    assert [(e.name, e.kind, e.lane) for e in again.events] == [
+        (e.name, e.kind, e.lane) for e in found.profiler_result.events
+    ]
+
+
+def test_schedules_choose_steps():
+    state = profiler.make_scheduler(closed=1, ready=1, record=2, repeat=1, skip_first=1)
+    names = ["CLOSED", "CLOSED", "READY", "RECORD", "RECORD_AND_RETURN", "CLOSED", "CLOSED"]
+    assert [state(i).name for i in range(7)] == names
+    traces = []
+    x = paddle.ones([2])
+    with Profiler(scheduler=(2, 4), on_trace_ready=lambda p: traces.append(p.profiler_result.events)) as p:
+        for _ in range(6):
+            paddle.tanh(x)
+            p.step()
+    assert p.current_state is ProfilerState.CLOSED
+    ((*events,),) = traces
+    assert [e.name for e in events if e.kind is TracerEventType.ProfileStep] == ["ProfileStep#2", "ProfileStep#3"]
+    assert sum(e.name == "tanh" for e in events) == 2
+
+
+def test_summaries_show_calls_and_totals(capsys):
+    x = paddle.ones([2])
+    found = recorded(lambda: [paddle.tanh(x) for _ in range(3)])
+    found.summary(time_unit="us", sorted_by=profiler.SortedKeys.CPUMax)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("tanh")]
+    assert line.split()[1] == "3"
+    found.summary(views=profiler.SummaryView.KernelView)
+    assert "tanh" not in capsys.readouterr().out
+    with pytest.raises(ValueError, match="time_unit"):
+        found.summary(time_unit="h")
+
+
+def test_steps_are_timed_without_recording():
+    with Profiler(timer_only=True) as p:
+        for _ in range(3):
+            time.sleep(0.01)
+            p.step(num_samples=5)
+    assert "samples/s" in p.step_info()
+    assert p.step_info() == "no step was done"
+    with pytest.raises(RuntimeError, match="nothing has been recorded"):
+        p.export("x.json")
+
+
+def test_traces_go_to_a_folder(tmp_path):
+    with Profiler(on_trace_ready=profiler.export_chrome_tracing(str(tmp_path), "me")):
+        paddle.tanh(paddle.ones([2]))
+    (path,) = tmp_path.glob("me_time_*.paddle_trace.json")
+    assert any(e.name == "tanh" for e in profiler.load_profiler_result(str(path)).events)
+
+
+def test_what_is_not_there_says_so(tmp_path):
+    with pytest.raises(NotImplementedError, match="profile_memory"):
+        Profiler(profile_memory=True)
+    with pytest.raises(NotImplementedError, match="export_chrome_tracing"):
+        profiler.export_protobuf(str(tmp_path))
+    with pytest.warns(UserWarning, match="GPU"):
+        Profiler(targets=[profiler.ProfilerTarget.CPU, profiler.ProfilerTarget.GPU])
+    with pytest.raises(ValueError, match="record > 0"):
+        profiler.make_scheduler(closed=1, ready=1, record=0)
+    with Profiler(on_trace_ready=lambda p: None), pytest.raises(RuntimeError, match="already"):
+        Profiler(on_trace_ready=lambda p: None).start()
+    (tmp_path / "x").write_text("[]")
+    with pytest.raises(ValueError, match="no trace"):
+        profiler.load_profiler_result(str(tmp_path / "x"))
