@@ -62,6 +62,7 @@ def test_ranks_communicate_print_and_log(tmp_path):
         ("os.kill(os.getpid(), 9)", 137, "rank 1 was killed by SIGKILL"),
         ("dist.barrier()", 1, "all_reduce(dtype=float32, size=1, op=sum) at "),
         ("sys.exit()", 1, "rank 1 has ended its program"),
+        ("dist.recv(paddle.ones([1]), 0)", 1, "recv(dtype=float32, size=1, from=0, tag=0) at "),
     ],
 )
 def test_a_failing_rank_ends_the_job(tmp_path, script, code, said):
@@ -81,6 +82,77 @@ def test_a_failing_rank_ends_the_job(tmp_path, script, code, said):
 
 
 @needs_mpi
+def test_tensors_of_every_kind_are_communicated(tmp_path):
+    """Views that are not contiguous, bfloat16, empty and 0-D tensors, among all ranks and in a group of two."""
+    script = (
+        "rank = dist.get_rank()\n"
+        "pair = dist.new_group([0, 2])\n"
+        "view = paddle.arange(6, dtype='float32').reshape([2, 3]).t()\n"
+        "if pair.is_member(): dist.all_reduce(view, group=pair)\n"
+        "narrow = paddle.full([3], 0.5 + rank, 'bfloat16')\n"
+        "dist.all_reduce(narrow)\n"
+        "parts = []\n"
+        "dist.all_gather(parts, paddle.full([], rank, 'bfloat16'))\n"
+        "nothing = paddle.zeros([0, 2])\n"
+        "dist.all_reduce(nothing)\n"
+        "dist.broadcast(nothing, 1)\n"
+        "dist.send(view[1:2], (rank + 1) % 3)\n"
+        "came = paddle.zeros([1, 2])\n"
+        "dist.recv(came, (rank - 1) % 3)\n"
+        "print(view.tolist(), narrow.tolist(), [float(p) for p in parts], nothing.shape, came.tolist())\n"
+    )
+    done = _launch(tmp_path, script, "--nproc_per_node", "3")
+    assert (done.returncode, done.stderr) == (0, "")
+    own, doubled = "[[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]", "[[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]]"
+    logs = [(tmp_path / "log" / f"workerlog.{rank}").read_text() for rank in range(3)]
+    for rank, (view, came) in enumerate([(doubled, "[2.0, 8.0]"), (own, "[2.0, 8.0]"), (doubled, "[1.0, 4.0]")]):
+        assert logs[rank] == f"{view} [4.5, 4.5, 4.5] [0.0, 1.0, 2.0] [0, 2] [{came}]\n"
+
+
+@needs_mpi
+def test_a_module_is_run_and_told_its_place(tmp_path):
+    """-m runs a module of the folder one is in, with its arguments; names of the ranks are as asked; the second job's
+    output follows the first's where that was asked for.
+    """
+    (tmp_path / "lessons").mkdir()
+    (tmp_path / "lessons" / "first.py").write_text(
+        "import os, sys\nprint(__name__, __package__, sys.argv[1:], *(os.environ['PADDLE_' + n] for n in 'TRAINER_ID "
+        "TRAINERS_NUM LOCAL_SIZE GLOBAL_RANK CURRENT_ENDPOINT TRAINER_ENDPOINTS JOB_ID MASTER'.split()))\n"
+    )
+    options = ["--host", "here", "--start_port", "700", "--log_overwrite", "False", "--job_id", "j"]
+    program = ["-c", "import sys; from argosy.cli import main; sys.exit(main())", "launch", "--nproc_per_node", "2"]
+    command = [sys.executable, *program, *options, "-m", "lessons.first", "--x"]
+    expected = "__main__ lessons ['--x'] {0} 2 2 {0} here:70{0} here:700,here:701 j here:700\n"
+    for round in (1, 2):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+        assert (done.returncode, done.stderr, done.stdout) == (0, "", expected.format(0))
+        assert (tmp_path / "log" / "workerlog.1").read_text() == expected.format(1) * round
+
+
+def _wait_for_ranks(folder: Path) -> None:
+    deadline = time.monotonic() + 20
+    while not all((folder / f"pid{i}").exists() and (folder / f"pid{i}").read_text() for i in range(2)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@needs_mpi
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent died")
+def test_no_rank_outlives_a_killed_launcher(tmp_path):
+    """SIGKILL, which the launcher cannot catch, ends every rank, too."""
+    path = tmp_path / "script.py"
+    path.write_text(HEAD + "open(f'pid{dist.get_rank()}', 'w').write(str(os.getpid()))\ntime.sleep(50)\n")
+    job = subprocess.Popen(
+        [sys.executable, "-m", "argosy.distributed.launch", "--nproc_per_node", "2", str(path)],
+        cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    _wait_for_ranks(tmp_path)
+    job.kill()
+    job.wait(timeout=20)
+    _assert_gone(tmp_path)
+
+
+@needs_mpi
 def test_ctrl_c_ends_all_ranks(tmp_path):
     """SIGINT to the launcher ends every rank."""
     path = tmp_path / "script.py"
@@ -89,10 +161,7 @@ def test_ctrl_c_ends_all_ranks(tmp_path):
         [sys.executable, "-m", "argosy.distributed.launch", "--nproc_per_node", "2", str(path)],
         cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    deadline = time.monotonic() + 20
-    while not all((tmp_path / f"pid{i}").exists() and (tmp_path / f"pid{i}").read_text() for i in range(2)):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    _wait_for_ranks(tmp_path)
     job.send_signal(signal.SIGINT)
     _, said = job.communicate(timeout=20)
     assert job.returncode == 128 + signal.SIGINT
@@ -128,6 +197,8 @@ def test_spawn_runs_a_function_as_ranks(tmp_path):
         (["--ips", "a,b"], "several machines"),
         (["--max_restart", "3"], "restarting"),
         (["--run_mode", "ps"], "only collective"),
+        (["--auto_cluster_config", "c.json"], "not implemented"),
+        (["--log_overwrite", "perhaps"], "expected True or False"),
         (["--devices", "0,0"], "more than once"),
         (["--devices", "gpu"], "expected numbers"),
         (["--devices", "0,1", "--nproc_per_node", "3"], "does not fit the 2 devices"),

@@ -20,7 +20,12 @@ _UNSUPPORTED = {
     "--gloo_port": "ranks communicate by MPI; there is no gloo",
     "--with_gloo": "ranks communicate by MPI; there is no gloo",
     "--auto_tuner_json": "the auto-tuner is not implemented",
+    "--auto_parallel_config": "plans from files are not implemented",
+    "--auto_cluster_config": "descriptions of clusters are not implemented",
 }
+
+
+_TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
 
 
 class Launch(argparse.Namespace):
@@ -36,8 +41,22 @@ class Launch(argparse.Namespace):
     log_level: str
     job_id: str
     run_mode: str
+    host: str
+    start_port: int
+    log_overwrite: str
+    module: bool
     training_script: str
     script_args: list[str]
+
+    @property
+    def command(self) -> list[str]:
+        """What every rank runs: a script, another program, or ``-m`` and a module; then its arguments."""
+        return [*(["-m"] if self.module else []), self.training_script, *self.script_args]
+
+    @property
+    def append(self) -> bool:
+        """Whether logs go on in the files of an earlier job."""
+        return self.log_overwrite.lower() in _FALSE
 
 
 class _Unsupported(argparse.Action):
@@ -55,6 +74,8 @@ def parse(arguments: Sequence[str] | None, prog: str) -> Launch:
         parser.error(f"--nnodes {chosen.nnodes}, --rank {chosen.rank}: {_OTHER_MACHINES}")
     if chosen.run_mode != "collective":
         parser.error(f"--run_mode {chosen.run_mode}: only collective is implemented")
+    if chosen.log_overwrite.lower() not in _TRUE | _FALSE:
+        parser.error(f"--log_overwrite {chosen.log_overwrite}: expected True or False")
     chosen.ranks = _count(parser, chosen)
     return chosen
 
@@ -73,10 +94,16 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     add("--rank", type=int, default=-1, help="number of this machine: 0, or -1 to find out")
     add("--log_dir", default="log", help="folder of the ranks' outputs (default: log)")
     add("--log_level", default="INFO", help="accepted for compatibility")
+    add("--log_overwrite", default="True", metavar="False", help="False: go on in the files of earlier jobs")
+    add("--enable_gpu_log", default=None, help=argparse.SUPPRESS)
+    add("--sort_ip", "--legacy", default=None, help=argparse.SUPPRESS)
+    add("--host", default="127.0.0.1", help="the name of this machine in the ranks' PADDLE_TRAINER_ENDPOINTS")
+    add("--start_port", type=int, default=6070, metavar="PORT", help="rank 0's port there; nothing listens on it")
     add("--job_id", default="default", help="a name for the job, given to the ranks as PADDLE_JOB_ID")
     add("--run_mode", default="collective", help="collective")
     for option in _UNSUPPORTED:
         add(option, action=_Unsupported, help=argparse.SUPPRESS)
+    add("-m", "--module", action="store_true", help="training_script names a module, as for python -m")
     add("training_script", help="the Python script, or another program")
     add("script_args", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
     return parser

@@ -15,7 +15,8 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m argosy.distributed.launch") -> int:
     """Run a job; returns its exit code: 0, or that of the rank that failed first (128 + n for signal n)."""
     chosen = parse(arguments, prog)
-    job = Job(chosen.ranks, [chosen.training_script, *chosen.script_args], chosen.log_dir, chosen.job_id)
+    names = [f"{chosen.host}:{chosen.start_port + rank}" for rank in range(chosen.ranks)]
+    job = Job(chosen.ranks, chosen.command, chosen.log_dir, chosen.job_id, names, chosen.append)
     try:
         return job.run()
     except NoMpi as missing:

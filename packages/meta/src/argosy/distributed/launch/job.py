@@ -14,6 +14,7 @@ from types import FrameType
 from typing import BinaryIO, NamedTuple
 
 from argosy.distributed.launch import mpiexec
+from argosy.distributed.launch.parent import die_with
 
 __all__ = ["Failure", "Job"]
 
@@ -21,6 +22,7 @@ _POLL = 0.05
 _GRACE = 2.0
 """Seconds that mpiexec is given to end the other ranks before they are killed."""
 _TAIL = 20
+_FIRST_PORT = 6070
 
 
 class Failure(NamedTuple):
@@ -46,13 +48,21 @@ class Interrupted(Exception):
 
 
 class Job:
-    """``ranks`` processes that run ``command``, and their outputs in ``log_dir``."""
+    """``ranks`` processes that run ``command``, and their outputs in ``log_dir``.
 
-    def __init__(self, ranks: int, command: Sequence[str], log_dir: str, job_id: str = "default") -> None:
+    ``names`` are the ranks' in PADDLE_TRAINER_ENDPOINTS; with ``append`` the logs of an earlier job are kept.
+    """
+
+    def __init__(
+        self, ranks: int, command: Sequence[str], log_dir: str, job_id: str = "default",
+        names: Sequence[str] = (), append: bool = False,
+    ) -> None:  # fmt: skip
         self.ranks = ranks
         self.command = list(command)
         self.log_dir = Path(log_dir).absolute()
         self.job_id = job_id
+        self.names = list(names) or [f"127.0.0.1:{_FIRST_PORT + rank}" for rank in range(ranks)]
+        self.append = append
         self.failure: Failure | None = None
         self._shown = 0
 
@@ -62,8 +72,10 @@ class Job:
         With ``handle_signals``, SIGINT and SIGTERM end the ranks first (main thread only). Raises NoMpi.
         """
         self.log_dir.mkdir(parents=True, exist_ok=True)
-        for old in self.log_dir.glob("workerlog.*"):
+        for old in () if self.append else self.log_dir.glob("workerlog.*"):
             old.unlink()
+        shown = self.log_dir / "workerlog.0"
+        self._shown = shown.stat().st_size if shown.exists() else 0
         with tempfile.TemporaryDirectory(prefix="argosy-job-") as folder:
             self._folder = Path(folder)
             return self._with_signals() if handle_signals else self._run()
@@ -85,7 +97,7 @@ class Job:
             self._process = subprocess.Popen(
                 [*mpiexec.command(self.ranks), *worker, *self.command],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                env=mpiexec.environment(self.ranks, self.job_id),
+                env=mpiexec.environment(self.names, self.job_id), preexec_fn=die_with(os.getpid(), signal.SIGTERM),
             )  # fmt: skip
         try:
             self._watch()

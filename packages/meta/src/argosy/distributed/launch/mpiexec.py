@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,11 +35,15 @@ def _needs(mpiexec: str) -> list[str]:
         version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, timeout=20, check=False)
     except OSError as error:
         raise NoMpi(f"{mpiexec} cannot be run: {error}") from error
-    return ["--oversubscribe"] if "open" in version.stdout.lower() else []
+    is_open_mpi = any(name in version.stdout.lower() for name in ("open mpi", "openrte", "open-mpi"))
+    return ["--oversubscribe"] if is_open_mpi else []
 
 
-def environment(ranks: int, job_id: str) -> dict[str, str]:
-    """The environment of the processes: this one's, with the cores divided among the ranks unless that was chosen."""
-    threads = str(max(1, (os.cpu_count() or 1) // ranks))
+def environment(names: Sequence[str], job_id: str) -> dict[str, str]:
+    """The environment of all ranks: this one's, with the cores divided among them unless that was chosen. ``names``
+    are the ranks', as ``machine:port``.
+    """
+    threads = str(max(1, (os.cpu_count() or 1) // len(names)))
     shared = {name: threads for name in ("ARGOSY_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-    return {**shared, **os.environ, "PADDLE_JOB_ID": job_id}
+    job = {"PADDLE_JOB_ID": job_id, "PADDLE_NNODES": "1", "PADDLE_TRAINER_ENDPOINTS": ",".join(names)}
+    return {**shared, **os.environ, **job, "PADDLE_MASTER": names[0]}

@@ -8,15 +8,17 @@ in one line), ``end.N`` (time and exit code, negative for a signal; written only
 from __future__ import annotations
 
 import os
+import runpy
 import signal
 import sys
 import time
 from types import FrameType, ModuleType, TracebackType
 
+from argosy.distributed.launch.parent import die_with
+
 __all__ = ["main", "run_script"]
 
 _RANKS = (("PMI_RANK", "PMI_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
-_FIRST_PORT = 6170
 
 
 def main() -> None:
@@ -27,7 +29,7 @@ def main() -> None:
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        _die_with(parent)
+        die_with(parent, signal.SIGKILL)()
         _run(folder, rank, command)
         return
     _write(f"{folder}/pid.{rank}", str(child))
@@ -46,29 +48,20 @@ def _announce() -> int:
             break
     else:
         raise SystemExit("mpiexec announced no rank: neither PMI_RANK nor OMPI_COMM_WORLD_RANK is set")
-    names = [f"127.0.0.1:{_FIRST_PORT + i}" for i in range(size)]
-    os.environ.update(
-        PADDLE_TRAINER_ID=str(rank), PADDLE_TRAINERS_NUM=str(size), PADDLE_LOCAL_RANK=str(rank),
-        PADDLE_TRAINER_ENDPOINTS=",".join(names), PADDLE_CURRENT_ENDPOINT=names[rank], PADDLE_MASTER=names[0],
-    )  # fmt: skip
+    number, total_ranks = str(rank), str(size)
+    for one in ("PADDLE_TRAINER_ID", "PADDLE_GLOBAL_RANK", "PADDLE_LOCAL_RANK", "PADDLE_RANK_IN_NODE"):
+        os.environ[one] = number
+    for all_of_them in ("PADDLE_TRAINERS_NUM", "PADDLE_GLOBAL_SIZE", "PADDLE_LOCAL_SIZE"):
+        os.environ[all_of_them] = total_ranks
+    os.environ["PADDLE_CURRENT_ENDPOINT"] = os.environ["PADDLE_TRAINER_ENDPOINTS"].split(",")[rank]
     return rank
 
 
 def _redirect(path: str) -> None:
-    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for stream in (1, 2):
         os.dup2(log, stream)
     os.close(log)
-
-
-def _die_with(parent: int) -> None:
-    """Have the kernel end this process with its parent (Linux; prctl PR_SET_PDEATHSIG = 1)."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _forward(child: int, number: int, frame: FrameType | None) -> None:
@@ -103,10 +96,14 @@ def _run(folder: str, rank: int, command: list[str]) -> None:
 
 
 def run_script(command: list[str]) -> None:
-    """Run a Python script as ``__main__``, a pickled function of ``spawn``, or another program in this process's
-    place.
+    """Run a Python script or ``-m`` module as ``__main__``, a pickled function of ``spawn``, or another program in
+    this process's place.
     """
     path = command[0]
+    if path == "-m":
+        sys.argv[:] = command[1:]
+        runpy.run_module(command[1], run_name="__main__", alter_sys=True)
+        return
     if path == "--spawned":
         from argosy.distributed.spawning import run_spawned
 
