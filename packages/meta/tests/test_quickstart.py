@@ -11,15 +11,23 @@ import numpy as np
 import pytest
 
 import argosy as paddle
+from argosy.distributed.launch.mpiexec import NoMpi, command
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "quickstart"
 pytestmark = pytest.mark.skipif(not EXAMPLE.is_dir(), reason="the examples are in the repository, not in the wheel")
 
 
 def _train(out, *flags, backend="reference"):
-    command = [sys.executable, str(EXAMPLE / "train.py"), "--tiny", "--backend", backend, "--out", str(out), *flags]
-    command += ["--width", "16", "--length", "16", "--steps", "8", "--every", "4", "--validate", "1"]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    run = [sys.executable, str(EXAMPLE / "train.py"), "--tiny", "--backend", backend, "--out", str(out), *flags]
+    run += ["--width", "16", "--length", "16", "--steps", "8", "--every", "4", "--validate", "1"]
+    return subprocess.run(run, capture_output=True, text=True, check=False)
+
+
+def _has_mpi():
+    try:
+        return bool(command(2))
+    except NoMpi:
+        return False
 
 
 def _losses(out):
@@ -53,6 +61,23 @@ def test_the_quickstart_trains_resumes_bit_equal_and_generates(tmp_path):
     assert "validation loss" in generated.stdout
 
 
+@pytest.mark.skipif(not _has_mpi(), reason="no MPI: argosy[mpi] is not installed")
+def test_the_quickstart_goes_on_on_two_ranks(tmp_path):
+    """The trained model trains on as two processes with the losses of one, which the script itself compares."""
+    assert _train(tmp_path).returncode == 0
+    launch = [sys.executable, "-m", "argosy.distributed.launch", "--nproc_per_node", "2", "--log_dir", tmp_path / "log"]
+    done = subprocess.run(
+        [*launch, EXAMPLE / "distributed.py", "--out", tmp_path, "--tiny"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    head, *rows = done.stdout.split("\n")[1:-1]
+    assert head.startswith("five more steps: loss on 2 ranks")
+    losses = np.array([row.split() for row in rows], float)
+    assert losses.shape == (5, 2)
+    np.testing.assert_allclose(losses[:, 0], losses[:, 1], rtol=1e-5, atol=2e-6)  # they are printed to six digits
+
+
 def test_other_sizes_cannot_resume(tmp_path):
     """Resuming with another width says which flag differs."""
     assert _train(tmp_path, "--stop-after", "1").returncode == 0
@@ -64,7 +89,7 @@ def test_other_sizes_cannot_resume(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_interruption_leaves_a_checkpoint(tmp_path):
     """Ctrl-C ends the run after the current step with exit code 130 and a checkpoint to resume from."""
-    command = [
+    run = [
         sys.executable,
         str(EXAMPLE / "train.py"),
         "--tiny",
@@ -73,8 +98,8 @@ def test_interruption_leaves_a_checkpoint(tmp_path):
         "--out",
         str(tmp_path),
     ]
-    command += ["--width", "16", "--length", "16", "--steps", "100000", "--every", "1", "--validate", "1"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    run += ["--width", "16", "--length", "16", "--steps", "100000", "--every", "1", "--validate", "1"]
+    process = subprocess.Popen(run, stdout=subprocess.PIPE, text=True)
     for line in process.stdout:
         if "step 2" in line:
             break
@@ -108,9 +133,7 @@ print(compiles.value, len(calls), *calls)
 
 def test_a_step_is_fewer_than_thirty_python_calls():
     """The quickstart's whole training step: one compilation, and fewer than 30 Python-level calls per step."""
-    result = subprocess.run(
-        [sys.executable, "-c", _COUNT, str(EXAMPLE)], capture_output=True, text=True, check=False
-    )
+    result = subprocess.run([sys.executable, "-c", _COUNT, str(EXAMPLE)], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     compiles, calls, *names = result.stdout.split()
     assert int(compiles) == 1
