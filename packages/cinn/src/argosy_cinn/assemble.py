@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count as numbers
+from re import sub
 from typing import Any
 
 from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
@@ -58,6 +59,7 @@ class Assembly:
 def assemble(plan: Plan, target: Target, traced: bool = False) -> Assembly:
     """Emit all code of a plan; ``traced`` puts stamps around every kernel (see `argosy_cinn.runtime.trace`)."""
     assembly = Assembly(Module(target))
+    assembly.module.symbols = {name: i for i, name in enumerate(plan.symbols)}
     for step in plan.steps:
         if step.group.kind == "host":
             assert step.group.op is not None
@@ -119,7 +121,11 @@ def _once(assembly: Assembly, text: str, name: str, build: Any) -> str:
 def _kernel_name(kernel: Kernel) -> str:
     shape = "x".join(str(v.extent) for v in (*kernel.outer, *kernel.sequential, *kernel.inner))
     what = "_".join(sorted({r.kind for r in kernel.reductions} | {f"column_{c.kind}" for c in kernel.columns})) or "map"
-    return f"{what}_{shape}"
+    return _identifier(f"{what}_{shape}")
+
+
+def _identifier(name: str) -> str:
+    return sub(r"\W+", "_", name)
 
 
 def _summary(kernel: Kernel) -> str:
@@ -150,12 +156,13 @@ def _product_call(assembly: Assembly, plan: Plan, product: Product, epilogue: Ep
     slots: dict[Any, int] = {product.left.buffer: 0}
     slots.setdefault(product.right.buffer, len(slots))
     text = "\n".join([_problem_text(product, slots), epilogue_text(epilogue, slots)])
-    name = f"product_{product.rows}x{product.columns}x{product.depth}"
+    name = _identifier(f"product_{product.rows}x{product.columns}x{product.depth}")
 
     def build(name: str) -> None:
         with assembly.module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
             table, chunk, chunks = b.arguments
-            emit(b, _problem(product, epilogue, Pointers(b, table, slots)), chunk, chunks)
+            b.sizes_from(table, len(slots))
+            emit(b, _problem(b, product, epilogue, Pointers(b, table, slots)), chunk, chunks)
 
     shape = f"{'x'.join(map(str, product.batch))} of " if product.batch else ""
     fused = len(epilogue.graph.order) - 1
@@ -173,22 +180,24 @@ def _problem_text(product: Product, slots: dict[Any, int]) -> str:
     return f"product {sides} {numbers} {product.op.result.dtype}"
 
 
-def _problem(product: Product, epilogue: Epilogue | None, pointers: Any) -> Contraction:
+def _problem(b: Function, product: Product, epilogue: Epilogue | None, pointers: Any) -> Contraction:
+    """The product in a kernel, or, without ``pointers``, as far as its grid depends on it."""
     source = product.op.operand(0).dtype
     element = LLVM_TYPES[source]
-    b = pointers.b if hasattr(pointers, "b") else None
 
     def matrix(side: Any, row: int, column: int, batch: tuple[int, ...]) -> Matrix:
-        if b is None:
-            return Matrix(Value(PTR, "null"), row, column, element, batch)
-        return Matrix(b.at(pointers(side.buffer), side.offset, element), row, column, element, batch)
+        row, column, steps = b.number(row), b.number(column), tuple(map(b.number, batch))
+        if pointers is None:
+            return Matrix(Value(PTR, "null"), row, column, element, steps)
+        return Matrix(b.at(pointers(side.buffer), side.offset, element), row, column, element, steps)
 
     left = matrix(product.left, product.left_row, product.left_depth, product.left_batch)
     right = matrix(product.right, product.right_depth, product.right_column, product.right_batch)
     return Contraction(
-        product.rows, product.columns, product.depth, left, right,
+        b.number(product.rows), b.number(product.columns), b.number(product.depth), left, right,
         lambda b, cells: _epilogue(b, cells, product, epilogue, pointers),
-        product.batch, elementwise.REGISTER[source], narrow=source == "bfloat16", location=str(product.op.location),
+        tuple(map(b.number, product.batch)), elementwise.REGISTER[source], narrow=source == "bfloat16",
+        location=str(product.op.location),
     )  # fmt: skip
 
 
@@ -223,7 +232,8 @@ def _emit_segment(
     """``order`` numbers the kernel calls of traced programs."""
     kernels = [_traced(module, call.kernel, next(order)) if order is not None else call.kernel for call in calls]
     with module.function(name, [("ptr noalias", "addresses"), ("ptr", "dims")]) as b:
-        addresses = b.arguments[0]
+        addresses, dims = b.arguments
+        b.sizes_from(dims)
         bases: dict[int, Value] = {}
 
         def address(place: Place) -> Value:
@@ -235,6 +245,8 @@ def _emit_segment(
         for call, kernel in zip(calls, kernels, strict=True):
             for slot, place in enumerate(call.places):
                 b.store(address(place), b.at(table, slot, PTR))
+            if module.symbols:
+                b.store(dims, b.at(table, len(call.places), PTR))
             _emit_call(b, call, kernel, table)
         for value, argument in copies:
             _copy(b, address(plan.places[argument]), address(plan.places[value]), nbytes(value))
@@ -251,7 +263,7 @@ def _traced(module: Module, kernel: str, number: int) -> str:
 def _emit_call(b: Function, call: Call, kernel: str, table: Value) -> None:
     chunks: Any = call.chunks
     if call.problem is not None:
-        chunks = grid(b, _problem(call.problem, None, None))
+        chunks = grid(b, _problem(b, call.problem, None, None))
     if isinstance(chunks, int) and chunks == 1:
         b.call(kernel, VOID, table, constant(I64, 0), constant(I64, 1))
     else:
@@ -259,7 +271,7 @@ def _emit_call(b: Function, call: Call, kernel: str, table: Value) -> None:
 
 
 def _copy(b: Function, to: Value, source: Value, size: int) -> None:
-    b.intrinsic("llvm.memcpy", VOID, to, source, constant(I64, size), constant("i1", 0), overloads=(PTR, PTR, I64))
+    b.intrinsic("llvm.memcpy", VOID, to, source, b.index(size), constant("i1", 0), overloads=(PTR, PTR, I64))
 
 
 __all__ = ["Assembly", "Call", "Partial", "assemble"]

@@ -10,6 +10,7 @@ Options: ``threads`` (for the whole process), ``cache`` (an `ObjectCache`), ``pa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -20,6 +21,7 @@ from argosy_cinn.assemble import Assembly, assemble
 from argosy_cinn.control import CompileRegion
 from argosy_cinn.executable import Executable, Views
 from argosy_cinn.fallback import InterpretedExecutable, interpreted
+from argosy_cinn.fusion.classify import HOST
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.kernels import Partial
@@ -31,8 +33,9 @@ from argosy_cinn.runtime import compile_object, default_cache, entry, set_thread
 from argosy_cinn.runtime.entry import Entry
 from argosy_cinn.runtime.jit import CodegenError, link
 from argosy_cinn.runtime.trace import Trace
+from argosy_cinn.shapes import NotSymbolic, estimate, formula
 from argosy_cinn.simplify import simplify
-from argosy_cinn.specialise import SpecialisingExecutable
+from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
 from argosy_cinn.steps import Place, Plan, make_plan
 from argosy_cinn.target import Target
 from argosy_hwadapt import Device
@@ -43,6 +46,7 @@ from argosy_phi_ops.reference.interpreter import communicator_table
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
+from argosy_pir.types import TensorType
 from argosy_pir.values import BlockArgument, OpResult, Value
 from argosy_tensorcore.storage import Strided
 
@@ -66,9 +70,10 @@ class CinnCompiler:
     ) -> Executable | SpecialisingExecutable | InterpretedExecutable:
         """An executable of ``program``, which is left as it is.
 
-        Programs with symbolic sizes are compiled for each combination of sizes at its first call. Raises
-        `CompileError` for operations that are no primitives, naming the user's line, and ``ValueError`` for
-        unknown options. A program that code generation fails on runs on the reference interpreter, with a warning.
+        A program with symbolic sizes is compiled once for all of them; where that cannot be, for each combination at
+        its first call (see `specialise`). Raises `CompileError` for operations that are no primitives, naming the
+        user's line, and ``ValueError`` for unknown options. A program that code generation fails on runs on the
+        reference interpreter, with a warning.
         """
         chosen = dict(options or {})
         if not chosen.keys() <= _OPTIONS:
@@ -90,9 +95,19 @@ class CinnCompiler:
             except (Exception, RecursionError) as error:  # noqa: BLE001  (a fault here must not stop a user's program)
                 return interpreted(original if original.symbols() == () else program, device, table, error)
 
-        if program.symbols():
-            return SpecialisingExecutable(program, lambda specialised: static(specialised, program))
-        return static(program, program)
+        if not program.symbols():
+            return static(program, program)
+        code, reason = None, ""
+        try:
+            with own_context():
+                code = compile_symbolic(program, device, table, chosen)
+        except NotSymbolic as error:
+            reason = str(error)
+        except CompileError:
+            raise
+        except (Exception, RecursionError) as error:  # noqa: BLE001  (code for each combination of sizes is there)
+            reason = f"{type(error).__name__}: {error}"  # formulas have no order: a choice may compare what is unknown
+        return SpecialisingExecutable(program, code, reason, lambda numbers: static(numbers, program))
 
 
 def compile_static(
@@ -104,8 +119,60 @@ def compile_static(
 ) -> Executable:
     """Compile a program of known shapes. ``original`` is what the executable calls its program."""
     started = perf_counter()
-    target = Target.host()
     static = to_primitives(static)
+    code = _code_of(static, options)
+    manifest, simplified = code.manifest, code.simplified
+
+    def compile_region(region: Program) -> Callable[[Sequence[Strided]], list[Strided]]:
+        return compile_static(region, region, device, communicators, options).bind(())
+
+    hosts, places = _host_calls(simplified(), manifest, compile_region) if manifest.hosts else ([], {})
+    executable = Executable(
+        original, static, device, code.entries, hosts, places, _constants(manifest), manifest, communicators,
+        _facts(code, started), code.views,
+    )  # fmt: skip
+    simplified.forget()
+    tracing.register(executable)
+    return executable
+
+
+def compile_symbolic(
+    program: Program, device: Device, communicators: Mapping[tuple[int, ...], Any], options: Mapping[str, Any]
+) -> CodeForSizes:
+    """Code for all sizes of a program. Raises `NotSymbolic` where a choice depends on sizes."""
+    started = perf_counter()
+    static = to_primitives(program)
+    code = _code_of(static, options)
+    code.simplified.forget()
+    constants, facts = _constants(code.manifest), _facts(code, started)
+
+    def executable(symbols: Mapping[str, int]) -> Executable:
+        manifest, dims = program_cache.for_sizes(code.manifest, symbols)
+        made = Executable(
+            program, static, device, code.entries, [], {}, constants, manifest, communicators,
+            {**facts, "arena_bytes": manifest.arena_bytes}, code.views, symbols, dims,
+        )  # fmt: skip
+        tracing.register(made)
+        return made
+
+    values = [*static.block.arguments, *(r for op in static.walk() for r in op.results)]
+    return CodeForSizes(executable, list({v.shape: None for v in values if isinstance(v.type, TensorType)}))
+
+
+@dataclass(slots=True)
+class _Code:
+    """Loaded code, and what it was made from."""
+
+    manifest: Manifest
+    entries: list[Entry]
+    simplified: Simplified
+    views: Views
+    cache_hit: bool
+
+
+def _code_of(static: Program, options: Mapping[str, Any]) -> _Code:
+    """The code of a program of primitives: from the cache, or made now."""
+    target = Target.host()
     store = options.get("cache") or default_cache()
     key = program_cache.program_key(static, target, options)
     found = program_cache.find(store, key)
@@ -127,32 +194,26 @@ def compile_static(
         names = [f"segment{i}" for i in range(manifest.segments)]
         library = link(code, names)
 
-    def compile_region(region: Program) -> Callable[[Sequence[Strided]], list[Strided]]:
-        return compile_static(region, region, device, communicators, options).bind(())
-
     def instrumented() -> tuple[list[Entry], Trace]:
         trace = Trace()
         _, traced = build(simplified(), target, options, traced=True)
         library = link(traced, names, symbols=trace.symbols)
         return [entry(library, name) for name in names], trace
 
-    hosts, places = _host_calls(simplified(), manifest, compile_region) if manifest.hosts else ([], {})
-    facts = {
+    entries = [entry(library, name) for name in names]
+    return _Code(manifest, entries, simplified, Views(simplified, instrumented), found is not None)
+
+
+def _facts(code: _Code, started: float) -> dict[str, Any]:
+    manifest = code.manifest
+    return {
         "kernels": manifest.kernels,
         "kernel_calls": manifest.kernel_calls,
         "host_calls": manifest.host_calls,
         "arena_bytes": manifest.arena_bytes,
         "compile_seconds": perf_counter() - started,
-        "cache_hit": found is not None,
+        "cache_hit": code.cache_hit,
     }
-    entries = [entry(library, name) for name in names]
-    views = Views(simplified, instrumented)
-    executable = Executable(
-        original, static, device, entries, hosts, places, _constants(manifest), manifest, communicators, facts, views
-    )
-    simplified.forget()
-    tracing.register(executable)
-    return executable
 
 
 class Simplified:
@@ -196,11 +257,20 @@ def _assembled(
 ) -> tuple[Plan, Assembly]:
     with deep_recursion():
         memory = Memory(program)
+        if program.symbols():
+            _refuse_hosts(memory)
         fusion = Fusion(memory, options.get("fuel", _UNLIMITED))
         if drop_recomputed(memory, fusion):
             fusion = Fusion(memory, options.get("fuel", _UNLIMITED))
         plan = make_plan(memory, fusion)
         return plan, assemble(plan, target, traced)
+
+
+def _refuse_hosts(memory: Memory) -> None:
+    for op, kind in memory.kinds.items():
+        if kind == HOST:
+            where = "" if op.location.is_unknown else f" at {op.location}"
+            raise NotSymbolic(f"'{op.name}'{where} runs on the host")
 
 
 # -- programs
@@ -288,13 +358,18 @@ def _manifest(program: Program, plan: Plan, assembly: Assembly) -> Manifest:
         calls=_call_facts(assembly, positions),
         buffers=_buffer_facts(plan, positions),
         copies=[argument.index for _, argument in plan.copies],
+        symbols=list(program.symbols()),
+        lifetimes=[(formula(life.nbytes), life.first, life.last) for life in plan.lifetimes]
+        if program.symbols()
+        else [],
     )
 
 
 def _call_facts(assembly: Assembly, positions: Mapping[Operation, int]) -> list[CallFacts]:
     return [
         CallFacts(
-            i, call.kernel, call.chunks, call.text, call.cost.read, call.cost.written, call.cost.operations,
+            i, call.kernel, formula(call.chunks), call.text,
+            formula(call.cost.read), formula(call.cost.written), formula(call.cost.operations),
             sorted({positions[v.op] for v in call.made if isinstance(v, OpResult)}),
         )
         for i, calls in enumerate(assembly.segments)
@@ -303,8 +378,8 @@ def _call_facts(assembly: Assembly, positions: Mapping[Operation, int]) -> list[
 
 
 def _buffer_facts(plan: Plan, positions: Mapping[Operation, int]) -> list[BufferFacts]:
-    found = sorted(plan.lifetimes, key=lambda life: -life.nbytes)[:_SHOWN_BUFFERS]
-    return [BufferFacts(positions[_value(life.key).op], life.nbytes, life.first, life.last) for life in found]
+    found = sorted(plan.lifetimes, key=lambda life: -estimate(life.nbytes))[:_SHOWN_BUFFERS]
+    return [BufferFacts(positions[_value(life.key).op], formula(life.nbytes), life.first, life.last) for life in found]
 
 
 def _value(key: Any) -> Any:

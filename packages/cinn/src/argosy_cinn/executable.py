@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from argosy_cinn.tracing import Sink, WatchedHost, watched_entries
 from argosy_hwadapt import Device, DeviceOutOfMemory
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_phi_ops.reference.symbols import evaluate_shape
 from argosy_pir.program import Program
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
@@ -44,7 +46,8 @@ class Views:
 
 
 class Executable:
-    """A program compiled for a host device, for fixed shapes.
+    """A program compiled for a host device, called with fixed shapes: those of the program, or, of code for all sizes,
+    those that ``symbols`` gives; ``dims`` is the table of sizes that this code is called with.
 
     ``views`` and ``manifest`` are what `argosy_cinn.explanation` shows.
     """
@@ -62,6 +65,8 @@ class Executable:
         communicators: Mapping[tuple[int, ...], Any],
         facts: dict[str, Any],
         views: Views,
+        symbols: Mapping[str, int] | None = None,
+        dims: array[int] | None = None,
     ) -> None:
         self.program = program
         self.compiled = compiled
@@ -71,12 +76,13 @@ class Executable:
         self._hosts: Sequence[HostCall | WatchedHost] = self._plain_hosts
         self._constants, self._manifest = list(constants), manifest
         self._communicators, self._facts = communicators, facts
-        self._signature = [_kind(v) for v in compiled.block.arguments]
+        known = dict(symbols or {})
+        self._dims = dims
+        self.dims_address = dims.buffer_info()[0] if dims is not None else 0
+        self._signature = [(evaluate_shape(v.shape, known), v.dtype) for v in compiled.block.arguments]
         # Large outputs come from the device, whose pages are huge and reused.
-        self._outputs = [
-            (sizes(v), numpy_dtype(v.dtype), count(v) * numpy_dtype(v.dtype).itemsize >= _LARGE)
-            for v in compiled.outputs
-        ]
+        shapes = [(evaluate_shape(v.shape, known), numpy_dtype(v.dtype)) for v in compiled.outputs]
+        self._outputs = [(shape, dtype, prod(shape) * dtype.itemsize >= _LARGE) for shape, dtype in shapes]
         self.views = views
         self._plain_entries = self._entries
         self._written = manifest.written
@@ -140,10 +146,6 @@ class Executable:
             raise ShapeError(f"{label} has shape {list(payload.shape)}, the program expects {list(shape)}")
         if payload.dtype.name != dtype:
             raise DTypeError(f"{label} has dtype {payload.dtype.name}, the program expects {dtype}")
-
-
-def _kind(value: Value) -> tuple[tuple[int, ...], str]:
-    return sizes(value), value.dtype
 
 
 class _Arena:
@@ -252,7 +254,7 @@ class _Bound:
             if e._hosts:
                 self._execute(arena, kept, outputs)
             else:
-                e._entries[0](self.table_address, 0)
+                e._entries[0](self.table_address, e.dims_address)
         finally:
             _free_arenas[e._device].append(arena)
         for state, stage in self.staged:
@@ -279,9 +281,9 @@ class _Bound:
 
         tokens: dict[Value, Any] = {}
         for entry, host in zip(e._entries, e._hosts, strict=False):
-            entry(self.table_address, 0)
+            entry(self.table_address, e.dims_address)
             host.run(memory, tokens, e._communicators)
-        e._entries[-1](self.table_address, 0)
+        e._entries[-1](self.table_address, e.dims_address)
 
     def _overlaps(self, start: int, nbytes: int) -> bool:
         """Whether an input lies in memory of a state that the program writes."""

@@ -10,13 +10,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from array import array
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from argosy_cinn.memory_plan import Lifetime, plan
 from argosy_cinn.once import once
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
+from argosy_cinn.shapes import evaluated
 from argosy_cinn.target import Target
 from argosy_pir.attributes import Dense
 from argosy_pir.core import Block
@@ -58,7 +61,8 @@ class Manifest:
     value in memory (operation position or -1 for arguments, result index, table entry, byte offset), where there are
     host calls. ``constants``: (dtype, shape, base64 data) in table order. ``written``: positions of changed states.
     ``calls``, ``buffers`` (the largest first) and ``copies`` (states that are copied at the end) are what
-    `argosy_cinn.explain` tells.
+    `argosy_cinn.explain` tells. Of programs with symbolic sizes, ``symbols`` are their names, ``lifetimes`` (formula of
+    bytes, first, last step) the values that are placed in the arena when sizes are known, and figures are formulas.
     """
 
     segments: int
@@ -73,6 +77,25 @@ class Manifest:
     calls: list[CallFacts]
     buffers: list[BufferFacts]
     copies: list[int]
+    symbols: list[str]
+    lifetimes: list[tuple[str, int, int]]
+
+
+def for_sizes(manifest: Manifest, symbols: Mapping[str, int]) -> tuple[Manifest, array[int]]:
+    """The manifest of code for all sizes in the numbers of given ones, and the table of sizes it is called with."""
+    lifetimes = [
+        Lifetime(i, evaluated(nbytes, symbols), first, last)
+        for i, (nbytes, first, last) in enumerate(manifest.lifetimes)
+    ]
+    offsets, arena_bytes = plan(lifetimes)
+    table = array("q", [symbols[name] for name in manifest.symbols] + [offsets[i] for i in range(len(lifetimes))])
+    calls = [
+        CallFacts(c.segment, c.kernel, evaluated(c.chunks, symbols), c.text, evaluated(c.read, symbols),
+                  evaluated(c.written, symbols), evaluated(c.operations, symbols), c.made)
+        for c in manifest.calls
+    ]  # fmt: skip
+    buffers = [BufferFacts(b.position, evaluated(b.nbytes, symbols), b.first, b.last) for b in manifest.buffers]
+    return replace(manifest, arena_bytes=arena_bytes, calls=calls, buffers=buffers), table
 
 
 def find(store: ObjectCache, key: str) -> tuple[Manifest, bytes] | None:

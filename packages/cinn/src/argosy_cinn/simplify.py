@@ -242,13 +242,9 @@ def _broadcast(op: Operation) -> Value | None:
         kept = [(n, a) for n, a in zip(x.shape, axes, strict=True) if n != 1]
         thin = _emit("reshape", x, shape=tuple(n for n, _ in kept))
         return _emit("broadcast", thin, shape=shape, axes=tuple(a for _, a in kept))
-    if _count(x.shape) == _count(shape):
+    if prod(x.shape) == prod(shape):
         return _emit("reshape", x, shape=shape)
     return None
-
-
-def _count(shape: tuple[Any, ...]) -> Any:
-    return prod(shape) if all(isinstance(n, int) for n in shape) else None
 
 
 def _slice(op: Operation) -> Value | None:

@@ -1,8 +1,15 @@
-"""Programs with symbolic sizes: one executable for each combination of sizes, made at its first call."""
+"""Programs with symbolic sizes: compiled once for all sizes, or, where that cannot be, for each combination met.
+
+The code of a program for all sizes takes its sizes from a table, and the places of intermediate values with them: the
+memory plan is made anew (in Python, and kept) for each combination. Sizes of zero, tensors too large for 32-bit indices
+and programs with host calls are compiled for their sizes, in numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from argosy_phi_ops.reference.symbols import bind_symbols, evaluate_attribute, evaluate_shape
@@ -15,36 +22,70 @@ if TYPE_CHECKING:
     from argosy_cinn.executable import Executable
     from argosy_cinn.fallback import InterpretedExecutable
 
+#: Elements of a tensor that code for all sizes counts in 32 bits, with room for sums of two positions.
+_MOST_ELEMENTS = 1 << 29
+#: Combinations of sizes whose executables are kept.
+_KEPT = 256
+
+Call = Callable[[Sequence[Strided]], list[Strided]]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeForSizes:
+    """Code for all sizes: ``executable`` makes the executable of given sizes, ``shapes`` are those of all values."""
+
+    executable: Callable[[Mapping[str, int]], Executable]
+    shapes: list[tuple[Any, ...]]
+
+    def fits(self, symbols: Mapping[str, int]) -> bool:
+        """Whether all tensors have elements, and not too many of them."""
+        known = dict(symbols)
+        return all(0 < prod(evaluate_shape(shape, known)) < _MOST_ELEMENTS for shape in self.shapes)
+
 
 class SpecialisingExecutable:
-    """An executable of a program with symbolic sizes. Kernels are shared with equal ones of other sizes by the object
-    cache only; ``report()["specialisations"]`` counts the combinations met."""
+    """An executable of a program with symbolic sizes.
 
-    def __init__(self, program: Program, compile: Callable[[Program], Executable | InterpretedExecutable]) -> None:
+    ``shared`` is its code for all sizes, if it has such; ``reason`` says why not. ``compile`` makes the executable of
+    a program in numbers.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        shared: CodeForSizes | None,
+        reason: str,
+        compile: Callable[[Program], Executable | InterpretedExecutable],
+    ) -> None:
         self.program = program
-        self._compile = compile
+        self._shared, self._reason, self._compile = shared, reason, compile
         self._made: dict[tuple[int, ...], Executable | InterpretedExecutable] = {}
+        self._specialised: dict[tuple[int, ...], Executable | InterpretedExecutable] = {}
+        self._latest: Executable | InterpretedExecutable | None = None
+        self._met = 0
 
     def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
         """Execute once. Raises ``ShapeError`` naming the argument that does not fit."""
         return self.bind(states)(inputs)
 
-    def bind(self, states: Sequence[Strided]) -> Callable[[Sequence[Strided]], list[Strided]]:
+    def bind(self, states: Sequence[Strided]) -> Call:
         """A callable for repeated execution on the same states."""
         held = list(states)
-        bound: dict[tuple[Any, ...], Callable[[Sequence[Strided]], list[Strided]]] = {}
+        bound: dict[tuple[Any, ...], Call] = {}
 
         def call(inputs: Sequence[Strided]) -> list[Strided]:
             shapes = tuple([p.shape for p in inputs])
             found = bound.get(shapes)
             if found is None:
+                while len(bound) >= _KEPT:
+                    bound.pop(next(iter(bound)), None)
                 found = bound[shapes] = self.for_sizes(inputs, held).bind(held)
             return found(inputs)
 
         return call
 
     def for_sizes(self, inputs: Sequence[Strided], states: Sequence[Strided]) -> Executable | InterpretedExecutable:
-        """The executable for the sizes of these arguments, compiled at the first question."""
+        """The executable for the sizes of these arguments."""
         program = self.program
         labels = [f"input {i}" for i in range(len(program.inputs))] + [f"state {s.name!r}" for s in program.states]
         payloads = [*inputs, *states]
@@ -53,22 +94,45 @@ class SpecialisingExecutable:
         arguments = zip(labels, program.block.arguments, [p.array() for p in payloads], strict=True)
         symbols = bind_symbols(arguments)
         key = tuple(symbols[name] for name in program.symbols())
-        if key not in self._made:
-            self._made[key] = self._compile(specialise(program, symbols))
-        return self._made[key]
+        code = self._shared
+        if code is None or key in self._specialised or not code.fits(symbols):
+            if key not in self._specialised:
+                self._specialised[key] = self._compile(specialise(program, symbols))
+                self._met += 1
+            self._latest = self._specialised[key]
+            return self._latest
+        found = self._made.get(key)
+        if found is None:
+            while len(self._made) >= _KEPT:
+                self._made.pop(next(iter(self._made)), None)
+            found = self._made[key] = code.executable(symbols)
+            self._met += 1
+        self._latest = found
+        return found
 
     def report(self) -> dict[str, Any]:
-        """The figures of the latest specialisation, and how many there are."""
-        made = list(self._made.values())
-        latest = made[-1].report() if made else {
+        """The figures of the latest sizes, and: ``compilations``, how often code was generated (one for all sizes, one
+        for each specialisation); ``specialisations``, the combinations compiled in numbers; ``sizes``, the combinations
+        met; ``not_symbolic``, why there is no code for all sizes (empty where there is)."""
+        latest = self._latest.report() if self._latest is not None else {
             "kernels": 0, "kernel_calls": 0, "host_calls": {},
             "arena_bytes": 0, "compile_seconds": 0.0, "cache_hit": False
         }  # fmt: skip
-        return {**latest, "specialisations": len(made)}
+        return {
+            **latest,
+            "compilations": int(self._shared is not None) + len(self._specialised),
+            "specialisations": len(self._specialised),
+            "sizes": self._met,
+            "not_symbolic": self._reason,
+        }
 
     def describe(self) -> str:
-        """What `explain` shows: every specialisation."""
-        return "\n".join(f"sizes {key}:\n{made.describe()}" for key, made in self._made.items())
+        """What `explain` shows: the code for all sizes, and every specialisation."""
+        lines = [f"not for all sizes: {self._reason}"] if self._reason else []
+        for made in list(self._made.values())[-1:]:
+            lines.append(f"all sizes:\n{made.describe()}")
+        lines += [f"sizes {key}:\n{made.describe()}" for key, made in self._specialised.items()]
+        return "\n".join(lines)
 
 
 def specialise(program: Program, symbols: dict[str, int]) -> Program:

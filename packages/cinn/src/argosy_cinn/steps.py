@@ -18,8 +18,9 @@ from argosy_cinn.fusion.kernels import Epilogue, lower_copy, lower_epilogue, low
 from argosy_cinn.loops.nest import has_partial, partial_dtype
 from argosy_cinn.loops.schedule import Kernel, choose_chunks, phases
 from argosy_cinn.memory_plan import Lifetime, plan
-from argosy_cinn.shapes import count, sizes
+from argosy_cinn.shapes import count, estimate, sizes
 from argosy_cinn.target import Target
+from argosy_pir.dims import SymExpr
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import BlockArgument, OpResult, Value
 
@@ -44,7 +45,8 @@ class Step:
 class Plan:
     """Everything that code generation and the executable need.
 
-    The address table holds the arena, the inputs, the states, the outputs, then the ``constants``.
+    The address table holds the arena, the inputs, the states, the outputs, then the ``constants``. Sizes known at run
+    time are in ``symbols``: those of the program, then the offset in the arena of each of ``lifetimes``.
     """
 
     steps: list[Step]
@@ -54,6 +56,7 @@ class Plan:
     copies: list[tuple[Value, BlockArgument]] = field(default_factory=list)
     in_place: set[Value] = field(default_factory=set)
     lifetimes: list[Lifetime] = field(default_factory=list)
+    symbols: list[str] = field(default_factory=list)
 
     @property
     def arena_entry(self) -> int:
@@ -95,9 +98,21 @@ def make_plan(memory: Memory, fusion: Fusion) -> Plan:
         if value in in_place:
             places[value] = places[argument]
     lifetimes = _lifetimes(ordered, stored, places, copies)
-    offsets, arena_bytes = plan(lifetimes)
-    places.update((key, Place(0, offset)) for key, offset in offsets.items())
-    return Plan(ordered, places, arena_bytes, constants, copies, in_place, lifetimes)
+    made = Plan(ordered, places, 0, constants, copies, in_place, lifetimes, list(program.symbols()))
+    if made.symbols:
+        _place_at_run_time(made)
+    else:
+        offsets, made.arena_bytes = plan(lifetimes)
+        places.update((key, Place(0, offset)) for key, offset in offsets.items())
+    return made
+
+
+def _place_at_run_time(made: Plan) -> None:
+    """Offsets follow from sizes: each is a size of its own, which is planned before a call."""
+    for i, lifetime in enumerate(made.lifetimes):
+        name = f"_arena{i}"
+        made.symbols.append(name)
+        made.places[lifetime.key] = Place(0, SymExpr.symbol(name))  # type: ignore[arg-type]
 
 
 def _stored(memory: Memory, fusion: Fusion) -> set[Value]:
@@ -131,7 +146,7 @@ def _choose_streaming(steps: dict[int, Step], in_place: set[Value]) -> None:
                 continue
             aligned = body.inner[-1].extent % 64 == 0
             for store in body.stores:
-                large = isinstance(store.buffer, Value) and nbytes(store.buffer) >= limit
+                large = isinstance(store.buffer, Value) and estimate(nbytes(store.buffer)) >= limit
                 store.streaming = large and aligned and not store.per_row and store.buffer not in in_place
 
 
@@ -272,4 +287,4 @@ def has_bytes(value: Value) -> bool:
 
 def nbytes(value: Any) -> int:
     """Bytes of a value's elements."""
-    return int(count(value) * ITEM_SIZES[value.dtype])
+    return count(value) * ITEM_SIZES[value.dtype]

@@ -16,7 +16,7 @@ from argosy_cinn.fusion.kernels import Epilogue
 from argosy_cinn.fusion.products import Product
 from argosy_cinn.loops.expressions import Expression
 from argosy_cinn.loops.schedule import COSTS, Kernel
-from argosy_cinn.shapes import count
+from argosy_cinn.shapes import count, smaller
 from argosy_pir.types import ITEM_SIZES
 
 _FREE = frozenset({"load", "index", "constant", "cell", "reduced", "within"})
@@ -74,9 +74,9 @@ def _read(order: Iterable[Expression], variables: list[Any]) -> int:
 def _bytes(buffer: Any, elements: int | None, found: int = 0) -> int:
     if not hasattr(buffer, "dtype"):  # partial results
         return found
-    whole = int(count(buffer) * ITEM_SIZES[buffer.dtype])
-    return whole if elements is not None else min(found, whole)
+    whole = count(buffer) * ITEM_SIZES[buffer.dtype]
+    return whole if elements is not None else smaller(found, whole)
 
 
 def _stored(store: Any, cells: int) -> int:
-    return int(cells * ITEM_SIZES[store.dtype])
+    return cells * ITEM_SIZES[store.dtype]

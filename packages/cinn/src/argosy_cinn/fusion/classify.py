@@ -7,7 +7,7 @@ from math import prod
 from argosy_cinn.loops.elementwise import DTYPES, NARROW
 from argosy_cinn.loops.lowering import is_inline
 from argosy_cinn.loops.reductions import KINDS
-from argosy_cinn.shapes import sizes
+from argosy_cinn.shapes import count, estimate, sizes
 from argosy_pir.core import Operation
 from argosy_pir.types import TensorType
 
@@ -37,7 +37,7 @@ def classify(op: Operation) -> str:
     if op.name == "prim.cumulative":
         return SCAN if op.result.dtype in DTYPES and op.attributes["kind"] != "logsumexp" else HOST
     if op.name == "prim.dynamic_update_slice" and is_inline(op):
-        small = prod(sizes(op.operand(1))) <= _SMALL_UPDATE * prod(sizes(op.result))
+        small = estimate(count(op.operand(1))) <= _SMALL_UPDATE * estimate(count(op.result))
         return UPDATE if small else INLINE
     return INLINE if is_inline(op) else HOST
 

@@ -11,7 +11,7 @@ from argosy_cinn.fusion.classify import CONSTANT, HOST, INLINE, PRODUCT, REDUCE,
 from argosy_cinn.fusion.products import operand_matrix
 from argosy_cinn.loops.lowering import VIEWS, splat_constant
 from argosy_cinn.loops.schedule import COSTS
-from argosy_cinn.shapes import count
+from argosy_cinn.shapes import count, estimate
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value
@@ -100,18 +100,18 @@ class Memory:
             return False
         if len(leaves) > _MOST_LEAVES or cost > _MOST_COST:
             return True
-        size = count(value)
+        size = estimate(count(value))
         if any(self._grows(user, value, size) for user in value.users) and cost > 2:
             return True
         if len(value.uses) < 2 or not leaves:
             return False
-        large = [leaf for leaf in leaves if count(leaf) * 4 >= size]
+        large = [leaf for leaf in leaves if estimate(count(leaf)) * 4 >= size]
         return cost > _CHEAP or len(large) > _FEW_LEAVES
 
     def _grows(self, user: Operation, value: Value, size: int) -> bool:
         """Whether the user repeats the value, so that pulling it computes it again for every copy."""
         if user.name in ("prim.broadcast", "prim.gather") and user.results:
-            return count(user.result) >= 2 * size
+            return estimate(count(user.result)) >= 2 * size
         if user.name == "prim.reshape":
             return any(self._grows(further, user.result, size) for further in user.result.users)
         return False

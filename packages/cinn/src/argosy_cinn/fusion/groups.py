@@ -21,7 +21,7 @@ from argosy_cinn.fusion.products import Product, lay_out
 from argosy_cinn.loops.expressions import Expression, Graph
 from argosy_cinn.loops.indices import Index, Position, Variable, linearise, of
 from argosy_cinn.loops.lowering import Lowering, NotAligned, scattered
-from argosy_cinn.shapes import sizes
+from argosy_cinn.shapes import at_least_one, count, estimate, sizes
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult, Value
 
@@ -56,7 +56,7 @@ class Group:
     @property
     def elements(self) -> int:
         """Cells of the grid."""
-        return self.rows * max(self.columns, 1)
+        return self.rows * at_least_one(self.columns)
 
     @property
     def bit(self) -> int:
@@ -105,7 +105,7 @@ class Fusion:
         elif kind == UPDATE:
             group = self._update(op, order)
         else:
-            group = Group(self._count, "loops", order, {op.result: "full"}, max(prod(sizes(op.result)), 1), 0)
+            group = Group(self._count, "loops", order, {op.result: "full"}, at_least_one(count(op.result)), 0)
             group.reads = self._reads_of(group)
         self._count += 1
         self.groups[group.number] = group
@@ -138,7 +138,7 @@ class Fusion:
         rest = sizes(op.operand(1))[-1:] if op.name == "prim.dynamic_update_slice" else _rest_of(op)
         written = op.operand(1 if op.name == "prim.dynamic_update_slice" else 2)
         columns = prod(rest)
-        rows = prod(sizes(written)) // max(columns, 1)
+        rows = count(written) // at_least_one(columns)
         group = Group(self._count, "update", order, {op.result: "update"}, rows, columns, op)
         graph = Graph()
         lowering = Lowering(graph, self.memory.values, lambda value, position: None, False)
@@ -228,7 +228,7 @@ class Fusion:
             if group.kind != "loops":
                 continue
             for value in sorted(group.reads, key=self._order.__getitem__):
-                if prod(sizes(value)) >= max(group.elements, 1 << 12):
+                if estimate(count(value)) >= max(estimate(group.elements), 1 << 12):
                     readers.setdefault(value, []).append(group.number)
         for numbers in readers.values():
             current: Group | None = None
@@ -338,7 +338,7 @@ class GridLowering:
             self.inner = [Variable(next(numbers), n, SMALLEST_LANES if i == lane else 1) for i, n in enumerate(inner)]
             self.row = _mixed(self.outer)
             self.column = _mixed(self.inner)
-            self.flat = self.row * max(prod(inner), 1) + self.column
+            self.flat = self.row * at_least_one(prod(inner)) + self.column
         self.results: dict[Value, Expression] = {}
         self.bodies: dict[Value, Expression] = {}
         self.updates: dict[Value, tuple[Expression, Index, Expression | None]] = {}

@@ -12,7 +12,7 @@ from argosy_cinn.loops.indices import Index, SplitVariable, Variable, linearise,
 from argosy_cinn.loops.lowering import Lowering
 from argosy_cinn.loops.reductions import KINDS
 from argosy_cinn.loops.schedule import ColumnReduction, Kernel, Reduction, Store, refine_map
-from argosy_cinn.shapes import count
+from argosy_cinn.shapes import at_least_one, count
 from argosy_pir.values import OpResult, Value
 
 #: Reductions by which the kinds of scatter combine.
@@ -39,7 +39,7 @@ class Epilogue:
 
 def lower_copy(source: Value, target: Value, in_memory: dict[Value, None]) -> Kernel:
     """The kernel that fills ``target`` with ``source``."""
-    inner = [max(count(source), 1)]
+    inner = [at_least_one(count(source))]
     while True:
         lane = len(inner) - 1
         variables = [Variable(i, n, SMALLEST_LANES if i == lane else 1) for i, n in enumerate(inner)]

@@ -13,7 +13,7 @@ from math import prod
 from argosy_cinn.loops.expressions import Graph
 from argosy_cinn.loops.indices import Index, Position, Variable, of
 from argosy_cinn.loops.lowering import Lowering
-from argosy_cinn.shapes import sizes
+from argosy_cinn.shapes import sizes, surely_at_least
 from argosy_pir.core import Operation
 from argosy_pir.values import Value
 
@@ -67,7 +67,7 @@ def operand_matrix(op: Operation, index: int, in_memory: Container[Value]) -> Op
         return None
     buffer, flat = node.payload
     strides = _strides(flat, variables)
-    if strides is None or flat.low < 0:
+    if strides is None or not surely_at_least(flat.low, 0):
         return None
     free = [i for i in range(len(sizes(operand))) if i not in batch and i not in contracted]
     along = tuple(strides[i] for i in contracted)

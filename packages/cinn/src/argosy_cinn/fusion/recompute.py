@@ -11,7 +11,7 @@ from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion, Group
 from argosy_cinn.loops.lowering import VIEWS, splat_constant
 from argosy_cinn.loops.schedule import COSTS
-from argosy_cinn.shapes import count
+from argosy_cinn.shapes import count, estimate
 from argosy_pir.values import OpResult, Value
 
 _MOST_COST = 40
@@ -38,12 +38,14 @@ def _may_go(value: Value, memory: Memory, fusion: Fusion, readers: list[Group], 
     maker = fusion.maker.get(value)
     if not isinstance(value, OpResult) or memory.kinds.get(value.op) != INLINE or maker is None:
         return False
-    if value in memory.returned or count(value) < _LARGE or any(_needs_memory(group, value) for group in readers):
+    if value in memory.returned or estimate(count(value)) < _LARGE:
+        return False
+    if any(_needs_memory(group, value) for group in readers):
         return False
     cost, leaves = _pulled(value, memory)
     if cost > _MOST_COST:
         return False
-    large = {leaf for leaf in leaves if 2 * count(leaf) >= count(value)}
+    large = {leaf for leaf in leaves if 2 * estimate(count(leaf)) >= estimate(count(value))}
     return all(leaf in stored and (leaf in g.reads or leaf in g.members) for leaf in large for g in readers)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy_cinn.loops.indices import Atom, Index, Lookup, Quotient, Remainder
+from argosy_cinn.shapes import surely_at_least, surely_less
 
 
 class Expression:
@@ -107,7 +108,7 @@ class Graph:
 
     def within(self, index: Index, low: int, high: int) -> Expression | None:
         """Whether ``low <= index < high``; None where that always holds."""
-        if index.low >= low and index.high < high:
+        if surely_at_least(index.low, low) and surely_less(index.high, high):
             return None
         node = self.node("within", "bool", (), (index, low, high))
         node.variables |= index.variables

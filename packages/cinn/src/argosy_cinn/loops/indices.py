@@ -11,6 +11,9 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
+from argosy_cinn.shapes import NotSymbolic, estimate, surely_at_least, surely_less
+from argosy_pir.dims import SymExpr
+
 
 class SplitVariable(Exception):
     """A loop variable should be split into (outer, inner of ``factor``) and the kernel be lowered again."""
@@ -72,7 +75,7 @@ class Remainder(Atom):
 
     def __init__(self, index: Index, divisor: int) -> None:
         self.index, self.divisor = index, divisor
-        self.extent = min(divisor, index.high + 1)
+        self.extent = index.high + 1 if surely_less(index.high, divisor) else divisor
         self.key = (2, index.key, divisor)
         self.variables = index.variables
 
@@ -100,15 +103,17 @@ class Index:
     __slots__ = ("constant", "high", "key", "low", "terms", "variables")
 
     def __init__(self, terms: Iterable[tuple[Atom, int]], constant: int = 0) -> None:
-        self.terms = tuple(sorted(terms, key=lambda term: term[0].key)) if terms else ()
+        self.terms = _ordered(list(terms)) if terms else ()
         self.constant = low = high = constant
         variables = 0
         for atom, coefficient in self.terms:
             reach = coefficient * (atom.extent - 1)
-            if reach >= 0:
+            if surely_at_least(coefficient, 0):
                 high += reach
-            else:
+            elif surely_at_least(-coefficient, 0):
                 low += reach
+            else:
+                raise NotSymbolic(f"an index moves by {coefficient}, which may be of either sign")
             variables |= atom.variables
         self.low, self.high, self.variables = low, high, variables
         self.key = (tuple((atom.key, coefficient) for atom, coefficient in self.terms), constant)
@@ -120,7 +125,7 @@ class Index:
         return self is other or (isinstance(other, Index) and self.key == other.key)
 
     def __add__(self, other: Index | int) -> Index:
-        if isinstance(other, int):
+        if not isinstance(other, Index):
             return Index(self.terms, self.constant + other) if other else self
         if not other.terms:
             return self + other.constant
@@ -132,7 +137,7 @@ class Index:
         return Index(_joined(sums), self.constant + other.constant)
 
     def __mul__(self, factor: int) -> Index:
-        if factor == 1:
+        if isinstance(factor, int) and factor == 1:
             return self
         return Index([(a, c * factor) for a, c in self.terms] if factor else (), self.constant * factor)
 
@@ -160,6 +165,19 @@ def _joined(sums: dict[Atom, int]) -> list[tuple[Atom, int]]:
     return [(a, c) for a, c in sums.items() if c]
 
 
+def _ordered(terms: list[tuple[Atom, int]]) -> tuple[tuple[Atom, int], ...]:
+    """Terms in an order that depends on nothing but them; formulas are ordered by their text."""
+    if len(terms) < 2:
+        return tuple(terms)
+    if any(_is_symbolic(atom.key) for atom, _ in terms):
+        return tuple(sorted(terms, key=lambda term: str(term[0].key)))
+    return tuple(sorted(terms, key=lambda term: term[0].key))
+
+
+def _is_symbolic(key: Any) -> bool:
+    return isinstance(key, SymExpr) or (isinstance(key, tuple) and any(map(_is_symbolic, key)))
+
+
 def of(atom: Atom) -> Index:
     """The index that is one atom."""
     return Index(((atom, 1),)) if atom.extent != 1 else ZERO
@@ -173,13 +191,13 @@ def divide(index: Index, divisor: int, split: bool) -> tuple[Index, Index]:
     """
     if divisor == 1:
         return index, ZERO
-    if index.low >= 0 and index.high < divisor:
+    if surely_at_least(index.low, 0) and surely_less(index.high, divisor):
         return ZERO, index
     whole = [(a, c // divisor) for a, c in index.terms if c % divisor == 0]
     rest = [(a, c) for a, c in index.terms if c % divisor]
-    carry, constant = divmod(index.constant, divisor)
+    carry, constant = _carried(index.constant, divisor)
     remainder = Index(rest, constant)
-    if remainder.low >= 0 and remainder.high < divisor:
+    if surely_at_least(remainder.low, 0) and surely_less(remainder.high, divisor):
         return Index(whole, carry), remainder
     grouped = _divide_by_group(remainder, divisor, split)
     if grouped is not None:
@@ -188,18 +206,25 @@ def divide(index: Index, divisor: int, split: bool) -> tuple[Index, Index]:
         _ask_for_split(rest, divisor)
     if not rest:
         return Index(whole, carry), remainder
-    quotient = (
-        Index(whole, carry) + of(Quotient(remainder, divisor)) if remainder.low >= 0 else of(Quotient(index, divisor))
-    )
-    return quotient, of(Remainder(remainder if remainder.low >= 0 else index, divisor))
+    natural = surely_at_least(remainder.low, 0)
+    quotient = Index(whole, carry) + of(Quotient(remainder, divisor)) if natural else of(Quotient(index, divisor))
+    return quotient, of(Remainder(remainder if natural else index, divisor))
+
+
+def _carried(constant: int, divisor: int) -> tuple[int, int]:
+    """``constant`` as ``carry * divisor + rest``; the rest is in ``range(divisor)`` where both are numbers."""
+    if isinstance(constant, int) and isinstance(divisor, int):
+        return divmod(constant, divisor)
+    return (constant // divisor, 0) if constant % divisor == 0 else (0, constant)
 
 
 def _divide_by_group(index: Index, divisor: int, split: bool) -> tuple[Index, Index] | None:
     """Of ``g * x + y`` with ``0 <= y < g`` and ``g`` a divisor of the divisor, only ``x`` need be divided."""
-    for g in sorted({c for _, c in index.terms if c > 1 and divisor % c == 0}, reverse=True):
-        carry, constant = divmod(index.constant, g)
+    found = {c for _, c in index.terms if surely_at_least(c, 1) and c != 1 and divisor % c == 0}
+    for g in sorted(found, key=estimate, reverse=True):
+        carry, constant = _carried(index.constant, g)
         y = Index([(a, c) for a, c in index.terms if c % g], constant)
-        if y.low >= 0 and y.high < g:
+        if surely_at_least(y.low, 0) and surely_less(y.high, g):
             x = Index([(a, c // g) for a, c in index.terms if c % g == 0], carry)
             quotient, remainder = divide(x, divisor // g, split)
             return quotient, remainder * g + y
@@ -207,11 +232,12 @@ def _divide_by_group(index: Index, divisor: int, split: bool) -> tuple[Index, In
 
 
 def _ask_for_split(rest: Sequence[tuple[Atom, int]], divisor: int) -> None:
-    for atom, coefficient in sorted(rest, key=lambda term: -term[1]):
-        if not isinstance(atom, Variable) or coefficient <= 0 or divisor % coefficient:
+    for atom, coefficient in sorted(rest, key=lambda term: -estimate(term[1])):
+        if not isinstance(atom, Variable) or not surely_at_least(coefficient, 1) or divisor % coefficient:
             continue
         factor = divisor // coefficient
-        if atom.smallest <= factor < atom.extent and atom.extent % factor == 0:
+        finer = surely_less(factor, atom.extent) or not (isinstance(atom.extent, int) or factor in (1, atom.extent))
+        if estimate(factor) >= atom.smallest and finer and atom.extent % factor == 0:
             raise SplitVariable(atom, factor)
 
 

@@ -14,7 +14,7 @@ from argosy_cinn.convolution import PATCHES, window_axes
 from argosy_cinn.loops.elementwise import supports
 from argosy_cinn.loops.expressions import Expression, Graph
 from argosy_cinn.loops.indices import Index, Lookup, Position, divide, linearise, of
-from argosy_cinn.shapes import sizes
+from argosy_cinn.shapes import sizes, surely_at_least, surely_less
 from argosy_pir.core import Operation
 from argosy_pir.scalars import encode_scalar
 from argosy_pir.values import OpResult, Value
@@ -186,7 +186,7 @@ def _without_gaps(self: Lowering, i: Index, n: int, gap: int, split: bool, condi
     found = [self.graph.within(i, 0, (n - 1) * (gap + 1) + 1)]
     if gap:
         # Lifted to be positive, so that quotient and remainder are those of non-negative numbers.
-        lift = -(i.low // (gap + 1)) if i.low < 0 else 0
+        lift = 0 if surely_at_least(i.low, 0) else -(i.low // (gap + 1))
         i, rest = divide(i + lift * (gap + 1), gap + 1, split)
         i = i + -lift
         found.append(self.graph.within(rest, 0, 1))
@@ -226,7 +226,7 @@ def _concat(self: Lowering, op: Operation, position: Position) -> Expression:
         start, stop = end - sizes(x)[axis], end
         end = start
         at = where[axis]
-        if start == stop or at.high < start or at.low >= stop:
+        if start == stop or surely_less(at.high, start) or surely_at_least(at.low, stop):
             continue
         condition = self.graph.within(at, start, stop)
         shifted = position.at(sizes(x), None, (*where[:axis], at + -start, *where[axis + 1 :]))
@@ -244,7 +244,7 @@ def _iota(self: Lowering, op: Operation, position: Position) -> Expression:
 
 
 def _dim_size(self: Lowering, op: Operation, position: Position) -> Expression:
-    return self.graph.index(Index((), int(op.attributes["dim"])), op.attributes["dtype"])
+    return self.graph.index(Index((), op.attributes["dim"]), op.attributes["dtype"])
 
 
 def _gather(self: Lowering, op: Operation, position: Position) -> Expression:

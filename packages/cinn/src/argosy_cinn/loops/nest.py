@@ -24,12 +24,15 @@ from argosy_cinn.loops.schedule import (
 )
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import LLVM_TYPES, PTR, Value, vector
+from argosy_cinn.printers.types import I8, LLVM_TYPES, PTR, Value, vector
 from argosy_cinn.printers.types import Index as MachineIndex
+from argosy_cinn.runtime.workers import scratch
 
 PARAMETERS = [("ptr noalias", "table"), ("i64", "chunk"), ("i64", "chunks")]
 #: Bodies below this cost are unrolled.
 _LIGHT = 24
+#: Bytes of the widest element.
+_WIDEST = 8
 
 
 class Pointers:
@@ -57,6 +60,7 @@ def emit_kernel(module: Module, name: str, kernel: Kernel, slots: Mapping[Any, i
     """Define the kernel function ``name``; ``slots`` gives each buffer's place in the table."""
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
         table, chunk, _ = b.arguments
+        b.sizes_from(table, len(slots))
         _Nest(b, kernel, Pointers(b, table, slots)).emit(chunk)
 
 
@@ -90,27 +94,35 @@ class _Nest:
         self.chunks: Chunks = choose_chunks(kernel)
         self.inner_mask = sum(v.variables for v in (*kernel.inner, *kernel.sequential))
         self.everything = self.inner_mask | sum(v.variables for v in kernel.outer)
-        self.kept = {
-            node.number: b.alloca(LLVM_TYPES[node.dtype], kernel.columns_count + self.lanes)
-            for node in row_buffers(kernel)
-        }
+        self.kept = self._row_buffers()
         self.saved: set[int] = set()
+
+    def _row_buffers(self) -> dict[int, Value]:
+        """Memory for values kept from phase to phase: on the stack, or scratch memory for rows of unknown length."""
+        b, columns, nodes = self.b, self.kernel.columns_count, row_buffers(self.kernel)
+        if isinstance(columns, int):
+            return {n.number: b.alloca(LLVM_TYPES[n.dtype], columns + self.lanes) for n in nodes}
+        if not nodes:
+            return {}
+        row = (columns + self.lanes) * _WIDEST
+        slab = scratch(b, row * len(nodes))
+        return {n.number: b.at(slab, row * i, I8) for i, n in enumerate(nodes)}
 
     def emit(self, chunk: Value) -> None:
         b, kernel = self.b, self.kernel
         top = Evaluator(b, self.pointers, {})
         top.prepare(kernel.roots(), self.everything, 0)
         if self.chunks.flat:
-            begin = b.mul(chunk, self.chunks.size) if self.chunks.count > 1 else 0
+            begin = b.mul(chunk, self.chunks.size) if several(self.chunks.count) else 0
             end = (
                 b.minimum(b.add(begin, self.chunks.size), self.lane.extent)
-                if self.chunks.count > 1
+                if several(self.chunks.count)
                 else self.lane.extent
             )
             self._row(Evaluator(b, self.pointers, {}, parent=top), chunk, begin, end)
             return
-        begin = b.mul(chunk, self.chunks.size) if self.chunks.count > 1 else 0
-        end = b.minimum(b.add(begin, self.chunks.size), kernel.rows) if self.chunks.count > 1 else kernel.rows
+        begin = b.mul(chunk, self.chunks.size) if several(self.chunks.count) else 0
+        end = b.minimum(b.add(begin, self.chunks.size), kernel.rows) if several(self.chunks.count) else kernel.rows
         self._start_columns(top, chunk)
         with b.loop(begin, end) as t:
             self.saved.clear()
@@ -139,7 +151,7 @@ class _Nest:
         b = self.b
         memory = LLVM_TYPES[self._partial_dtype(column)]
         base = self.pointers(self._partial(column))
-        if self.chunks.count > 1:
+        if several(self.chunks.count):
             base = b.at(base, b.mul(chunk, self.kernel.columns_count), memory)
         return base, column.index
 
@@ -305,9 +317,9 @@ class _Nest:
         b, kernel, lanes = self.b, self.kernel, self.lanes
         (r,) = kernel.reductions
         (store,) = kernel.stores
-        assert isinstance(end, int)
-        for start, stop, masked in ((0, end // lanes * lanes, False), (end // lanes * lanes, end, True)):
-            if start >= stop:
+        whole = b.mul(b.div(end, lanes), lanes)
+        for start, stop, masked in ((0, whole, False), (whole, end, True)):
+            if isinstance(start, int) and isinstance(stop, int) and start >= stop:
                 continue
             with b.loop(start, stop, lanes) as loop:
                 mask = b.tail_mask(b.sub(end, loop.index), lanes) if masked else None
@@ -376,7 +388,12 @@ def body_cost(roots: Sequence[Expression], inner: int) -> int:
 
 def has_partial(column: ColumnReduction, chunks: int) -> bool:
     """Whether a column reduction has partial results beside its result: several, or one of a wider dtype."""
-    return chunks > 1 or partial_dtype(column.dtype) != column.dtype
+    return several(chunks) or partial_dtype(column.dtype) != column.dtype
+
+
+def several(chunks: int) -> bool:
+    """Whether there may be more than one chunk."""
+    return not isinstance(chunks, int) or chunks > 1
 
 
 def partial_dtype(dtype: str) -> str:

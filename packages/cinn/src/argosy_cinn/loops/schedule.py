@@ -14,6 +14,7 @@ from typing import Any
 
 from argosy_cinn.loops.expressions import Expression, Graph, children, lookups
 from argosy_cinn.loops.indices import Index, Variable
+from argosy_cinn.shapes import at_least_one, ceil_div, estimate, larger
 
 #: Elements a chunk should at least have: some ten microseconds of work.
 _CHUNK_ELEMENTS = 1 << 15
@@ -125,11 +126,11 @@ def choose_chunks(kernel: Kernel) -> Chunks:
         return Chunks(1, kernel.rows, False)
     rows, columns = kernel.rows, kernel.columns_count * prod(v.extent for v in kernel.sequential)
     if rows == 1 and not kernel.reductions and not kernel.columns and len(kernel.inner) == 1:
-        size = max(_CHUNK_ELEMENTS, -(-columns // _MOST_CHUNKS // 64) * 64)
-        return Chunks(max(-(-columns // size), 1), size, True)
+        size = larger(_CHUNK_ELEMENTS, ceil_div(columns, _MOST_CHUNKS * 64) * 64)
+        return Chunks(at_least_one(ceil_div(columns, size)), size, True)
     most = _MOST_PARTIALS if kernel.columns else _MOST_CHUNKS
-    size = max(-(-_CHUNK_ELEMENTS // max(columns, 1)), -(-rows // most), 1)
-    return Chunks(max(-(-rows // size), 1), size, False)
+    size = larger(larger(ceil_div(_CHUNK_ELEMENTS, at_least_one(columns)), ceil_div(rows, most)), 1)
+    return Chunks(at_least_one(ceil_div(rows, size)), size, False)
 
 
 def refine_map(kernel: Kernel) -> None:
@@ -137,7 +138,7 @@ def refine_map(kernel: Kernel) -> None:
     variables = [*kernel.outer, *kernel.inner]
     if kernel.reductions or kernel.columns or kernel.sequential or kernel.update:
         return
-    keep = 2 if len(variables) > 2 and variables[-1].extent < 256 else 1
+    keep = 2 if len(variables) > 2 and estimate(variables[-1].extent) < 256 else 1
     kernel.outer, kernel.inner = variables[:-keep], variables[-keep:]
 
 
@@ -158,7 +159,7 @@ def phase_roots(kernel: Kernel, phase: int) -> list[Expression]:
 def row_buffers(kernel: Kernel) -> list[Expression]:
     """Expensive expressions that several phases need, kept from the first to the last."""
     inner = sum(v.variables for v in kernel.inner)
-    if phases(kernel) < 2 or kernel.columns_count * 4 > _ROW_BUFFER_BYTES:
+    if phases(kernel) < 2 or estimate(kernel.columns_count) * 4 > _ROW_BUFFER_BYTES:
         return []
     computed: set[int] = set()
     kept: dict[int, Expression] = {}

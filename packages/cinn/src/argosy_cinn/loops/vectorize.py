@@ -146,7 +146,7 @@ class Evaluator:
         b, dtype = self.b, atom.expression.dtype
         type = vector(I64, lanes_of(value.type))
         value = value if value.type == type else b.convert("sext" if dtype in SIGNED else "zext", value, I64)
-        top = constant(type, atom.extent - 1)
+        top = b.like(type, atom.extent - 1)
         if dtype in UNSIGNED:
             value = b.intrinsic("llvm.umin", type, value, top)
         else:
@@ -300,7 +300,9 @@ class Evaluator:
 
 def _index_type(index: Index) -> str:
     """32-bit lanes where they hold every intermediate value."""
-    bound = max(abs(index.low), abs(index.high), *(abs(c) * a.extent for a, c in index.terms), 1)
+    reached = [index.low, index.high, *(c * a.extent for a, c in index.terms)]
+    # Run-time sizes are checked before: programs with larger tensors are compiled for their sizes.
+    bound = max([abs(n) for n in reached if isinstance(n, int)], default=1)
     return I32 if bound < 1 << 30 else I64
 
 

@@ -8,7 +8,7 @@ implied: ``fadd(fmul(a, b), c)`` is two roundings, and only `fma` is one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from argosy_cinn.printers.types import (
     BFLOAT,
@@ -32,6 +32,7 @@ from argosy_cinn.printers.types import (
     vector,
     vector_constant,
 )
+from argosy_pir.dims import SymExpr
 
 if TYPE_CHECKING:
     from argosy_cinn.printers.llvm import Module
@@ -73,7 +74,30 @@ class Instructions:
 
     def index(self, value: Index) -> Value:
         """An index as an ``i64`` value."""
-        return constant(I64, value) if isinstance(value, int) else value
+        return constant(I64, value) if isinstance(value, int) else self.number(value)
+
+    def number(self, value: Any) -> Any:
+        """The value of a size's formula; anything else as it is."""
+        return self.size(value) if isinstance(value, SymExpr) else value
+
+    def size(self, formula: SymExpr) -> Value:
+        """A size that is known at run time."""
+        raise NotImplementedError
+
+    def splat(self, x: Value, lanes: int) -> Value:
+        """Every lane equal to the scalar ``x``."""
+        if lanes == 1:
+            return x
+        type = vector(x.type, lanes)
+        first = self.op(type, f"insertelement {type} poison, {x}, i32 0")
+        return self.op(type, f"shufflevector {first}, {type} poison, <{lanes} x i32> zeroinitializer")
+
+    def like(self, type: str, value: int | float | bool | SymExpr) -> Value:
+        """A number, or the value of a size's formula, in a type; splatted for vectors."""
+        if not isinstance(value, SymExpr):
+            return constant(type, value)
+        scalar, element = self.size(value), element_of(type)
+        return self.splat(scalar if element == I64 else self.convert("trunc", scalar, element), lanes_of(type))
 
     # -- arithmetic
 
@@ -86,9 +110,9 @@ class Instructions:
 
     def _pair(self, x: Operand, y: Operand) -> tuple[Value, Value]:
         if isinstance(x, Value):
-            return x, y if isinstance(y, Value) else constant(x.type, y)
+            return x, y if isinstance(y, Value) else self.like(x.type, y)
         if isinstance(y, Value):
-            return constant(y.type, x), y
+            return self.like(y.type, x), y
         raise TypeError(f"one operand must be a value, not two numbers: {x!r}, {y!r}")
 
     def fadd(self, x: Operand, y: Operand) -> Value:
@@ -114,13 +138,14 @@ class Instructions:
     def fma(self, x: Operand, y: Operand, z: Operand) -> Value:
         """``x * y + z`` with one rounding."""
         like = next(v for v in (x, y, z) if isinstance(v, Value))
-        operands = [v if isinstance(v, Value) else constant(like.type, v) for v in (x, y, z)]
+        operands = [v if isinstance(v, Value) else self.like(like.type, v) for v in (x, y, z)]
         return self.intrinsic("llvm.fma", like.type, *operands)
 
     def add(self, x: Index, y: Index) -> Index:
         """Integer ``x + y``; folds Python integers."""
         if isinstance(x, int) and isinstance(y, int):
             return x + y
+        x, y = self.number(x), self.number(y)
         if x == 0 or y == 0:
             return y if x == 0 else x
         return self.binary("add", x, y)
@@ -129,12 +154,14 @@ class Instructions:
         """Integer ``x - y``; folds Python integers."""
         if isinstance(x, int) and isinstance(y, int):
             return x - y
+        x, y = self.number(x), self.number(y)
         return x if y == 0 else self.binary("sub", x, y)
 
     def mul(self, x: Index, y: Index) -> Index:
         """Integer ``x * y``; folds Python integers, 0 and 1."""
         if isinstance(x, int) and isinstance(y, int):
             return x * y
+        x, y = self.number(x), self.number(y)
         if x == 0 or y == 0:
             return 0
         if x == 1 or y == 1:
@@ -145,18 +172,21 @@ class Instructions:
         """Unsigned quotient of indices (operands are never negative); folds Python integers."""
         if isinstance(x, int) and isinstance(y, int):
             return x // y
+        x, y = self.number(x), self.number(y)
         return x if y == 1 else self.binary("udiv", x, y)
 
     def rem(self, x: Index, y: Index) -> Index:
         """Unsigned remainder of indices; folds Python integers."""
         if isinstance(x, int) and isinstance(y, int):
             return x % y
+        x, y = self.number(x), self.number(y)
         return 0 if y == 1 else self.binary("urem", x, y)
 
     def minimum(self, x: Index, y: Index) -> Index:
         """The smaller signed index; folds Python integers."""
         if isinstance(x, int) and isinstance(y, int):
             return min(x, y)
+        x, y = self.number(x), self.number(y)
         a, b = self._pair(x, y)
         return self.intrinsic("llvm.smin", a.type, a, b)
 
@@ -164,6 +194,7 @@ class Instructions:
         """The larger signed index; folds Python integers."""
         if isinstance(x, int) and isinstance(y, int):
             return max(x, y)
+        x, y = self.number(x), self.number(y)
         a, b = self._pair(x, y)
         return self.intrinsic("llvm.smax", a.type, a, b)
 
@@ -247,7 +278,7 @@ class Instructions:
         if type[0] != "<":
             single = self.masked_load(f"<1 x {type}>", pointer, self._as_vector(mask), other)
             return self.op(type, f"extractelement {single}, i32 0")
-        passthrough = self._bits(other if isinstance(other, Value) else constant(type, other))
+        passthrough = self._bits(other if isinstance(other, Value) else self.like(type, other))
         align, moved = constant(I32, bytes_of(type)), passthrough.type
         value = self.intrinsic("llvm.masked.load", moved, pointer, align, mask, passthrough, overloads=(moved, PTR))
         return self.bitcast(value, type)
@@ -278,7 +309,7 @@ class Instructions:
         addresses = self._lane_addresses(type, base, indices)
         if type[0] != "<":
             return self.masked_load(type, addresses, mask, other)
-        passthrough = self._bits(other if isinstance(other, Value) else constant(type, other))
+        passthrough = self._bits(other if isinstance(other, Value) else self.like(type, other))
         moved = passthrough.type
         mask = mask or constant(vector(I1, lanes_of(type)), True)
         operands = (addresses, constant(I32, bytes_of(type)), mask, passthrough)
@@ -313,14 +344,6 @@ class Instructions:
 
     # -- vectors
 
-    def splat(self, x: Value, lanes: int) -> Value:
-        """Every lane equal to the scalar ``x``."""
-        if lanes == 1:
-            return x
-        type = vector(x.type, lanes)
-        first = self.op(type, f"insertelement {type} poison, {x}, i32 0")
-        return self.op(type, f"shufflevector {first}, {type} poison, <{lanes} x i32> zeroinitializer")
-
     def extract(self, x: Value, lane: Index) -> Value:
         """One lane of a vector (a scalar passes through)."""
         return x if lanes_of(x.type) == 1 else self.op(element_of(x.type), f"extractelement {x}, {self.index(lane)}")
@@ -346,7 +369,7 @@ class Instructions:
         """Lane ``i`` holds where ``i < count``; ``count`` may be negative or above ``lanes``."""
         if isinstance(count, int):
             return vector_constant(I1, [i < count for i in range(lanes)]) if lanes > 1 else constant(I1, count > 0)
-        bounded = self.intrinsic("llvm.smin", I64, count, constant(I64, lanes))
+        bounded = self.intrinsic("llvm.smin", I64, self.index(count), constant(I64, lanes))
         narrow = self.convert("trunc", bounded, I32)
         return self.icmp("slt", self.iota(I32, lanes), self.splat(narrow, lanes))
 

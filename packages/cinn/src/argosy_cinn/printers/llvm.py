@@ -29,8 +29,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from argosy_cinn.printers.instructions import Instructions
-from argosy_cinn.printers.types import I64, VOID, Index, Value, constant
+from argosy_cinn.printers.types import I64, PTR, VOID, Index, Value, constant
 from argosy_cinn.target import Target
+from argosy_pir.dims import Atom, SymExpr
 
 __all__ = ["Function", "Loop", "Module"]
 
@@ -78,6 +79,56 @@ class Function(Instructions):
         self._next = 0
         self._terminated = False
         self.label = "entry"
+        self._dims: Value | None = None
+        self._sizes: dict[SymExpr, Value] = {}
+
+    # -- sizes known at run time
+
+    def sizes_from(self, pointer: Value, slot: int | None = None) -> None:
+        """Take the program's sizes from a table of ``i64``: ``pointer``, or entry ``slot`` of a table of addresses.
+        Their order is `Module.symbols`."""
+        if self.module.symbols:
+            self._dims = pointer if slot is None else self._at_entry(lambda: self._entry_of(pointer, slot))
+
+    def _entry_of(self, table: Value, slot: int) -> Value:
+        return self.load(PTR, self.at(table, slot, PTR))
+
+    def _at_entry(self, build: Callable[[], Value]) -> Value:
+        """Emit into the entry block, which every block comes after."""
+        lines, self._lines = self._lines, self._entry_allocas
+        try:
+            return build()
+        finally:
+            self._lines = lines
+
+    def size(self, formula: SymExpr) -> Value:
+        """A size that is known at run time, computed once at the function's start."""
+        found = self._sizes.get(formula)
+        if found is None:
+            found = self._sizes[formula] = self._at_entry(lambda: self.index(self._sum(formula)))
+        return found
+
+    def _sum(self, formula: SymExpr) -> Index:
+        total: Index = 0
+        for monomial, coefficient in formula.terms:
+            product: Index = coefficient
+            for atom in monomial:
+                product = self.mul(product, self._factor(atom))
+            total = self.add(total, product)
+        return total
+
+    def _factor(self, atom: Atom) -> Index:
+        if atom.kind == "symbol":
+            if self._dims is None or atom.text not in self.module.symbols:
+                raise ValueError(f"function {self.function_name} is not given the size {atom.text}")
+            return self.load(I64, self.at(self._dims, self.module.symbols[atom.text], I64))
+        combine = {"floordiv": self.div, "mod": self.rem, "min": self.minimum, "max": self.maximum}[atom.kind]
+        first, *others = atom.arguments
+        for other in others:
+            first = combine(first, other)
+        return self.number(first) if not isinstance(first, int) else first
+
+    # -- blocks
 
     def start(self, label: str) -> None:
         """Begin a basic block."""
@@ -164,10 +215,11 @@ class Function(Instructions):
     def rehearse(self, build: Callable[[], None]) -> int:
         """How many lines ``build`` would emit: it is called, and what it emitted is taken back."""
         lines, allocas, label, terminated = len(self._lines), len(self._entry_allocas), self.label, self._terminated
+        sizes = dict(self._sizes)
         build()
         count = len(self._lines) - lines
         del self._lines[lines:], self._entry_allocas[allocas:]
-        self.label, self._terminated = label, terminated
+        self.label, self._terminated, self._sizes = label, terminated, sizes
         return count
 
     def finish(self) -> None:
@@ -187,6 +239,8 @@ class Module:
 
     def __init__(self, target: Target) -> None:
         self.target = target
+        #: Where functions find the sizes known at run time, see `Function.sizes_from`.
+        self.symbols: dict[str, int] = {}
         self.exports: list[str] = []
         self._functions: list[Function] = []
         self._defined: dict[str, str] = {}

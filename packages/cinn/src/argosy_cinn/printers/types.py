@@ -11,6 +11,8 @@ import math
 import struct
 from functools import cache
 
+from argosy_pir.dims import SymExpr
+
 VOID, PTR, I1, I8, I16, I32, I64 = "void", "ptr", "i1", "i8", "i16", "i32", "i64"
 HALF, BFLOAT, FLOAT, DOUBLE = "half", "bfloat", "float", "double"
 
@@ -52,10 +54,11 @@ class Value:
     __repr__ = __str__
 
 
-#: A 64-bit index: a Python integer (folded while building) or an ``i64`` value.
-Index = int | Value
+#: A 64-bit index: a Python integer (folded while building), an ``i64`` value, or the formula of a size, which the
+#: function computes at its start.
+Index = int | Value | SymExpr
 #: What arithmetic accepts: a value, or a Python number that takes the type of the other operand.
-Operand = Value | int | float | bool
+Operand = Value | int | float | bool | SymExpr
 
 
 @cache
