@@ -73,7 +73,7 @@ def matmul(x, w):
     return prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(0,))
 
 
-F, I = "float32", "int64"
+F, INTEGER = "float32", "int64"
 CASES = {
     "elementwise": (lambda x, y: prim.mul(prim.add(x, y), prim.exp(x)), ((B, T), F), ((B, T), F)),
     "one row": (lambda x: prim.add(x, 1.0), ((T,), F)),
@@ -81,7 +81,9 @@ CASES = {
     "column sums": (lambda x: prim.reduce_sum(prim.mul(x, x), axes=(0,)), ((B, T), F)),
     "middle sums": (lambda x: prim.reduce_max(x, axes=(1,)), ((B, T, 20), F)),
     "softmax": (softmax, ((B, T), F)),
-    "rows of a product": (lambda x, w: prim.tanh(matmul(prim.reshape(x, shape=(B * T, 70)), w)), ((B, T, 70), F), ((70, 33), F)),
+    "rows of a product": (
+        lambda x, w: prim.tanh(matmul(prim.reshape(x, shape=(B * T, 70)), w)), ((B, T, 70), F), ((70, 33), F),
+    ),
     "depth of a product": (matmul, ((B, T), F), ((T, 33), F)),
     "columns of a product": (matmul, ((33, B), F), ((B, T), F)),
     "transposed product": (lambda x, y: matmul(prim.transpose(x, permutation=(1, 0)), y), ((B, T), F), ((B, 9), F)),
@@ -91,10 +93,12 @@ CASES = {
     "padded": (lambda x: prim.pad(x, 0.5, low=(1, 2), high=(0, 1), interior=(1, 0)), ((B, T), F)),
     "reversed": (lambda x: prim.reverse(x, axes=(0, 1)), ((B, T), F)),
     "positions": (lambda x: prim.add(prim.iota(shape=(B, T), axis=1, dtype=F), x), ((B, T), F)),
-    "looked up": (lambda w, i: prim.gather(w, prim.reshape(i, shape=(B, T, 1)), axes=(0,)), ((50, 32), F), ((B, T), I)),
+    "looked up": (
+        lambda w, i: prim.gather(w, prim.reshape(i, shape=(B, T, 1)), axes=(0,)), ((50, 32), F), ((B, T), INTEGER),
+    ),
     "added up at": (
         lambda w, i, u: prim.scatter(w, prim.reshape(i, shape=(T, 1)), u, axes=(0,), kind="add"),
-        ((9, B), F), ((T,), I), ((T, B), F),
+        ((9, B), F), ((T,), INTEGER), ((T, B), F),
     ),
     "running": (lambda x: prim.cumulative(x, axis=1, kind="sum", reverse=False), ((B, T), F)),
     "mean": (lambda x: prim.div(prim.reduce_sum(x, axes=(0, 1)), prim.cast(prim.dim_size(dim=B * T), dtype=F)),
