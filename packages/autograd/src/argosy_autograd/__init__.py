@@ -30,6 +30,7 @@ _LAZY = {
     "hessian": "functional",
     "vjp": "functional",
     "jvp": "functional",
+    **dict.fromkeys(("biharmonic", "curl", "divergence", "laplacian", "linear_operator"), "differential"),
     "vjp_program": "transform",
     "jvp_program": "transform",
     "split_program": "split",

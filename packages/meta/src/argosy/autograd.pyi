@@ -3,11 +3,16 @@
 from argosy_autograd import PyLayer as PyLayer
 from argosy_autograd import PyLayerContext as PyLayerContext
 from argosy_autograd import backward as backward
+from argosy_autograd import biharmonic as biharmonic
+from argosy_autograd import curl as curl
+from argosy_autograd import divergence as divergence
 from argosy_autograd import enable_grad as enable_grad
 from argosy_autograd import grad as grad
 from argosy_autograd import hessian as hessian
 from argosy_autograd import is_grad_enabled as is_grad_enabled
 from argosy_autograd import jacobian as jacobian
+from argosy_autograd import laplacian as laplacian
+from argosy_autograd import linear_operator as linear_operator
 from argosy_autograd import no_grad as no_grad
 from argosy_autograd import saved_tensors_hooks as saved_tensors_hooks
 from argosy_autograd import set_grad_enabled as set_grad_enabled

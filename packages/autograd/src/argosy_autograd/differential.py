@@ -1,0 +1,128 @@
+"""Differential operators of computed tensors: ``laplacian``, ``divergence``, ``curl``, ``biharmonic``,
+``linear_operator``.
+
+The points are the rows of ``xs`` [*rows, d] (d coordinates); the values ``ys`` are one for each point, [*rows], or
+several, [*rows, m], and those of a point depend on that point alone. Results stay in the graph. Each is written as
+gradients of gradients; in a captured program the pass ``taylor-mode`` makes one forward sweep of them, in which sums
+of highest derivatives travel as one value: a Laplacian in d dimensions costs about d + 2 forward passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from argosy_autograd.engine import grad
+from argosy_autograd.errors import DifferentiationError
+from argosy_phi_ops.operator import get_operator
+
+if TYPE_CHECKING:
+    Tensor: TypeAlias = Any  # the operators of tensors are installed at run time, where no checker sees them
+else:
+    from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["biharmonic", "curl", "divergence", "laplacian", "linear_operator"]
+
+
+def laplacian(ys: Tensor, xs: Tensor) -> Tensor:
+    """The sum of the second derivatives along every coordinate, of the shape of ``ys``.
+
+    Raises :class:`DifferentiationError` when the shapes do not fit (see the module).
+    """
+    return _for_each_value("laplacian", ys, xs, lambda u: _laplacian(u, xs))
+
+
+def biharmonic(ys: Tensor, xs: Tensor) -> Tensor:
+    """The Laplacian of the Laplacian, of the shape of ``ys``."""
+    return _for_each_value("biharmonic", ys, xs, lambda u: _laplacian(_laplacian(u, xs), xs))
+
+
+def divergence(ys: Tensor, xs: Tensor) -> Tensor:
+    """``sum over i of d ys_i / d xs_i`` of a vector field ``ys`` [*rows, d]: [*rows]."""
+    if list(ys.shape) != list(xs.shape):
+        raise DifferentiationError(
+            f"divergence: a vector field has the shape of its points {list(xs.shape)}, got {list(ys.shape)}"
+        )
+    return _sum([_partial(ys[..., i], xs, i) for i in range(xs.shape[-1])])
+
+
+def curl(ys: Tensor, xs: Tensor) -> Tensor:
+    """The curl of a vector field: [*rows, 3] in three dimensions, [*rows] (its only component) in two."""
+    d = xs.shape[-1] if xs.ndim else 0
+    if list(ys.shape) != list(xs.shape) or d not in (2, 3):
+        raise DifferentiationError(
+            f"curl: wants a vector field in two or three dimensions, got values {list(ys.shape)} at points "
+            f"{list(xs.shape)}"
+        )
+    if d == 2:
+        return _partial(ys[..., 1], xs, 0) - _partial(ys[..., 0], xs, 1)
+    slopes = [_gradient(ys[..., i], xs) for i in range(3)]
+    parts = [slopes[k][..., j] - slopes[j][..., k] for j, k in ((1, 2), (2, 0), (0, 1))]
+    return _operator("stack")(parts, axis=-1)
+
+
+def linear_operator(ys: Tensor, xs: Tensor, terms: Mapping[Sequence[int], float | Tensor]) -> Tensor:
+    """``sum of c * (d^k ys / d xs_i ... d xs_j)`` over ``terms``: ``{(i, ..., j): c}``, of the shape of ``ys``.
+
+    A key lists the coordinates of one partial derivative, ``()`` the value itself; ``c`` is a number or a tensor of
+    shape [*rows]. The beam equation's ``d^4/dx^4`` in one dimension is ``{(0, 0, 0, 0): 1.0}``.
+    """
+    size = xs.shape[-1] if xs.ndim else 0
+    for key in terms:
+        if not all(isinstance(i, int) and 0 <= i < size for i in key):
+            raise DifferentiationError(f"linear_operator: key {tuple(key)} is outside the {size} coordinates of xs")
+    if not terms:
+        raise DifferentiationError("linear_operator: no terms")
+
+    def apply(u: Tensor) -> Tensor:
+        known: dict[tuple[int, ...], Tensor] = {(): u}
+        return _sum([_partial_along(known, tuple(sorted(key)), xs) * c for key, c in terms.items()])
+
+    return _for_each_value("linear_operator", ys, xs, apply)
+
+
+def _partial_along(known: dict[tuple[int, ...], Tensor], key: tuple[int, ...], xs: Tensor) -> Tensor:
+    """The partial derivative along ``key``, from one of one order less."""
+    if key not in known:
+        known[key] = _partial(_partial_along(known, key[:-1], xs), xs, key[-1])
+    return known[key]
+
+
+def _for_each_value(name: str, ys: Tensor, xs: Tensor, apply: Any) -> Tensor:
+    rows = list(xs.shape[:-1])
+    if xs.ndim and list(ys.shape) == rows:
+        made: Tensor = apply(ys)
+        return made
+    if xs.ndim and list(ys.shape[:-1]) == rows:
+        return _operator("stack")([apply(ys[..., j]) for j in range(ys.shape[-1])], axis=-1)
+    raise DifferentiationError(
+        f"{name}: values {list(ys.shape)} do not fit points {list(xs.shape)}; expected {rows} or one axis more"
+    )
+
+
+def _laplacian(u: Tensor, xs: Tensor) -> Tensor:
+    slope = _gradient(u, xs)
+    return _sum([_partial(slope[..., i], xs, i) for i in range(xs.shape[-1])])
+
+
+def _partial(u: Tensor, xs: Tensor, coordinate: int) -> Tensor:
+    return _gradient(u, xs)[..., coordinate]
+
+
+def _gradient(u: Tensor, xs: Tensor) -> Tensor:
+    """The gradient of each value by its point: rows keep apart, so that the gradient of the sum is it."""
+    if u.stop_gradient:  # a constant
+        return _operator("zeros_like")(xs)
+    (g,) = grad(_operator("sum")(u), xs, create_graph=True, allow_unused=True)
+    return _operator("zeros_like")(xs) if g is None else g
+
+
+def _sum(parts: Sequence[Tensor]) -> Tensor:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def _operator(name: str) -> Any:
+    return get_operator(name)
