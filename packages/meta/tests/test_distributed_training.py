@@ -82,6 +82,27 @@ def test_the_hybrid_example_trains_on_eight_ranks(tmp_path):
     assert (tmp_path / "log" / "workerlog.7").read_text() == "1 [0] [2048, 1024]\n"
 
 
+@needs_mpi
+def test_the_static_loop_runs_on_two_processes(tmp_path):
+    """A tensor-parallel model compiled by dist.to_static has the losses of one process on all ranks, with dropout."""
+
+    def losses(text):
+        assert text.count("Tensor(") == 6
+        return np.array(
+            [line for line in text.splitlines() if line[0] in "-0123456789" and "Tensor" not in line], float
+        )
+
+    path = PROGRAMS / "static.py"
+    alone = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=60, check=True)
+    expected = losses(alone.stdout + alone.stderr)
+    assert (len(expected), np.ptp(expected) > 1e-3) == (6, True)
+    done = _launch(path, 2, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    for rank in range(2):
+        found = losses((tmp_path / "log" / f"workerlog.{rank}").read_text())
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
 class TwoMeshes(nn.Layer):
     """The example's model, small; without meshes it is the same model in one process."""
 

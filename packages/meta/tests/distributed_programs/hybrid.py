@@ -12,7 +12,6 @@ mesh1 = dist.ProcessMesh([[4, 5], [6, 7]], dim_names=["x", "y"])
 
 class RandomDataset(Dataset):
     def __init__(self, seq_len, hidden, num_samples=100):
-        super().__init__()
         self.seq_len = seq_len
         self.hidden = hidden
         self.num_samples = num_samples
@@ -29,12 +28,8 @@ class RandomDataset(Dataset):
 class MlpModel(paddle.nn.Layer):
     def __init__(self):
         super().__init__()
-        self.w0 = dist.shard_tensor(
-            self.create_parameter([1024, 4096]), mesh0, [dist.Replicate(), dist.Shard(1)]
-        )
-        self.w1 = dist.shard_tensor(
-            self.create_parameter([4096, 1024]), mesh1, [dist.Replicate(), dist.Shard(0)]
-        )
+        self.w0 = dist.shard_tensor(self.create_parameter([1024, 4096]), mesh0, [dist.Replicate(), dist.Shard(1)])
+        self.w1 = dist.shard_tensor(self.create_parameter([4096, 1024]), mesh1, [dist.Replicate(), dist.Shard(0)])
 
     def forward(self, x):
         y = paddle.matmul(x, self.w0)
@@ -54,6 +49,7 @@ opt = paddle.optimizer.AdamW(learning_rate=0.001, parameters=model.parameters())
 opt = dist.shard_optimizer(opt)
 
 for step, (data, _) in enumerate(dataloader):  # noqa: B007
+    logits = model(data)
     logits = model(data)
     loss = paddle.mean(logits)
     loss.backward()
