@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import argosy_autograd.dialect  # noqa: F401  (registers the dialect)
-from argosy_autograd.activity import has_gradient
+from argosy_autograd.activity import has_gradient, read_values
 from argosy_autograd.algebra import zeros_like
 from argosy_autograd.errors import DifferentiationError, UnusedInput
 from argosy_autograd.gradients import is_symbolic_zero
@@ -134,7 +134,7 @@ def _reached(outputs: Sequence[Value], wrt: set[Value]) -> set[Value]:
         if value in wrt:
             found.add(value)
         if isinstance(value, OpResult) and value.op.name.removeprefix("prim.") not in NOT_APPLICABLE:
-            stack.extend(v for v in value.op.operands if has_gradient(v))
+            stack.extend(v for v in read_values(value.op) if has_gradient(v))
     return found
 
 

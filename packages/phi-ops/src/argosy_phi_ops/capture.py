@@ -22,11 +22,13 @@ from argosy_phi_ops.primitives.binding import constant
 from argosy_phi_ops.promotion import promote
 from argosy_pir.attributes import Dense
 from argosy_pir.builder import Builder
+from argosy_pir.core import Block
 from argosy_pir.location import Location
 from argosy_pir.program import Program, State
 from argosy_pir.types import TensorType, Type
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import DType, as_dtype
+from argosy_tensorcore.printing import format_array
 from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.tensor import Tensor
 
@@ -62,7 +64,17 @@ class Traced:
         where = f"; the tensor was made at {self.location}" if self.location else ""
         if self.tracer.finished:
             raise CaptureError(f"a traced tensor was used after its capture had ended{where}")
-        raise GraphBreak(f"{kind} needs the value of a tensor while it is being captured{where}")
+        return self.tracer.need(self, f"{kind} needs the value of a tensor while it is being captured{where}")
+
+    def __repr__(self) -> str:
+        tracer = self.tracer
+        if not tracer.breaks or tracer.journals or tracer.finished:
+            return f"<traced {self.value.type}>"
+        return format_array(self.concretize("printing"), len("Tensor("))
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """What a write in place changes."""
+        return self.value, self.shape, self.dtype, self.active
 
 
 class _StateEntry:
@@ -77,6 +89,10 @@ class _StateEntry:
         self.written = False
         self.version = payload.version
         self.view = (payload.shape, payload.strides, payload.offset, payload.dtype)
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """What a write in place changes."""
+        return self.current, self.written, len(self.versions)
 
 
 class Captured:
@@ -113,11 +129,18 @@ class Tracer(Interpreter):
     Use as a context manager; make inputs with :meth:`input`, run the code, then call :meth:`finish`.
     """
 
+    breaks = False
+    """Whether Python may get values during the capture (a graph break), see :meth:`need`."""
+    callee: Callable[[Any], Any] | None = None
+    """What rewrites the functions that layers call, where there is a front end that does."""
+
     def __init__(self, name: str = "main") -> None:
         self.program = Program(name)
         self.inputs: list[Tensor] = []
         self.builder = Builder.at_end(self.program.block)
         self.finished = False
+        self.journals: list[dict[int, tuple[Any, tuple[Any, ...]]]] = []  # of open regions: what they overwrote
+        self.closed: set[Block] = set()  # regions that have ended: nobody outside sees their values
         self._states: dict[int, _StateEntry] = {}
         self._names: dict[str, int] = {}
         self._slots: dict[int, tuple[Tensor, Any]] = {}
@@ -140,6 +163,10 @@ class Tracer(Interpreter):
             tensor._grad = original
         self.finished = True
 
+    def need(self, payload: Traced, why: str) -> Any:
+        """The array behind a traced payload, for Python that cannot go on without. Here: raises GraphBreak."""
+        raise GraphBreak(why)
+
     # Values
 
     def input(self, type: Type, name: str | None = None, stop_gradient: bool = True) -> Tensor:
@@ -159,6 +186,11 @@ class Tracer(Interpreter):
             if payload.tracer is not self:
                 payload.concretize("using it in another capture")
             current: Value = payload.value
+            if self.closed and _block_of(current) in self.closed:
+                raise CaptureError(
+                    f"a tensor made within a branch or a loop, at {payload.location}, is used outside of it; only "
+                    "local variables are carried out of control flow that depends on tensors"
+                )
             return current
         return self._entry(x).current
 
@@ -245,6 +277,7 @@ class Tracer(Interpreter):
                 raise NotImplementedError(
                     "writing through a view while capturing is not implemented; write to the base tensor"
                 )
+            self._note(payload)
             payload.value = new
             payload.shape, payload.dtype = new.shape, as_dtype(new.dtype)
             payload.active = self._is_active(value) and not value.stop_gradient
@@ -253,9 +286,14 @@ class Tracer(Interpreter):
         entry = self._entry(target)
         if new.type != entry.state.type:
             raise CaptureError(f"state {target.name} of type {entry.state.type} cannot become {new.type} in place")
+        self._note(entry)
         entry.current = new
         entry.versions.append(new)
         entry.written = True
+
+    def _note(self, place: Any) -> None:
+        if self.journals:
+            self.journals[-1].setdefault(id(place), (place, place.snapshot()))
 
     # What other packages tell the tracer
 
@@ -326,6 +364,11 @@ def active_tracer() -> Tracer | None:
         if isinstance(found, Tracer):
             return found
     return None
+
+
+def _block_of(value: Value) -> Block | None:
+    owner = value.owner
+    return owner if isinstance(owner, Block) else owner.parent
 
 
 _OURS = frozenset(

@@ -11,6 +11,10 @@ _TABLE = {
     "not_to_static": "argosy.jit.decorate:not_to_static",
     "TranslatedLayer": "argosy.jit.translated:TranslatedLayer",
     "load": "argosy.jit.translated:load",
+    "clear_report": "argosy.jit.reporting:clear_report",
+    "report": "argosy.jit.reporting:report",
+    "set_code_level": "argosy.jit.reporting:set_code_level",
+    "set_verbosity": "argosy.jit.reporting:set_verbosity",
     "save": "argosy.jit.export:save",
     "to_static": "argosy.jit.decorate:to_static",
 }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
+from argosy.jit.conversion.source import ignored
 from argosy.jit.static_function import StaticFunction, enabled
 from argosy.nn.layer import Layer
 
@@ -25,8 +27,12 @@ def to_static(
     function: what to capture; without it, returns a decorator. A Layer is changed and returned.
     input_spec: ``InputSpec`` of the tensors; None for a size makes it a symbol, so that one program serves all sizes.
     backend: the compiler, ``"CINN"`` (the reference interpreter where it is not installed) or None for the reference.
-    full_graph: True skips the Python code of later calls, guarded on what it read (see ``argosy.jit.guards``). Unset
-    does the same for now: what cannot be captured raises NotImplementedError instead of breaking the graph.
+    full_graph: True captures the function whole: ``if``, ``while``, ``for``, ``and``, ``or``, ``not`` on tensors become
+    operations, and what cannot be captured raises NotImplementedError naming the line. Otherwise the graph may break:
+    where Python needs a value, what is captured so far is executed and Python goes on eagerly, and later calls of that
+    kind run as plain Python; ``jit.report()`` lists these places. Control flow that does nothing but set local
+    variables is captured then, too; its branches are both run once during the capture.
+    Either way later calls skip the Python code, guarded on what it read (see ``argosy.jit.guards``).
 
     A captured function may hold a whole training step: ``backward()``, ``optimizer.step()`` and random numbers are
     captured, and states are updated in place.
@@ -65,5 +71,10 @@ def enable_to_static(enable_to_static_bool: bool) -> None:
 
 
 def ignore_module(modules: Sequence[Any]) -> None:
-    """Raises NotImplementedError: nothing is captured by rewriting modules, so there is nothing to ignore."""
-    raise NotImplementedError("ignore_module() is not implemented: argosy captures running code, not modules")
+    """Do not rewrite functions of these modules during captures; they are run as they are. Raises TypeError for what is
+    no module.
+    """
+    for module in modules:
+        if not isinstance(module, ModuleType):
+            raise TypeError(f"ignore_module() takes a list of modules, found {type(module).__name__} {module!r:.60}")
+        ignored.add(module.__name__)

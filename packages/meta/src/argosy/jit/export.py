@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.jit.conversion.source import converted, converted_callee
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.specs import spec_type
 from argosy.jit.static_function import StaticFunction
@@ -63,7 +64,7 @@ def _capture(layer: Any, specs: list[InputSpec]) -> Captured:
     try:
         return _trace(plain, specs)
     except GraphBreak as error:
-        raise explain_break(getattr(plain, "__qualname__", "forward"), error, True) from error
+        raise explain_break(getattr(plain, "__qualname__", "forward"), error) from error
     finally:
         set_grad_enabled(recording)
         for sub, mode in modes:
@@ -71,7 +72,10 @@ def _capture(layer: Any, specs: list[InputSpec]) -> Captured:
 
 
 def _trace(function: Any, specs: list[InputSpec]) -> Captured:
-    with Tracer("forward") as tracer:
+    tracer = Tracer("forward")
+    tracer.callee = converted_callee
+    function = converted(function, True)
+    with tracer:
         first, inputs = 0, []
         for i, spec in enumerate(specs):
             inputs.append(tracer.input(spec_type(spec, first), spec.name or f"x{i}"))

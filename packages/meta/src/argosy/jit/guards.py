@@ -74,9 +74,7 @@ class Guards:
                 return f"{name} was {_shown(value)} and is {_shown(now)}"
         for cell, value in self.cells:
             if cell.cell_contents is not value and (type(value) not in _PLAIN or cell.cell_contents != value):
-                return (
-                    f"a variable of the enclosing function was {_shown(value)} and is {_shown(cell.cell_contents)}"
-                )
+                return f"a variable of the enclosing function was {_shown(value)} and is {_shown(cell.cell_contents)}"
         return "" if self.hold() else "a list or dict that it reads holds other tensors or layers"
 
     def take_back(self) -> None:
@@ -86,16 +84,28 @@ class Guards:
 
         Raises CaptureError where there was no tensor of that type before.
         """
-        for place, name, value in (*self.held, *self.plain):
-            now = place.get(name, _ABSENT)
-            if now is not value and _is_traced(now):
-                place[name] = value
-                _write_state(str(name), value, now)
-        for cell, value in self.cells:
-            now = cell.cell_contents
-            if now is not value and _is_traced(now):
-                cell.cell_contents = value
-                _write_state("a variable of the enclosing function", value, now)
+        for place, name, value, now in self._replaced():
+            _put(place, name, value)
+            _check_state(_called(name), value, now)
+            with no_grad():
+                write(value, now.detach())
+
+    def cannot_take_back(self) -> str:
+        """Why :meth:`take_back` would raise; empty where it would not."""
+        try:
+            for _, name, value, now in self._replaced():
+                _check_state(_called(name), value, now)
+        except CaptureError as error:
+            return str(error)
+        return ""
+
+    def _replaced(self) -> list[tuple[Any, Any, Any, Any]]:
+        """Watched places that hold a traced tensor now: the dict and key or the cell and None, what was there, and the
+        tensor.
+        """
+        entries = [(d, k, value, d.get(k, _ABSENT)) for d, k, value in (*self.held, *self.plain)]
+        cells = [(cell, None, value, cell.cell_contents) for cell, value in self.cells]
+        return [item for item in (*entries, *cells) if item[3] is not item[2] and _is_traced(item[3])]
 
     def keep_unchanged(self) -> None:
         """Stop watching what has changed since: the capture did it."""
@@ -118,7 +128,18 @@ def _is_traced(x: Any) -> bool:
     return type(x) is Tensor and x.payload.is_traced
 
 
-def _write_state(name: str, old: Any, new: Any) -> None:
+def _put(place: Any, name: Any, value: Any) -> None:
+    if name is None:
+        place.cell_contents = value
+    else:
+        place[name] = value
+
+
+def _called(name: Any) -> str:
+    return "a variable of the enclosing function" if name is None else str(name)
+
+
+def _check_state(name: str, old: Any, new: Any) -> None:
     if type(old) is not Tensor or list(old.shape) != list(new.shape) or old.dtype is not new.dtype:
         was = f"{old.dtype.name} {list(old.shape)}" if type(old) is Tensor else _shown(old)
         raise CaptureError(
@@ -126,17 +147,11 @@ def _write_state(name: str, old: Any, new: Any) -> None:
             f"{list(new.shape)}. Between calls only states live on: make it a tensor of that shape and dtype "
             "beforehand, or return the value"
         )
-    with no_grad():
-        write(old, new.detach())
 
 
 def _shown(value: Any) -> str:
     return (
-        "missing"
-        if value is _ABSENT
-        else repr(value)
-        if type(value) in _PLAIN
-        else f"another {type(value).__name__}"
+        "missing" if value is _ABSENT else repr(value) if type(value) in _PLAIN else f"another {type(value).__name__}"
     )
 
 
@@ -229,9 +244,7 @@ class _Watcher:
                 self.guards.held.append((members, name, member))
                 if kind == "_sub_layers" and member is not None:
                     self.value(member)
-        self._attributes(
-            own, ("_full_name", "_dtype", "_parameters", "_buffers", "_sub_layers", "_state_dict_hooks")
-        )
+        self._attributes(own, ("_full_name", "_dtype", "_parameters", "_buffers", "_sub_layers", "_state_dict_hooks"))
         if type(layer).__module__.partition(".")[0] not in _NOT_USERS:
             self.function(type(layer).forward)
 
@@ -254,9 +267,7 @@ class _Watcher:
                 self.value(layer)
 
 
-_NOT_USERS = frozenset(
-    {"argosy", "argosy_autograd", "argosy_phi_ops", "argosy_tensorcore", "argosy_pir", "builtins"}
-)
+_NOT_USERS = frozenset({"argosy", "argosy_autograd", "argosy_phi_ops", "argosy_tensorcore", "argosy_pir", "builtins"})
 
 
 def _names(code: CodeType) -> set[str]:

@@ -13,15 +13,17 @@ from argosy import settings
 from argosy.amp.autocast import current
 from argosy.jit import lowering
 from argosy.jit.arguments import Call, flatten
-from argosy.jit.compiled import CompiledCall
+from argosy.jit.breaking import BreakingTracer
+from argosy.jit.compiled import CompiledCall, Effects, OutputTree
+from argosy.jit.conversion.source import rewritten_source
 from argosy.jit.counting import note_compile
-from argosy.jit.guards import watch
+from argosy.jit.guards import Guards, watch
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.partitioned import layouts_of, lower_partitioned
 from argosy.jit.specs import matched_key
-from argosy.jit.tracing import explain_break, trace
+from argosy.jit.tracing import Finished, explain_break, trace
 from argosy.jit.training import DifferentiableCall, is_differentiable_forward
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture import Captured, Tracer, active_tracer
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import AMBIENT, context, grad_enabled
 from argosy_phi_ops.errors import GraphBreak
@@ -96,6 +98,16 @@ class StaticFunction:
         return self._function
 
     @property
+    def _captured_function(self) -> Callable[..., Any]:
+        """What runs where a capture of another function reaches this one."""
+        return self._function
+
+    @property
+    def code(self) -> str:
+        """The function as ``full_graph=True`` captures it, with its control flow rewritten, as source text."""
+        return rewritten_source(self._function)
+
+    @property
     def compiled(self) -> list[CompiledCall]:
         """The captures so far."""
         return [call for calls in self._by_key.values() for call in calls]
@@ -111,8 +123,11 @@ class StaticFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the compiled program for these arguments, capturing it first when there is none."""
-        if not enabled.on or (AMBIENT.word and active_tracer() is not None):
+        if not enabled.on:
             return self._function(*args, **kwargs)
+        if AMBIENT.word and (tracer := active_tracer()) is not None:
+            function = self._function if tracer.callee is None else tracer.callee(self._function)
+            return function(*args, **kwargs)
         call = flatten(args, kwargs)
         key = call.key if self._spec is None else matched_key(self._spec, call, self.__name__)
         if AMBIENT.word:
@@ -126,26 +141,28 @@ class StaticFunction:
         if key in self._plain:
             return self._function(*args, **kwargs)
         try:
-            compiled = self._capture(args, kwargs, call, key)
+            made = self._capture(args, kwargs, call, key)
         except _Uncapturable:
             self._run_plain(key)
             return self._function(*args, **kwargs)
-        return compiled(call)
+        return made.result if isinstance(made, Finished) else made(call)
 
     def prepare(self, *args: Any, **kwargs: Any) -> tuple[CompiledCall, Call]:
         """Capture and compile for these arguments without running; returns what would be called, and with what.
 
-        Raises NotImplementedError where such a call runs as plain Python.
+        Raises NotImplementedError where such a call runs as plain Python, and where the graph would break.
         """
         call = flatten(args, kwargs)
         key = call.key if self._spec is None else matched_key(self._spec, call, self.__name__)
         try:
-            return self._capture(args, kwargs, call, key), call
+            made = self._capture(args, kwargs, call, key, whole=True)
         except _Uncapturable:
             raise NotImplementedError(
                 f"{self.__name__} is trained from outside and draws random numbers or updates statistics: such a "
                 "function runs operator by operator. Take the whole training step instead"
             ) from None
+        assert isinstance(made, CompiledCall)  # a whole capture never breaks
+        return made, call
 
     def _warn_of_captures(self, last: CompiledCall) -> None:
         warnings.warn(
@@ -163,20 +180,24 @@ class StaticFunction:
             )
         self._plain.add(key)
 
-    def _capture(self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, key: Any) -> CompiledCall:
+    def _capture(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, key: Any, whole: bool = False
+    ) -> CompiledCall | Finished:
         runtime = self._changing(key, call.floats)
         try:
-            compiled = self._compile(args, kwargs, call, runtime, self._reason(key))
+            compiled = self._compile(args, kwargs, call, runtime, self._reason(key), whole or bool(self._full_graph))
         except GraphBreak as error:
             if not runtime:
-                raise explain_break(self.__name__, error, self._full_graph) from error
+                raise explain_break(self.__name__, error) from error
             self._by_value.add(key)  # Python needs these floats as numbers
-            compiled = self._capture(args, kwargs, call, key)
+            return self._capture(args, kwargs, call, key, whole)
+        if isinstance(compiled, Finished):
+            (self._by_value if compiled.by_value else self._plain).add(key)
+            return compiled
         kept = self._by_key.setdefault(key, [])
         if len(kept) == _OFTEN:
             self._warn_of_captures(kept[-1])
-        if compiled not in kept:
-            kept.append(compiled)
+        kept.append(compiled)
         del kept[:-_MANY]
         return compiled
 
@@ -197,17 +218,50 @@ class StaticFunction:
         return self._runtime[key]
 
     def _compile(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, runtime: frozenset[int], reason: str
-    ) -> CompiledCall:
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        call: Call,
+        runtime: frozenset[int],
+        reason: str,
+        whole: bool,
+    ) -> CompiledCall | Finished:
         guards = watch(self._function, (*args, *kwargs.values()))
         started = perf_counter()
-        captured, tree, effects = trace(self._function, self.__name__, args, kwargs, call, self._spec, runtime, guards)
+
+        def executable(captured: Captured, tree: OutputTree, effects: Effects) -> CompiledCall:
+            return self._lower(captured, tree, effects, call, runtime, guards)
+
+        tracer = Tracer(self.__name__) if whole else BreakingTracer(self.__name__, call, executable)
+        if isinstance(tracer, BreakingTracer):
+            tracer.runtime = sorted(runtime)
+        made = trace(self._function, self.__name__, args, kwargs, call, self._spec, runtime, guards, tracer)
+        if isinstance(made, Finished):
+            return made
+        captured, tree, effects = made
         guards.keep_unchanged()
+        traced = perf_counter()
+        operations = sum(1 for _ in captured.program.block)
+        compiled = executable(captured, tree, effects)
+        settings.log(
+            "compile",
+            f"{self.__name__}, {reason}: {operations} operations captured in {traced - started:.2f} s, compiled in "
+            f"{perf_counter() - traced:.2f} s; {compiled.executable.report()}",
+        )
+        return compiled
+
+    def _lower(
+        self,
+        captured: Captured,
+        tree: OutputTree,
+        effects: Effects,
+        call: Call,
+        runtime: frozenset[int],
+        guards: Guards,
+    ) -> CompiledCall:
         differentiable = is_differentiable_forward(captured, tree)
         if differentiable and (captured.written or effects):
             raise _Uncapturable
-        traced = perf_counter()
-        operations = sum(1 for _ in captured.program.block)
         executable: Executable
         placed = layouts_of(call.tensors), layouts_of(captured.states)
         if placed != (None, None):
@@ -220,11 +274,6 @@ class StaticFunction:
         else:
             executable = lowering.lower(captured.program, self._backend)
         note_compile(self.__name__)
-        settings.log(
-            "compile",
-            f"{self.__name__}, {reason}: {operations} operations captured in {traced - started:.2f} s, compiled in "
-            f"{perf_counter() - traced:.2f} s; {executable.report()}",
-        )
         fixed = [(i, x) for i, x in enumerate(call.floats) if i not in runtime]
         parts = (captured, executable, tree, effects, guards, fixed, sorted(runtime))
         return DifferentiableCall(*parts, backend=self._backend) if differentiable else CompiledCall(*parts)

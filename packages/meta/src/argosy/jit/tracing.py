@@ -7,7 +7,9 @@ from typing import Any
 
 from argosy.amp.autocast import applied, current
 from argosy.jit.arguments import Call, rebuild
+from argosy.jit.breaking import BreakingTracer
 from argosy.jit.compiled import Effects, OutputTree
+from argosy.jit.conversion.source import converted, converted_callee
 from argosy.jit.guards import Guards
 from argosy.jit.specs import traced_types
 from argosy_phi_ops.capture import Captured, Tracer
@@ -16,7 +18,7 @@ from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["explain_break", "trace"]
+__all__ = ["Finished", "explain_break", "trace"]
 
 
 def trace(
@@ -28,12 +30,15 @@ def trace(
     spec: Sequence[Any] | None,
     runtime: frozenset[int],
     guards: Guards,
-) -> tuple[Captured, OutputTree, Effects]:
-    """Run ``function`` under a tracer; its tensors, and the floats at positions ``runtime``, are the program's
-    inputs.
+    tracer: Tracer,
+) -> tuple[Captured, OutputTree, Effects] | Finished:
+    """Run ``function`` under ``tracer``; its tensors, and the floats at positions ``runtime``, are the program's
+    inputs. Where the graph broke the call is done, and its result comes back.
     """
     types = traced_types(call, spec)
-    with Tracer(name) as tracer, applied(current()):  # autocast goes on above the tracer
+    function = converted(function, not tracer.breaks)
+    tracer.callee = converted_callee
+    with tracer, applied(current()):  # autocast goes on above the tracer
         tensors = [
             tracer.input(type, _label(spec, i), x.stop_gradient)
             for i, (type, x) in enumerate(zip(types, call.tensors, strict=True))
@@ -44,8 +49,11 @@ def trace(
         new_args = tuple(rebuild(x, pending, numbers) for x in args)
         new_kwargs = {key: rebuild(x, pending, numbers) for key, x in kwargs.items()}
         before = [x.payload.value for x in tensors]
-        tree = OutputTree(function(*new_args, **new_kwargs))
-        guards.take_back()
+        result = function(*new_args, **new_kwargs)
+        _take_back(guards, tracer)
+        if isinstance(tracer, BreakingTracer) and tracer.broken:
+            return Finished(result, tracer.float_needed)
+        tree = OutputTree(result)
         effects = Effects(
             [i for i, x in enumerate(tensors) if x.payload.value is not before[i]],
             [i for i, x in enumerate(tensors) if type(x._grad) is Tensor and x._grad.payload.is_traced],
@@ -55,17 +63,37 @@ def trace(
     return captured, tree, effects
 
 
+class Finished:
+    """A call that is done, since the graph broke: its ``result``, and whether capturing floats by value would help."""
+
+    __slots__ = ("by_value", "result")
+
+    def __init__(self, result: Any, by_value: bool) -> None:
+        self.result = result
+        self.by_value = by_value
+
+
+def _take_back(guards: Guards, tracer: Tracer) -> None:
+    if isinstance(tracer, BreakingTracer):
+        if tracer.broken:
+            return
+        if reason := guards.cannot_take_back():
+            tracer.give_up(reason)
+            return
+    guards.take_back()
+
+
 def _label(spec: Sequence[Any] | None, i: int) -> str:
     name = getattr(spec[i], "name", None) if spec is not None and i < len(spec) else None
     return name or f"x{i}"
 
 
-def explain_break(name: str, error: GraphBreak, full_graph: bool | None) -> NotImplementedError:
+def explain_break(name: str, error: GraphBreak) -> NotImplementedError:
     """What a user should know when a function cannot be captured whole."""
     return NotImplementedError(
-        f"to_static cannot capture {name} as one program: {error}.\n"
-        "Python's if, while, for, int(), float(), print() and .numpy() need values that do not exist during capture. "
-        "Keep the choice in tensors (paddle.where, tensor arithmetic), take it from plain Python values, or move the "
-        "code that needs the value out of the captured function. Breaking the graph there, and turning such if and "
-        f"while into control flow, is not implemented yet{'' if full_graph else ' (nor with full_graph=False)'}."
+        f"to_static(full_graph=True) cannot capture {name} as one program: {error}.\n"
+        "Python code that needs the value of a tensor (print(), .numpy(), item(), assert, a while whose gradient is "
+        "wanted, if and while in a lambda or in code without source) has none during capture. Keep the choice in "
+        "tensors (paddle.where, tensor arithmetic), take it from plain Python values, or leave out full_graph=True: "
+        "then Python goes on eagerly from there, and paddle.jit.report() tells where."
     )

@@ -9,6 +9,8 @@ from argosy.attributes import as_param_attr
 from argosy.creation import make_parameter
 from argosy.nn import state, traversal
 from argosy.nn.hooks import HookHandle, Hooks
+from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.context import AMBIENT
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.tensor import Tensor
@@ -28,6 +30,12 @@ def _snake(name: str) -> str:
         split = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
         found = _snakes[name] = re.sub("([a-z])([A-Z])", r"\1_\2", split).lower()
     return found
+
+
+def _captured_forward(layer: Layer) -> Callable[..., Any]:
+    """The layer's ``forward``, as the capture that is going on wants it."""
+    tracer = active_tracer()
+    return layer.forward if tracer is None or tracer.callee is None else tracer.callee(layer.forward)
 
 
 class Layer:
@@ -62,10 +70,11 @@ class Layer:
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         """``forward`` with the hooks around it."""
         own = self.__dict__
+        forward = _captured_forward(self) if AMBIENT.word else self.forward
         if not own["_forward_pre_hooks"] and not own["_forward_post_hooks"]:
-            return self.forward(*inputs, **kwargs)
+            return forward(*inputs, **kwargs)
         inputs, kwargs = own["_forward_pre_hooks"].before(self, inputs, kwargs)
-        outputs = self.forward(*inputs, **kwargs)
+        outputs = forward(*inputs, **kwargs)
         return own["_forward_post_hooks"].after(self, inputs, kwargs, outputs)
 
     def register_forward_pre_hook(
@@ -136,9 +145,7 @@ class Layer:
 
     def _set_buffer(self, name: str, value: Any) -> None:
         if value is not None and type(value) is not Tensor:
-            raise TypeError(
-                f"{name!r} is a buffer of {type(self).__name__}; assign a Tensor or None, not {value!r}"
-            )
+            raise TypeError(f"{name!r} is a buffer of {type(self).__name__}; assign a Tensor or None, not {value!r}")
         self._buffers[name] = value
 
     def __delattr__(self, name: str) -> None:
@@ -350,9 +357,7 @@ class Layer:
 
     def _converted(self, dtype: str, excluded_layers: object) -> Self:
         if excluded_layers is not None:
-            raise NotImplementedError(
-                f"{dtype}(excluded_layers=...) is not implemented; convert sublayers one by one"
-            )
+            raise NotImplementedError(f"{dtype}(excluded_layers=...) is not implemented; convert sublayers one by one")
         return self.astype(dtype)
 
     # ---- state

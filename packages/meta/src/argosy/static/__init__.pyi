@@ -1,3 +1,4 @@
 """Written by ``python -m argosy.stubs``."""
 
 from argosy.jit.input_spec import InputSpec as InputSpec
+from argosy.static import nn as nn

@@ -2,6 +2,6 @@
 
 from argosy.faces import face
 
-_TABLE = {"InputSpec": "argosy.jit.input_spec:InputSpec"}
+_TABLE = {"InputSpec": "argosy.jit.input_spec:InputSpec", "nn": "argosy.static.nn"}
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())

@@ -1,0 +1,201 @@
+"""Graph breaks: when Python needs a value in the middle of a capture, what was captured is executed and Python goes on.
+
+The operations so far are executed, every traced tensor that is still alive becomes the concrete tensor it stands for,
+and the rest of this call runs eagerly: nothing of the function runs twice. Where possible the operations are replayed
+one by one, so that the tape is what eager execution leaves; gradients asked for in the captured part, control flow and
+open sizes are compiled instead.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy.jit.arguments import Call
+from argosy.jit.compiled import CompiledCall, Effects, OutputTree
+from argosy.jit.reporting import note
+from argosy_autograd.modes import enable_grad, no_grad
+from argosy_phi_ops.capture import Traced, Tracer, user_location
+from argosy_phi_ops.dispatch import bind, suspended, write
+from argosy_phi_ops.errors import CaptureError, GraphBreak
+from argosy_phi_ops.operator import Operator, get_operator
+from argosy_phi_ops.reference.constants import constant_array
+from argosy_pir.values import Value
+from argosy_tensorcore.dtype import default_dtype
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["BreakingTracer"]
+
+_REPLAYED = ("builtin.constant", "prim.stop_gradient", "builtin.return")
+
+
+class BreakingTracer(Tracer):
+    """A tracer that hands out values. ``compile`` makes a compiled call of the captured part, when it must be."""
+
+    breaks = True
+
+    def __init__(self, name: str, call: Call, compile: Callable[..., CompiledCall]) -> None:
+        super().__init__(name)
+        self.call = call
+        self.compile = compile
+        self.broken = False
+        self.float_needed = False
+        """Whether Python wanted the number of a float that is an input; it had better be part of the program."""
+        self._made: dict[Value, Tensor] = {}
+
+    def need(self, payload: Traced, why: str) -> Any:
+        """The array behind ``payload``; ends the capture. Raises GraphBreak within a region."""
+        if payload.value not in self._made:
+            self.float_needed = payload.value in self.program.inputs[len(self.call.tensors) :]
+            self._break(why)
+        return self._made[payload.value].payload.to_host()
+
+    def process(
+        self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]
+    ) -> Any:
+        """Record, or execute where the operator cannot be captured."""
+        try:
+            return super().process(op, operands, attributes, below)
+        except (CaptureError, NotImplementedError) as error:
+            if self.journals or isinstance(error, GraphBreak):
+                raise
+            self._break(str(error))
+            return below(op, operands, attributes)
+
+    def write(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
+        """Record, or execute where the write cannot be captured."""
+        try:
+            super().write(target, value, below)
+        except (CaptureError, NotImplementedError) as error:
+            if self.journals or isinstance(error, GraphBreak):
+                raise
+            self._break(str(error))
+            below(target, value)
+
+    def give_up(self, why: str) -> None:
+        """End the capture: from here on Python runs eagerly."""
+        self._break(why)
+
+    def _break(self, why: str) -> None:
+        """The break itself; see the module's docstring."""
+        if self.journals or self.finished:
+            raise GraphBreak(why)
+        note(user_location(), why)
+        self.broken = True
+        live = self._live()
+        names = {op.name for op in self.program.block}
+        plain = all(name.startswith("phi.") or name in _REPLAYED for name in names)
+        symbolic = any(not isinstance(n, int) for value in self.program.inputs for n in value.shape)
+        if plain and not symbolic:
+            self._replay(live)
+        else:
+            self._execute(live)
+
+    def _live(self) -> list[Tensor]:
+        """Traced tensors that Python still holds. Only the collector knows them all: views, detached ones, hidden in
+        any object.
+        """
+        found = []
+        for x in gc.get_objects():
+            if type(x) is Tensor:
+                payload = getattr(x, "payload", None)
+                if type(payload) is Traced and payload.tracer is self:
+                    found.append(x)
+        return found
+
+    # Operation by operation
+
+    def _replay(self, live: list[Tensor]) -> None:
+        draws, generator = self._draws, self._generator
+        finals = [(x.payload.value, real) for x, real in zip(self.inputs, self.call.tensors, strict=False)]
+        arguments = list(self.program.inputs)
+        self.__exit__(None, None, None)
+        with suspended(), enable_grad():
+            made = self._made = self._starts(arguments)
+            for op in self.program.block:
+                if op.name == "builtin.constant":
+                    made[op.result] = Tensor._wrap(Strided(np.array(constant_array(op.attributes["value"], {}))))
+                elif op.name == "prim.stop_gradient":
+                    made[op.result] = made[op.operand(0)].detach()
+                elif op.name != "builtin.return":
+                    results = bind(get_operator(op.name[4:]), [made[v] for v in op.operands], dict(op.attributes))
+                    made.update(zip(op.results, results if type(results) is tuple else (results,), strict=True))
+            self._write_back(arguments, finals)
+        if draws:
+            generator.advance(draws)
+        written = {}
+        for x, argument, (final, real) in zip(self.inputs, arguments, finals, strict=False):
+            if final is not argument:
+                written[id(x)] = real
+        for x in live:
+            _become(x, written[id(x)] if id(x) in written else made[x.payload.value])
+
+    def _starts(self, arguments: Sequence[Value]) -> dict[Value, Tensor]:
+        made = {}
+        inputs = [*self.call.tensors, *self._float_tensors(len(arguments) - len(self.call.tensors))]
+        for value, real in zip(arguments, inputs, strict=True):
+            leaf = not real.stop_gradient and real._node is None
+            made[value] = get_operator("assign")(real) if leaf else real
+            if leaf:
+                made[value].payload = real.payload
+        for entry in self._states.values():
+            made[entry.state.argument] = entry.tensor
+            if self._generator is not None and entry.tensor is self._generator.state:  # it moves on; the tape keeps it
+                made[entry.state.argument] = Tensor._wrap(Strided(entry.tensor.payload.ndarray.copy()))
+        return made
+
+    def _float_tensors(self, count: int) -> list[Tensor]:
+        if not count:
+            return []
+        dtype = default_dtype().numpy
+        return [Tensor._wrap(Strided(np.array(self.call.floats[i], dtype))) for i in self.runtime]
+
+    def _write_back(self, arguments: Sequence[Value], finals: Sequence[tuple[Value, Tensor]]) -> None:
+        for entry in self._states.values():
+            if entry.current is not entry.state.argument:
+                with no_grad():
+                    write(entry.tensor, self._made[entry.current].detach())
+        for argument, (final, real) in zip(arguments, finals, strict=False):
+            if final is not argument:
+                write(real, self._made[final])
+
+    runtime: Sequence[int] = ()
+    """Positions of the call's floats that are inputs."""
+
+    # As one compiled program
+
+    def _execute(self, live: list[Tensor]) -> None:
+        inputs = {id(x) for x in self.inputs}
+        before = [v for v in self.program.inputs]
+        wanted = [x for x in live if id(x) not in inputs]
+        values = [x.payload.value for x in wanted]
+        tree = OutputTree(wanted)
+        effects = Effects(
+            [i for i, x in enumerate(self.inputs) if x.payload.value is not before[i]],
+            [i for i, x in enumerate(self.inputs) if type(x._grad) is Tensor and x._grad.payload.is_traced],
+        )
+        more: list[Any] = [self.inputs[i] for i in effects.written] + [self.inputs[i]._grad for i in effects.graded]
+        captured = self.finish([*tree.traced, *more])
+        self.__exit__(None, None, None)
+        with suspended():
+            compiled = self.compile(captured, tree, effects)
+            results = compiled(self.call)
+        for value, x, result in zip(values, wanted, results, strict=True):
+            self._made[value] = result
+            _become(x, result)
+        for x, real in zip(self.inputs, self.call.tensors, strict=False):
+            self._made[x.payload.value] = real
+            _become(x, real)
+
+
+def _become(traced: Tensor, made: Tensor) -> None:
+    """Let ``traced``, which Python holds, be the concrete tensor ``made``."""
+    traced.payload = made.payload
+    if traced.stop_gradient or made.stop_gradient:
+        traced.stop_gradient = True
+    else:
+        traced._node, traced._slot = made._node, made._slot

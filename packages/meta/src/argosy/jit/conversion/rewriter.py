@@ -1,0 +1,280 @@
+"""The rewriting of one function's syntax tree: statements and expressions become calls of the runtime."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+from argosy.jit.conversion.jumps import RUNTIME, Names, assign, load, without_jumps, without_returns
+from argosy.jit.conversion.scan_names import assigned, contains, declared, is_plain, returns_always
+
+__all__ = ["make_function", "rewrite_function"]
+
+_KEPT_CALLS = frozenset({"super", "locals", "globals", "vars", "dir", "eval", "exec"})  # they look at their caller
+
+
+def rewrite_function(node: ast.FunctionDef, everything: bool) -> ast.FunctionDef:
+    """Rewrite ``node`` in place. ``everything`` says that statements with other effects than setting local variables
+    are captured, too; without it Python runs them.
+    """
+    return _Rewriter(node, everything).function(node)
+
+
+def _runtime(name: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Attribute(load(RUNTIME), name, ast.Load()), list(args), [])
+
+
+def _lambda(body: ast.expr) -> ast.Lambda:
+    return ast.Lambda(_no_arguments(), body)
+
+
+def make_function(name: str, arguments: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
+    """A definition. Python 3.12 added ``type_params``, which older versions take for an attribute of no meaning."""
+    node = ast.FunctionDef(name, arguments, body, [], None, None)
+    node.type_params = []  # type: ignore[attr-defined]
+    return node
+
+
+def _no_arguments() -> ast.arguments:
+    return ast.arguments([], [], None, [], [], None, [])
+
+
+class _Rewriter(ast.NodeTransformer):
+    def __init__(self, function: ast.FunctionDef, everything: bool) -> None:
+        self.everything = everything
+        self.names = Names()
+        self.globals = declared(function.body, ast.Global)
+        a = function.args
+        self.parameters = {x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if x is not None}
+        first = [*a.posonlyargs, *a.args]
+        self.first = first[0].arg if first else None
+
+    def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        """The whole function."""
+        outer = declared(node.body, ast.Nonlocal)
+        flat = without_returns(node.body, self.names)
+        local = assigned(flat)
+        body = self.block(flat)
+        local = [
+            n
+            for n in dict.fromkeys([*local, *assigned(body)])
+            if n not in self.parameters and n not in self.globals | outer
+        ]
+        if local:  # bound here, so that generated functions can say nonlocal
+            binding = ast.If(
+                ast.Constant(False), [ast.Assign([ast.Name(n, ast.Store()) for n in local], ast.Constant(None))], []
+            )
+            at = 1 if body and _is_docstring(body[0]) else 0
+            while at < len(body) and isinstance(body[at], (ast.Global, ast.Nonlocal)):
+                at += 1
+            body.insert(at, ast.fix_missing_locations(ast.copy_location(binding, node)))
+        node.body = body
+        return node
+
+    def block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Statements rewritten one after the other."""
+        made: list[ast.stmt] = []
+        for statement in body:
+            result = self.visit(statement)
+            made += result if isinstance(result, list) else [result]
+        return made
+
+    # Scopes of their own
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        """A nested function is rewritten by itself, unless it is a generator."""
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        return (
+            node
+            if contains(node.body, ast.Yield, ast.YieldFrom, ast.Await)
+            else rewrite_function(node, self.everything)
+        )
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
+        """Left as it is."""
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        """Left as it is."""
+        return node
+
+    # Statements
+
+    def visit_If(self, node: ast.If) -> Any:
+        """An ``if`` becomes two functions and a call that chooses."""
+        returns = contains([node], ast.Return)
+        jumps = contains([*node.body, *node.orelse], ast.Break, ast.Continue)
+        convertible = not jumps and (not returns or (returns_always(node.body) and returns_always(node.orelse)))
+        if not convertible or not self._may_capture([*node.body, *node.orelse]):
+            node.test = self.visit(node.test)
+            node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+            return node
+        variables = self._variables([*node.body, *node.orelse])
+        holds = self._local("holds", self.block(node.body), variables)
+        fails = self._local("fails", self.block(node.orelse) or [ast.Pass()], variables)
+        accessors, get, put = self._accessors(variables)
+        branches = [self.visit(node.test), load(holds.name), load(fails.name), load(get), load(put)]
+        if returns:
+            end: ast.stmt = ast.Return(_runtime("return_if", *branches))
+        else:
+            end = ast.Expr(_runtime("if_", *branches, _texts(variables)))
+        return _placed([holds, fails, *accessors, end], node)
+
+    def visit_While(self, node: ast.While) -> Any:
+        """A ``while`` becomes functions for its test and its body, and a call that repeats."""
+        parts = without_jumps(node, self.names)
+        if parts is None or contains(node.body, ast.Return) or not self._may_capture(node.body):
+            self.generic_visit(node)
+            return node
+        before, body, leaves = parts
+        test = node.test
+        if leaves:
+            test = ast.BoolOp(ast.And(), [ast.UnaryOp(ast.Not(), load(leaves)), test])
+        variables = self._variables([*before, *body])
+        tested = self._local("test", [ast.Return(self.visit(test))], [])
+        step = self._local("step", self.block(body), variables)
+        accessors, get, put = self._accessors(variables)
+        call = _runtime("while_", load(tested.name), load(step.name), load(get), load(put), _texts(variables))
+        return [*before, *_placed([tested, step, *accessors, ast.Expr(call)], node)]
+
+    def visit_For(self, node: ast.For) -> Any:
+        """A ``for`` goes through Python's items; over ``range`` of tensors it becomes a ``while``."""
+        parts = without_jumps(node, self.names)
+        if parts is None or contains(node.body, ast.Return):
+            self.generic_visit(node)
+            return node
+        if _is_range(node.iter) and self._may_capture(node.body) and isinstance(node.target, ast.Name):
+            return self._for_range(node)
+        return self._for_items(node, parts)
+
+    def _for_items(self, node: ast.For, parts: tuple[list[ast.stmt], list[ast.stmt], str | None]) -> list[ast.stmt]:
+        before, body, leaves = parts
+        if leaves and not self._may_capture(body):
+            self.generic_visit(node)
+            return [node]
+        if leaves:
+            guarded = _placed([ast.If(ast.UnaryOp(ast.Not(), load(leaves)), body, [])], node)
+            stop = ast.If(_runtime("is_true", load(leaves)), [ast.Break()], [])
+            done = [*self.block(guarded), *_placed([stop], node)]
+        else:
+            done = self.block(body)
+        loop = ast.For(node.target, self.visit(node.iter), done, [])
+        return [*before, *_placed([loop], node)]
+
+    def _for_range(self, node: ast.For) -> list[ast.stmt]:
+        bounds, index, within, step = (
+            self.names.fresh(s) for s in ("_bounds", "_index", "_argosy_within", "_argosy_step")
+        )
+        parts = ast.Tuple([ast.Name(n, ast.Store()) for n in (index, within, step)], ast.Store())
+        start = ast.Assign([parts], _runtime("index_range", load(bounds)))
+        target = assign(node.target.id, load(index), node)  # type: ignore[attr-defined]
+        advance = assign(index, ast.BinOp(load(index), ast.Add(), load(step)), node)
+        test = ast.Call(load(within), [load(index)], [])
+        loop = ast.While(test, [target, advance, *deepcopy(node.body)], [])
+        staged = _placed([start, loop], node)
+        plain = deepcopy(node)
+        plain.iter = load(bounds)
+        choice = ast.If(_runtime("is_staged_range", load(bounds)), self.block(staged), self.block([plain]))
+        return [assign(bounds, self.visit(node.iter), node), *_placed([choice], node)]
+
+    def _may_capture(self, body: Sequence[ast.stmt]) -> bool:
+        if contains(body, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.Import, ast.ImportFrom):
+            return False
+        return self.everything or (is_plain(body) and not self.globals & set(assigned(body)))
+
+    def _variables(self, body: Sequence[ast.stmt]) -> list[str]:
+        return [name for name in assigned(body) if name not in self.globals]
+
+    def _local(self, stem: str, body: Sequence[ast.stmt], variables: Sequence[str]) -> ast.FunctionDef:
+        head: list[ast.stmt] = []
+        if variables:
+            head.append(ast.Nonlocal(list(variables)))
+        if self.globals:
+            head.append(ast.Global(sorted(self.globals)))
+        name = self.names.fresh(f"_argosy_{stem}")
+        return make_function(name, _no_arguments(), [*head, *body])
+
+    def _accessors(self, variables: Sequence[str]) -> tuple[list[ast.stmt], str, str]:
+        reads = [_runtime("fetch", ast.Constant(n), _lambda(load(n))) for n in variables]
+        get = self._local("get", [ast.Return(ast.List(list(reads), ast.Load()))], [])
+        value = "_argosy_values"
+        body: list[ast.stmt] = [ast.Pass()]
+        if variables:
+            targets = ast.Tuple([ast.Name(n, ast.Store()) for n in variables], ast.Store())
+            body = [ast.Assign([targets], load(value))]
+        put = self._local("put", body, variables)
+        put.args.args.append(ast.arg(value))
+        return [get, put], get.name, put.name
+
+    # Expressions
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        """``a if t else b``."""
+        self.generic_visit(node)
+        if _binds(node):
+            return node
+        return ast.copy_location(_runtime("choose", node.test, _lambda(node.body), _lambda(node.orelse)), node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        """``and`` and ``or``."""
+        self.generic_visit(node)
+        if _binds(node):
+            return node
+        name = "and_" if isinstance(node.op, ast.And) else "or_"
+        first, *others = node.values
+        return ast.copy_location(_runtime(name, first, *(_lambda(x) for x in others)), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        """``not``."""
+        self.generic_visit(node)
+        return ast.copy_location(_runtime("not_", node.operand), node) if isinstance(node.op, ast.Not) else node
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        """``a < b < c`` is ``a < b and b < c``."""
+        self.generic_visit(node)
+        if len(node.ops) == 1 or _binds(node):
+            return node
+        names = ast.Tuple([ast.Constant(type(op).__name__) for op in node.ops], ast.Load())
+        made = _runtime("compare", names, node.left, *(_lambda(x) for x in node.comparators))
+        return ast.fix_missing_locations(ast.copy_location(made, node))
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """What is called is rewritten as well."""
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in _KEPT_CALLS:
+            if node.func.id == "super" and not node.args and self.first:
+                node.args = [load("__class__"), load(self.first)]
+            return ast.fix_missing_locations(node)
+        if (
+            isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == RUNTIME
+        ):
+            return node
+        node.func = ast.copy_location(_runtime("call", node.func), node.func)
+        return ast.fix_missing_locations(node)
+
+
+def _texts(names: Sequence[str]) -> ast.Tuple:
+    return ast.Tuple([ast.Constant(n) for n in names], ast.Load())
+
+
+def _placed(nodes: Sequence[Any], at: ast.AST) -> list[Any]:
+    for node in nodes:
+        ast.copy_location(node, at)
+        ast.fix_missing_locations(node)
+    return list(nodes)
+
+
+def _binds(node: ast.AST) -> bool:
+    return any(isinstance(x, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)) for x in ast.walk(node))
+
+
+def _is_range(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

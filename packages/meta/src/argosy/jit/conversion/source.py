@@ -1,0 +1,158 @@
+"""Functions rewritten from their source, with their own globals, closure, defaults and line numbers."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import inspect
+import sys
+import textwrap
+import weakref
+from types import CellType, CodeType, FunctionType, MethodType, SimpleNamespace
+from typing import Any
+
+from argosy.jit.conversion import runtime
+from argosy.jit.conversion.jumps import RUNTIME
+from argosy.jit.conversion.rewriter import make_function, rewrite_function
+from argosy.jit.conversion.scan_names import contains
+from argosy.jit.reporting import levels, show
+from argosy_phi_ops.capture import active_tracer
+
+__all__ = ["converted", "converted_callee", "ignored", "rewritten_source"]
+
+_OURS = frozenset(
+    {
+        "argosy", "argosy_autograd", "argosy_autoparallel", "argosy_cinn", "argosy_hwadapt", "argosy_infer",
+        "argosy_phi_ops", "argosy_pir", "argosy_tensorcore", "numpy",
+    }
+)  # fmt: skip
+ignored: set[str] = set()
+"""Modules whose functions are run as they are; see ``ignore_module``."""
+
+_made: dict[tuple[CodeType, bool], CodeType | None] = {}
+_functions: weakref.WeakKeyDictionary[FunctionType, dict[bool, FunctionType]] = weakref.WeakKeyDictionary()
+
+
+def converted_callee(function: Any) -> Any:
+    """What a rewritten function calls instead of ``function`` during a capture."""
+    tracer = active_tracer()
+    everything = not getattr(tracer, "breaks", False)
+    if function in _BUILTINS if type(function) in (type, type(len)) else False:
+        return _BUILTINS[function] if everything or function in _ALWAYS else function
+    if isinstance(function, functools.partial):
+        return functools.partial(converted_callee(function.func), *function.args, **function.keywords)
+    plain = getattr(function, "_captured_function", None)  # a StaticFunction runs as its function within a capture
+    return converted(function if plain is None else plain, everything)
+
+
+def converted(function: Any, everything: bool) -> Any:
+    """``function`` (or a method) rewritten; itself where it is not a user's, has no source, or is marked."""
+    if isinstance(function, MethodType):
+        inner = converted(function.__func__, everything)
+        return function if inner is function.__func__ else MethodType(inner, function.__self__)
+    if not isinstance(function, FunctionType) or not _is_users(function):
+        return function
+    known = _functions.setdefault(function, {})
+    if everything not in known:
+        known[everything] = _convert(function, everything) or function
+    return known[everything]
+
+
+def _is_users(function: FunctionType) -> bool:
+    name = function.__module__ or ""
+    top = name.partition(".")[0]
+    if (
+        top in _OURS
+        or top in sys.stdlib_module_names - {"__main__"}
+        or getattr(function, "_argosy_not_to_static", False)
+    ):
+        return False
+    return not any(name == module or name.startswith(module + ".") for module in ignored)
+
+
+def _convert(function: FunctionType, everything: bool) -> FunctionType | None:
+    key = (function.__code__, everything)
+    if key not in _made:
+        _made[key] = _compile(function, everything)
+    code = _made[key]
+    if code is None:
+        return None
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells[RUNTIME] = CellType(_RUNTIME)
+    closure = tuple(cells.get(name) or CellType() for name in code.co_freevars)
+    made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__, made.__doc__ = function.__qualname__, function.__doc__
+    return made
+
+
+def _compile(function: FunctionType, everything: bool) -> CodeType | None:
+    node = _syntax(function)
+    if node is None or contains(node.body, ast.Yield, ast.YieldFrom, ast.Await):
+        return None
+    code = function.__code__
+    node = rewrite_function(node, everything)
+    if levels.code:
+        show(ast.unparse(ast.fix_missing_locations(node)))
+    module = _within(node, sorted({*code.co_freevars, RUNTIME}))
+    found = _find(compile(module, code.co_filename, "exec"), node.name)
+    return found
+
+
+def _syntax(function: FunctionType) -> ast.FunctionDef | None:
+    """The definition, at its lines in the file; None for lambdas and where there is no source."""
+    try:
+        lines, first = inspect.getsourcelines(function.__code__)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError, IndentationError):
+        return None
+    node = tree.body[0] if tree.body else None
+    if not isinstance(node, ast.FunctionDef) or node.name != function.__code__.co_name:
+        return None
+    ast.increment_lineno(tree, first - 1)
+    node.decorator_list = []
+    node.returns = None
+    for argument in ast.walk(node.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    node.args.defaults = [ast.Constant(None) for _ in node.args.defaults]
+    node.args.kw_defaults = [x and ast.Constant(None) for x in node.args.kw_defaults]
+    return node
+
+
+def _within(node: ast.FunctionDef, free: list[str]) -> ast.Module:
+    """A module whose only function takes the free variables and defines ``node``."""
+    arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
+    give = ast.Return(ast.Name(node.name, ast.Load()))
+    factory = make_function("_argosy_factory", arguments, [node, give])
+    ast.copy_location(factory, node)
+    return ast.fix_missing_locations(ast.Module([factory], []))
+
+
+def _find(code: CodeType, name: str) -> CodeType | None:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            return constant if constant.co_name == name else _find(constant, name)
+    return None
+
+
+def rewritten_source(function: Any) -> str:
+    """The rewritten function as text, as ``full_graph=True`` captures it; its own source where it is left alone."""
+    plain = function.__func__ if isinstance(function, MethodType) else function
+    node = _syntax(plain) if isinstance(plain, FunctionType) else None
+    if node is None:
+        return inspect.getsource(plain)
+    return ast.unparse(ast.fix_missing_locations(rewrite_function(node, True)))
+
+
+_ALWAYS = frozenset({builtins.range})
+_BUILTINS: dict[Any, Any] = {
+    builtins.range: runtime.range_,
+    builtins.int: runtime.int_,
+    builtins.float: runtime.float_,
+    builtins.bool: runtime.bool_,
+    builtins.len: runtime.len_,
+    builtins.print: runtime.print_,
+}
+_RUNTIME = SimpleNamespace(**{name: getattr(runtime, name) for name in runtime.__all__}, call=converted_callee)

@@ -1,0 +1,126 @@
+"""Values of local variables where control flow on tensors meets: undefined ones, and making two sides agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore.dtype import default_dtype
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["NOT_RETURNED", "Mismatch", "Undefined", "agree", "as_tensor", "is_number", "match"]
+
+NUMBERS = (bool, int, float, complex)
+
+
+class Mismatch(TypeError):
+    """Two values of one variable that no single tensor can hold."""
+
+
+class Undefined:
+    """What a variable holds that not every way to this line has set. Using it raises NameError."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        object.__setattr__(self, "name", name)
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        name = object.__getattribute__(self, "name")
+        raise NameError(
+            f"variable {name!r} is set in only one branch of an if, or only within a loop, that depends on a "
+            "tensor; give it a value of the same shape and dtype before"
+        )
+
+    def __repr__(self) -> str:
+        return f"<undefined {object.__getattribute__(self, 'name')}>"
+
+    __getattr__ = __call__ = __bool__ = __iter__ = __len__ = __getitem__ = __float__ = __int__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __matmul__ = __rmatmul__ = __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __pow__ = _refuse
+
+
+class _NotReturned:
+    """The value to return of a call that has not reached a ``return`` yet; a flag tells, so any value does."""
+
+    def __repr__(self) -> str:
+        return "<not returned>"
+
+
+NOT_RETURNED = _NotReturned()
+
+
+def is_number(x: Any) -> bool:
+    """Whether ``x`` is a Python number, which becomes a 0-D tensor where tensors flow."""
+    return type(x) in NUMBERS
+
+
+def as_tensor(x: Any, dtype: Any = None) -> Tensor:
+    """A Python number as a tensor: int64, bool, or the default floating dtype."""
+    if type(x) is Tensor:
+        return x if dtype is None or x.dtype is dtype else get_operator("cast")(x, dtype)
+    if dtype is None:
+        dtype = "bool" if type(x) is bool else "int64" if type(x) is int else default_dtype()
+    made: Tensor = get_operator("full")([], x, dtype)
+    return made
+
+
+def agree(a: Any, b: Any, name: str) -> Any:
+    """What variable ``name`` is after it was ``a`` on one side and ``b`` on the other: ``a`` itself, where they are the
+    same; a tree whose leaves are pairs to merge; or :class:`Undefined`. Raises Mismatch naming the variable.
+    """
+    if a is b or (type(a) is type(b) and type(a) in (*NUMBERS, str, bytes) and a == b):
+        return a
+    if a is NOT_RETURNED or b is NOT_RETURNED:
+        return _beside(b if a is NOT_RETURNED else a, a is NOT_RETURNED)
+    if isinstance(a, Undefined) or isinstance(b, Undefined):
+        return Undefined(name)
+    if _is_leaf(a) and _is_leaf(b):
+        return Pair(a, b)
+    if type(a) is type(b) and type(a) in (list, tuple) and len(a) == len(b):
+        return type(a)(agree(x, y, f"{name}[{i}]") for i, (x, y) in enumerate(zip(a, b, strict=True)))
+    if type(a) is dict and type(b) is dict and list(a) == list(b):
+        return {key: agree(a[key], b[key], f"{name}[{key!r}]") for key in a}
+    raise Mismatch(
+        f"variable {name!r} is {_shown(a)} on one side and {_shown(b)} on the other of control flow that depends on "
+        "a tensor; both must be tensors or numbers, or the same value"
+    )
+
+
+class Pair:
+    """Two leaves to merge; None on a side stands for zeros like the other."""
+
+    __slots__ = ("a", "b")
+
+    def __init__(self, a: Any, b: Any) -> None:
+        self.a, self.b = a, b
+
+
+def _beside(x: Any, first: bool) -> Any:
+    if _is_leaf(x):
+        return Pair(None, x) if first else Pair(x, None)
+    if type(x) in (list, tuple):
+        return type(x)(_beside(item, first) for item in x)
+    if type(x) is dict:
+        return {key: _beside(item, first) for key, item in x.items()}
+    return x
+
+
+def _is_leaf(x: Any) -> bool:
+    return type(x) is Tensor or is_number(x)
+
+
+def match(tree: Any, leaf: Callable[[Pair], Any]) -> Any:
+    """``tree`` with ``leaf(pair)`` in place of each pair."""
+    if type(tree) is Pair:
+        return leaf(tree)
+    if type(tree) in (list, tuple):
+        return type(tree)(match(item, leaf) for item in tree)
+    if type(tree) is dict:
+        return {key: match(item, leaf) for key, item in tree.items()}
+    return tree
+
+
+def _shown(x: Any) -> str:
+    return f"a tensor {x.dtype.name} {list(x.shape)}" if type(x) is Tensor else f"{type(x).__name__} {x!r:.40}"

@@ -1,0 +1,296 @@
+"""Control flow over tensors: captured whole, on both settings of full_graph, with the values of plain Python."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+
+nn = paddle.nn
+
+
+def _t(*values):
+    return paddle.to_tensor(np.array(values, np.float32))
+
+
+def _numbers(result):
+    parts = result if isinstance(result, (tuple, list)) else [result]
+    return [np.asarray(x) for x in parts]
+
+
+def _agrees(function, *calls, full_graph=True, backend="reference", compiles=1):
+    """One program serves all calls, and each gives what Python gives."""
+    captured = paddle.jit.to_static(function, full_graph=full_graph, backend=backend)
+    with paddle.jit.count_compiles() as count:
+        for arguments in calls:
+            for made, expected in zip(_numbers(captured(*arguments)), _numbers(function(*arguments)), strict=True):
+                np.testing.assert_allclose(made, expected, rtol=1e-5)
+    assert count.value == compiles
+    return captured
+
+
+def sign_dependent(x):
+    if x.sum() > 0:
+        y = x * 2
+    else:
+        y = x - 1
+    return y + 1
+
+
+def several_returns(x):
+    if x.sum() > 0:
+        return x * 2
+    if x.sum() < -10:
+        return x * 3
+    return x
+
+
+def loop_with_break(x):
+    i = paddle.to_tensor(0)
+    total = x
+    while i < 5:
+        total = total * 2
+        i = i + 1
+        if total.sum() > 20:
+            break
+    return total, i
+
+
+def returns_from_a_loop(x):
+    for i in range(6):
+        x = x + i
+        if x.sum() > 10:
+            return x * 100
+    return x
+
+
+def nested(x):
+    total = paddle.zeros([2])
+    i = paddle.to_tensor(0)
+    while i < 4:
+        j = paddle.to_tensor(0)
+        while j < i:
+            if (x * j).sum() > 3:
+                total = total + x
+            else:
+                total = total - 1
+            j = j + 1
+        i = i + 1
+    return total
+
+
+def conditions(x):
+    return x if (x.sum() > 0 and 0 < x.max() < 10) or not x.min() < 0 else -x
+
+
+def assigns_a_tuple(x):
+    pair = (x, 1.0)
+    if x.max() > 1:
+        pair = (x + 1, 2.0)
+    return pair[0] * pair[1]
+
+
+@pytest.mark.parametrize("full_graph", [True, False, None])
+@pytest.mark.parametrize(
+    "function",
+    [sign_dependent, several_returns, loop_with_break, returns_from_a_loop, nested, conditions, assigns_a_tuple],
+)
+def test_one_program_serves_all_values(function, full_graph):
+    """Whatever way the values take, one compilation gives what Python gives."""
+    calls = [(_t(1, 2),), (_t(-1, -2),), (_t(-10, -2),), (_t(0.1, 20),)]
+    _agrees(function, *calls, full_graph=full_graph)
+
+
+@pytest.mark.parametrize("function", [sign_dependent, loop_with_break, nested])
+def test_the_compiler_runs_them(function):
+    """The compiled program takes the same ways as the interpreted one."""
+    _agrees(function, (_t(1, 2),), (_t(-1, -2),), backend="CINN")
+
+
+def test_range_over_a_tensor():
+    """A range with a tensor as its bound is a loop whose length is not part of the program."""
+
+    def f(x, n):
+        for i in range(1, n, 2):
+            if i == 3:
+                continue
+            x = x + i
+        return x
+
+    calls = [(_t(1, 2), paddle.to_tensor(n)) for n in (8, 0, 2)]
+    for full_graph in (True, None):
+        _agrees(f, *calls, full_graph=full_graph)
+
+
+def test_layers_closures_and_callees_are_rewritten_too():
+    """Tensor-dependent code is found in sublayers behind framework containers, in closures and in called functions."""
+
+    class Gate(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(2, 2)
+
+        def forward(self, x):
+            y = self.linear(x)
+            if y.sum() > 0:
+                y = y * 2
+            return y
+
+    model = nn.Sequential(Gate(), nn.ReLU())
+
+    def scaled(x, by):
+        return x * by if x.sum() > 1 else x
+
+    def outer(x):
+        def inner(y):
+            if y.max() > 0:
+                return scaled(y, 3)
+            return y
+
+        return inner(model(x)) + inner(x)
+
+    with paddle.no_grad():
+        _agrees(outer, (_t(1, 2),), (_t(-1, -2),))
+
+
+def test_super_defaults_and_keywords_survive():
+    """A rewritten method keeps super(), its defaults and keyword-only arguments."""
+
+    class Base(nn.Layer):
+        def forward(self, x):
+            return x + 1
+
+    class Derived(Base):
+        def forward(self, x, scale=2.0, *, shift=1.0):
+            y = super().forward(x) * scale + shift
+            if y.sum() > 0:
+                y = y * 10
+            return y
+
+    layer = Derived()
+    captured = paddle.jit.to_static(layer.forward, full_graph=True, backend="reference")
+    for x in (_t(1, 2), _t(-5, -5)):
+        np.testing.assert_allclose(captured(x, shift=3.0).numpy(), layer.forward(x, shift=3.0).numpy())
+
+
+def test_gradients_go_through_an_if():
+    """backward() outside and inside of the capture takes the gradient of the branch that ran."""
+    for sign in (1.0, -1.0):
+        w = paddle.to_tensor(np.array([2.0, 3.0], np.float32) * sign, stop_gradient=False)
+
+        def loss_of(w=w):
+            return (w * w).sum() if w.sum() > 0 else (w * 5).sum()
+
+        loss_of().backward()
+        expected = w.grad.numpy().copy()
+        w.clear_gradient()
+        for full_graph in (True, None):
+            paddle.jit.to_static(loss_of, full_graph=full_graph, backend="reference")().backward()
+            np.testing.assert_allclose(w.grad.numpy(), expected)
+            w.clear_gradient()
+
+        def step():
+            loss_of().backward()
+
+        paddle.jit.to_static(step, full_graph=True, backend="reference")()
+        np.testing.assert_allclose(w.grad.numpy(), expected)
+
+
+def test_writes_in_place_leave_the_branch():
+    """A buffer that one branch updates has the value of the branch that ran, call after call."""
+    count = paddle.to_tensor(np.zeros(2, np.float32))
+
+    def f(x):
+        if x.sum() > 0:
+            count.add_(x)
+        i = paddle.to_tensor(0)
+        while i < 2:
+            count.scale_(2.0)
+            i = i + 1
+        return count * 1
+
+    captured = paddle.jit.to_static(f, full_graph=True, backend="reference")
+    expected = np.zeros(2, np.float32)
+    for x in (_t(1, 2), _t(-1, -2), _t(3, 4)):
+        expected = (expected + x.numpy() * (x.numpy().sum() > 0)) * 4
+        np.testing.assert_allclose(captured(x).numpy(), expected)
+        np.testing.assert_allclose(count.numpy(), expected)
+
+
+def test_python_values_stay_python():
+    """Control flow on Python values runs as Python: the branch not taken is not even looked at."""
+    seen = []
+
+    def f(x, mode):
+        for name in ("a", "b"):
+            seen.append(name)
+            if mode == name:
+                break
+        else:
+            seen.append("none")
+        return x + len(seen) if mode and x.shape[0] == 2 else undefined_name  # noqa: F821
+
+    captured = paddle.jit.to_static(f, full_graph=True, backend="reference")
+    assert captured(_t(1, 2), "a").tolist() == [2.0, 3.0]
+    assert seen == ["a"]
+
+
+def test_errors_name_the_variable_and_the_users_line():
+    """A variable that is set on one side only, or of different shapes, is named; tracebacks show the user's lines."""
+
+    def one_sided(x):
+        if x.sum() > 0:
+            y = x
+        return y * 2
+
+    def of_two_shapes(x):
+        if x.sum() > 0:
+            y = x
+        else:
+            y = x.sum()
+        return y
+
+    with pytest.raises(NameError, match="'y' is set in only one branch") as caught:
+        paddle.jit.to_static(one_sided, full_graph=True, backend="reference")(_t(1, 2))
+    lines = {entry.frame.code.raw.co_name: entry.lineno + 1 for entry in caught.traceback}
+    assert lines["one_sided"] == one_sided.__code__.co_firstlineno + 3
+    with pytest.raises(TypeError, match=r"'y' has shape \[2\] where the condition holds and \[\] where not"):
+        paddle.jit.to_static(of_two_shapes, full_graph=True, backend="reference")(_t(1, 2))
+
+
+def test_a_loop_must_keep_shapes():
+    """A variable that grows with each step is refused by name."""
+
+    def f(x):
+        while x.sum() < 10:
+            x = paddle.concat([x, x])
+        return x
+
+    with pytest.raises(TypeError, match=r"'x' has shape \[2\] before a step .* \[4\] after it"):
+        paddle.jit.to_static(f, full_graph=True, backend="reference")(_t(1, 2))
+    assert paddle.jit.to_static(f, backend="reference")(_t(1, 2)).shape == [8]
+
+
+def test_code_shows_the_rewritten_function():
+    """``code`` is Python source; the original stays available."""
+    captured = paddle.jit.to_static(sign_dependent, full_graph=True)
+    assert "if_(" in captured.code
+    assert captured.rollback() is sign_dependent
+    compile(captured.code, "shown", "exec")
+
+
+def test_marked_functions_and_modules_are_left_alone():
+    """not_to_static functions run as they are within a capture: their if on a tensor cannot be captured."""
+
+    @paddle.jit.not_to_static
+    def marked(x):
+        if x.sum() > 0:
+            return x
+        return -x
+
+    def f(x):
+        return marked(x)
+
+    with pytest.raises(NotImplementedError, match=r"bool\(\)"):
+        paddle.jit.to_static(f, full_graph=True, backend="reference")(_t(1, 2))
+    with pytest.raises(TypeError, match="list of modules"):
+        paddle.jit.ignore_module(["numpy"])
