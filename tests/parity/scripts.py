@@ -71,3 +71,118 @@ def greedy(paddle: Any, h: Any, embedding: Any, projection: Any, impute: bool) -
         Greedy(), h.detach(), 4, impute_finished=impute, return_length=True
     )
     return [tokens, states.detach(), lengths]
+
+
+# Parameters and layers
+
+
+def _layer(paddle: Any, target: str, *args: Any, **kwargs: Any) -> Any:
+    made = paddle
+    for name in target.split("."):
+        made = getattr(made, name)
+    made = made(*args, **kwargs)
+    _fill(paddle, made)
+    return made
+
+
+def normalised_weight(paddle: Any, x: Any, target: str, args: tuple[Any, ...], dim: Any) -> Any:
+    """A layer with weight normalisation: output, parts' names, and the weight put back."""
+    layer = _layer(paddle, target, *args)
+    paddle.nn.utils.weight_norm(layer, dim=dim)
+    y = layer(x)
+    names = [f"{name}{list(p.shape)}" for name, p in layer.named_parameters()]
+    g = layer.weight_g * 1.0
+    paddle.nn.utils.remove_weight_norm(layer)
+    return [y, g, *names, layer.weight, *[name for name, _ in layer.named_parameters()]]
+
+
+def spectral(paddle: Any, x: Any, target: str, args: tuple[Any, ...], training: bool) -> Any:
+    """A layer with spectral normalisation, from fixed vectors."""
+    layer = _layer(paddle, target, *args)
+    paddle.nn.utils.spectral_norm(layer, n_power_iterations=3)
+    for name in ("weight_u", "weight_v"):
+        buffer = getattr(layer, name)
+        values = np.cos(np.arange(buffer.shape[0]) + len(name)).astype("float32")
+        buffer.set_value(paddle.to_tensor(values / np.linalg.norm(values)))
+    (layer.train if training else layer.eval)()
+    y = layer(x)
+    names = [f"{name}{list(p.shape)}" for name, p in layer.named_parameters()]
+    return [y, layer.weight_u, layer.weight_v, *names, *layer.state_dict()]
+
+
+def initialised(paddle: Any, target: str, shape: list[int], **kwargs: Any) -> Any:
+    """A parameter filled by an initializer without randomness."""
+    made = getattr(paddle.nn.initializer, target)(**kwargs)
+    return paddle.create_parameter(shape, "float32", default_initializer=made).detach()
+
+
+def orthogonal(paddle: Any, shape: list[int], gain: float) -> Any:
+    """What an orthogonal matrix times its transpose is."""
+    made = paddle.create_parameter(shape, "float32", default_initializer=paddle.nn.initializer.Orthogonal(gain))
+    matrix = made.detach().reshape([shape[0], -1])
+    product = matrix @ matrix.t() if matrix.shape[0] <= matrix.shape[1] else matrix.t() @ matrix
+    return paddle.round(product * 1000.0)
+
+
+def vectors(paddle: Any, x: Any) -> Any:
+    """Parameters as a vector, and changed through it."""
+    layer = _layer(paddle, "nn.Linear", 3, 2)
+    vector = paddle.nn.utils.parameters_to_vector(layer.parameters())
+    paddle.nn.utils.vector_to_parameters(vector * 2.0, layer.parameters())
+    return [vector, layer(x)]
+
+
+def clipped(paddle: Any, x: Any, how: str, *args: Any) -> Any:
+    """Gradients clipped in place."""
+    layer = _layer(paddle, "nn.Linear", 3, 2)
+    layer(x.detach()).sum().backward()
+    total = getattr(paddle.nn.utils, how)(layer.parameters(), *args)
+    return [total, *(p.grad for p in layer.parameters())]
+
+
+def regularised(paddle: Any, x: Any, name: str) -> Any:
+    """Steps with a penalty for the optimizer and another for one parameter."""
+    kind = getattr(paddle.regularizer, name)
+    layer = paddle.nn.Linear(3, 2, bias_attr=paddle.ParamAttr(regularizer=paddle.regularizer.L2Decay(0.3)))
+    _fill(paddle, layer)
+    optimizer = paddle.optimizer.Momentum(0.1, parameters=layer.parameters(), weight_decay=kind(0.2))
+    for _ in range(3):
+        layer(x.detach()).square().mean().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+    return [p.detach() for p in layer.parameters()]
+
+
+def old_batch_norm(paddle: Any, x: Any, training: bool, **kwargs: Any) -> Any:
+    """BatchNorm in its older form, called twice."""
+    layer = _layer(paddle, "nn.BatchNorm", 3, **kwargs)
+    layer._variance.set_value(paddle.to_tensor(np.array([0.5, 1.0, 2.0], "float32")))
+    (layer.train if training else layer.eval)()
+    layer(x)
+    return [layer(x), layer._mean.detach(), layer._variance.detach(), *layer.state_dict()]
+
+
+def sequential(paddle: Any, x: Any) -> Any:
+    """Containers changed in place."""
+    layer = paddle.nn.Sequential(paddle.nn.ReLU())
+    layer.append(paddle.nn.Tanh()).extend([paddle.nn.Sigmoid()])
+    layer.insert(1, paddle.nn.Softplus())
+    held = paddle.nn.LayerList([paddle.nn.ReLU(), paddle.nn.Tanh(), paddle.nn.Sigmoid()])
+    taken = held.pop(1)
+    return [layer(x), taken(x), held[1](x), *[name for name, _ in layer.named_children()], str(len(held))]
+
+
+def sublayers(paddle: Any, x: Any) -> Any:
+    """A layer put in the place of another, by its dotted name."""
+    layer = paddle.nn.Sequential(paddle.nn.Sequential(paddle.nn.ReLU()), paddle.nn.Tanh())
+    layer.set_sublayer("0.0", paddle.nn.Sigmoid())
+    layer.add_module("last", paddle.nn.Softplus())
+    return layer(x)
+
+
+def synchronised(paddle: Any) -> Any:
+    """Batch normalisations converted to the synchronised kind on one rank."""
+    layer = paddle.nn.Sequential(paddle.nn.Conv2D(3, 3, 1), paddle.nn.BatchNorm2D(3))
+    _fill(paddle, layer[0])
+    made = paddle.nn.SyncBatchNorm.convert_sync_batchnorm(layer)
+    return [type(made[1]).__name__, *made.state_dict(), str(made[1].weight is layer[1].weight)]

@@ -32,6 +32,7 @@ FAMILIES = (
     "layers",
     "optimizers",
     "recurrent",
+    "parameters",
 )
 
 UNCOVERED = {

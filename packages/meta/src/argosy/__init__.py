@@ -17,7 +17,7 @@ _DTYPE_ALIASES = {
 }  # fmt: skip
 _SUBMODULES = (
     "nn", "linalg", "fft", "optimizer", "io", "jit", "models", "autograd", "static", "device", "distributed",
-    "amp", "metric", "callbacks", "profiler",
+    "amp", "metric", "callbacks", "profiler", "regularizer",
 )  # fmt: skip
 
 _TABLE: dict[str, str] = {
@@ -44,6 +44,17 @@ _TABLE: dict[str, str] = {
     "flops": "argosy.hapi.summary:flops",
     "Tensor": "argosy.runtime:Tensor",
     "ParamAttr": "argosy.attributes:ParamAttr",
+    "LazyGuard": "argosy.nn.lazy:LazyGuard",
+    "autocast": "argosy.amp.autocast:auto_cast",
+    **{
+        name: f"argosy.amp.support:{name}"
+        for name in (
+            "get_autocast_cpu_dtype",
+            "get_autocast_dtype",
+            "get_autocast_gpu_dtype",
+            "is_autocast_enabled",
+        )
+    },
     "dtype": "argosy_tensorcore.dtype:DType",
     "finfo": "argosy_tensorcore.dtype:finfo",
     "iinfo": "argosy_tensorcore.dtype:iinfo",

@@ -8,6 +8,7 @@ from typing import Any
 from argosy_tensorcore.tensor import Tensor
 
 from argosy.device import CPUPlace as CPUPlace
+from argosy.nn.lazy import LazyGuard as LazyGuard
 from argosy.hapi.model import Model as Model
 from argosy.attributes import ParamAttr as ParamAttr
 from argosy_tensorcore.shape import Size as Size
@@ -15,6 +16,7 @@ from argosy.runtime import Tensor as Tensor
 from argosy import amp as amp
 from argosy.creation import as_tensor as as_tensor
 from argosy.creation import assign as assign
+from argosy.amp.autocast import auto_cast as autocast
 from argosy import autograd as autograd
 from argosy_tensorcore.dtype import bfloat16 as bfloat16
 from argosy_tensorcore.dtype import bool_ as bool
@@ -43,6 +45,9 @@ from argosy_tensorcore.dtype import float8_e5m2 as float8_e5m2
 from argosy.hapi.summary import flops as flops
 from argosy_tensorcore.interchange import from_dlpack as from_dlpack
 from argosy.creation import from_numpy as from_numpy
+from argosy.amp.support import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from argosy.amp.support import get_autocast_dtype as get_autocast_dtype
+from argosy.amp.support import get_autocast_gpu_dtype as get_autocast_gpu_dtype
 from argosy.dtypes import get_default_dtype as get_default_dtype
 from argosy.device import get_device as get_device
 from argosy.random import get_rng_state as get_rng_state
@@ -55,6 +60,7 @@ from argosy_tensorcore.dtype import int32 as int32
 from argosy_tensorcore.dtype import int64 as int64
 from argosy_tensorcore.dtype import int8 as int8
 from argosy import io as io
+from argosy.amp.support import is_autocast_enabled as is_autocast_enabled
 from argosy.autograd import is_grad_enabled as is_grad_enabled
 from argosy.creation import is_tensor as is_tensor
 from argosy import jit as jit
@@ -68,6 +74,7 @@ from argosy.autograd import no_grad as no_grad
 from argosy.selection import nonzero as nonzero
 from argosy import optimizer as optimizer
 from argosy import profiler as profiler
+from argosy import regularizer as regularizer
 from argosy.serialization import save as save
 from argosy.random import seed as seed
 from argosy.dtypes import set_default_dtype as set_default_dtype

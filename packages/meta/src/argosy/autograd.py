@@ -8,5 +8,6 @@ _NAMES = (
 )  # fmt: skip
 
 _TABLE = {name: f"argosy_autograd:{name}" for name in _NAMES}
+_TABLE["Function"] = _TABLE["PyLayer"]
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())

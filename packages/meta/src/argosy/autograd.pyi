@@ -1,5 +1,6 @@
 """Written by ``python -m argosy.stubs``."""
 
+from argosy_autograd import PyLayer as Function
 from argosy_autograd import PyLayer as PyLayer
 from argosy_autograd import PyLayerContext as PyLayerContext
 from argosy_autograd import backward as backward

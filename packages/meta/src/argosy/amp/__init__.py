@@ -12,6 +12,16 @@ _TABLE = {
     "AmpScaler": "argosy.amp.scaler:GradScaler",
     "is_bfloat16_supported": "argosy.amp.support:is_bfloat16_supported",
     "is_float16_supported": "argosy.amp.support:is_float16_supported",
+    **{
+        name: f"argosy.amp.support:{name}"
+        for name in (
+            "get_autocast_cpu_dtype",
+            "get_autocast_dtype",
+            "get_autocast_gpu_dtype",
+            "is_autocast_enabled",
+        )
+    },
+    "debugging": "argosy.amp.debugging",
     "white_list": "argosy.amp.lists:white_list",
     "black_list": "argosy.amp.lists:black_list",
 }

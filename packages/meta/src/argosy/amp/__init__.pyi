@@ -7,7 +7,12 @@ from argosy.amp.autocast import auto_cast as amp_guard
 from argosy.amp.autocast import auto_cast as auto_cast
 from argosy.amp.autocast import auto_cast as autocast
 from argosy.amp.lists import black_list as black_list
+from argosy.amp import debugging as debugging
 from argosy.amp.decoration import decorate as decorate
+from argosy.amp.support import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from argosy.amp.support import get_autocast_dtype as get_autocast_dtype
+from argosy.amp.support import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from argosy.amp.support import is_autocast_enabled as is_autocast_enabled
 from argosy.amp.support import is_bfloat16_supported as is_bfloat16_supported
 from argosy.amp.support import is_float16_supported as is_float16_supported
 from argosy.amp.lists import white_list as white_list

@@ -2,7 +2,39 @@
 
 from __future__ import annotations
 
-__all__ = ["is_bfloat16_supported", "is_float16_supported"]
+from typing import Any
+
+__all__ = [
+    "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_enabled",
+    "is_bfloat16_supported", "is_float16_supported",
+]  # fmt: skip
+
+
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """Whether ``auto_cast`` is active here, at a level other than O0."""
+    from argosy.amp.autocast import current
+
+    active = current()
+    return active is not None and active.key[0] != "O0"
+
+
+def get_autocast_dtype(device_type: str | None = None) -> Any:
+    """The type that ``auto_cast`` computes in: the active one's, or float16, which is its default."""
+    from argosy.amp.autocast import current
+    from argosy_tensorcore.dtype import as_dtype
+
+    active = current()
+    return as_dtype("float16") if active is None else active.dtype
+
+
+def get_autocast_cpu_dtype(device_type: str | None = None) -> Any:
+    """:func:`get_autocast_dtype`."""
+    return get_autocast_dtype(device_type)
+
+
+def get_autocast_gpu_dtype(device_type: str | None = None) -> Any:
+    """:func:`get_autocast_dtype`."""
+    return get_autocast_dtype(device_type)
 
 
 def is_bfloat16_supported(device: object = None) -> bool:

@@ -9,7 +9,7 @@ _MODULES = {
     "conv": ("Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"),
     "pooling": ("AdaptiveAvgPool2D", "AvgPool2D", "MaxPool2D"),
     "norm": ("LayerNorm", "RMSNorm"),
-    "batch_norm": ("BatchNorm1D", "BatchNorm2D", "BatchNorm3D"),
+    "batch_norm": ("BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "SyncBatchNorm"),
     "activation": (
         "ELU", "GELU", "Hardswish", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "ReLU", "ReLU6", "Sigmoid",
         "Silu", "SiLU", "Softmax", "Softplus", "Softsign", "Swish", "Tanh",
@@ -56,6 +56,16 @@ _MODULES = {
     "clip": ("ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"),
 }  # fmt: skip
 _TABLE = {name: f"argosy.nn.{module}:{name}" for module, names in _MODULES.items() for name in names}
-_TABLE |= {name: f"argosy.nn.{name}" for name in ("functional", "initializer")}
+_TABLE |= {name: f"argosy.nn.{name}" for name in ("decode", "functional", "initializer", "utils")}
+_TABLE |= {"Parameter": "argosy.nn.parameter:Parameter"}
+
+_OTHER_NAMES = {
+    **{f"{kind}Pad{n}d": f"{kind}Pad{n}D" for kind in ("Constant", "Circular", "Reflection") for n in (1, 2, 3)},
+    **{f"{kind}{n}d": f"{kind}{n}D" for kind in ("ReplicationPad", "Conv", "AdaptiveMaxPool") for n in (1, 2, 3)},
+    **{f"LPPool{n}d": f"LPPool{n}D" for n in (1, 2)},
+    "Module": "Layer", "ModuleList": "LayerList", "ModuleDict": "LayerDict",
+}  # fmt: skip
+"""Names in torch's manner that Paddle offers, too."""
+_TABLE |= {other: _TABLE[name] for other, name in _OTHER_NAMES.items()}
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())

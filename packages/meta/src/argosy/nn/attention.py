@@ -60,7 +60,7 @@ class MultiHeadAttention(Layer):
         if isinstance(cache, self.StaticCache):
             k, v = cache.k, cache.v
         else:
-            k, v = self._heads(self.k_proj(key)), self._heads(self.v_proj(value))
+            k, v = self.compute_kv(key, value)
         if isinstance(cache, self.Cache):
             k, v = F.concat([cache.k, k], axis=2), F.concat([cache.v, v], axis=2)
             cache = self.Cache(k, v)
@@ -78,6 +78,10 @@ class MultiHeadAttention(Layer):
     def _heads(self, x: Any) -> Any:
         return x.reshape([x.shape[0], x.shape[1], self.num_heads, self.head_dim]).transpose([0, 2, 1, 3])
 
+    def compute_kv(self, key: Any, value: Any) -> tuple[Any, Any]:
+        """Projections of ``key`` and ``value``, by heads: [N, heads, S, head dim] each."""
+        return self._heads(self.k_proj(key)), self._heads(self.v_proj(value))
+
     def gen_cache(self, key: Any, value: Any = None, type: Any = Cache) -> Any:
         """A cache to decode with: projections of ``key`` and ``value`` (StaticCache), or one to grow (Cache).
 
@@ -85,7 +89,7 @@ class MultiHeadAttention(Layer):
         """
         if type is self.StaticCache:
             value = key if value is None else value
-            return self.StaticCache(self._heads(self.k_proj(key)), self._heads(self.v_proj(value)))
+            return self.StaticCache(*self.compute_kv(key, value))
         if value is not None:
             return self.Cache(key, value)
         empty: Tensor = F.zeros([key.shape[0], self.num_heads, 0, self.head_dim], dtype=key.dtype)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.attributes import ParamAttr
+from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.layer import Layer
 from argosy.nn.statistics import batch_norm
+from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["BatchNorm1D", "BatchNorm2D", "BatchNorm3D"]
+__all__ = ["BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "SyncBatchNorm"]
 
 
 class _BatchNorm(Layer):
@@ -40,10 +42,10 @@ class _BatchNorm(Layer):
         self._mean = self.create_parameter(shape, still, default_initializer=Constant(0.0))
         self._variance = self.create_parameter(shape, still, default_initializer=ones)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         """The normalised input."""
         settings = (self.training, self._momentum, self._epsilon, self._data_format, self._use_global_stats)
-        return batch_norm(x, self._mean, self._variance, self.weight, self.bias, *settings)
+        return batch_norm(input, self._mean, self._variance, self.weight, self.bias, *settings)
 
     def extra_repr(self) -> str:
         """Channels, momentum and epsilon."""
@@ -86,3 +88,97 @@ class BatchNorm3D(_BatchNorm):
         name: str | None = None,
     ) -> None:
         super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
+
+
+class BatchNorm(Layer):
+    """Batch normalisation of [N, C, ...] with an activation ``act`` after it, in Paddle's older form.
+
+    ``is_test`` or ``use_global_stats``: always by the running statistics. ``trainable_statistics``: by the batch's in
+    evaluation, too. Names of the statistics, and ``in_place``, change nothing but names.
+    """
+
+    _mean: Any
+    _variance: Any
+
+    def __init__(
+        self,
+        num_channels: int,
+        act: str | None = None,
+        is_test: bool = False,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        dtype: str = "float32",
+        data_layout: str = "NCHW",
+        in_place: bool = False,
+        moving_mean_name: str | None = None,
+        moving_variance_name: str | None = None,
+        do_model_average_for_mean_and_var: bool = True,
+        use_global_stats: bool = False,
+        trainable_statistics: bool = False,
+    ) -> None:
+        super().__init__(dtype=dtype)
+        self._momentum, self._epsilon, self._data_layout, self._act = momentum, epsilon, data_layout, act
+        self._use_global_stats, self._trainable_statistics = use_global_stats or is_test, trainable_statistics
+        shape, ones = [num_channels], Constant(1.0)
+        self.weight = self.create_parameter(shape, param_attr, default_initializer=ones)
+        self.bias = self.create_parameter(shape, bias_attr, is_bias=True)
+        mean, variance = (ParamAttr(name, trainable=False) for name in (moving_mean_name, moving_variance_name))
+        self._mean = self.create_parameter(shape, mean, default_initializer=Constant(0.0))
+        self._variance = self.create_parameter(shape, variance, default_initializer=ones)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalised, perhaps activated input."""
+        by_batch = self.training or self._trainable_statistics
+        settings = (by_batch, self._momentum, self._epsilon, self._data_layout, self._use_global_stats or None)
+        result = batch_norm(input, self._mean, self._variance, self.weight, self.bias, *settings)
+        return result if self._act is None else getattr(F, self._act)(result)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation by the statistics of all ranks' batches together; of one rank, :class:`BatchNorm2D`.
+
+    On distributed tensors the engine sums the statistics over ranks for any batch normalisation. Ranks that hold
+    ordinary tensors are not synchronised: with several of them ``forward`` in training raises NotImplementedError.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, name)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The normalised input."""
+        distributed = getattr(x.payload, "layout", None) is not None
+        if self.training and context().size > 1 and not distributed:
+            raise NotImplementedError(
+                f"SyncBatchNorm: {context().size} ranks hold ordinary tensors, whose statistics are not synchronised; "
+                "shard the batch with distributed.shard_tensor"
+            )
+        return super().forward(x)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
+        """``layer`` with every BatchNorm1D, 2D and 3D in it as a SyncBatchNorm of the same parameters."""
+        if isinstance(layer, _BatchNorm) and not isinstance(layer, cls):
+            return _synchronised(layer)
+        for name, child in list(layer.named_children()):
+            layer.add_sublayer(name, cls.convert_sync_batchnorm(child))
+        return layer
+
+
+def _synchronised(layer: _BatchNorm) -> SyncBatchNorm:
+    settings = (layer._momentum, layer._epsilon, False, False, layer._data_format)
+    made = SyncBatchNorm(layer._num_features, *settings)
+    made._parameters.clear()
+    made._parameters.update(layer._parameters)
+    made.training = layer.training
+    return made

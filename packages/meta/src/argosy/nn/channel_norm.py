@@ -9,7 +9,7 @@ from typing import Any
 from argosy.attributes import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Normal
-from argosy.nn.layer import Layer
+from argosy.nn.layer import Layer, own_dtype
 from argosy.nn.spectrum import largest_singular_value
 from argosy_tensorcore.tensor import Tensor
 
@@ -30,12 +30,14 @@ class GroupNorm(Layer):
         epsilon: float = 1e-5,
         *,
         affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
         weight_attr: Any = None,
         bias_attr: Any = None,
         data_format: str = "NCHW",
         name: str | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(dtype=own_dtype(dtype, device))
         if num_groups < 1 or num_channels % num_groups:
             raise ValueError(f"GroupNorm: {num_channels} channels do not split into {num_groups} groups")
         self._num_groups, self._num_channels, self._epsilon = num_groups, num_channels, epsilon

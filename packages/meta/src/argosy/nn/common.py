@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.nn import functional as F
-from argosy.nn.layer import Layer
+from argosy.nn.initializer import Assign
+from argosy.nn.layer import Layer, own_dtype
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Dropout", "Embedding", "Flatten", "Identity", "Linear"]
@@ -61,21 +62,35 @@ class Embedding(Layer):
         *,
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: Any = None,
         weight_attr: Any = None,
         name: str | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(dtype=own_dtype(dtype, device))
         if max_norm is not None or scale_grad_by_freq:
             raise NotImplementedError("Embedding: max_norm and scale_grad_by_freq are not implemented")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ValueError(
-                f"Embedding: padding_idx {padding_idx} is not in [-{num_embeddings}, {num_embeddings})"
-            )
+            raise ValueError(f"Embedding: padding_idx {padding_idx} is not in [-{num_embeddings}, {num_embeddings})")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = padding_idx if padding_idx is None or padding_idx >= 0 else padding_idx + num_embeddings
-        self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr)
-        if self.padding_idx is not None and self.weight is not None:
-            self.weight.payload.ndarray[self.padding_idx] = 0
+        self._padding_idx = padding_idx if padding_idx is None or padding_idx >= 0 else padding_idx + num_embeddings
+        if _weight is not None and list(_weight.shape) != [num_embeddings, embedding_dim]:
+            raise ValueError(
+                f"Embedding: _weight has shape {list(_weight.shape)}, not [{num_embeddings}, {embedding_dim}]"
+            )
+        start = None if _weight is None else Assign(_weight)
+        self.weight = self.create_parameter([num_embeddings, embedding_dim], start or weight_attr)
+        if self._padding_idx is not None and self.weight is not None and _weight is None:
+            self.weight.payload.ndarray[self._padding_idx] = 0
+        if _freeze and self.weight is not None:
+            self.weight.stop_gradient = True
+
+    @property
+    def padding_idx(self) -> int | None:
+        """The row without gradient, counted from the front."""
+        return self._padding_idx
 
     def forward(self, x: Tensor) -> Tensor:
         """The rows."""

@@ -68,6 +68,26 @@ class Sequential(_Ordered):
             input = layer(input)
         return input
 
+    def append(self, module: Layer) -> Self:
+        """Add at the end."""
+        self.add_sublayer(str(len(self)), module)
+        return self
+
+    def extend(self, sequential: Iterable[Layer]) -> Self:
+        """Add several at the end."""
+        for layer in sequential:
+            self.append(layer)
+        return self
+
+    def insert(self, index: int, module: Layer) -> Self:
+        """Put ``module`` before position ``index``; layers are numbered anew. Raises IndexError outside of them."""
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"Sequential of {len(self)} layers has no position {index}")
+        layers = list(self)
+        layers.insert(index, module)
+        self._renumber(layers)
+        return self
+
 
 def _is_pair(item: object) -> bool:
     return isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[0], str)
@@ -96,6 +116,12 @@ class LayerList(_Ordered):
         layers = list(self)
         layers.insert(index, sublayer)
         self._renumber(layers)
+
+    def pop(self, key: int | str) -> Layer:
+        """Take a layer out; those after it move up."""
+        layer = self[key]
+        self._renumber([other for other in self if other is not layer])
+        return layer  # type: ignore[no-any-return]
 
 
 class LayerDict(Layer):

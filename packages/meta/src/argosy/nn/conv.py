@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from argosy.nn import functional as F
 from argosy.nn.initializer import Normal
-from argosy.nn.layer import Layer
+from argosy.nn.layer import Layer, own_dtype
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
@@ -38,30 +38,57 @@ class _Conv(Layer):
         *,
         bias: bool = True,
         padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
         weight_attr: Any = None,
         bias_attr: Any = None,
         data_format: str | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(dtype=own_dtype(dtype, device))
         if in_channels % groups or out_channels % groups:
             raise ValueError(
                 f"{type(self).__name__}: {in_channels} and {out_channels} channels do not split into {groups} groups"
             )
-        if padding_mode != "zeros":
-            raise NotImplementedError(f"{type(self).__name__}(padding_mode={padding_mode!r}) is not implemented")
+        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
+            raise ValueError(
+                f"{type(self).__name__}: padding_mode is zeros, reflect, replicate or circular, got {padding_mode!r}"
+            )
         kernel = [kernel_size] * self.spatial if isinstance(kernel_size, int) else list(kernel_size)
         if len(kernel) != self.spatial:
             raise ValueError(f"{type(self).__name__}: kernel_size needs {self.spatial} numbers, got {kernel}")
         self._shown = f"{in_channels}, {out_channels}, kernel_size={kernel}, stride={stride}, padding={padding}"
         self._settings = (stride, padding, dilation, groups, data_format or self.layout)
+        self._edges = self._padded_by_hand(padding, padding_mode, kernel, dilation)
+        self._padding_mode = padding_mode
         std = math.sqrt(2.0 / (in_channels * math.prod(kernel)))
         shape = [out_channels, in_channels // groups, *kernel]
         self.weight = self.create_parameter(shape, weight_attr, default_initializer=Normal(0.0, std))
         self.bias = self.create_parameter([out_channels], bias_attr if bias else False, is_bias=True)
 
+    def _padded_by_hand(self, padding: Any, mode: str, kernel: list[int], dilation: Any) -> list[int] | None:
+        """What to pad with before the convolution (last axis first) where it cannot pad with zeros itself."""
+        if mode == "zeros":
+            return None
+        steps = [dilation] * self.spatial if isinstance(dilation, int) else list(dilation)
+        if isinstance(padding, str):
+            reach = [d * (k - 1) * (padding.upper() == "SAME") for d, k in zip(steps, kernel, strict=True)]
+            pairs = [(total // 2, total - total // 2) for total in reach]
+        else:
+            given = [padding] * self.spatial if isinstance(padding, int) else list(padding)
+            twice = len(given) == 2 * self.spatial
+            pairs = list(zip(given[::2], given[1::2], strict=True)) if twice else [(p, p) for p in given]
+        if len(pairs) != self.spatial:
+            raise ValueError(f"{type(self).__name__}: padding {padding!r} does not fit {self.spatial} axes")
+        return [edge for pair in reversed(pairs) for edge in pair]
+
     def forward(self, x: Tensor) -> Tensor:
         """The convolved input."""
-        return getattr(F, self.function)(x, self.weight, self.bias, *self._settings)  # type: ignore[no-any-return]
+        stride, padding, dilation, groups, data_format = self._settings
+        if self._edges is not None:
+            x, padding = F.pad(x, self._edges, mode=self._padding_mode, data_format=data_format), 0
+        return getattr(F, self.function)(  # type: ignore[no-any-return]
+            x, self.weight, self.bias, stride, padding, dilation, groups, data_format
+        )
 
     def extra_repr(self) -> str:
         """Channels, kernel, stride and padding."""

@@ -149,6 +149,31 @@ class Fold(Layer):
         super().__init__()
         self._windows = (output_sizes, kernel_sizes, strides, paddings, dilations)
 
+    @property
+    def output_size(self) -> Any:
+        """Height and width of the images."""
+        return self._windows[0]
+
+    @property
+    def kernel_size(self) -> Any:
+        """Of the windows."""
+        return self._windows[1]
+
+    @property
+    def stride(self) -> Any:
+        """From window to window."""
+        return self._windows[2]
+
+    @property
+    def padding(self) -> Any:
+        """Around the images."""
+        return self._windows[3]
+
+    @property
+    def dilation(self) -> Any:
+        """Between the elements of a window."""
+        return self._windows[4]
+
     def forward(self, input: Tensor) -> Tensor:
         """The images [N, C, *output_sizes]."""
         return F.fold(input, *self._windows)
@@ -177,6 +202,11 @@ class CosineSimilarity(Layer):
         super().__init__()
         self._axis, self._eps = axis, eps
 
+    @property
+    def dim(self) -> int:
+        """The axis."""
+        return self._axis
+
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """The cosines."""
         return F.cosine_similarity(x1, x2, axis=self._axis, eps=self._eps)
@@ -192,6 +222,16 @@ class PairwiseDistance(Layer):
     def __init__(self, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: str | None = None) -> None:
         super().__init__()
         self.p, self.epsilon, self.keepdim = p, epsilon, keepdim
+
+    @property
+    def norm(self) -> float:
+        """The order of the norm."""
+        return self.p
+
+    @property
+    def eps(self) -> float:
+        """What is added to the difference."""
+        return self.epsilon
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """The distances."""

@@ -13,9 +13,10 @@ from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.context import AMBIENT
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import DType, as_dtype
+from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Layer"]
+__all__ = ["Layer", "own_dtype"]
 
 _snakes: dict[str, str] = {}
 _OWN = ("_parameters", "_buffers", "_sub_layers")
@@ -36,6 +37,13 @@ def _captured_forward(layer: Layer) -> Callable[..., Any]:
     """The layer's ``forward``, as the capture that is going on wants it."""
     tracer = active_tracer()
     return layer.forward if tracer is None or tracer.callee is None else tracer.callee(layer.forward)
+
+
+def own_dtype(dtype: object, device: object = None) -> object:
+    """The dtype of a layer's parameters, float32 by default. Raises NotImplementedError for a device but the cpu."""
+    if device is not None and "cpu" not in str(device).lower():
+        raise NotImplementedError(f"a layer on device {device!r}: operators run on the cpu only so far")
+    return "float32" if dtype is None else dtype
 
 
 class Layer:
@@ -62,6 +70,10 @@ class Layer:
         own["_state_dict_hooks"] = Hooks()
 
     # ---- calling
+
+    def backward(self, *inputs: Any) -> Any:
+        """There is none to write: gradients follow from ``forward``. Raises ValueError, as in Paddle."""
+        raise ValueError(f"{type(self).__name__}: a Layer has no backward(); call backward() of the loss")
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """What the layer computes; subclasses define it."""
@@ -179,6 +191,17 @@ class Layer:
             return None
         return make_parameter(self._full_name, shape, chosen, dtype or self._dtype, is_bias, default_initializer)
 
+    def create_variable(self, name: str | None = None, persistable: bool | None = None, dtype: object = None) -> Tensor:
+        """:meth:`create_tensor`, by its older name."""
+        return self.create_tensor(name, persistable, dtype)
+
+    def create_tensor(self, name: str | None = None, persistable: bool | None = None, dtype: object = None) -> Tensor:
+        """An empty tensor [0] named after the layer; ``persistable`` marks one that outlives a step."""
+        made = Tensor._wrap(Strided.empty((0,), as_dtype(dtype or self._dtype or "float32")))
+        made.name = naming.generate(f"{self._full_name}.{name or '_generated_var'}")
+        made.persistable = bool(persistable)
+        return made
+
     def add_parameter(self, name: str, parameter: Tensor | None) -> Tensor | None:
         """Register ``parameter`` (or None, for none) under ``name``. Raises TypeError when it is no parameter."""
         self._check_name(name, "_parameters")
@@ -187,7 +210,9 @@ class Layer:
         self._parameters[name] = parameter
         return parameter
 
-    register_parameter = add_parameter
+    def register_parameter(self, name: str, param: Tensor | None) -> None:
+        """:meth:`add_parameter`."""
+        self.add_parameter(name, param)
 
     def add_sublayer(self, name: str, sublayer: Layer) -> Layer:
         """Register ``sublayer`` under ``name``. Raises TypeError when it is no Layer."""
@@ -196,7 +221,22 @@ class Layer:
         self._sub_layers[str(name)] = sublayer
         return sublayer
 
-    add_module = add_sublayer
+    def add_module(self, name: str, module: Layer) -> None:
+        """:meth:`add_sublayer`."""
+        self.add_sublayer(name, module)
+
+    def set_sublayer(self, target: str, layer: Layer, strict: bool = False) -> None:
+        """Put ``layer`` in the place of the dotted name ``target``; with ``strict`` there must be a layer already.
+
+        Raises ValueError for an empty name, AttributeError naming the part that is missing.
+        """
+        way, _, name = target.rpartition(".")
+        if not name:
+            raise ValueError(f"set_sublayer: {target!r} names no layer")
+        owner = self.get_sublayer(way) if way else self
+        if strict and not isinstance(owner._sub_layers.get(name), Layer):
+            raise AttributeError(f"{type(owner).__name__} has no layer {name!r}")
+        owner.add_sublayer(name, layer)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True) -> None:
         """Register a tensor that is no parameter; in the state dict when ``persistable``."""
@@ -351,6 +391,26 @@ class Layer:
         """``astype("bfloat16")``."""
         return self._converted("bfloat16", excluded_layers)
 
+    def half(self) -> Self:
+        """``astype("float16")``."""
+        return self.astype("float16")
+
+    def type(self, dst_type: object) -> Self:
+        """``astype(dst_type)``."""
+        return self.astype(dst_type)
+
+    def cpu(self) -> Self:
+        """``to("cpu")``."""
+        return self.to("cpu")
+
+    def cuda(self, device: object = None) -> Self:
+        """Parameters on a GPU: raises NotImplementedError, as :meth:`to` does."""
+        return self.to("gpu" if device is None else device)
+
+    def xpu(self, device: object = None) -> Self:
+        """Parameters on an XPU: raises NotImplementedError, as :meth:`to` does."""
+        return self.to("xpu" if device is None else device)
+
     def double(self) -> Self:
         """``astype("float64")``."""
         return self.astype("float64")
@@ -407,6 +467,24 @@ class Layer:
         if strict:
             state.check(self, state_dict)
         return state.restore(self, state_dict, True)
+
+    def get_extra_state(self) -> Any:
+        """What a subclass keeps in the state dict beside tensors. Raises RuntimeError where it does not say."""
+        raise RuntimeError(f"{type(self).__name__} does not define get_extra_state()")
+
+    def sharded_state_dict(self, structured_name_prefix: str = "") -> dict[str, Tensor]:
+        """The state dict under names with the prefix: tensors that are sharded come as they are."""
+        return self.state_dict(structured_name_prefix=structured_name_prefix)
+
+    def full(self, aoa_config: dict[str, Any] | None = None, **kwargs: Any) -> Iterator[tuple[str, Tensor]]:
+        """Pairs (name, whole tensor) of the state: sharded tensors are gathered one by one.
+
+        Raises NotImplementedError for ``aoa_config``, which would rename and cut tensors on the way.
+        """
+        if aoa_config is not None:
+            raise NotImplementedError("Layer.full(aoa_config=...) is not implemented")
+        for name, tensor in self.state_dict().items():
+            yield name, tensor if getattr(tensor.payload, "layout", None) is None else state.gathered(tensor)
 
     # ---- showing
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
-from argosy.nn.layer import Layer
+from argosy.nn.layer import Layer, own_dtype
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["LayerNorm", "RMSNorm"]
@@ -31,11 +31,13 @@ class LayerNorm(Layer):
         *,
         elementwise_affine: bool = True,
         bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
         weight_attr: Any = None,
         bias_attr: Any = None,
         name: str | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(dtype=own_dtype(dtype, device))
         self._normalized_shape = _sizes(normalized_shape)
         self._epsilon = epsilon
         has_weight = elementwise_affine and weight_attr is not False

@@ -70,6 +70,11 @@ class AdaptiveAvgPool2D(Layer):
         super().__init__()
         self._output_size, self._data_format = output_size, data_format
 
+    @property
+    def output_size(self) -> Any:
+        """The number of windows along each axis."""
+        return self._output_size
+
     def forward(self, x: Tensor) -> Tensor:
         """The pooled input."""
         return F.adaptive_avg_pool2d(x, self._output_size, self._data_format)

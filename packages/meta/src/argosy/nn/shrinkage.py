@@ -70,6 +70,11 @@ class Hardshrink(_Activation):
     def __init__(self, threshold: float = 0.5, name: str | None = None) -> None:
         super().__init__(threshold=threshold)
 
+    @property
+    def lambd(self) -> float:
+        """The threshold."""
+        return self._arguments["threshold"]  # type: ignore[no-any-return]
+
 
 class Softshrink(_Activation):
     """``x`` moved towards 0 by ``threshold``, and 0 where that would change its sign."""
@@ -78,6 +83,11 @@ class Softshrink(_Activation):
 
     def __init__(self, threshold: float = 0.5, name: str | None = None) -> None:
         super().__init__(threshold=threshold)
+
+    @property
+    def lambd(self) -> float:
+        """The threshold."""
+        return self._arguments["threshold"]  # type: ignore[no-any-return]
 
 
 class Hardtanh(_Activation):
@@ -105,6 +115,11 @@ class GLU(_Activation):
 
     def __init__(self, axis: int = -1, name: str | None = None) -> None:
         super().__init__(axis=axis)
+
+    @property
+    def dim(self) -> int:
+        """The axis."""
+        return self._arguments["axis"]  # type: ignore[no-any-return]
 
 
 class Maxout(_Activation):

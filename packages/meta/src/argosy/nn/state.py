@@ -13,7 +13,7 @@ from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["check", "collect", "convert", "copy_into", "restore"]
+__all__ = ["check", "collect", "convert", "copy_into", "gathered", "restore"]
 
 
 def collect(
@@ -84,3 +84,10 @@ def convert(tensor: Tensor, dtype: DType) -> None:
     """Give a floating tensor data of another dtype; others are left alone."""
     if tensor.dtype.kind == "f" and tensor.dtype is not dtype:
         tensor.payload = Strided.from_array(to_numpy(tensor).astype(dtype.numpy))
+
+
+def gathered(tensor: Tensor) -> Tensor:
+    """The whole of a distributed tensor, on this rank; every rank calls."""
+    from argosy_autoparallel.api import unshard_dtensor
+
+    return unshard_dtensor(tensor)

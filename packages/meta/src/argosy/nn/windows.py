@@ -38,6 +38,10 @@ class MaxPool1D(_Pool):
 
     function = "max_pool1d"
 
+    def forward(self, input: Tensor) -> Any:
+        """The pooled input, with ``return_mask`` also the places of the maxima."""
+        return super().forward(input)
+
     def __init__(
         self,
         kernel_size: int | Sequence[int],
@@ -128,6 +132,10 @@ class AdaptiveAvgPool1D(_Pool):
 
     function = "adaptive_avg_pool1d"
 
+    def forward(self, input: Tensor) -> Any:
+        """The pooled input."""
+        return super().forward(input)
+
     def __init__(
         self,
         output_size: Any,
@@ -149,11 +157,27 @@ class AdaptiveAvgPool3D(_Pool):
     ) -> None:
         super().__init__(output_size=output_size, data_format=data_format)
 
+    @property
+    def output_size(self) -> Any:
+        """The number of windows along each axis."""
+        return self._pooling["output_size"]
 
-class AdaptiveMaxPool1D(_Pool):
+
+class _AdaptiveMax(_Pool):
+    @property
+    def return_indices(self) -> bool:
+        """Whether the places of the maxima come, too."""
+        return self._pooling["return_mask"]  # type: ignore[no-any-return]
+
+
+class AdaptiveMaxPool1D(_AdaptiveMax):
     """The maxima of ``output_size`` windows of [N, C, L]."""
 
     function = "adaptive_max_pool1d"
+
+    def forward(self, input: Tensor) -> Any:
+        """The pooled input."""
+        return super().forward(input)
 
     def __init__(
         self,
@@ -164,7 +188,7 @@ class AdaptiveMaxPool1D(_Pool):
         super().__init__(output_size=output_size, return_mask=return_mask)
 
 
-class AdaptiveMaxPool2D(_Pool):
+class AdaptiveMaxPool2D(_AdaptiveMax):
     """The maxima of ``output_size`` windows of [N, C, H, W]."""
 
     function = "adaptive_max_pool2d"
@@ -178,7 +202,7 @@ class AdaptiveMaxPool2D(_Pool):
         super().__init__(output_size=output_size, return_mask=return_mask)
 
 
-class AdaptiveMaxPool3D(_Pool):
+class AdaptiveMaxPool3D(_AdaptiveMax):
     """The maxima of ``output_size`` windows of [N, C, D, H, W]."""
 
     function = "adaptive_max_pool3d"

@@ -6,15 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.nn.initializer.constant import Assign, Constant
+from argosy.nn.initializer.initializer import Initializer
 from argosy.nn.initializer.random import Normal, TruncatedNormal, Uniform
 from argosy.nn.initializer.scaled import KaimingNormal, KaimingUniform, XavierNormal, XavierUniform, calculate_gain
+from argosy.nn.initializer.structured import Bilinear, Dirac, Orthogonal
 
 __all__ = [
     "Assign",
+    "Bilinear",
     "Constant",
+    "Dirac",
+    "Initializer",
     "KaimingNormal",
     "KaimingUniform",
     "Normal",
+    "Orthogonal",
     "TruncatedNormal",
     "Uniform",
     "XavierNormal",
@@ -24,16 +30,16 @@ __all__ = [
     "set_global_initializer",
 ]
 
-Initializer = Callable[..., Any]
-_global: dict[bool, Initializer | None] = {False: None, True: None}
+Filler = Callable[..., Any]
+_global: dict[bool, Filler | None] = {False: None, True: None}
 
 
-def set_global_initializer(weight_init: Initializer | None, bias_init: Initializer | None = None) -> None:
+def set_global_initializer(weight_init: Filler | None, bias_init: Filler | None = None) -> None:
     """Initialisers of weights and biases for which a layer has no own default; None puts ours back."""
     _global[False], _global[True] = weight_init, bias_init
 
 
-def default_for(is_bias: bool, layer_default: Initializer | None) -> Initializer:
+def default_for(is_bias: bool, layer_default: Filler | None) -> Filler:
     """The initialiser of a parameter for which the user gave none."""
     if _global[is_bias] is not None:
         return _global[is_bias]  # type: ignore[return-value]

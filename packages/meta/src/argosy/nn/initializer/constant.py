@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.nn.initializer.initializer import Initializer
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 
@@ -18,27 +19,27 @@ def fill(parameter: Tensor, values: Any) -> None:
     parameter.payload.bump_version()
 
 
-class Constant:
+class Constant(Initializer):
     """Every element ``value``."""
 
     def __init__(self, value: float = 0.0) -> None:
         self.value = value
 
-    def __call__(self, param: Tensor, block: object = None) -> None:
-        """Fill ``param``."""
-        fill(param, np.asarray(self.value))
+    def forward(self, var: Tensor, block: object = None) -> None:
+        """Fill ``var``."""
+        fill(var, np.asarray(self.value))
 
 
-class Assign:
+class Assign(Initializer):
     """The elements of ``value``: an array, a tensor or nested lists with as many elements as the parameter."""
 
     def __init__(self, value: Any, name: str | None = None) -> None:
         self.value = to_numpy(value) if isinstance(value, Tensor) else np.asarray(value)
 
-    def __call__(self, param: Tensor, block: object = None) -> None:
-        """Fill ``param``. Raises ValueError when the shapes differ."""
-        if list(self.value.shape) != list(param.shape):
+    def forward(self, var: Tensor, block: object = None) -> None:
+        """Fill ``var``. Raises ValueError when the shapes differ."""
+        if list(self.value.shape) != list(var.shape):
             raise ValueError(
-                f"Assign: the value has shape {list(self.value.shape)}, parameter {param.name} has {list(param.shape)}"
+                f"Assign: the value has shape {list(self.value.shape)}, parameter {var.name} has {list(var.shape)}"
             )
-        fill(param, self.value)
+        fill(var, self.value)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy.nn.initializer.constant import fill
+from argosy.nn.initializer.initializer import Initializer
 from argosy_phi_ops.context import context
 from argosy_tensorcore.erfinv import erfinv
 from argosy_tensorcore.rng import normal_from_bits, philox_bits, uniform_from_bits
@@ -30,7 +31,7 @@ def draw_normal(param: Tensor, mean: float, std: float) -> None:
     fill(param, normal_from_bits(_bits(param.shape)) * np.float32(std) + np.float32(mean))
 
 
-class Uniform:
+class Uniform(Initializer):
     """Uniform numbers from [low, high)."""
 
     def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
@@ -38,23 +39,23 @@ class Uniform:
             raise ValueError(f"Uniform: low {low} is greater than high {high}")
         self.low, self.high = float(low), float(high)
 
-    def __call__(self, param: Tensor, block: object = None) -> None:
-        """Fill ``param``."""
-        draw_uniform(param, self.low, self.high)
+    def forward(self, var: Tensor, block: object = None) -> None:
+        """Fill ``var``."""
+        draw_uniform(var, self.low, self.high)
 
 
-class Normal:
+class Normal(Initializer):
     """Normal numbers of the given mean and standard deviation."""
 
     def __init__(self, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> None:
         self.mean, self.std = float(mean), float(std)
 
-    def __call__(self, param: Tensor, block: object = None) -> None:
-        """Fill ``param``."""
-        draw_normal(param, self.mean, self.std)
+    def forward(self, var: Tensor, block: object = None) -> None:
+        """Fill ``var``."""
+        draw_normal(var, self.mean, self.std)
 
 
-class TruncatedNormal:
+class TruncatedNormal(Initializer):
     """Normal numbers conditioned to lie within [a, b], by the inverse of the distribution function.
 
     As in Paddle, ``a`` and ``b`` bound the standard normal before scaling: the result lies in [mean + a std, mean + b
@@ -68,9 +69,9 @@ class TruncatedNormal:
             raise ValueError(f"TruncatedNormal: a {a} must be less than b {b}")
         self.mean, self.std, self.a, self.b = float(mean), float(std), float(a), float(b)
 
-    def __call__(self, param: Tensor, block: object = None) -> None:
-        """Fill ``param``."""
+    def forward(self, var: Tensor, block: object = None) -> None:
+        """Fill ``var``."""
         low, high = (math.erf(x / math.sqrt(2)) for x in (self.a, self.b))
-        u = uniform_from_bits(_bits(param.shape)) * np.float32(high - low) + np.float32(low)
+        u = uniform_from_bits(_bits(var.shape)) * np.float32(high - low) + np.float32(low)
         z = erfinv(u) * np.float32(math.sqrt(2))
-        fill(param, z.clip(self.a, self.b) * np.float32(self.std) + np.float32(self.mean))
+        fill(var, z.clip(self.a, self.b) * np.float32(self.std) + np.float32(self.mean))

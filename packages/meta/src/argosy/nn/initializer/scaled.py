@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from argosy.nn.initializer.initializer import Initializer
 from argosy.nn.initializer.random import draw_normal, draw_uniform
 from argosy_tensorcore.tensor import Tensor
 
@@ -36,7 +37,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return _GAINS[nonlinearity]
 
 
-class _Xavier:
+class _Xavier(Initializer):
     def __init__(
         self, fan_in: float | None = None, fan_out: float | None = None, gain: float = 1.0, name: str | None = None
     ) -> None:
@@ -51,21 +52,21 @@ class _Xavier:
 class XavierUniform(_Xavier):
     """Uniform in ±gain √(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
 
-    def __call__(self, param: Tensor, block: object = None) -> None:
-        """Fill ``param``."""
-        bound = math.sqrt(3.0) * self._std(param)
-        draw_uniform(param, -bound, bound)
+    def forward(self, var: Tensor, block: object = None) -> None:
+        """Fill ``var``."""
+        bound = math.sqrt(3.0) * self._std(var)
+        draw_uniform(var, -bound, bound)
 
 
 class XavierNormal(_Xavier):
     """Normal with standard deviation gain √(2 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
 
-    def __call__(self, param: Tensor, block: object = None) -> None:
-        """Fill ``param``."""
-        draw_normal(param, 0.0, self._std(param))
+    def forward(self, var: Tensor, block: object = None) -> None:
+        """Fill ``var``."""
+        draw_normal(var, 0.0, self._std(var))
 
 
-class _Kaiming:
+class _Kaiming(Initializer):
     def __init__(
         self,
         fan_in: float | None = None,
@@ -86,15 +87,15 @@ class _Kaiming:
 class KaimingUniform(_Kaiming):
     """Uniform in ±gain √(3 / fan) (He et al., 2015)."""
 
-    def __call__(self, param: Tensor, block: object = None) -> None:
-        """Fill ``param``."""
-        bound = math.sqrt(3.0) * self._std(param)
-        draw_uniform(param, -bound, bound)
+    def forward(self, var: Tensor, block: object = None) -> None:
+        """Fill ``var``."""
+        bound = math.sqrt(3.0) * self._std(var)
+        draw_uniform(var, -bound, bound)
 
 
 class KaimingNormal(_Kaiming):
     """Normal with standard deviation gain / √fan (He et al., 2015)."""
 
-    def __call__(self, param: Tensor, block: object = None) -> None:
-        """Fill ``param``."""
-        draw_normal(param, 0.0, self._std(param))
+    def forward(self, var: Tensor, block: object = None) -> None:
+        """Fill ``var``."""
+        draw_normal(var, 0.0, self._std(var))

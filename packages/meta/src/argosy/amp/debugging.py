@@ -1,0 +1,238 @@
+"""Looking for NaN and infinity, and counting the types that operators compute in."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+import argosy.runtime  # noqa: F401  (operators come with the first tensor)
+from argosy_phi_ops.context import AMBIENT, context
+from argosy_phi_ops.dispatch import Interpreter
+from argosy_phi_ops.operator import Operator
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = [
+    "DebugMode", "TensorCheckerConfig", "check_layer_numerics", "check_numerics", "collect_operator_stats",
+    "compare_accuracy", "disable_operator_stats_collection", "disable_tensor_checker",
+    "enable_operator_stats_collection", "enable_tensor_checker",
+]  # fmt: skip
+
+
+class DebugMode(Enum):
+    """What the checker looks for, and whether it stops there."""
+
+    CHECK_NAN_INF_AND_ABORT = 0
+    CHECK_NAN_INF = 1
+    CHECK_ALL_FOR_OVERFLOW = 2
+    CHECK_ALL = 3
+    CHECK_ALL_AND_ABORT = 4
+    DUMP_ALL = 5
+
+
+def check_numerics(
+    tensor: Tensor, op_type: str, var_name: str, debug_mode: DebugMode = DebugMode.CHECK_NAN_INF_AND_ABORT
+) -> tuple[Tensor, Tensor]:
+    """Count what is not finite: (int64 [NaN, infinite, zero], float32 [max, min, mean of the finite elements]).
+
+    Raises RuntimeError for NaN or infinity with ``CHECK_NAN_INF_AND_ABORT``; otherwise prints them.
+    """
+    array = np.asarray(tensor.numpy(), np.float64)
+    counts = np.array([np.isnan(array).sum(), np.isinf(array).sum(), (array == 0).sum()], np.int64)
+    finite = array[np.isfinite(array)]
+    figures = np.array([finite.max(), finite.min(), finite.mean()] if finite.size else [np.nan] * 3, np.float32)
+    if counts[0] or counts[1]:
+        _report(op_type, var_name, counts, debug_mode is DebugMode.CHECK_NAN_INF_AND_ABORT)
+    return Tensor(counts), Tensor(figures)
+
+
+def _report(op_type: str, var_name: str, counts: Any, stop: bool) -> None:
+    message = f"{op_type}: {var_name} holds {counts[0]} NaN and {counts[1]} infinite elements"
+    if stop:
+        raise RuntimeError(message)
+    print(message)  # noqa: T201  (what the user asked for)
+
+
+class TensorCheckerConfig:
+    """What :func:`enable_tensor_checker` checks: which operators, and from which step to which.
+
+    checked_op_list, skipped_op_list: names of operators, all and none by default; debug_step: (first, one past the
+    last) of the steps that :meth:`update_and_check_step_id` counts. Raises NotImplementedError for other modes than
+    ``CHECK_NAN_INF`` and ``CHECK_NAN_INF_AND_ABORT``, and for ``output_dir``.
+    """
+
+    def __init__(
+        self,
+        enable: bool,
+        debug_mode: DebugMode = DebugMode.CHECK_NAN_INF_AND_ABORT,
+        output_dir: str | None = None,
+        checked_op_list: Sequence[str] | None = None,
+        skipped_op_list: Sequence[str] | None = None,
+        debug_step: Sequence[int] | None = None,
+        stack_height_limit: int = 1,
+    ) -> None:
+        if debug_mode not in (DebugMode.CHECK_NAN_INF_AND_ABORT, DebugMode.CHECK_NAN_INF) or output_dir is not None:
+            raise NotImplementedError(f"TensorCheckerConfig: {debug_mode} or output_dir={output_dir!r}")
+        if debug_step is not None and (len(debug_step) != 2 or debug_step[0] >= debug_step[1]):
+            raise ValueError(f"TensorCheckerConfig: debug_step is (first, one past the last), got {debug_step}")
+        self.enable, self.debug_mode, self.debug_step = enable, debug_mode, debug_step
+        self.checked_op_list = None if checked_op_list is None else frozenset(checked_op_list)
+        self.skipped_op_list = frozenset(skipped_op_list or ())
+        self.stack_height_limit = stack_height_limit
+        self.initial_seed = random.randrange(2**31)
+        self.current_step_id = 0
+
+    def update_and_check_step_id(self) -> bool:
+        """Count a step; whether it is to be checked."""
+        step, self.current_step_id = self.current_step_id, self.current_step_id + 1
+        wanted = self.debug_step is None or self.debug_step[0] <= step < self.debug_step[1]
+        return self.enable and wanted
+
+    def start_check_nan_inf(self) -> None:
+        """Check every operator from now on."""
+        _remove(_Checker)
+        _push(_Checker(self))
+
+    def stop_check_nan_inf(self) -> None:
+        """Check no more."""
+        _remove(_Checker)
+
+
+class _Checker(Interpreter):
+    """The layer of the dispatcher that looks at every result."""
+
+    def __init__(self, config: TensorCheckerConfig) -> None:
+        self.config = config
+
+    def process(
+        self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]
+    ) -> Any:
+        """``op``, then a look at its results."""
+        made = below(op, operands, attributes)
+        only, without = self.config.checked_op_list, self.config.skipped_op_list
+        if (only is None or op.name in only) and op.name not in without:
+            for i, result in enumerate(made if isinstance(made, (tuple, list)) else [made]):
+                self._check(op.name, i, result)
+        return made
+
+    def _check(self, name: str, index: int, result: Tensor) -> None:
+        if result.payload.is_traced or result.dtype.kind not in "fc" or not result.dtype.in_numpy:
+            return
+        array = result.numpy()
+        if not np.isfinite(array).all():
+            counts = [int(np.isnan(array).sum()), int(np.isinf(array).sum())]
+            _report(name, f"result {index}", counts, self.config.debug_mode is DebugMode.CHECK_NAN_INF_AND_ABORT)
+
+
+def enable_tensor_checker(checker_config: TensorCheckerConfig) -> None:
+    """Check the results of operators as ``checker_config`` says, when this step is among those to be checked."""
+    if checker_config.update_and_check_step_id():
+        checker_config.start_check_nan_inf()
+    else:
+        checker_config.stop_check_nan_inf()
+
+
+def disable_tensor_checker() -> None:
+    """Check no more."""
+    _remove(_Checker)
+
+
+class _Counter(Interpreter):
+    """The layer of the dispatcher that counts calls: operator -> type of its first float result -> calls."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, dict[str, int]] = {}
+
+    def process(
+        self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]
+    ) -> Any:
+        """``op``, counted."""
+        made = below(op, operands, attributes)
+        results = made if isinstance(made, (tuple, list)) else [made]
+        kinds = [r.dtype.name for r in results if r.dtype.kind == "f"]
+        counts = self.calls.setdefault(op.name, {})
+        kind = kinds[0] if kinds and kinds[0] in _COLUMNS else "other"
+        counts[kind] = counts.get(kind, 0) + 1
+        return made
+
+
+_COLUMNS = ("float16", "bfloat16", "float32")
+
+
+def enable_operator_stats_collection() -> None:
+    """Count from now on in which types operators compute."""
+    _remove(_Counter)
+    _push(_Counter())
+
+
+def disable_operator_stats_collection() -> None:
+    """Stop counting, and print the table."""
+    counter = _remove(_Counter)
+    if isinstance(counter, _Counter):
+        print(_table(counter.calls))  # noqa: T201  (what the user asked for)
+
+
+def _table(calls: dict[str, dict[str, int]]) -> str:
+    heads = ("Op Name", "FP16 Calls", "BF16 Calls", "FP32 Calls", "Other Calls")
+    rows = [(name, *(str(found.get(k, 0)) for k in (*_COLUMNS, "other"))) for name, found in sorted(calls.items())]
+    lines = ["  " + "".join(f"{cell:<20}" for cell in row).rstrip() for row in (heads, *rows)]
+    return f"<{'op list':-^100}>\n" + "\n".join(lines) + f"\n<{f' op count: {len(rows)} ':-^100}>"
+
+
+@contextmanager
+def collect_operator_stats() -> Iterator[None]:
+    """Count within the block in which types operators compute, and print the table at its end."""
+    enable_operator_stats_collection()
+    try:
+        yield
+    finally:
+        disable_operator_stats_collection()
+
+
+def _push(interpreter: Interpreter) -> None:
+    context().layers.append(interpreter)
+    AMBIENT.word += 1
+
+
+def _remove(kind: type[Interpreter]) -> Interpreter | None:
+    """Take the layer of that kind off the stack, if there is one."""
+    layers = context().layers
+    found = next((held for held in layers if isinstance(held, kind)), None)
+    if found is not None:
+        layers.remove(found)
+        AMBIENT.word -= 1
+    return found
+
+
+def check_layer_numerics(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of a layer's ``forward``: NaN or infinity in its first argument or in what it returns is an error."""
+
+    @functools.wraps(func)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not args:
+            raise RuntimeError(f"check_layer_numerics: {type(self).__name__}.forward() got no inputs")
+        name = type(self).__name__
+        _look(name, "input", args[:1])
+        made = func(self, *args, **kwargs)
+        _look(name, "output", made if isinstance(made, (tuple, list)) else [made])
+        return made
+
+    return checked
+
+
+def _look(layer: str, what: str, values: Sequence[Any]) -> None:
+    for i, value in enumerate(values):
+        if isinstance(value, Tensor) and value.dtype.kind == "f":
+            check_numerics(value, layer, f"{what} {i}")
+
+
+def compare_accuracy(
+    dump_path: str, another_dump_path: str, output_filename: str, loss_scale: float = 1, dump_all_tensors: bool = False
+) -> None:
+    """A table of two runs' dumps side by side: raises NotImplementedError, for there are no dumps to compare."""
+    raise NotImplementedError("amp.debugging.compare_accuracy: dumps of tensors (output_dir) are not implemented")

@@ -1,0 +1,57 @@
+"""Gradients of parameters clipped in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from argosy.nn import functional as F
+from argosy_autograd.modes import no_grad
+from argosy_phi_ops.dispatch import write
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_"]
+
+
+def _gradients(parameters: Iterable[Tensor] | Tensor) -> list[Any]:
+    given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    return [p.grad for p in given if p.grad is not None]
+
+
+def clip_grad_norm_(
+    parameters: Iterable[Tensor] | Tensor, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    """Scale all gradients by one factor so that their norm together is at most ``max_norm``; returns that norm.
+
+    norm_type: inf, 0, 1 or 2. Raises RuntimeError for a norm that is not finite with ``error_if_nonfinite``.
+    """
+    order = float(norm_type)
+    if order not in (float("inf"), 0.0, 1.0, 2.0):
+        raise ValueError(f"clip_grad_norm_: norm_type is inf, 0, 1 or 2, got {norm_type}")
+    grads = _gradients(parameters)
+    if not grads:
+        return F.zeros([])
+    with no_grad():
+        total = _norm(F.stack([_norm(g.detach(), order) for g in grads]), order)
+        if error_if_nonfinite and not bool(F.isfinite(total)):
+            raise RuntimeError(f"clip_grad_norm_: the norm of the gradients is {float(total)}, so nothing is clipped")
+        factor = (float(max_norm) / (total + 1e-6)).clip(max=1.0)
+        for grad in grads:
+            write(grad, grad * factor.astype(grad.dtype))
+    return total  # type: ignore[no-any-return]
+
+
+def _norm(x: Any, order: float) -> Any:
+    if order == float("inf"):
+        return x.abs().max()
+    if order == 0.0:
+        return (x != 0).astype(x.dtype).sum()
+    return x.abs().sum() if order == 1.0 else (x * x).sum().sqrt()
+
+
+def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: float) -> None:
+    """Every element of every gradient into [-clip_value, clip_value]."""
+    bound = float(clip_value)
+    with no_grad():
+        for grad in _gradients(parameters):
+            write(grad, grad.clip(-bound, bound))

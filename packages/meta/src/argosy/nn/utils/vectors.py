@@ -1,0 +1,38 @@
+"""Parameters as one vector, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from argosy.nn import functional as F
+from argosy_autograd.modes import no_grad
+from argosy_phi_ops.dispatch import write
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["parameters_to_vector", "vector_to_parameters"]
+
+
+def parameters_to_vector(parameters: Iterable[Tensor], name: str | None = None) -> Tensor:
+    """The elements of all parameters in a row, as one tensor [number of elements]."""
+    parts: list[Any] = list(parameters)
+    if not parts:
+        raise ValueError("parameters_to_vector: there are no parameters")
+    return F.concat([p.reshape([-1]) for p in parts])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor], name: str | None = None) -> None:
+    """Overwrite the parameters, in order, with the elements of ``vec``; raises ValueError when their number differs."""
+    targets, source, at = list(parameters), _flat(vec), 0
+    sizes = [math.prod(p.shape) for p in targets]
+    if sum(sizes) != source.shape[0]:
+        raise ValueError(f"vector_to_parameters: {source.shape[0]} elements for parameters of {sum(sizes)}")
+    with no_grad():
+        for target, size in zip(targets, sizes, strict=True):
+            write(target, source[at : at + size].reshape(list(target.shape)))
+            at += size
+
+
+def _flat(vec: Any) -> Any:
+    return vec.detach().reshape([-1])

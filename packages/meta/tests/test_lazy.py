@@ -1,0 +1,126 @@
+"""Parameters that are filled when asked to; parameters outside of layers; layers by other names."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy import nn
+
+
+def test_parameters_made_within_the_guard_are_filled_by_initialize():
+    """The values are those of the initializer, and a second call changes nothing."""
+    with paddle.LazyGuard():
+        layer = nn.Linear(3, 4, weight_attr=nn.initializer.Constant(2.5))
+    for parameter in layer.parameters():
+        parameter.initialize()
+    assert (layer.weight.numpy() == 2.5).all()
+    assert (layer.bias.numpy() == 0).all()
+    layer.weight.set_value(np.ones([3, 4], np.float32))
+    layer.weight.initialize()
+    assert (layer.weight.numpy() == 1).all()
+    assert nn.Linear(2, 2, weight_attr=nn.initializer.Constant(3.0)).weight.numpy()[0, 0] == 3.0
+
+
+def test_parameter_of_data():
+    """nn.Parameter marks a tensor that a layer takes as its own."""
+    layer = nn.Layer()
+    layer.scale = nn.Parameter(paddle.ones([2]))
+    layer.fixed = nn.Parameter.from_tensor(paddle.ones([3]), requires_grad=False)
+    assert [name for name, _ in layer.named_parameters()] == ["scale", "fixed"]
+    assert isinstance(layer.scale, nn.Parameter)
+    assert not isinstance(paddle.ones([1]), nn.Parameter)
+    assert layer.fixed.stop_gradient
+    assert not layer.scale.stop_gradient
+    with pytest.raises(TypeError, match="colour"):
+        nn.Parameter([1.0], colour="red")
+
+
+def test_names_in_other_manners_are_the_same_classes():
+    """Module is Layer, Conv2d is Conv2D, and so on."""
+    assert nn.Module is nn.Layer
+    assert nn.ModuleList is nn.LayerList
+    assert nn.Conv2d is nn.Conv2D
+    assert nn.ReflectionPad1d is nn.ReflectionPad1D
+    assert nn.AdaptiveMaxPool3d is nn.AdaptiveMaxPool3D
+
+
+def test_settings_of_layers_can_be_read():
+    """What a layer was made with stands in properties."""
+    fold = nn.Fold([4, 5], [2, 3], paddings=1)
+    assert (fold.output_size, fold.kernel_size, fold.stride, fold.padding, fold.dilation) == ([4, 5], [2, 3], 1, 1, 1)
+    assert nn.Embedding(5, 2, padding_idx=-1).padding_idx == 4
+    assert nn.CosineSimilarity(axis=2).dim == 2
+    assert (nn.PairwiseDistance(3.0).norm, nn.PairwiseDistance().eps) == (3.0, 1e-6)
+    assert nn.AdaptiveMaxPool2D(3, return_mask=True).return_indices
+    assert nn.AdaptiveAvgPool2D(3).output_size == nn.AdaptiveAvgPool3D(3).output_size == 3
+    assert nn.Hardshrink(0.7).lambd == nn.Softshrink(0.7).lambd == 0.7
+    assert nn.GLU(1).dim == 1
+
+
+def test_layers_convert_and_refuse():
+    """Conversions give the layer back; devices that are not there and backward() are refused."""
+    layer = nn.Linear(2, 2)
+    assert layer.half() is layer
+    assert layer.weight.dtype == paddle.float16
+    assert layer.type("float64").cpu().weight.dtype == paddle.float64
+    for move in (layer.cuda, layer.xpu):
+        with pytest.raises(NotImplementedError, match="cpu"):
+            move()
+    with pytest.raises(ValueError, match="backward"):
+        layer.backward()
+    with pytest.raises(RuntimeError, match="get_extra_state"):
+        layer.get_extra_state()
+    assert list(layer.sharded_state_dict("net.")) == ["net.weight", "net.bias"]
+    assert [name for name, _ in layer.full()] == ["weight", "bias"]
+    assert layer.create_tensor("t").shape == layer.create_variable("v").shape == [0]
+    assert nn.LayerNorm(3, dtype="float64", device="cpu").weight.dtype == paddle.float64
+    with pytest.raises(NotImplementedError, match="gpu"):
+        nn.Conv2D(3, 3, 1, device="gpu")
+
+
+def test_names_of_sublayers_that_are_not_there():
+    """set_sublayer says which part of the name is missing."""
+    layer = nn.Sequential(nn.ReLU())
+    with pytest.raises(AttributeError, match="missing"):
+        layer.set_sublayer("missing.0", nn.ReLU())
+    with pytest.raises(AttributeError, match="7"):
+        layer.set_sublayer("7", nn.ReLU(), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: nn.utils.weight_norm(nn.Linear(2, 2), dim=2), "dim 2"),
+        (lambda: nn.utils.weight_norm(nn.Linear(2, 2), "scale"), "scale"),
+        (lambda: nn.utils.remove_weight_norm(nn.Linear(2, 2)), "not normalised"),
+        (lambda: nn.utils.spectral_norm(nn.Linear(2, 2), n_power_iterations=0), "n_power_iterations"),
+        (lambda: nn.utils.vector_to_parameters(paddle.ones([3]), [paddle.ones([2])]), "3 elements"),
+        (lambda: nn.utils.parameters_to_vector([]), "no parameters"),
+        (lambda: nn.utils.clip_grad_norm_([], 1.0, 3.0), "norm_type"),
+        (lambda: nn.initializer.Dirac(0), "groups"),
+        (lambda: nn.Conv2D(3, 3, 1, padding_mode="mirror"), "padding_mode"),
+        (lambda: nn.Linear(3, 4, weight_attr=nn.initializer.Dirac()), "Dirac"),
+        (lambda: nn.Embedding(3, 4, _weight=paddle.ones([2, 2])), "_weight"),
+    ],
+)
+def test_what_does_not_fit_is_refused(call, said):
+    """Wrong settings are named."""
+    with pytest.raises(ValueError, match=said):
+        call()
+
+
+def test_a_second_normalisation_is_refused():
+    """One weight is normalised once."""
+    for normalise in (nn.utils.weight_norm, nn.utils.spectral_norm):
+        layer = normalise(nn.Linear(2, 2))
+        with pytest.raises(RuntimeError, match="already"):
+            normalise(layer)
+
+
+def test_norms_that_are_not_finite_stop_when_asked():
+    """clip_grad_norm_ raises on request."""
+    w = paddle.ones([1])
+    w.stop_gradient = False
+    (w * float("inf")).backward()
+    with pytest.raises(RuntimeError, match="inf"):
+        nn.utils.clip_grad_norm_([w], 1.0, error_if_nonfinite=True)
