@@ -12,6 +12,9 @@ from itertools import count as numbers
 from re import sub
 from typing import Any
 
+from argosy_cinn.attention.emit import emit_combination, emit_strips
+from argosy_cinn.attention.strips import Partial as StripPartial
+from argosy_cinn.attention.strips import StripKernel, strip_text
 from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
 from argosy_cinn.fallback import GroupError
 from argosy_cinn.fusion.kernels import Epilogue, Partial, epilogue_text, kernel_text
@@ -91,6 +94,9 @@ def _calls(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
             assert step.group.product is not None
             calls.append(_product_call(assembly, plan, step.group.product, body))
             continue
+        if isinstance(body, StripKernel):
+            calls += _strip_calls(assembly, plan, body)
+            continue
         calls.append(_kernel_call(assembly, plan, body))
         chunks = choose_chunks(body).count
         partial = [c for c in body.columns if has_partial(c, chunks)]
@@ -104,6 +110,26 @@ def _kernel_call(assembly: Assembly, plan: Plan, kernel: Kernel) -> Call:
     name = _once(assembly, text, _kernel_name(kernel), lambda name: emit_kernel(assembly.module, name, kernel, slots))
     places = [_place(plan, buffer) for buffer in slots]
     return Call(name, places, choose_chunks(kernel).count, None, _summary(kernel), kernel_cost(kernel))
+
+
+def _strip_calls(assembly: Assembly, plan: Plan, kernel: StripKernel) -> list[Call]:
+    slots: dict[Any, int] = {}
+    text = strip_text(kernel, slots)
+    shape = f"{kernel.row.extent}x{kernel.column.extent}"
+    name = _once(assembly, text, f"attention_{shape}", lambda n: emit_strips(assembly.module, n, kernel, slots))
+    calls = [Call(name, [_place(plan, v) for v in slots], kernel.chunks, None, kernel.summary(), Cost(*kernel.work()))]
+    for sink in kernel.partial_sinks():
+        slots = {sink.buffer: 0, StripPartial(sink.buffer): 1}
+        text = f"sum of {kernel.parts} {[v.extent for v in (*kernel.outer, kernel.column)]} {sink.width} "
+        text += f"{sink.outer} {sink.step} {sink.unit} {sink.buffer.dtype}"
+
+        def build(name: str, sink: Any = sink, slots: Any = slots) -> None:
+            emit_combination(assembly.module, name, kernel, sink, slots)
+
+        name = _once(assembly, text, f"attention_sum_{kernel.parts}x{shape}", build)
+        places = [_place(plan, v) for v in slots]
+        calls.append(Call(name, places, kernel.elements, None, f"{kernel.parts} parts added up"))
+    return calls
 
 
 def _place(plan: Plan, buffer: Any) -> Place:

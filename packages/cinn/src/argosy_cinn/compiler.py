@@ -27,6 +27,7 @@ from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.kernels import Partial
 from argosy_cinn.fusion.recompute import drop_recomputed
 from argosy_cinn.host import HostCall
+from argosy_cinn.loops.lowering import NotAligned
 from argosy_cinn.program_cache import BufferFacts, CallFacts, Manifest
 from argosy_cinn.recursion import deep_recursion
 from argosy_cinn.runtime import compile_object, default_cache, entry, set_threads
@@ -256,12 +257,11 @@ def _assembled(
     program: Program, target: Target, options: Mapping[str, Any], traced: bool = False
 ) -> tuple[Plan, Assembly]:
     with deep_recursion():
-        memory = Memory(program)
-        if program.symbols():
-            _refuse_hosts(memory)
-        fusion = Fusion(memory, options.get("fuel", _UNLIMITED))
-        if drop_recomputed(memory, fusion):
-            fusion = Fusion(memory, options.get("fuel", _UNLIMITED))
+        fuel = options.get("fuel", _UNLIMITED)
+        try:
+            memory, fusion = _fused(program, fuel, attention=fuel > 0)
+        except NotAligned:  # a region of attention in which one cell needs another
+            memory, fusion = _fused(program, fuel, attention=False)
         plan = make_plan(memory, fusion)
         return plan, assemble(plan, target, traced)
 
@@ -271,6 +271,16 @@ def _refuse_hosts(memory: Memory) -> None:
         if kind == HOST:
             where = "" if op.location.is_unknown else f" at {op.location}"
             raise NotSymbolic(f"'{op.name}'{where} runs on the host")
+
+
+def _fused(program: Program, fuel: int, attention: bool) -> tuple[Memory, Fusion]:
+    memory = Memory(program, attention)
+    if program.symbols():
+        _refuse_hosts(memory)
+    fusion = Fusion(memory, fuel)
+    if drop_recomputed(memory, fusion):
+        fusion = Fusion(memory, fuel)
+    return memory, fusion
 
 
 # -- programs

@@ -12,6 +12,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
+from argosy_cinn.attention.strips import Partial as StripPartial
+from argosy_cinn.attention.strips import StripKernel, lower_region
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion, Group
 from argosy_cinn.fusion.kernels import Epilogue, lower_copy, lower_epilogue, lower_group
@@ -38,7 +40,7 @@ class Step:
     """One group, lowered to what runs one after the other; nothing for a host call."""
 
     group: Group
-    bodies: list[Kernel | Epilogue]
+    bodies: list[Kernel | Epilogue | StripKernel]
 
 
 @dataclass(slots=True)
@@ -125,9 +127,11 @@ def _stored(memory: Memory, fusion: Fusion) -> set[Value]:
     return stored
 
 
-def _lower(group: Group, memory: Memory, stored: set[Value]) -> list[Kernel | Epilogue]:
+def _lower(group: Group, memory: Memory, stored: set[Value]) -> list[Kernel | Epilogue | StripKernel]:
     if group.kind == "host":
         return []
+    if group.region is not None:
+        return [lower_region(group.region, memory.values, stored)]
     if group.kind == "product":
         return [lower_epilogue(group, memory.values, stored)]
     if group.kind == "update":
@@ -164,7 +168,7 @@ def _choose_in_place(memory: Memory, fusion: Fusion, steps: dict[int, Step], aft
     for state, value in zip(program.states, program.state_updates, strict=True):
         argument = state.argument
         maker = fusion.maker.get(value)
-        if value is argument or maker is None or maker.kind == "host" or value in outputs or argument in outputs:
+        if value is argument or maker is None or maker.kind in ("host", "strips") or value in outputs or argument in outputs:
             continue
         if not _writes_only_what_it_read(steps[maker.number], argument, value):
             continue
@@ -270,6 +274,9 @@ def _lifetimes(
 def _partials(step: Step, i: int) -> list[Lifetime]:
     found: list[Lifetime] = []
     for body in step.bodies:
+        if isinstance(body, StripKernel):
+            sinks = body.partial_sinks()
+            found += [Lifetime(StripPartial(s.buffer), body.partial_bytes(s), i, i) for s in sinks]
         if not isinstance(body, Kernel):
             continue
         chunks = choose_chunks(body).count

@@ -7,6 +7,8 @@ on the host are always written.
 
 from __future__ import annotations
 
+from argosy_cinn.attention.operands import is_matrix
+from argosy_cinn.attention.regions import Region, Regions, find_regions
 from argosy_cinn.fusion.classify import CONSTANT, HOST, INLINE, PRODUCT, REDUCE, SCAN, UPDATE, classify
 from argosy_cinn.fusion.products import operand_matrix
 from argosy_cinn.loops.lowering import VIEWS, splat_constant
@@ -27,22 +29,27 @@ _MOST_COST = 400
 
 class Memory:
     """The decision. ``values`` has every value with a buffer, in program order; ``kinds`` the class of each
-    operation."""
+    operation; ``regions`` what fused attention computes (nothing where ``attention`` is not set)."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, attention: bool = True) -> None:
         self.program = program
-        self.kinds: dict[Operation, str] = {}
+        block = program.block
+        self.kinds: dict[Operation, str] = {op: classify(op) for op in block if op is not block.last}
+        found = find_regions(program, self.kinds) if attention else Regions([], set(), list(block))
+        self.regions = found
         self.values: dict[Value, None] = dict.fromkeys(program.block.arguments)
         self.returned = set(program.block.last.operands) if program.block.last is not None else set()
         self._cost: dict[Value, int] = {}
         self._leaves: dict[Value, frozenset[Value]] = {}
-        for op in program.block:
-            if op is not program.block.last:
+        for op in found.sequence:
+            if op in found.of:
+                self._decide_region(found.of[op])
+            elif op is not block.last:
                 self._decide(op)
         self._settle_operands()
 
     def _decide(self, op: Operation) -> None:
-        kind = self.kinds[op] = classify(op)
+        kind = self.kinds[op]
         if kind == CONSTANT:
             if splat_constant(op.result) is None or op.result in self.returned:
                 self.values[op.result] = None
@@ -57,6 +64,19 @@ class Memory:
         if value in self.returned or self._is_worth_memory(value):
             self.values[value] = None
 
+    def _decide_region(self, region: Region) -> None:
+        """What a region makes is in memory, and what it contracts is a matrix there."""
+        self._settle_region(region)
+        self.values.update(dict.fromkeys(region.members()))
+
+    def _settle_region(self, region: Region) -> None:
+        operands = [(op, side) for op in region.scores for side in (0, 1)]
+        operands += [(sink.op, 1 - sink.side) for sink in region.sinks]
+        for op, side in operands:
+            operand = op.operand(side)
+            if operand not in self.values and not is_matrix(op, side, self.values):
+                self.values[operand] = None
+
     def _require(self, op: Operation, index: int, operand: Value) -> None:
         """Operands of what is not fused are in memory; a matrix product reads views in place."""
         if operand in self.values or (kind := self._kind(operand)) is None:
@@ -69,10 +89,13 @@ class Memory:
 
     def _settle_operands(self) -> None:
         """A view that an operand was to be read through may have got memory since, and no longer be one matrix."""
-        products = [op for op, kind in self.kinds.items() if kind == PRODUCT]
+        fused = {op for region in self.regions.regions for op in region.scores} | self.regions.of.keys()
+        products = [op for op, kind in self.kinds.items() if kind == PRODUCT and op not in fused]
         changed = True
         while changed:
             before = len(self.values)
+            for region in self.regions.regions:
+                self._settle_region(region)
             for op in products:
                 for index, operand in enumerate(op.operands):
                     if operand not in self.values and operand_matrix(op, index, self.values) is None:

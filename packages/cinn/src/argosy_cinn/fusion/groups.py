@@ -15,6 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
+from argosy_cinn.attention.regions import Region
+from argosy_cinn.attention.strips import lower_region
 from argosy_cinn.fusion.classify import CONSTANT, HOST, INLINE, PRODUCT, SCAN, UPDATE, reduction_layout
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.products import Product, lay_out
@@ -48,6 +50,7 @@ class Group:
     ancestors: int = 0
     product: Product | None = None
     first: int = -1
+    region: Region | None = None
 
     def __post_init__(self) -> None:
         if self.first < 0:
@@ -74,9 +77,12 @@ class Fusion:
         self.maker: dict[Value, Group] = {}
         self._count = 0
         self._order: dict[Value, int] = {v: -1 for v in memory.program.block.arguments}
-        for order, op in enumerate(memory.program.block):
+        self._order.update((v, -1) for v in memory.regions.inner)
+        for order, op in enumerate(memory.regions.sequence):
             self._order.update((r, order) for r in op.results)
-            if op in memory.kinds:
+            if op in memory.regions.of:
+                self._add_region(memory.regions.of[op], order)
+            elif op in memory.kinds:
                 self._add(op, order)
         self._fuse_siblings()
 
@@ -94,6 +100,18 @@ class Fusion:
         self._connect(group)
         if group.kind == "loops" and not _ALONE & set(group.members.values()):
             self._fuse_into_producers(group)
+
+    def _add_region(self, region: Region, order: int) -> None:
+        """The group of a region, made when its first operation is met."""
+        members = region.members()
+        if members[0] in self.maker:
+            return
+        group = Group(self._count, "strips", order, dict.fromkeys(members, "strips"), region=region)
+        group.reads = lower_region(region, self.memory.values, members).loads()
+        self._count += 1
+        self.groups[group.number] = group
+        self.maker.update(dict.fromkeys(members, group))
+        self._connect(group)
 
     def _new(self, op: Operation, kind: str, order: int) -> Group:
         if kind == HOST:
@@ -199,7 +217,7 @@ class Fusion:
     def _may_join(self, first: Group, second: Group) -> bool:
         kinds = {first.kind, second.kind}
         if (
-            kinds & {"host", "update"}
+            kinds & {"host", "update", "strips"}
             or second.kind == "product"
             or len(first.members) + len(second.members) > _MOST_MEMBERS
         ):

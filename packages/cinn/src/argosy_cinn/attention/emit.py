@@ -1,0 +1,339 @@
+"""The code of a region's kernel: a chunk is a part of the rows of one matrix of scores.
+
+For every strip of rows: scores by register tiles, the phases along the columns, then the products that contract what
+is left in the strip's buffers. What contracts rows is accumulated in the thread's scratch memory, and stored at the
+chunk's end. (Dao et al., "FlashAttention", 2022, tile both ways and rescale running sums; on a CPU a strip of whole
+rows fits the second-level cache, and an exact softmax over it costs less than rescaling.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from argosy_cinn.attention.operands import Operand
+from argosy_cinn.attention.strips import Contraction, Partial, StripKernel
+from argosy_cinn.attention.sweep import PANEL, Sweep
+from argosy_cinn.contraction.packing import SLACK, Block, pack_a, pack_b
+from argosy_cinn.contraction.problem import Format, Matrix
+from argosy_cinn.contraction.tile import NULL, Tile, TileArguments, call_tile
+from argosy_cinn.loops.elementwise import store_element
+from argosy_cinn.loops.nest import PARAMETERS, Pointers
+from argosy_cinn.printers.llvm import Function, Module
+from argosy_cinn.printers.types import FLOAT, I64, LLVM_TYPES, Index, Value, vector
+from argosy_cinn.runtime.workers import scratch
+
+_STAGGER = 832
+#: Terms of a sum over columns for which a panel stays in the first-level cache.
+_DEPTH = 256
+_FORMAT = Format(FLOAT)
+
+
+def emit_strips(module: Module, name: str, kernel: StripKernel, slots: Mapping[Any, int]) -> None:
+    """Define the kernel function ``name``; ``slots`` gives each buffer's place in the table."""
+    with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
+        table, chunk, _ = b.arguments
+        b.sizes_from(table, len(slots))
+        _Strips(b, kernel, Pointers(b, table, slots)).emit(chunk)
+
+
+@dataclass(slots=True)
+class _Panels:
+    """A packed operand: panels of ``width`` columns."""
+
+    at: Value
+    width: int
+
+
+class _Strips:
+    def __init__(self, b: Function, kernel: StripKernel, pointers: Pointers) -> None:
+        self.b, self.kernel, self.pointers = b, kernel, pointers
+        target = b.module.target
+        self.lanes = target.lanes(FLOAT)
+        self.height = 8 if target.registers >= 32 else 4
+        self.columns = kernel.column.extent
+        self.padded = -(-self.columns // PANEL) * PANEL
+        self.leading = self.padded + 16
+
+    def emit(self, chunk: Value) -> None:
+        """One chunk."""
+        b, kernel = self.b, self.kernel
+        part, element = b.rem(chunk, kernel.parts), b.div(chunk, kernel.parts)
+        self.part, self.element = part, element
+        self.outer: list[Index] = []
+        for v in reversed(kernel.outer):
+            self.outer.insert(0, b.rem(element, v.extent))
+            element = b.div(element, v.extent)
+        self._allocate()
+        self._pack_wide()
+        self._clear_sums()
+        begin = b.mul(part, kernel.part_rows())
+        end = b.minimum(b.add(begin, kernel.part_rows()), kernel.row.extent)
+        with b.loop(begin, end, kernel.strip) as loop:
+            self._strip(loop.index, b.minimum(kernel.strip, b.sub(end, loop.index)))
+        for sink in kernel.sinks:
+            if sink.along == "rows":
+                self._store_sums(sink)
+
+    # -- memory
+
+    def _allocate(self) -> None:
+        kernel = self.kernel
+        sizes: dict[Any, int] = {}
+        for i, score in enumerate(kernel.scores):
+            sizes["right", i] = self.padded * score.depth + SLACK
+            sizes["left", i] = kernel.strip * score.depth + SLACK
+        for i, sink in enumerate(kernel.sinks):
+            width = self._padded_width(sink)
+            rows, sums = (self.columns, kernel.strip) if sink.along == "columns" else (kernel.strip, self.padded)
+            sizes["other", i] = rows * width + SLACK
+            sizes["sums", i] = sums * width
+        for i in range(kernel.buffers):
+            sizes["buffer", i] = kernel.strip * self.leading
+        sizes["rows", 0] = kernel.strip * max(len(kernel.reductions), 1) * 2
+        offsets, end = {}, 0
+        for i, (key, size) in enumerate(sizes.items()):
+            offsets[key] = end
+            end += (size * 4 + 63) // 64 * 64 + (i % 4 + 1) * _STAGGER
+        slab = scratch(self.b, end)
+        self.memory = {key: self.b.at(slab, offset, "i8") for key, offset in offsets.items()}
+
+    def _vectors(self, sink: Contraction) -> int:
+        return min(-(-sink.width // self.lanes), PANEL // self.lanes)
+
+    def _panel(self, sink: Contraction) -> int:
+        return self._vectors(sink) * self.lanes
+
+    def _padded_width(self, sink: Contraction) -> int:
+        return -(-sink.width // self._panel(sink)) * self._panel(sink)
+
+    # -- operands
+
+    def _matrix(self, operand: Operand, row: int, column: int) -> tuple[Matrix, Value]:
+        b = self.b
+        offset: Index = operand.offset
+        for position, stride in zip(self.outer, operand.outer, strict=True):
+            offset = b.add(offset, b.mul(position, stride))
+        element = LLVM_TYPES[operand.buffer.dtype]
+        origin = b.at(self.pointers(operand.buffer), offset, element)
+        return Matrix(origin, row, column, element), origin
+
+    def _pack(self, key: Any, operand: Operand, strides: tuple[int, int], area: tuple[Index, ...], width: int) -> None:
+        """Pack an area (row, column, rows, columns) of an operand into panels."""
+        matrix, origin = self._matrix(operand, *strides)
+        pack_b(self.b, Block(matrix, origin, *area, ()), self.memory[key], width, self.lanes, _FORMAT)
+
+    def _pack_wide(self) -> None:
+        """What every strip reads: keys along the depth, values along the columns."""
+        for i, score in enumerate(self.kernel.scores):
+            strides = score.right.contracted, score.right.free
+            self._pack(("right", i), score.right, strides, (0, 0, score.depth, self.columns), PANEL)
+        for i, sink in enumerate(self.kernel.sinks):
+            if sink.along == "columns":
+                strides = sink.other.contracted, sink.other.free
+                self._pack(("other", i), sink.other, strides, (0, 0, self.columns, sink.width), self._panel(sink))
+
+    # -- a strip
+
+    def _strip(self, row0: Value, rows: Index) -> None:
+        b, kernel = self.b, self.kernel
+        buffers = [self.memory["buffer", i] for i in range(kernel.buffers)]
+        seen = lambda place: self._seen(row0, place)  # noqa: E731
+        arguments = (buffers, self.memory["rows", 0], self.leading, seen)
+        self.sweep = Sweep(b, kernel, self.pointers, self.outer, *arguments)
+        for i in range(len(kernel.scores)):
+            self._score(i, row0, rows)
+        for phase in range(kernel.phases):
+            self.sweep.phase(phase, row0, rows)
+        for i, sink in enumerate(kernel.sinks):
+            if sink.along == "columns":
+                self._contract_columns(i, sink, row0, rows)
+            else:
+                self._contract_rows(i, sink, row0, rows)
+
+    def _seen(self, row0: Index, place: Index) -> tuple[Index, Index]:
+        """The columns, in whole panels, that the tile of rows around a row of the strip sees."""
+        b, height = self.b, self.height
+        first = b.add(row0, b.mul(b.div(place, height), height))
+        low: Index = 0
+        high: Index = self.columns
+        for r, _, k in self.kernel.bounds.high:
+            high = b.minimum(high, b.add(b.mul(b.add(first, height - 1), r), k + 1))
+        for r, _, k in self.kernel.bounds.low:
+            low = b.maximum(low, b.sub(b.mul(first, -r), k))
+        low = b.minimum(low, self.columns - 1)
+        return b.mul(b.div(low, PANEL), PANEL), b.mul(b.ceil_div(high, PANEL), PANEL)
+
+    def _score(self, number: int, row0: Value, rows: Index) -> None:
+        """The cells of a score, panel after panel, so that a panel of keys stays in the first-level cache."""
+        b, score, height = self.b, self.kernel.scores[number], self.height
+        matrix, origin = self._matrix(score.left, score.left.free, score.left.contracted)
+        left, right = self.memory["left", number], self.memory["right", number]
+        pack_a(b, Block(matrix, origin, row0, 0, rows, score.depth, ()), left, height, _FORMAT)
+        buffer = self.memory["buffer", self.kernel.cells[score.cell.number]]
+        tile = Tile(FLOAT, self.lanes, height, PANEL // self.lanes, PANEL, "packed")
+        start, _ = self._seen(row0, 0)
+        _, stop = self._seen(row0, b.sub(rows, 1))
+        with b.loop(start, stop, PANEL) as j, b.loop(0, rows, height) as i:
+            low, high = self._seen(row0, i.index)
+            inside = b.binary("and", b.icmp("sge", j.index, low), b.icmp("slt", j.index, high))
+            with b.when(inside):
+                call_tile(b, tile, TileArguments(
+                    a=b.at(left, b.mul(i.index, score.depth)), a_step=0,
+                    b=b.at(right, b.mul(j.index, score.depth)), b_step=0,
+                    k=score.depth, rows=height, columns=PANEL, partial=NULL,
+                    out=b.at(buffer, b.add(b.mul(i.index, self.leading), j.index)), out_step=self.leading, ahead=NULL,
+                ))  # fmt: skip
+
+    def _buffer(self, sink: Contraction) -> Value:
+        number = sink.root.number
+        place = self.kernel.cells.get(number)
+        for written in self.kernel.held:
+            place = written.get(number, place)
+        assert place is not None
+        return self.memory["buffer", place]
+
+    def _contract_columns(self, number: int, sink: Contraction, row0: Value, rows: Index) -> None:
+        """Rows of the strip times a wide operand: blocks of columns, then tiles of rows, then panels."""
+        b, height, panel, width = self.b, self.height, self._panel(sink), self._padded_width(sink)
+        weights, other, sums = self._buffer(sink), self.memory["other", number], self.memory["sums", number]
+        tile = Tile(FLOAT, self.lanes, height, self._vectors(sink), panel, "rows")
+        start, _ = self._seen(row0, 0)
+        _, stop = self._seen(row0, b.sub(rows, 1))
+        with b.loop(start, b.minimum(stop, self.columns), _DEPTH) as k, b.loop(0, rows, height) as i:
+            low, high = self._seen(row0, i.index)
+            first = b.maximum(low, k.index)
+            end = b.minimum(b.minimum(high, self.columns), b.add(k.index, _DEPTH))
+            with b.when(b.icmp("sgt", b.sub(end, first), 0)), b.loop(0, width, panel) as e:
+                out = b.at(sums, b.add(b.mul(i.index, width), e.index))
+                begins = b.icmp("sle", b.index(k.index), b.index(low))
+                call_tile(b, tile, TileArguments(
+                    a=b.at(weights, b.add(b.mul(i.index, self.leading), first)), a_step=self.leading * 4,
+                    b=b.at(other, b.add(b.mul(e.index, self.columns), b.mul(first, panel))), b_step=0,
+                    k=b.sub(end, first), rows=b.sub(rows, i.index), columns=panel,
+                    partial=b.select(begins, NULL, out), out=out, out_step=width, ahead=NULL,
+                ))  # fmt: skip
+        with b.loop(0, rows) as i:
+            row = b.add(row0, i.index)
+            scope = self.sweep.row_scope(row, i.index, self.kernel.phases)
+            factor = None if sink.factor is None else (sink.factor[0], scope.value(sink.factor[1]))
+            self._store_row(sink, b.at(sums, b.mul(i.index, width)), row, factor)
+
+    def _store_row(self, sink: Contraction, source: Value, row: Index, factor: tuple[str, Value] | None) -> None:
+        """A finished row of a sink, to where it belongs."""
+        b, lanes = self.b, self.lanes
+        offset: Index = b.mul(row, sink.step)
+        for position, stride in zip(self.outer, sink.outer, strict=True):
+            offset = b.add(offset, b.mul(position, stride))
+        element = LLVM_TYPES[sink.buffer.dtype]
+        base = b.at(self.pointers(sink.buffer), offset, element)
+        for e in range(0, sink.width, lanes):
+            value = b.load(vector(FLOAT, lanes), b.at(source, e))
+            if factor is not None:
+                value = b.binary("f" + factor[0], value, b.splat(factor[1], lanes))
+            value = store_element(b, value, sink.buffer.dtype)
+            mask = b.tail_mask(sink.width - e, lanes) if e + lanes > sink.width else None
+            if sink.unit == 1:
+                b.masked_store(value, b.at(base, e, element), mask)
+            else:
+                steps = b.binary("mul", b.iota(I64, lanes), sink.unit)
+                b.scatter(value, b.at(base, e * sink.unit, element), steps, mask)
+
+    def _contract_rows(self, number: int, sink: Contraction, row0: Value, rows: Index) -> None:
+        """The strip's columns times rows of the other operand, added to the chunk's sums."""
+        b, height, panel, width = self.b, self.height, self._panel(sink), self._padded_width(sink)
+        strides = sink.other.contracted, sink.other.free
+        self._pack(("other", number), sink.other, strides, (row0, 0, rows, sink.width), panel)
+        weights, other, sums = self._buffer(sink), self.memory["other", number], self.memory["sums", number]
+        tile = Tile(FLOAT, self.lanes, height, self._vectors(sink), panel, "columns")
+        start, _ = self._seen(row0, 0)
+        _, stop = self._seen(row0, b.sub(rows, 1))
+        with b.loop(0, width, panel) as e, b.loop(start, stop, height) as c:
+            first, end = self._seeing(row0, rows, c.index)
+            with b.when(b.icmp("sgt", b.sub(end, first), 0)):
+                out = b.at(sums, b.add(b.mul(c.index, width), e.index))
+                call_tile(b, tile, TileArguments(
+                    a=b.at(weights, b.add(b.mul(first, self.leading), c.index)), a_step=self.leading * 4,
+                    b=b.at(other, b.add(b.mul(e.index, rows), b.mul(first, panel))), b_step=0,
+                    k=b.sub(end, first), rows=height, columns=panel,
+                    partial=out, out=out, out_step=width, ahead=NULL,
+                ))  # fmt: skip
+
+    def _seeing(self, row0: Value, rows: Index, column: Index) -> tuple[Index, Index]:
+        """The rows of the strip, in whole tiles, whose panels include a column: `_seen` the other way round."""
+        b, height = self.b, self.height
+        panel = b.mul(b.div(column, PANEL), PANEL)
+        first: Index = 0
+        end: Index = rows
+        for r, _, k in self.kernel.bounds.high:
+            if r:
+                least = b.maximum(b.sub(panel, b.add(row0, k + height - 1)), 0)
+                first = b.maximum(first, b.mul(b.ceil_div(least, height), height))
+        for r, _, k in self.kernel.bounds.low:
+            if r:
+                most = b.maximum(b.sub(b.add(panel, PANEL + k), row0), 0)
+                end = b.minimum(end, b.mul(b.ceil_div(most, height), height))
+        return first, end
+
+    # -- sums over rows
+
+    def _clear_sums(self) -> None:
+        b, type = self.b, vector(FLOAT, self.lanes)
+        for i, sink in enumerate(self.kernel.sinks):
+            if sink.along == "rows":
+                with b.loop(0, self.padded * self._padded_width(sink), self.lanes) as at:
+                    b.store(b.zero(type), b.at(self.memory["sums", i], at.index))
+
+    def _store_sums(self, sink: Contraction) -> None:
+        b, width = self.b, self._padded_width(sink)
+        sums = self.memory["sums", self.kernel.sinks.index(sink)]
+        with b.loop(0, self.columns) as c:
+            source = b.at(sums, b.mul(c.index, width))
+            if self.kernel.parts == 1:
+                self._store_row(sink, source, c.index, None)
+                return
+            whole = b.add(b.mul(self.part, self.kernel.elements), self.element)
+            at = b.mul(b.add(b.mul(whole, self.columns), c.index), sink.width)
+            target = b.at(self.pointers(Partial(sink.buffer)), at)
+            for e in range(0, sink.width, self.lanes):
+                mask = b.tail_mask(sink.width - e, self.lanes) if e + self.lanes > sink.width else None
+                value = b.load(vector(FLOAT, self.lanes), b.at(source, e))
+                b.masked_store(value, b.at(target, e), mask)
+
+
+def emit_combination(
+    module: Module, name: str, kernel: StripKernel, sink: Contraction, slots: Mapping[Any, int]
+) -> None:
+    """Define the function that adds up the parts of a sink, in order: a chunk is one matrix."""
+    with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
+        table, chunk, _ = b.arguments
+        _Combination(b, kernel, Pointers(b, table, slots)).emit_sums(chunk, sink)
+
+
+class _Combination(_Strips):
+    def emit_sums(self, chunk: Value, sink: Contraction) -> None:
+        """Rows of the sums of all parts, through a row of scratch memory."""
+        b, kernel, lanes = self.b, self.kernel, self.lanes
+        element: Index = chunk
+        self.outer = []
+        for v in reversed(kernel.outer):
+            self.outer.insert(0, b.rem(element, v.extent))
+            element = b.div(element, v.extent)
+        row = scratch(b, self._padded_width(sink) * 4 + 64)
+        with b.loop(0, self.columns) as c:
+            for e in range(0, sink.width, lanes):
+                mask = b.tail_mask(sink.width - e, lanes) if e + lanes > sink.width else None
+                total: Value | None = None
+                for part in range(kernel.parts):
+                    whole = b.add(chunk, part * kernel.elements)
+                    at = b.add(b.mul(b.add(b.mul(whole, self.columns), c.index), sink.width), e)
+                    place = b.at(self.pointers(Partial(sink.buffer)), at)
+                    value = b.masked_load(vector(FLOAT, lanes), place, mask)
+                    total = value if total is None else b.fadd(total, value)
+                assert total is not None
+                b.store(total, b.at(row, e))
+            self._store_row(sink, row, c.index, None)
+
+
+__all__ = ["emit_combination", "emit_strips"]
