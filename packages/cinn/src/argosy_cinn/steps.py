@@ -168,7 +168,9 @@ def _choose_in_place(memory: Memory, fusion: Fusion, steps: dict[int, Step], aft
     for state, value in zip(program.states, program.state_updates, strict=True):
         argument = state.argument
         maker = fusion.maker.get(value)
-        if value is argument or maker is None or maker.kind in ("host", "strips") or value in outputs or argument in outputs:
+        if value is argument or maker is None or maker.kind in ("host", "strips"):
+            continue
+        if value in outputs or argument in outputs:
             continue
         if not _writes_only_what_it_read(steps[maker.number], argument, value):
             continue
@@ -194,6 +196,7 @@ def _add_ancestors(fusion: Fusion, group: Group, more: int) -> None:
 def _writes_only_what_it_read(step: Step, argument: Value, value: Value) -> bool:
     """Whether the step reads ``argument`` nowhere but at the element of ``value`` that it computes from it."""
     group, body = step.group, step.bodies[-1]
+    assert not isinstance(body, StripKernel)
     if group.kind == "update":
         assert group.op is not None
         read = any(node.kind == "load" and node.payload[0] is argument for node in body.graph.order)

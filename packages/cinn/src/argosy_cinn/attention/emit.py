@@ -122,7 +122,10 @@ class _Strips:
     def _pack(self, key: Any, operand: Operand, strides: tuple[int, int], area: tuple[Index, ...], width: int) -> None:
         """Pack an area (row, column, rows, columns) of an operand into panels."""
         matrix, origin = self._matrix(operand, *strides)
-        pack_b(self.b, Block(matrix, origin, *area, ()), self.memory[key], width, self.lanes, _FORMAT)
+        row, column, rows, columns = area
+        pack_b(
+            self.b, Block(matrix, origin, row, column, rows, columns, ()), self.memory[key], width, self.lanes, _FORMAT
+        )
 
     def _pack_wide(self) -> None:
         """What every strip reads: keys along the depth, values along the columns."""

@@ -107,5 +107,3 @@ def is_matrix(op: Operation, side: int, memory: Container[Value]) -> bool:
         except SplitVariable as request:
             if not outer.split(request):
                 return False
-
-

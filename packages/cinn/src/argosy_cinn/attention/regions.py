@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from argosy_cinn.fusion.classify import INLINE, PRODUCT, REDUCE
 from argosy_cinn.shapes import sizes
+from argosy_cinn.simplify import has_effect
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value
@@ -107,6 +108,7 @@ class _Search:
     def __init__(self, program: Program, kinds: Mapping[Operation, str]) -> None:
         self.program, self.kinds = program, kinds
         self.returned = set(program.block.last.operands) if program.block.last is not None else set()
+        self.positions = {op: i for i, op in enumerate(program.block)}
         self.parent: dict[Value, Value] = {}
         self.full: set[Value] = set()
         self.rows: set[Value] = set()
@@ -203,7 +205,7 @@ class _Search:
 
     def split(self, part: _Part) -> list[Region]:
         """The regions of a part, in the order in which they run; none where a reduction would be left over."""
-        order = {op: i for i, op in enumerate(self.program.block)}
+        order = self.positions
         regions: list[Region] = []
         made: set[Value] = set()
         for sink in sorted(part.sinks, key=lambda s: order[s.op]):
@@ -240,9 +242,7 @@ class _Search:
         return False
 
     def _position(self, op: Operation) -> int:
-        if not hasattr(self, "_positions"):
-            self._positions = {op: i for i, op in enumerate(self.program.block)}
-        return self._positions.get(op, -1)
+        return self.positions.get(op, -1)
 
     def _collect(self, region: Region, value: Value, made: set[Value]) -> None:
         """Add what a value needs: scores, and reductions that no earlier region makes."""
@@ -322,9 +322,8 @@ def _repeats_rows(op: Operation, shape: tuple[int, ...]) -> bool:
     """Whether an operation repeats a value for each row along the columns."""
     if op.name != "prim.broadcast":
         return False
-    rank, source = len(shape) - 1, sizes(op.operand(0))
-    ones = all(n == 1 for n in source[rank:])
-    return source[:rank] == shape[:rank] and ones and op.attributes["axes"][:rank] == tuple(range(rank))
+    pairs = zip(op.attributes["axes"], sizes(op.operand(0)), strict=True)
+    return [(axis, n) for axis, n in pairs if n != 1] == [(i, n) for i, n in enumerate(shape[:-1]) if n != 1]
 
 
 def _inputs(op: Operation) -> list[Value]:
@@ -336,45 +335,57 @@ def _inputs(op: Operation) -> list[Value]:
 def _sequence(
     program: Program, regions: list[Region], of: dict[Operation, Region], inner: set[Value], search: _Search
 ) -> list[Operation]:
-    """The program's operations with each region's operations one after the other (Kahn's algorithm, first come)."""
-    from argosy_cinn.simplify import has_effect
-
+    """The program's operations with each region's operations one after the other."""
     operations = [op for op in program.block if not (op.results and op.results[0] in inner and op not in of)]
     position = {op: i for i, op in enumerate(operations)}
     nodes: dict[Operation | Region, list[Operation]] = {}
     for op in operations:
         nodes.setdefault(of.get(op, op), []).append(op)
     needs = {node: _needs(node, of, inner, search) for node in nodes}
+    _keep_effects(program, operations, needs)
+    first = {node: position[ops[0]] for node, ops in nodes.items()}
+    for region in regions:  # where its first sink stands: what needs only a reduction waits for it
+        first[region] = min(position[s.op] for s in region.sinks)
+    sequence = [op for node in _ordered(needs, first) for op in nodes[node]]
+    if len(sequence) != len(operations):
+        raise RuntimeError("fused attention made the program's order a circle")
+    return sequence
+
+
+def _keep_effects(
+    program: Program, operations: list[Operation], needs: dict[Operation | Region, set[Operation | Region]]
+) -> None:
+    """Operations with effects stay in their order, and the terminator the last."""
+    last = program.block.last
     before: Operation | None = None
     for op in operations:
-        if has_effect(op) and op is not program.block.last:
+        if op is not last and has_effect(op):
             if before is not None:
                 needs[op].add(before)
             before = op
-    if program.block.last is not None:
-        needs[program.block.last] |= nodes.keys() - {program.block.last}
+    if last is not None:
+        needs[last] |= needs.keys() - {last}
+
+
+def _ordered(
+    needs: dict[Operation | Region, set[Operation | Region]], first: dict[Operation | Region, int]
+) -> Iterator[Operation | Region]:
+    """Nodes after all they need, else by their place in the program (Kahn's algorithm)."""
     followers: dict[Operation | Region, list[Operation | Region]] = {}
     for node, required in needs.items():
         for other in required:
             followers.setdefault(other, []).append(node)
     waiting = {node: len(required) for node, required in needs.items()}
-    first = {node: position[ops[0]] for node, ops in nodes.items()}
-    for region in regions:  # where its first sink stands: a reduction that is needed alone waits for it
-        first[region] = min(position[s.op] for s in region.sinks)
     by_position = {place: node for node, place in first.items()}
     ready = [first[node] for node, count in waiting.items() if not count]
     heapq.heapify(ready)
-    sequence: list[Operation] = []
     while ready:
         node = by_position[heapq.heappop(ready)]
-        sequence += nodes[node]
+        yield node
         for follower in followers.get(node, ()):
             waiting[follower] -= 1
             if not waiting[follower]:
                 heapq.heappush(ready, first[follower])
-    if len(sequence) != len(operations):
-        raise RuntimeError("fused attention made the program's order a circle")
-    return sequence
 
 
 def _needs(

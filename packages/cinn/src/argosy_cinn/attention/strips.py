@@ -232,17 +232,13 @@ class _Lowering:
         side, attributes = sink.side, sink.op.attributes
         axes = attributes["rhs_batch" if side else "lhs_batch"]
         other = operand_of(sink.op, 1 - side, axes, self.outer, self.memory)
-        root = self.lowering.value(
-            sink.weights, Position(self.region.shape, self.flat, None, self.lowering.split)
-        )
+        root = self.lowering.value(sink.weights, Position(self.region.shape, self.flat, None, self.lowering.split))
         strides = _strides(sizes(sink.stored))
         if sink.stored is not sink.op.result:
             permutation = sink.stored.op.attributes["permutation"]
             strides = [strides[permutation.index(axis)] for axis in range(len(strides))]
         by_axis = {axis: strides[i] for i, axis in enumerate(axes)}
-        parts = [
-            by_axis[axis] * step for axis, part in enumerate(self.outer.parts) for step in _strides(part)
-        ]
+        parts = [by_axis[axis] * step for axis, part in enumerate(self.outer.parts) for step in _strides(part)]
         step, unit = (strides[-1], strides[-2]) if side else (strides[-2], strides[-1])
         width = sizes(sink.op.result)[-2 if side else -1]
         made = Contraction(sink.along, root, other, width, sink.stored, tuple(parts), step, unit)

@@ -61,7 +61,7 @@ class Sweep:
     def phase(self, phase: int, row0: Value, rows: Index) -> None:
         """All rows of the strip."""
         with self.b.loop(0, rows) as i:
-            self._row(phase, self.b.add(row0, i.index), i.index)
+            self._row(phase, self.b.index(self.b.add(row0, i.index)), i.index)
 
     def row_scope(self, row: Index, place: Index, phase: int) -> CellEvaluator:
         """Values that are one for a row, after the reductions of earlier phases."""
@@ -119,9 +119,7 @@ class Sweep:
                     found[node.number] = self.b.fdiv(constant(FLOAT, 1.0), scope.value(divisor))
         scope.reciprocals = found
 
-    def _interior(
-        self, row: Value, start: Index, stop: Index, roots: Sequence[Expression]
-    ) -> tuple[Index, Index, int]:
+    def _interior(self, row: Value, start: Index, stop: Index, roots: Sequence[Expression]) -> tuple[Index, Index, int]:
         """The columns, in whole iterations, where all bounds hold and all lanes exist."""
         b, lanes = self.b, self.lanes
         cost = sum(COSTS.get(n.kind, 1) for n in _reachable(roots))
@@ -195,7 +193,7 @@ class Sweep:
             raw = node.kind == "cell" and node.dtype in NARROW
             return elementwise.rounded(b, value, node.dtype) if raw else value
 
-        cells.held = held  # type: ignore[method-assign]
+        cells.held = held
         for number, (bound, sense) in kernel.bounds.nodes.items():
             cells.known[number] = self._condition(bound, sense, row, column, inside)
         return cells

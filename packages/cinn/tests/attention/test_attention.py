@@ -1,0 +1,268 @@
+"""Fused attention against the reference interpreter: found by dataflow, in memory linear in the sequence."""
+
+import numpy as np
+import pytest
+from programs import build, check, values
+
+from argosy_cinn import CinnCompiler, explain
+from argosy_cinn.runtime import set_threads
+from argosy_hwadapt import device
+from argosy_phi_ops import prim
+from argosy_tensorcore.storage import Strided
+
+RNG = np.random.default_rng(0)
+HEADS = {"lhs_batch": (0, 1), "rhs_batch": (0, 1)}
+
+
+def f32(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def rows(x, like):
+    return prim.broadcast(x, shape=like.shape, axes=(0, 1, 2))
+
+
+def scores_of(q, k):
+    return prim.dot_general(q, k, lhs_contract=(3,), rhs_contract=(3,), **HEADS)
+
+
+def index(like, axis, dtype="int64"):
+    return prim.iota(shape=like.shape, axis=axis, dtype=dtype)
+
+
+def spread(x, groups):
+    """Heads that serve several others, as the operators write it."""
+    batch, heads, length, size = x.shape
+    wide = prim.broadcast(x, shape=(batch, heads, groups, length, size), axes=(0, 1, 3, 4))
+    return prim.reshape(wide, shape=(batch, heads * groups, length, size))
+
+
+class Attention:
+    """Softmax attention with what autograd makes of it. ``mask(scores)`` gives scores and a function from the gradient
+    of what it returns to that of what it got; ``drop(weights)`` likewise."""
+
+    def __init__(self, mask=None, drop=None, scale=0.3):
+        self.mask, self.drop, self.scale = mask, drop, scale
+
+    def forward(self, q, k, v):
+        s, self.unmask = prim.mul(scores_of(q, k), self.scale), lambda d: d
+        if self.mask is not None:
+            s, self.unmask = self.mask(s)
+        self.e = prim.exp(prim.sub(s, rows(prim.reduce_max(s, axes=(3,)), s)))
+        self.total = rows(prim.reduce_sum(self.e, axes=(3,)), s)
+        self.p, (self.dropped, self.undrop) = prim.div(self.e, self.total), (None, lambda d: d)
+        self.dropped = self.p
+        if self.drop is not None:
+            self.dropped, self.undrop = self.drop(self.p)
+        return prim.dot_general(self.dropped, v, lhs_contract=(3,), rhs_contract=(2,), **HEADS)
+
+    def both(self, q, k, v, g):
+        o = self.forward(q, k, v)
+        g = prim.add(g, o)  # the backward sweep needs the result
+        dv = prim.dot_general(self.dropped, g, lhs_contract=(2,), rhs_contract=(2,), **HEADS)
+        t = prim.div(self.undrop(scores_of(g, v)), self.total)
+        inner = prim.reduce_sum(prim.neg(prim.mul(t, self.p)), axes=(3,))
+        ds = prim.mul(self.unmask(prim.mul(prim.add(t, rows(inner, t)), self.e)), self.scale)
+        dq = prim.dot_general(ds, k, lhs_contract=(3,), rhs_contract=(2,), **HEADS)
+        dk = prim.dot_general(ds, q, lhs_contract=(2,), rhs_contract=(2,), **HEADS)
+        return [o, dq, dk, dv]
+
+
+def where(keep, fill=float("-inf")):
+    return lambda s: (prim.select(keep(s), s, fill), lambda d: prim.select(keep(d), d, 0.0))
+
+
+def causal(s):
+    return prim.le(index(s, 3), index(s, 2))
+
+
+def window(s):
+    near = prim.gt(index(s, 3), prim.sub(index(s, 2), 20))
+    return prim.logical_and(causal(s), near)
+
+
+def operands(m, n, d=16, e=16, batch=2, heads=3):
+    return f32(batch, heads, m, d), f32(batch, heads, n, d), f32(batch, heads, n, e), f32(batch, heads, m, e)
+
+
+def kernels(executable):
+    return [line.split()[0] for line in explain(executable).splitlines() if line.startswith("  ")]
+
+
+def fused(executable):
+    return [name for name in kernels(executable) if name.startswith("attention")]
+
+
+@pytest.mark.parametrize("mask", [None, where(causal)], ids=["full", "causal"])
+@pytest.mark.parametrize("length", [1, 7, 64, 129, 300])
+def test_forward_and_gradients_agree_with_the_interpreter_at_any_length(length, mask):
+    executable = check(Attention(mask).both, *operands(length, length, 16, 24), scale=10)
+    assert bool(fused(executable)) == (length > 1)
+
+
+@pytest.mark.parametrize(("m", "n"), [(5, 300), (64, 200), (200, 64), (33, 65)])
+def test_queries_and_keys_may_differ_in_number(m, n):
+    assert fused(check(Attention(where(causal)).both, *operands(m, n), scale=10))
+
+
+@pytest.mark.parametrize(("d", "e"), [(1, 3), (8, 8), (20, 33), (64, 80)])
+def test_any_head_size(d, e):
+    assert fused(check(Attention().both, *operands(40, 40, d, e), scale=20))
+
+
+def test_a_forward_pass_is_one_kernel_without_intermediate_memory():
+    report = check(Attention(where(causal)).forward, *operands(100, 100)[:3], scale=5).report()
+    assert (report["kernel_calls"], report["arena_bytes"]) == (1, 0)
+
+
+def test_memory_is_linear_in_the_sequence():
+    """Four times the tokens take at most about four times the arena; scores would take sixteen."""
+
+    def arena(length):
+        program = build(Attention(where(causal)).both, operands(length, length, heads=8))
+        return CinnCompiler().compile(program, device("cpu")).report()["arena_bytes"]
+
+    small, large = arena(256), arena(1024)
+    assert large < 4.5 * small
+    assert large < 2 * 8 * 1024 * 1024 * 4 / 4
+
+
+def test_masks_by_index_comparison_skip_tiles_however_they_are_written():
+    def additive(s):
+        nothing, much = (prim.constant(x, s.dtype, s.shape) for x in (0.0, -1e9))
+        return prim.add(s, prim.select(causal(s), nothing, much)), lambda d: d
+
+    def tril(s):
+        ones = prim.cast(prim.ge(index(s, 2), index(s, 3)), dtype="float32")
+        return prim.add(s, prim.mul(prim.sub(1.0, ones), -1e9)), lambda d: d
+
+    def refused(s):
+        return prim.select(prim.gt(index(s, 3), index(s, 2)), float("-inf"), s), lambda d: d
+
+    for mask in (where(causal), where(window), additive, tril, refused):
+        executable = check(Attention(mask).forward, *operands(150, 150)[:3], scale=5)
+        assert "bounded" in explain(executable)
+
+
+def test_a_sliding_window_has_gradients():
+    executable = check(Attention(where(window)).both, *operands(150, 150), scale=10)
+    assert explain(executable).count("bounded") == 2
+
+
+def test_rows_that_see_no_key_stay_what_they_are():
+    """A row without keys is NaN in the reference, so that no column may be left out."""
+    strict = where(lambda s: prim.lt(index(s, 3), index(s, 2)))
+    executable = check(Attention(strict).forward, *operands(40, 40)[:3], scale=5)
+    assert "bounded" not in explain(executable)
+
+
+def test_additive_and_boolean_masks_from_memory():
+    m, n = 70, 45
+    bias, keep = f32(1, 1, m, n), RNG.random((2, 1, 1, n)) < 0.7
+
+    def program(q, k, v, g, bias, keep):
+        def mask(s):
+            kept = prim.broadcast(prim.reshape(keep, shape=(2, n)), shape=s.shape, axes=(0, 3))
+            wide = prim.broadcast(prim.reshape(bias, shape=(m, n)), shape=s.shape, axes=(2, 3))
+            return prim.select(kept, prim.add(s, wide), float("-inf")), lambda d: prim.select(kept, d, 0.0)
+
+        return Attention(mask).both(q, k, v, g)
+
+    assert len(fused(check(program, *operands(m, n), bias, keep, scale=10))) >= 2
+
+
+def test_dropout_bits_are_computed_where_they_are_needed():
+    def drop(p):
+        bits = prim.shift_right(prim.rng_bits(state[0], shape=p.shape, counter=0), np.uint32(8))
+        keep = prim.ge(prim.mul(prim.cast(bits, dtype="float32"), 2.0**-24), 0.2)
+        return prim.select(keep, prim.mul(p, 1.25), 0.0), lambda d: prim.mul(prim.select(keep, d, 0.0), 1.25)
+
+    state = [None]
+
+    def program(q, k, v, g, key):
+        state[0] = key
+        return Attention(where(causal), drop).both(q, k, v, g)
+
+    executable = check(program, *operands(200, 200, heads=6), np.array([3, 5], np.uint64), scale=10)
+    assert len(fused(executable)) >= 2
+    assert executable.report()["arena_bytes"] < 2 * 6 * 200 * 200 * 4 / 2
+
+
+def test_heads_that_share_keys_read_them_in_place():
+    def program(q, k, v, g):
+        return Attention(where(causal)).both(q, spread(k, 3), spread(v, 3), g)
+
+    q, k, v, g = f32(2, 6, 50, 16), f32(2, 2, 50, 16), f32(2, 2, 50, 16), f32(2, 6, 50, 16)
+    executable = check(program, q, k, v, g, scale=10)
+    assert [name for name in kernels(executable) if name.startswith("map")] == ["map_2x6x50x16"] or fused(executable)
+    forward = check(lambda q, k, v: Attention().forward(q, spread(k, 3), spread(v, 3)), q, k, v, scale=5)
+    assert forward.report()["kernel_calls"] == 1
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_narrow_floats_accumulate_in_float32(dtype):
+    arguments = [values(RNG, x.shape, dtype, -1, 1) for x in operands(50, 50)]
+    assert fused(check(Attention(where(causal)).both, *arguments, scale=4))
+
+
+def test_float64_is_not_fused_and_right():
+    arguments = [x.astype(np.float64) for x in operands(30, 30)]
+    assert not fused(check(Attention(where(causal)).both, *arguments, scale=10))
+
+
+def test_transposed_layouts_are_read_and_written_in_place():
+    def program(q, k, v):
+        q, k, v = (prim.transpose(x, permutation=(0, 2, 1, 3)) for x in (q, k, v))
+        return prim.transpose(Attention(where(causal)).forward(q, k, v), permutation=(0, 2, 1, 3))
+
+    report = check(program, *(f32(2, 40, 3, 16) for _ in range(3)), scale=5).report()
+    assert report["kernel_calls"] == 1
+
+
+def test_weights_that_are_asked_for_are_not_fused_away():
+    def program(q, k, v):
+        attention = Attention()
+        return [attention.forward(q, k, v), attention.p]
+
+    assert not fused(check(program, *operands(30, 30)[:3], scale=5))
+
+
+def test_a_logarithm_of_the_sum_may_leave():
+    def program(q, k, v):
+        s = scores_of(q, k)
+        top = prim.reduce_max(s, axes=(3,))
+        total = prim.reduce_sum(prim.exp(prim.sub(s, rows(top, s))), axes=(3,))
+        norm = prim.add(top, prim.log(total))
+        p = prim.exp(prim.sub(s, rows(norm, s)))
+        return [prim.dot_general(p, v, lhs_contract=(3,), rhs_contract=(2,), **HEADS), norm]
+
+    assert fused(check(program, *operands(40, 40)[:3], scale=5))
+
+
+def test_two_layers_are_two_kernels_that_share_their_code():
+    def program(q, k, v):
+        for _ in range(2):
+            q = Attention(where(causal)).forward(q, k, v)
+        return q
+
+    report = check(program, *operands(40, 40)[:3], scale=5).report()
+    assert (report["kernel_calls"], report["kernels"]) == (2, 1)
+
+
+def test_without_fuel_nothing_is_fused():
+    assert not fused(check(Attention().forward, *operands(30, 30)[:3], scale=5, options={"fuel": 0}))
+
+
+@pytest.mark.parametrize("heads", [1, 4])
+def test_any_number_of_threads_gives_the_same_bits(heads):
+    arguments = [Strided.from_array(x) for x in operands(700, 700, batch=1, heads=heads)]
+    program = build(Attention(where(causal)).both, [x.array() for x in arguments])
+    executable = CinnCompiler().compile(program, device("cpu"))
+    found = []
+    try:
+        for threads in (1, 2, 4):
+            set_threads(threads)
+            found.append([x.array().tobytes() for x in executable.run(arguments)])
+    finally:
+        set_threads(1)
+    assert found[0] == found[1] == found[2]
