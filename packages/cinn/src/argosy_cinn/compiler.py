@@ -18,6 +18,7 @@ import numpy as np
 
 from argosy_cinn import program_cache, tracing
 from argosy_cinn.assemble import Assembly, assemble
+from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.control import CompileRegion
 from argosy_cinn.executable import Executable, Views
 from argosy_cinn.fallback import InterpretedExecutable, interpreted
@@ -394,7 +395,7 @@ def _buffer_facts(plan: Plan, positions: Mapping[Operation, int]) -> list[Buffer
 
 def _value(key: Any) -> Any:
     """The value that a buffer belongs to; partial results belong to their reduction's."""
-    return key.value if isinstance(key, Partial) else key
+    return key.value if isinstance(key, (Partial, StripPartial)) else key
 
 
 def _host_calls(
