@@ -26,6 +26,7 @@ def one(python: str, workload: str, framework: str, options: argparse.Namespace,
     """The figures of one process; ``cache`` is the folder of our compiled objects, empty in the first round."""
     command = [python, str(HERE / f"{workload}.py"), "--framework", framework, "--threads", str(options.threads)]
     command += ["--seconds", str(options.seconds), "--core", str(options.core)]
+    command += ["--case", options.case] if options.case else []
     ours = framework.startswith("argosy")
     environment = {**os.environ, "ARGOSY_CACHE_DIR": cache} if ours else {**os.environ, "GLIBC_TUNABLES": TUNED}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -45,6 +46,7 @@ def machine() -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("workload")
+    parser.add_argument("--case", default="", help="the size or variant, for workloads that have several")
     parser.add_argument("--peer-python", default=sys.executable)
     parser.add_argument("--peers", nargs="*", default=["torch"])
     parser.add_argument("--ours", nargs="*", default=["argosy"])
@@ -68,7 +70,8 @@ def main() -> None:
         "commit": commit,
         "machine": machine(),
     }
-    target = HERE / "results" / f"{options.workload}-{options.threads}.json"
+    name = "-".join(part for part in (options.workload, options.case, str(options.threads)) if part)
+    target = HERE / "results" / f"{name}.json"
     target.parent.mkdir(exist_ok=True)
     target.write_text(json.dumps({**record, "figures": figures}, indent=1) + "\n")
 

@@ -15,14 +15,18 @@ from collections.abc import Callable
 from typing import Any
 
 
-def arguments(description: str, frameworks: tuple[str, ...]) -> argparse.Namespace:
-    """Parse the common options and pin the process before any framework is imported."""
+def arguments(description: str, frameworks: tuple[str, ...], cases: tuple[str, ...] = ()) -> argparse.Namespace:
+    """Parse the common options and pin the process before any framework is imported.
+
+    ``cases`` are the sizes or variants that a workload comes in; the first one is the default.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--framework", choices=frameworks, required=True)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--core", type=int, default=0, help="first core to pin to")
     parser.add_argument("--seconds", type=float, default=8.0, help="time spent measuring")
     parser.add_argument("--losses", type=int, default=0, help="print the losses of that many steps instead of timing")
+    parser.add_argument("--case", choices=cases or ("",), default=(cases or ("",))[0])
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, set(range(options.core, options.core + options.threads)))
@@ -37,12 +41,13 @@ def arguments(description: str, frameworks: tuple[str, ...]) -> argparse.Namespa
 
 
 def measure(options: argparse.Namespace, workload: str, step: Callable[[], Any]) -> None:
-    """Time ``step`` (which must block until its result is there) and print one JSON line.
+    """Time ``step`` (which must block until its result is there) and print one JSON line; ``check`` in it is the mean
+    of the absolute values of the last result, to see that all compute the same.
 
     The clock is CPU time when others used more than 3% of our core meanwhile (``clock`` says which), else wall time.
     """
     start = time.perf_counter()
-    loss = float(step())
+    step()
     first = time.perf_counter() - start
     for _ in range(2):
         step()
@@ -50,18 +55,29 @@ def measure(options: argparse.Namespace, workload: str, step: Callable[[], Any])
     begin = time.perf_counter()
     while len(walls) < 5 or (time.perf_counter() - begin < options.seconds and len(walls) < 5000):
         wall, cpu = time.perf_counter(), time.process_time()
-        loss = float(step())
+        last = step()
         walls.append(time.perf_counter() - wall)
         cpus.append(time.process_time() - cpu)
     wall, cpu = statistics.median(walls), statistics.median(cpus)
     shared = options.threads == 1 and wall > cpu * 1.03
     result = {
-        "workload": workload, "framework": options.framework, "threads": options.threads,
+        "workload": workload, "case": options.case, "framework": options.framework, "threads": options.threads,
         "median_ms": round((cpu if shared else wall) * 1e3, 4), "wall_median_ms": round(wall * 1e3, 4),
         "clock": "cpu" if shared else "wall", "first_call_s": round(first, 3), "repeats": len(walls),
-        "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, "last_loss": loss,
+        "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, "check": magnitude(last),
     }  # fmt: skip
     print(json.dumps(result), flush=True)
+
+
+def magnitude(result: Any) -> float:
+    """The mean of the absolute values of a tensor of any framework, or of the first one of several."""
+    import numpy as np
+
+    if isinstance(result, (list, tuple)):
+        result = result[0]
+    if hasattr(result, "detach"):
+        result = result.detach()
+    return float(np.abs(np.asarray(result)).mean())
 
 
 def run(options: argparse.Namespace, workload: str, step: Callable[[], Any]) -> None:

@@ -1,0 +1,82 @@
+"""The Laplacian of a tanh network d-128-128-128-1 at 256 points, float32.
+
+Ours is ``autograd.laplacian``; torch and jax do what their users write: second derivatives coordinate by coordinate
+(reverse mode twice; forward over forward, vectorised over the coordinates).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from timing import arguments, run
+
+POINTS, WIDTH = 256, 128
+
+
+def data(dimensions: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    sizes = [dimensions, WIDTH, WIDTH, WIDTH, 1]
+    weights = [(rng.standard_normal((i, o)) / math.sqrt(i)).astype(np.float32) for i, o in pairwise(sizes)]
+    return weights, rng.uniform(-1, 1, (POINTS, dimensions)).astype(np.float32)
+
+
+def network(h: Any, weights: Any, tanh: Callable[[Any], Any]) -> Any:
+    for w in weights[:-1]:
+        h = tanh(h @ w)
+    return h @ weights[-1]
+
+
+def argosy_step(dimensions: int) -> Callable[[], Any]:
+    import argosy as paddle
+
+    weights, points = data(dimensions)
+    tensors = [paddle.to_tensor(w) for w in weights]
+    x = paddle.to_tensor(points, stop_gradient=False)
+    step = lambda x: paddle.autograd.laplacian(network(x, tensors, paddle.tanh)[:, 0], x)  # noqa: E731
+    whole = paddle.jit.to_static(step, full_graph=True)
+    return lambda: whole(x)
+
+
+def torch_step(dimensions: int) -> Callable[[], Any]:
+    import torch
+
+    weights, points = data(dimensions)
+    tensors = [torch.from_numpy(w) for w in weights]
+    x = torch.from_numpy(points).requires_grad_()
+
+    def step() -> Any:
+        (g,) = torch.autograd.grad(network(x, tensors, torch.tanh).sum(), x, create_graph=True)
+        total: Any = 0
+        for i in range(dimensions):
+            total = total + torch.autograd.grad(g[:, i].sum(), x, retain_graph=True)[0][:, i]
+        return total
+
+    return step
+
+
+def jax_step(dimensions: int) -> Callable[[], Any]:
+    import jax
+    import jax.numpy as jnp
+
+    weights, points = data(dimensions)
+    tensors = [jnp.asarray(w) for w in weights]
+    x = jnp.asarray(points)
+
+    def at_point(q: Any, tensors: Any) -> Any:
+        u = lambda z: network(z, tensors, jnp.tanh)[0]  # noqa: E731
+        second = lambda e: jax.jvp(lambda z: jax.jvp(u, (z,), (e,))[1], (q,), (e,))[1]  # noqa: E731
+        return jax.vmap(second)(jnp.eye(dimensions, dtype=q.dtype)).sum()
+
+    jitted = jax.jit(jax.vmap(at_point, (0, None)))
+    return lambda: jitted(x, tensors).block_until_ready()
+
+
+if __name__ == "__main__":
+    options = arguments(__doc__ or "", ("argosy", "torch", "jax"), ("2", "10", "50", "100"))
+    size = int(options.case)
+    makers = {"argosy": argosy_step, "torch": torch_step, "jax": jax_step}
+    run(options, "laplacian", makers[options.framework](size))

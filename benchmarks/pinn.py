@@ -1,0 +1,128 @@
+"""One Adam step on the residual of Burgers' equation, u_t + u u_x - 0.01/pi u_xx, for a tanh network 2-64x4-1, float32.
+
+Ours and torch ask for gradients of gradients, as their users do; jax nests forward mode, its fastest way here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from timing import arguments, run
+
+SIZES, VISCOSITY, RATE = [2, 64, 64, 64, 64, 1], 0.01 / math.pi, 1e-3
+rng = np.random.default_rng(0)
+WEIGHTS = [(rng.standard_normal((i, o)) / math.sqrt(i)).astype(np.float32) for i, o in pairwise(SIZES)]
+BIASES = [np.zeros(o, np.float32) for o in SIZES[1:]]
+
+
+def points(case: str) -> Any:
+    return np.random.default_rng(1).uniform(-1, 1, (int(case), 2)).astype(np.float32)
+
+
+def argosy_step(case: str, compiled: bool) -> Callable[[], Any]:
+    import argosy as paddle
+
+    assign = paddle.nn.initializer.Assign
+    weights, biases = (
+        [paddle.create_parameter(v.shape, "float32", default_initializer=assign(v)) for v in values]
+        for values in (WEIGHTS, BIASES)
+    )
+    optimizer = paddle.optimizer.Adam(RATE, parameters=[*weights, *biases])
+
+    def network(h: Any) -> Any:
+        for w, b in zip(weights[:-1], biases[:-1], strict=True):
+            h = paddle.tanh(h @ w + b)
+        return h @ weights[-1] + biases[-1]
+
+    def step(q: Any) -> Any:
+        u = network(q)
+        (du,) = paddle.grad(u.sum(), q, create_graph=True)
+        (duu,) = paddle.grad(du[:, 0].sum(), q, create_graph=True)
+        loss = ((du[:, 1] + u[:, 0] * du[:, 0] - VISCOSITY * duu[:, 0]) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    whole = paddle.jit.to_static(step, full_graph=True) if compiled else step
+    q = paddle.to_tensor(points(case), stop_gradient=False)
+    return lambda: whole(q)
+
+
+def torch_step(case: str) -> Callable[[], Any]:
+    import torch
+
+    weights, biases = ([torch.from_numpy(v.copy()).requires_grad_() for v in values] for values in (WEIGHTS, BIASES))
+    optimizer = torch.optim.Adam([*weights, *biases], lr=RATE, fused=True)
+    q = torch.from_numpy(points(case)).requires_grad_()
+
+    def network(h: Any) -> Any:
+        for w, b in zip(weights[:-1], biases[:-1], strict=True):
+            h = torch.tanh(h @ w + b)
+        return h @ weights[-1] + biases[-1]
+
+    def step() -> Any:
+        u = network(q)
+        (du,) = torch.autograd.grad(u.sum(), q, create_graph=True)
+        (duu,) = torch.autograd.grad(du[:, 0].sum(), q, create_graph=True)
+        loss = ((du[:, 1] + u[:, 0] * du[:, 0] - VISCOSITY * duu[:, 0]) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def jax_step(case: str) -> Callable[[], Any]:
+    import jax
+    import jax.numpy as jnp
+
+    q = jnp.asarray(points(case))
+    ex, et = jnp.zeros_like(q).at[:, 0].set(1.0), jnp.zeros_like(q).at[:, 1].set(1.0)
+
+    def loss_of(parameters: Any) -> Any:
+        def network(h: Any) -> Any:
+            for w, b in parameters[:-1]:
+                h = jnp.tanh(h @ w + b)
+            return h @ parameters[-1][0] + parameters[-1][1]
+
+        (u, ux), (_, uxx) = jax.jvp(lambda q: jax.jvp(network, (q,), (ex,)), (q,), (ex,))
+        ut = jax.jvp(network, (q,), (et,))[1]
+        return jnp.mean((ut + u * ux - VISCOSITY * uxx) ** 2)
+
+    def update(state: Any) -> Any:
+        parameters, means, squares, count = state
+        value, gradients = jax.value_and_grad(loss_of)(parameters)
+        count = count + 1
+        tree = jax.tree_util.tree_map
+        means = tree(lambda m, g: 0.9 * m + 0.1 * g, means, gradients)
+        squares = tree(lambda s, g: 0.999 * s + 0.001 * g * g, squares, gradients)
+        rate = RATE * jnp.sqrt(1 - 0.999**count) / (1 - 0.9**count)
+        parameters = tree(lambda p, m, s: p - rate * m / (jnp.sqrt(s) + 1e-8), parameters, means, squares)
+        return (parameters, means, squares, count), value
+
+    jitted = jax.jit(update, donate_argnums=0)
+    start = [(jnp.asarray(w), jnp.asarray(b)) for w, b in zip(WEIGHTS, BIASES, strict=True)]
+    zeros = lambda: jax.tree_util.tree_map(jnp.zeros_like, start)  # noqa: E731
+    state = [(start, zeros(), zeros(), jnp.float32(0))]
+
+    def step() -> Any:
+        state[0], value = jitted(state[0])
+        jax.block_until_ready(state)
+        return value
+
+    return step
+
+
+if __name__ == "__main__":
+    options = arguments(__doc__ or "", ("argosy", "argosy-eager", "torch", "jax"), ("256", "4096", "64", "65536"))
+    makers = {
+        "argosy": lambda: argosy_step(options.case, True), "argosy-eager": lambda: argosy_step(options.case, False),
+        "torch": lambda: torch_step(options.case), "jax": lambda: jax_step(options.case),
+    }  # fmt: skip
+    run(options, "pinn", makers[options.framework]())

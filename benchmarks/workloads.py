@@ -1,0 +1,37 @@
+"""The workloads that are recorded: ``everything.py`` runs them beside their peers, ``table.py`` shows them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Workload(NamedTuple):
+    """One row of the table."""
+
+    script: str
+    case: str
+    title: str
+    peers: tuple[str, ...] = ("torch", "jax")
+
+    def record(self, threads: int) -> str:
+        """The name of its file under ``results/``."""
+        return "-".join(part for part in (self.script, self.case, str(threads)) if part) + ".json"
+
+
+WORKLOADS = (
+    Workload("gpt_step", "", "GPT training step (6 layers, width 384, 256 tokens, batch 8, AdamW)", ("torch",)),
+    Workload("mlp_step", "", "MLP training step (784-256-10, batch 64, SGD)"),
+    Workload("rmsnorm", "4096x768-forward", "RMSNorm 4096 x 768"),
+    Workload("rmsnorm", "4096x768-backward", "RMSNorm 4096 x 768 with gradients"),
+    Workload("rmsnorm", "8192x4096-forward", "RMSNorm 8192 x 4096"),
+    Workload("rmsnorm", "8192x4096-backward", "RMSNorm 8192 x 4096 with gradients"),
+    Workload("gelu_softmax", "", "softmax(gelu(x w + b) + r), 4096 x 1024"),
+    Workload("pinn", "256", "Burgers residual step, 256 points"),
+    Workload("pinn", "4096", "Burgers residual step, 4096 points"),
+    Workload("nth_derivative", "2", "second derivative of a network, 1024 points"),
+    Workload("nth_derivative", "4", "fourth derivative"),
+    Workload("nth_derivative", "6", "sixth derivative"),
+    Workload("laplacian", "10", "Laplacian of a network in 10 dimensions, 256 points"),
+    Workload("laplacian", "100", "Laplacian in 100 dimensions"),
+    Workload("chain", "", "100 cheap operators on 8 floats"),
+)
