@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Self
 
+from argosy.jit.paddle_format.program import load_paddle_program
 from argosy.nn.layer import Layer
 from argosy_infer.export import load_program
 from argosy_infer.predictor import Predictor
@@ -45,10 +46,14 @@ class TranslatedLayer(Layer):
 
 
 def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
-    """The layer of what :func:`argosy.jit.save` wrote to ``path``.
+    """The layer of what :func:`argosy.jit.save` wrote to ``path``, or Paddle 3 (``.json`` and ``.pdiparams``).
 
-    Raises ProgramFileError naming the file that is missing, damaged, or of another export.
+    Raises ProgramFileError naming the file that is missing, damaged, or of another export, NotImplementedError naming
+    an operator of Paddle's that is not known here.
     """
     if configs:
         raise NotImplementedError(f"jit.load() has no option {sorted(configs)}")
+    base = os.fspath(path)
+    if os.path.exists(base + ".json") and not os.path.exists(base + ".pir"):
+        return TranslatedLayer(Predictor(load_paddle_program(base)))
     return TranslatedLayer(Predictor(load_program(path)))
