@@ -15,6 +15,10 @@ def test_published_snippets_run():
     strategy.pipeline.vpp_degree = 2
     assert strategy.fused_passes.to_dict()["gemm_epilogue"] is True
     assert (strategy.pipeline.schedule_mode, strategy.pipeline.vpp_degree) == ("1F1B", 2)
+    strategy.pipeline.schedule_mode = "interleaved"
+    strategy.pipeline.accumulate_steps, strategy.pipeline.micro_batch_size = 4, 2
+    assert (strategy.pipeline.schedule_mode, strategy.pipeline.accumulate_steps) == ("interleaved", 4)
+    strategy.pipeline.schedule_mode = "1F1B"
     assert Strategy().pipeline.vpp_degree == 1
     assert "schedule_mode='1F1B'" in repr(strategy)
 

@@ -1,5 +1,7 @@
 """Training on meshes by annotation: the same losses as one process, eagerly and as compiled programs of the ranks."""
 
+import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +103,43 @@ def test_the_static_loop_runs_on_two_processes(tmp_path):
     for rank in range(2):
         found = losses((tmp_path / "log" / f"workerlog.{rank}").read_text())
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
+def _run_example(name, **replaced):
+    """The names of an example after it ran on the calling rank; ``replaced`` are settings of its text."""
+    text = (PROGRAMS / name).read_text()
+    for setting, value in replaced.items():
+        text, count = re.subn(rf"{setting}=\d+", f"{setting}={value}", text)
+        assert count
+    names = {"__name__": "example"}
+    exec(compile(text, name, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("samples", [4, pytest.param(100, marks=pytest.mark.soak)])
+def test_the_hybrid_example_trains_in_one_process(samples):
+    """The same script on eight ranks of one process; ranks of the first mesh know no loss, and may print it."""
+
+    def program():
+        names = _run_example("hybrid.py", num_samples=samples)
+        return names["step"], str(names["loss"]), names["loss"].item()
+
+    results = run_ranks(program, 8, timeout=300)
+    for rank, (step, printed, value) in enumerate(results):
+        assert step == samples // 2 - 1
+        assert printed.endswith("GlobalDenseTensor Not initialized)") == (rank < 4)
+        assert value == results[-1][2] if rank >= 4 else value is None
+    assert math.isfinite(results[-1][2])
+
+
+def test_the_compiled_loop_prints_on_every_rank():
+    """The dist.to_static loop on two meshes: three losses, falling, shown where they are and not elsewhere."""
+    results = run_ranks(lambda: _run_example("compiled.py")["printed"], 4)
+    assert [text.split()[0] for text in results[0]] == ["0", "1", "2"]
+    assert all(text.endswith("Not initialized)") for printed in results[:2] for text in printed)
+    assert results[2] == results[3]
+    losses = [float(text.split()[-1].rstrip(")")) for text in results[2]]
+    assert losses[2] < losses[0]
 
 
 class TwoMeshes(nn.Layer):
