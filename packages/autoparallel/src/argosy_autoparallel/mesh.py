@@ -67,9 +67,9 @@ class ProcessMesh:
         """The name of each dimension."""
         return list(self._dim_names)
 
-    def get_dim_size(self, dim_name: str) -> int:
-        """Return the size of the named dimension. Raises ValueError for an unknown name."""
-        return int(self._mesh.shape[self._axis(dim_name)])
+    def get_dim_size(self, dim: str | int) -> int:
+        """Return the size of a dimension, by name or number. Raises ValueError for an unknown one."""
+        return int(self._mesh.shape[self._axis(dim)])
 
     def get_mesh_with_dim(self, dim_name: str, index: int | None = None) -> ProcessMesh:
         """Return the mesh with the named dimension moved to the front, or its part ``index`` along that
@@ -93,9 +93,9 @@ class ProcessMesh:
             raise ValueError(f"rank {process_id} is not part of {self!r}")
         return tuple(int(i) for i in found[0])
 
-    def get_rank_by_dim_and_process_id(self, dim_name: str, process_id: int) -> int:
-        """Return a rank's coordinate on the named dimension, or -1 if it is not part of the mesh."""
-        axis = self._axis(dim_name)
+    def get_rank_by_dim_and_process_id(self, dim: str | int, process_id: int) -> int:
+        """Return a rank's coordinate on a dimension, by name or number, or -1 if it is not part of the mesh."""
+        axis = self._axis(dim)
         return self.coordinate(process_id)[axis] if self.contains(process_id) else -1
 
     def get_submesh_with_dim(self, dim_name: str, process_id: int) -> ProcessMesh:
@@ -138,7 +138,11 @@ class ProcessMesh:
     def __reduce__(self) -> tuple[Any, ...]:
         return ProcessMesh, (self._mesh.tolist(), self._dim_names)
 
-    def _axis(self, dim_name: str) -> int:
+    def _axis(self, dim_name: str | int) -> int:
+        if isinstance(dim_name, int):
+            if not 0 <= dim_name < self.ndim:
+                raise ValueError(f"dimension {dim_name} is not one of the {self.ndim} of {self!r}")
+            return dim_name
         if dim_name not in self._dim_names:
             raise ValueError(f"dimension {dim_name!r} is not one of {self._dim_names}")
         return self._dim_names.index(dim_name)

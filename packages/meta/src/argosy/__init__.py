@@ -39,6 +39,7 @@ _TABLE: dict[str, str] = {
         for name in ("grad", "no_grad", "enable_grad", "set_grad_enabled", "is_grad_enabled")
     },
     "explain": "argosy.jit.explanation:explain",
+    "DataParallel": "argosy.distributed.data_parallel:DataParallel",
     "Model": "argosy.hapi.model:Model",
     "summary": "argosy.hapi.summary:summary",
     "flops": "argosy.hapi.summary:flops",

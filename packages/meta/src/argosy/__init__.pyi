@@ -8,6 +8,7 @@ from typing import Any
 from argosy_tensorcore.tensor import Tensor
 
 from argosy.device import CPUPlace as CPUPlace
+from argosy.distributed.data_parallel import DataParallel as DataParallel
 from argosy.nn.lazy import LazyGuard as LazyGuard
 from argosy.hapi.model import Model as Model
 from argosy.attributes import ParamAttr as ParamAttr

@@ -6,11 +6,17 @@ Faces import this module with the first name that makes or takes tensors; ``impo
 from __future__ import annotations
 
 import argosy_autograd  # noqa: F401  (installs the gradient recorder and Tensor's gradient methods)
+from argosy_phi_ops import extension
 from argosy_phi_ops.methods import inplace
 from argosy_phi_ops.operator import find_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Tensor", "find", "in_place"]
+
+# What every tensor can be asked; the package that answers is loaded with the first question.
+extension.register_methods(
+    {name: f"argosy_autoparallel.dist_tensor:{name}" for name in ("is_dist", "placements", "process_mesh")}
+)
 
 
 def find(name: str) -> object | None:

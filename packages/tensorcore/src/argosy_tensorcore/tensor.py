@@ -135,9 +135,12 @@ class Tensor(metaclass=_TensorType):
             value = _EMPTY_SLOTS[name]
             setattr(self, name, value)
             return value
-        if name in vars(Tensor) or find_method(name) is None:
+        if name not in vars(Tensor) and find_method(name) is None:
             raise AttributeError(_no_method(name))
-        return getattr(self, name)
+        try:
+            return object.__getattribute__(self, name)  # another thread may have found the method first
+        except AttributeError:
+            raise AttributeError(_no_method(name)) from None
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(Tensor), *self.__dict__})

@@ -7,7 +7,8 @@ from argosy.faces import face
 
 _MODULES = {
     "environment": (
-        "ParallelEnv", "get_rank", "get_world_size", "init_parallel_env", "is_available", "is_initialized",
+        "ParallelEnv", "ParallelMode", "get_rank", "get_world_size", "init_parallel_env", "is_available",
+        "is_initialized",
     ),
     "group": ("Group", "destroy_process_group", "get_backend", "get_group", "new_group"),
     "reduction": ("ReduceOp",),
@@ -16,7 +17,10 @@ _MODULES = {
         "reduce_scatter", "scatter", "wait",
     ),
     "point_to_point": ("P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"),
-    "objects": ("all_gather_object", "broadcast_object_list", "scatter_object_list"),
+    "objects": (
+        "all_gather_object", "broadcast_object_list", "recv_object_list", "scatter_object_list", "send_object_list",
+    ),
+    "data_parallel": ("DataParallel",),
     "spawning": ("spawn",),
     "strategy": ("Strategy",),
     "semi_auto": (
@@ -33,6 +37,7 @@ _TABLE: dict[str, str] = {
         name: f"argosy_autoparallel:{name}"
         for name in ("Partial", "Placement", "ProcessMesh", "ReduceType", "Replicate", "Shard")
     },
+    "communication": "argosy.distributed.communication",
     "debug": "argosy.distributed.debug",
 }
 

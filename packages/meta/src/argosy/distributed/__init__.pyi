@@ -1,9 +1,11 @@
 """Written by ``python -m argosy.stubs``."""
 
+from argosy.distributed.data_parallel import DataParallel as DataParallel
 from argosy.distributed.dist_model import DistModel as DistModel
 from argosy.distributed.group import Group as Group
 from argosy.distributed.point_to_point import P2POp as P2POp
 from argosy.distributed.environment import ParallelEnv as ParallelEnv
+from argosy.distributed.environment import ParallelMode as ParallelMode
 from argosy_autoparallel import Partial as Partial
 from argosy_autoparallel import Placement as Placement
 from argosy_autoparallel import ProcessMesh as ProcessMesh
@@ -25,6 +27,7 @@ from argosy.distributed.collective import barrier as barrier
 from argosy.distributed.point_to_point import batch_isend_irecv as batch_isend_irecv
 from argosy.distributed.collective import broadcast as broadcast
 from argosy.distributed.objects import broadcast_object_list as broadcast_object_list
+from argosy.distributed import communication as communication
 from argosy.distributed import debug as debug
 from argosy.distributed.group import destroy_process_group as destroy_process_group
 from argosy.distributed.semi_auto import dtensor_from_fn as dtensor_from_fn
@@ -43,12 +46,14 @@ from argosy.distributed.environment import is_initialized as is_initialized
 from argosy.distributed.point_to_point import isend as isend
 from argosy.distributed.group import new_group as new_group
 from argosy.distributed.point_to_point import recv as recv
+from argosy.distributed.objects import recv_object_list as recv_object_list
 from argosy.distributed.collective import reduce as reduce
 from argosy.distributed.collective import reduce_scatter as reduce_scatter
 from argosy.distributed.semi_auto import reshard as reshard
 from argosy.distributed.collective import scatter as scatter
 from argosy.distributed.objects import scatter_object_list as scatter_object_list
 from argosy.distributed.point_to_point import send as send
+from argosy.distributed.objects import send_object_list as send_object_list
 from argosy.distributed.semi_auto import set_mesh as set_mesh
 from argosy.distributed.sharded_loader import shard_dataloader as shard_dataloader
 from argosy.distributed.semi_auto import shard_layer as shard_layer

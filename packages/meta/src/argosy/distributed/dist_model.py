@@ -43,7 +43,7 @@ def to_static(
     chosen = strategy if strategy is not None else Strategy()
     chosen.check_implemented()
     environment()
-    return DistModel(layer, loss, optimizer, chosen)
+    return DistModel(layer, loader, loss, optimizer, chosen)
 
 
 class DistModel:
@@ -53,12 +53,22 @@ class DistModel:
     """
 
     def __init__(
-        self, layer: Layer, loss: Callable[..., Any] | None, optimizer: Optimizer | None, strategy: Strategy
+        self,
+        layer: Layer,
+        loader: Any,
+        loss: Callable[..., Any] | None = None,
+        optimizer: Optimizer | None = None,
+        strategy: Strategy | None = None,
+        metrics: Sequence[Any] | None = None,
+        input_spec: Sequence[Any] | None = None,
     ) -> None:
+        if metrics or input_spec is not None:
+            raise NotImplementedError("DistModel(metrics, input_spec) is not implemented: compute metrics of predict()")
         self.network = layer
+        self._loader = loader
         self._loss = loss
         self._optimizer = optimizer
-        self._strategy = strategy
+        self._strategy = Strategy() if strategy is None else strategy
         self._steps = {mode: StaticFunction(getattr(self, f"_{mode}_step"), None, "CINN", True) for mode in _MODES}
         self._mode = "predict"
         if loss is not None:
@@ -126,7 +136,7 @@ class DistModel:
         """
         return self._steps[self._mode if mode is None else mode].main_program
 
-    def state_dict(self, mode: str = "all") -> dict[str, Any]:
+    def state_dict(self, mode: str = "all", split_fusion: bool = True) -> dict[str, Any]:
         """Parameters and buffers (``"param"``), optimizer states (``"opt"``), or ``"all"``."""
         if mode not in ("all", "param", "opt"):
             raise ValueError(f"state_dict: mode is 'all', 'param' or 'opt', not {mode!r}")

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from argosy_hwadapt.communicator import Communicator
 
 __all__ = [
-    "Environment", "ParallelEnv", "environment", "finish", "get_rank", "get_world_size", "init_parallel_env",
-    "is_available", "is_initialized", "join",
+    "Environment", "ParallelEnv", "ParallelMode", "environment", "finish", "get_rank", "get_world_size",
+    "init_parallel_env", "is_available", "is_initialized", "join",
 ]  # fmt: skip
 
 KEY = "argosy.distributed"
@@ -90,8 +90,10 @@ def _mpi_world(rank: int, size: int) -> Communicator:
     return found
 
 
-def init_parallel_env() -> Group:
-    """Meet the other ranks and return the group of all. Without a launcher: a group of one."""
+def init_parallel_env(nccl_config: object = None) -> Group:
+    """Meet the other ranks and return the group of all. Without a launcher: a group of one. ``nccl_config`` is
+    accepted for compatibility: communication here is MPI's.
+    """
     from argosy.distributed.group import world_group
 
     environment()
@@ -131,6 +133,15 @@ def finish() -> None:
         found.communicator.finish()
 
 
+class ParallelMode:
+    """Numbers of the ways to be parallel."""
+
+    DATA_PARALLEL = 0
+    TENSOR_PARALLEL = 1
+    PIPELINE_PARALLEL = 2
+    SHARDING_PARALLEL = 3
+
+
 class ParallelEnv:
     """Rank, world size and device of this rank, under Paddle's names."""
 
@@ -148,6 +159,16 @@ class ParallelEnv:
     def device_id(self) -> int:
         """The number of this rank's device on its machine."""
         return int(os.environ.get("PADDLE_LOCAL_RANK", self.rank))
+
+    @property
+    def device_type(self) -> str:
+        """The kind of this rank's device."""
+        return "cpu"
+
+    @property
+    def nrings(self) -> int:
+        """Communicators of each kind: one."""
+        return 1
 
     @property
     def trainer_endpoints(self) -> list[str]:

@@ -86,9 +86,10 @@ def world_group() -> Group:
 
 def new_group(
     ranks: Sequence[int] | None = None, backend: str | None = None, timeout: object = None,
-    nick_name: str | None = None,
+    nccl_comm_init_option: int = 0, nccl_config: object = None, nick_name: str | None = None,
 ) -> Group:  # fmt: skip
-    """Make a group of ``ranks`` (default: all), in ascending order. Every rank of the job must call this.
+    """Make a group of ``ranks`` (default: all), in ascending order. Every rank of the job must call this; the options
+    of NCCL and ``backend`` are accepted for compatibility.
 
     Raises ValueError for ranks that are repeated or were not launched.
     """

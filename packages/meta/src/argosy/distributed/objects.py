@@ -12,7 +12,9 @@ from argosy.distributed.buffers import Array
 from argosy.distributed.collective import member_group
 from argosy.distributed.group import Group
 
-__all__ = ["all_gather_object", "broadcast_object_list", "scatter_object_list"]
+__all__ = [
+    "all_gather_object", "broadcast_object_list", "recv_object_list", "scatter_object_list", "send_object_list",
+]  # fmt: skip
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
@@ -42,6 +44,47 @@ def scatter_object_list(
             f"scatter_object_list: {len(in_object_list or ())} objects for {chosen.nranks} ranks; expected one each"
         )
     out_object_list[:] = [_from_root(chosen, in_object_list, root)[chosen.rank]]
+
+
+def send_object_list(
+    object_list: Sequence[Any], dst: int | None = None, group: Group | None = None, dst_in_group: int | None = None
+) -> None:
+    """Send the objects to rank ``dst`` of the job, or ``dst_in_group`` of the group, which receives as many."""
+    chosen = member_group(group, "send_object_list")
+    if chosen is None:
+        return
+    peer = _place(chosen, dst, dst_in_group, "send_object_list")
+    data = np.frombuffer(pickle.dumps(list(object_list)), np.uint8)
+    chosen.communicator.send(np.array([data.size, len(object_list)], np.int64), peer)
+    chosen.communicator.send(data, peer)
+
+
+def recv_object_list(
+    object_list: list[Any], src: int | None = None, group: Group | None = None, src_in_group: int | None = None
+) -> None:
+    """Replace the objects in ``object_list`` by those that rank ``src`` sends. Raises ValueError for another number."""
+    chosen = member_group(group, "recv_object_list")
+    if chosen is None:
+        return
+    peer = _place(chosen, src, src_in_group, "recv_object_list")
+    sizes = np.empty(2, np.int64)
+    chosen.communicator.recv(sizes, peer)
+    data = np.empty(int(sizes[0]), np.uint8)
+    chosen.communicator.recv(data, peer)
+    if int(sizes[1]) != len(object_list):
+        raise ValueError(f"recv_object_list: {len(object_list)} objects expected, {int(sizes[1])} came")
+    object_list[:] = pickle.loads(data.tobytes())
+
+
+def _place(group: Group, rank: int | None, place: int | None, kind: str) -> int:
+    """A member's place, from its number in the job or in the group; the first rank without either."""
+    if rank is not None and place is not None:
+        raise ValueError(f"{kind}: give the rank in the job or in the group, not both ({rank} and {place})")
+    if place is None:
+        return group.peer(0 if rank is None else rank, kind)
+    if not 0 <= place < group.nranks:
+        raise ValueError(f"{kind}: {group!r} has no place {place}")
+    return place
 
 
 def _from_root(group: Group, value: Any, root: int) -> Any:

@@ -31,12 +31,12 @@ def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool
     return isend(tensor, dst, group)
 
 
-def irecv(tensor: Tensor, src: int = 0, group: Group | None = None) -> Task | None:
-    """Ask for a message from rank ``src``; it is in ``tensor`` once the task was waited for."""
+def irecv(tensor: Tensor, src: int | None = None, group: Group | None = None) -> Task | None:
+    """Ask for a message from rank ``src`` (default: the first); it is in ``tensor`` once the task was waited for."""
     chosen = member_group(group, "recv")
     if chosen is None:
         return None
-    peer, communicator = chosen.peer(src, "recv"), chosen.communicator
+    peer, communicator = chosen.peer(src or 0, "recv"), chosen.communicator
 
     def receive() -> None:
         with writable(tensor, "recv") as array:
