@@ -105,23 +105,27 @@ def test_the_static_loop_runs_on_two_processes(tmp_path):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
 
 
-def _run_example(name, **replaced):
-    """The names of an example after it ran on the calling rank; ``replaced`` are settings of its text."""
+def _run_example(name, **sizes):
+    """The names of an example after it ran on the calling rank, with other numbers in its text ("n100" is 100)."""
     text = (PROGRAMS / name).read_text()
-    for setting, value in replaced.items():
-        text, count = re.subn(rf"{setting}=\d+", f"{setting}={value}", text)
+    for number, other in sizes.items():
+        text, count = re.subn(rf"\b{number[1:]}\b", str(other), text)
         assert count
     names = {"__name__": "example"}
     exec(compile(text, name, "exec"), names)
     return names
 
 
-@pytest.mark.parametrize("samples", [4, pytest.param(100, marks=pytest.mark.soak)])
-def test_the_hybrid_example_trains_in_one_process(samples):
+@pytest.mark.parametrize(
+    ("samples", "sizes"),
+    [(4, {"n100": 4, "n1024": 16, "n4096": 64}), pytest.param(100, {}, marks=pytest.mark.soak)],
+    ids=["small", "as published"],
+)
+def test_the_hybrid_example_trains_in_one_process(samples, sizes):
     """The same script on eight ranks of one process; ranks of the first mesh know no loss, and may print it."""
 
     def program():
-        names = _run_example("hybrid.py", num_samples=samples)
+        names = _run_example("hybrid.py", **sizes)
         return names["step"], str(names["loss"]), names["loss"].item()
 
     results = run_ranks(program, 8, timeout=300)

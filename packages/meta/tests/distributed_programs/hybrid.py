@@ -50,7 +50,6 @@ opt = dist.shard_optimizer(opt)
 
 for step, (data, _) in enumerate(dataloader):  # noqa: B007
     logits = model(data)
-    logits = model(data)
     loss = paddle.mean(logits)
     loss.backward()
     opt.step()
