@@ -33,6 +33,7 @@ def test_dispatch_is_plain_again_after_the_last_distributed_tensor():
     """The ambient word rises with a rank's first distributed tensor and falls with its last; results count too."""
 
     def program():
+        gc.collect()  # what other tests left behind
         word = AMBIENT.word
         x = shard_tensor(np.ones((4, 2), np.float32), ProcessMesh([0]), [Shard(0)])
         y = get_operator("add")(x, x)
