@@ -17,6 +17,10 @@ pytest.importorskip("mpi4py")
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}:/usr/bin:/usr/local/bin")
 FOLDER = Path(__file__).parent
 PROGRAM = FOLDER / "collectives_program.py"
+MORE_RANKS_THAN_CORES = {  # which Open MPI refuses unless told, in its versions' ways
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
 
 
@@ -25,6 +29,7 @@ def _mpiexec(size, *command):
     process = subprocess.Popen(
         [MPIEXEC, "-n", str(size), sys.executable, *map(str, command)],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        env={**os.environ, **MORE_RANKS_THAN_CORES},
     )  # fmt: skip
     try:
         said, _ = process.communicate(timeout=60)
