@@ -129,6 +129,24 @@ def test_a_module_is_run_and_told_its_place(tmp_path):
         assert (tmp_path / "log" / "workerlog.1").read_text() == expected.format(1) * round
 
 
+@needs_mpi
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="what a process has mapped is read from /proc")
+def test_a_killed_job_leaves_no_shared_memory(tmp_path):
+    """Whatever lay in /dev/shm for MPI is gone after a rank was killed."""
+    script = (
+        "dist.init_parallel_env()\n"
+        "maps = {line.split()[-1] for line in open('/proc/self/maps') if '/dev/shm/' in line}\n"
+        "open(f'maps{dist.get_rank()}', 'w').write('\\n'.join(maps))\n"
+        "dist.barrier()\n"
+        "time.sleep(0.2)\n"
+        "if dist.get_rank() == 0: os.kill(os.getpid(), 9)\n"
+        "dist.barrier()\n"
+    )
+    assert _launch(tmp_path, script, "--nproc_per_node", "2").returncode == 137
+    mapped = [line for rank in range(2) for line in (tmp_path / f"maps{rank}").read_text().splitlines()]
+    assert [path for path in mapped if path.startswith("/dev/shm/") and Path(path).exists()] == []
+
+
 def _wait_for_ranks(folder: Path) -> None:
     deadline = time.monotonic() + 20
     while not all((folder / f"pid{i}").exists() and (folder / f"pid{i}").read_text() for i in range(2)):
