@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from argosy_autograd.activity import read_values
 from argosy_autograd.algebra import Value
@@ -18,7 +19,8 @@ from argosy_autograd.errors import MissingRule
 from argosy_autograd.passes.expand import ExpandGradients
 from argosy_autograd.taylor.collapse import collapse
 from argosy_autograd.taylor.cost import cost
-from argosy_autograd.taylor.requests import Request, analysed, component, understood
+from argosy_autograd.taylor.requests import Request, component, understood
+from argosy_autograd.taylor.rows import RowAxes
 from argosy_autograd.taylor.sweep import Sweep
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
@@ -45,7 +47,8 @@ class TaylorMode(Pass):
             return False
         if self.choice == "always":
             return rewrite(program, None)
-        chosen = min((None, "nested", "all"), key=lambda which: _expanded_cost(program, which))
+        ways = (None, "nested", "all") if nested(requests) != set(requests) else (None, "nested")
+        chosen = min(ways, key=lambda which: _expanded_cost(program, which))
         return chosen is not None and rewrite(program, None if chosen == "all" else nested(requests))
 
 
@@ -106,12 +109,11 @@ def rewrite(program: Program, chosen: set[Operation] | None) -> bool:
     repeated = _repeated([op for op in program.block if op.name == "ad.gradient"])
     sweep = Sweep()
     directions: dict[tuple[Value, int, int], int] = {}
+    analysis = cache(lambda source, count: RowAxes(source, count, sweep.base))
     changed = False
     for op in [op for op in program.block if op.name == "ad.gradient"]:
         if chosen is not None and op not in chosen:
             continue
-        order = list(program.block)
-        analysis = analysed(order[: order.index(op)], sweep)
         found = [understood(op, i, analysis) for i, r in enumerate(op.results) if r.has_uses]
         if any(request is None or not (request.count or op in repeated) for request in found):
             continue

@@ -9,7 +9,7 @@ coefficients: the highest ones enter linearly everywhere, so a sum of them, such
 """
 
 from argosy_autograd.taylor.functional import Functional, derivative
-from argosy_autograd.taylor.rows import row_axes
+from argosy_autograd.taylor.rows import RowAxes
 from argosy_autograd.taylor.sweep import Sweep
 
-__all__ = ["Functional", "Sweep", "derivative", "row_axes"]
+__all__ = ["Functional", "RowAxes", "Sweep", "derivative"]

@@ -13,7 +13,7 @@ from typing import Any
 
 from argosy_autograd.algebra import Value, constant_number
 from argosy_autograd.dialect import parts
-from argosy_autograd.taylor.rows import MIXED, Rows, row_axes
+from argosy_autograd.taylor.rows import MIXED, RowAxes, Rows
 from argosy_autograd.taylor.sweep import Sweep
 from argosy_phi_ops import prim
 from argosy_pir import Operation
@@ -24,7 +24,7 @@ __all__ = ["MOST_COMPONENTS", "Request", "Summand", "understood"]
 MOST_COMPONENTS = 128
 """Inputs with more components than this in each row are left to reverse mode."""
 
-Analysis = Callable[[Value, int], dict[Value, Rows]]
+Analysis = Callable[[Value, int], RowAxes]
 
 
 @dataclass
@@ -77,7 +77,7 @@ def _count(shape: Sequence[Any]) -> int:
     return prod(shape) if all(isinstance(n, int) for n in shape) else 0
 
 
-def _summands(output: Value, weight: Value | None, rows: dict[Value, Rows], count: int) -> list[Summand] | None:
+def _summands(output: Value, weight: Value | None, rows: RowAxes, count: int) -> list[Summand] | None:
     """``output`` (times ``weight``) as a sum of summands; None when it is none."""
     found: list[Summand] = []
     start = Summand(output, ())
@@ -89,7 +89,7 @@ def _summands(output: Value, weight: Value | None, rows: dict[Value, Rows], coun
     stack = [start]
     while stack:
         term = stack.pop()
-        held = rows.get(term.value)
+        held = rows[term.value]
         if held is None:
             continue
         if held != MIXED and len(held) == count:
@@ -105,11 +105,11 @@ def _summands(output: Value, weight: Value | None, rows: dict[Value, Rows], coun
     return found
 
 
-def _same_rows(weight: Value, term: Summand, rows: dict[Value, Rows]) -> bool:
-    return rows.get(weight, term.rows) == term.rows
+def _same_rows(weight: Value, term: Summand, rows: RowAxes) -> bool:
+    return rows[weight] in (None, term.rows)
 
 
-def _peeled(term: Summand, rows: dict[Value, Rows]) -> list[Summand] | None:
+def _peeled(term: Summand, rows: RowAxes) -> list[Summand] | None:
     """What a sum of the elements of ``term`` is a sum of, one operation further up."""
     value = term.value
     if not isinstance(value, OpResult) or value.op.dialect != "prim" or term.weights:
@@ -120,7 +120,7 @@ def _peeled(term: Summand, rows: dict[Value, Rows]) -> list[Summand] | None:
     if name == "add":
         return [Summand(x, (), [], list(term.scales)) for x in operands]
     if name in ("mul", "div") and value.ndim == 0:
-        moving = [x for x in operands if x in rows]
+        moving = [x for x in operands if rows[x] is not None]
         if len(moving) == 1 and (name == "mul" or moving[0] is operands[0]):
             other = operands[1] if moving[0] is operands[0] else operands[0]
             return [Summand(moving[0], (), [], [*term.scales, (name, other)])]
@@ -163,8 +163,3 @@ def _arranged(value: Value, rows: Rows, shape: tuple[Any, ...]) -> Value:
     made = value if order == tuple(range(len(order))) else prim.transpose(value, permutation=order)
     assert made.shape == shape
     return made
-
-
-def analysed(order: Sequence[Operation], sweep: Sweep) -> Analysis:
-    """Row analysis of the operations ``order`` with what the sweep made of them; kept for each input and count."""
-    return lambda source, count: row_axes(order, source, count, sweep.base)

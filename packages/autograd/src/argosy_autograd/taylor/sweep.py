@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from argosy_autograd.activity import has_gradient, read_values
 from argosy_autograd.algebra import Value, plus, zeros_like
 from argosy_autograd.registry import NOT_APPLICABLE
 from argosy_autograd.taylor.functional import VALUE, Functional
+from argosy_autograd.taylor.rows import upstream
 from argosy_autograd.taylor.rules import Coefficient, propagate, push
 from argosy_pir import Operation
 from argosy_pir.values import OpResult
@@ -73,7 +74,7 @@ class Sweep:
     def depends(self, value: Value) -> bool:
         """Whether ``value`` moves along any direction."""
         if value not in self._depends:
-            for op in _upstream(value, self._depends.__contains__, read_values):
+            for op in upstream(value, self._depends.__contains__, read_values):
                 moves = not _is_wall(op) and any(self._depends.get(v, False) for v in read_values(op))
                 for result in op.results:
                     self._depends.setdefault(result, moves and has_gradient(result))
@@ -114,33 +115,13 @@ class Sweep:
         def reads(op: Operation) -> Sequence[Value]:
             return () if any(result in self._bases for result in op.results) else read_values(op)
 
-        order = _upstream(value, lambda v: not self.depends(v) or (v, functional) in self.made, reads)
+        order = upstream(value, lambda v: not self.depends(v) or (v, functional) in self.made, reads)
         for each in (*functional.proper_parts(), functional):
             for op in order:
                 for result in op.results:
                     if (result, each) not in self.made and self.depends(result):
                         made = self._make(result, each)
                         self.made.setdefault((result, each), made)
-
-
-def _upstream(
-    value: Value, known: Callable[[Value], bool], reads: Callable[[Operation], Sequence[Value]]
-) -> list[Operation]:
-    """The operations that make ``value``, as far as values are not ``known``, each after those it reads."""
-    order: list[Operation] = []
-    seen: set[Operation] = set()
-    stack: list[tuple[Value, bool]] = [(value, False)]
-    while stack:
-        current, ready = stack.pop()
-        if not isinstance(current, OpResult):
-            continue
-        if ready:
-            order.append(current.op)
-        elif current.op not in seen and not known(current):
-            seen.add(current.op)
-            stack.append((current, True))
-            stack.extend((v, False) for v in reads(current.op))
-    return order
 
 
 def _is_wall(op: Operation) -> bool:
