@@ -25,6 +25,7 @@ from argosy_cinn.loops.indices import Variable, of
 from argosy_cinn.loops.nest import PARAMETERS, Pointers, emit_kernel, has_partial, partial_dtype
 from argosy_cinn.loops.schedule import ColumnReduction, Kernel, Reduction, Store, choose_chunks
 from argosy_cinn.loops.vectorize import Evaluator
+from argosy_cinn.native_control import ControlFlow, emit_control
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I64, LLVM_TYPES, PTR, VOID, Value, constant, lanes_of
 from argosy_cinn.runtime import parallel_for
@@ -96,6 +97,9 @@ def _calls(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
             continue
         if isinstance(body, StripKernel):
             calls += _strip_calls(assembly, plan, body)
+            continue
+        if isinstance(body, ControlFlow):
+            calls.append(_control_call(assembly, plan, body))
             continue
         calls.append(_kernel_call(assembly, plan, body))
         chunks = choose_chunks(body).count
@@ -173,6 +177,21 @@ def _combination(column: ColumnReduction, kernel: Kernel, chunks: int) -> Kernel
         reductions=[Reduction(column.kind, column.dtype, body, result)],
         stores=[Store(column.buffer, of(place), result, column.dtype, True)],
     )  # fmt: skip
+
+
+# -- branches and loops
+
+
+def _control_call(assembly: Assembly, plan: Plan, flow: ControlFlow) -> Call:
+    """The call of a branch or loop: it and its regions are functions of the same module."""
+    name, functions = assembly.module.unique(f"{flow.op.name[8:]}_"), []
+    for i, region in enumerate(flow.regions):
+        calls = [call for step in region.plan.steps for call in _calls_of(assembly, region.plan, step)]
+        functions.append(f"{name}.region{i}")
+        _emit_segment(assembly.module, functions[-1], calls, region.plan, [], None, export=False)
+    slots = flow.slots()
+    emit_control(assembly.module, name, flow, slots, functions)
+    return Call(name, [plan.places[key] for key in slots], 1, None, flow.summary())
 
 
 # -- matrix products
@@ -253,11 +272,17 @@ def _epilogue(b: Function, cells: Cells, product: Product, epilogue: Epilogue | 
 
 
 def _emit_segment(
-    module: Module, name: str, calls: list[Call], plan: Plan, copies: list[Any], order: Iterator[int] | None
+    module: Module,
+    name: str,
+    calls: list[Call],
+    plan: Plan,
+    copies: list[Any],
+    order: Iterator[int] | None,
+    export: bool = True,
 ) -> None:
     """``order`` numbers the kernel calls of traced programs."""
     kernels = [_traced(module, call.kernel, next(order)) if order is not None else call.kernel for call in calls]
-    with module.function(name, [("ptr noalias", "addresses"), ("ptr", "dims")]) as b:
+    with module.function(name, [("ptr noalias", "addresses"), ("ptr", "dims")], export=export) as b:
         addresses, dims = b.arguments
         b.sizes_from(dims)
         bases: dict[int, Value] = {}

@@ -22,13 +22,10 @@ from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.control import CompileRegion
 from argosy_cinn.executable import Executable, Views
 from argosy_cinn.fallback import InterpretedExecutable, interpreted
-from argosy_cinn.fusion.classify import HOST
-from argosy_cinn.fusion.cost import Memory
-from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.kernels import Partial
-from argosy_cinn.fusion.recompute import drop_recomputed
 from argosy_cinn.host import HostCall
-from argosy_cinn.loops.lowering import NotAligned
+from argosy_cinn.native_control import Spare, Workspace
+from argosy_cinn.planning import plan_program, simplified
 from argosy_cinn.program_cache import BufferFacts, CallFacts, Manifest
 from argosy_cinn.recursion import deep_recursion
 from argosy_cinn.runtime import compile_object, default_cache, entry, set_threads
@@ -36,9 +33,8 @@ from argosy_cinn.runtime.entry import Entry
 from argosy_cinn.runtime.jit import CodegenError, link
 from argosy_cinn.runtime.trace import Trace
 from argosy_cinn.shapes import NotSymbolic, estimate, formula
-from argosy_cinn.simplify import simplify
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
-from argosy_cinn.steps import Place, Plan, make_plan
+from argosy_cinn.steps import Place, Plan
 from argosy_cinn.target import Target
 from argosy_hwadapt import Device
 from argosy_phi_ops.context import own_context
@@ -49,7 +45,7 @@ from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
-from argosy_pir.values import BlockArgument, OpResult, Value
+from argosy_pir.values import OpResult, Value
 from argosy_tensorcore.storage import Strided
 
 _OPTIONS = frozenset({"threads", "cache", "passes", "fuel"})
@@ -258,30 +254,8 @@ def _assembled(
     program: Program, target: Target, options: Mapping[str, Any], traced: bool = False
 ) -> tuple[Plan, Assembly]:
     with deep_recursion():
-        fuel = options.get("fuel", _UNLIMITED)
-        try:
-            memory, fusion = _fused(program, fuel, attention=fuel > 0)
-        except NotAligned:  # a region of attention in which one cell needs another
-            memory, fusion = _fused(program, fuel, attention=False)
-        plan = make_plan(memory, fusion)
+        plan = plan_program(program, options.get("fuel", _UNLIMITED))
         return plan, assemble(plan, target, traced)
-
-
-def _refuse_hosts(memory: Memory) -> None:
-    for op, kind in memory.kinds.items():
-        if kind == HOST:
-            where = "" if op.location.is_unknown else f" at {op.location}"
-            raise NotSymbolic(f"'{op.name}'{where} runs on the host")
-
-
-def _fused(program: Program, fuel: int, attention: bool) -> tuple[Memory, Fusion]:
-    memory = Memory(program, attention)
-    if program.symbols():
-        _refuse_hosts(memory)
-    fusion = Fusion(memory, fuel)
-    if drop_recomputed(memory, fusion):
-        fusion = Fusion(memory, fuel)
-    return memory, fusion
 
 
 # -- programs
@@ -307,35 +281,8 @@ def to_primitives(program: Program) -> Program:
 
 
 def _simplified(program: Program) -> Program:
-    copy = program.clone()
     with deep_recursion():
-        simplify(copy)
-        own_results(copy)
-    return copy
-
-
-def own_results(program: Program) -> None:
-    """Give every output and new state a value of its own: what is returned twice, or as it came, is copied."""
-    block = program.block
-    last = block.last
-    assert last is not None
-    kept = {id(state.argument): i for i, state in enumerate(program.states)}
-    outputs = len(last.operands) - len(program.states)
-    seen: set[Value] = set()
-    for i in range(len(last.operands) - 1, -1, -1):  # states first: an output that is a state's new value is the copy
-        value = last.operand(i)
-        unchanged = i >= outputs and kept.get(id(value)) == i - outputs
-        if unchanged:
-            continue
-        if value in seen or isinstance(value, BlockArgument) or _is_constant(value):
-            copy = Operation("prim.copy", (value,), (value.type,), location=last.location)
-            block.insert_before(last, copy)
-            last.set_operand(i, copy.result)
-        seen.add(value)
-
-
-def _is_constant(value: Value) -> bool:
-    return isinstance(value, OpResult) and value.op.name == "builtin.constant"
+        return simplified(program)
 
 
 # -- manifests
@@ -395,7 +342,7 @@ def _buffer_facts(plan: Plan, positions: Mapping[Operation, int]) -> list[Buffer
 
 def _value(key: Any) -> Any:
     """The value that a buffer belongs to; partial results belong to their reduction's."""
-    return key.value if isinstance(key, (Partial, StripPartial)) else key
+    return key.value if isinstance(key, (Partial, StripPartial, Spare, Workspace)) else key
 
 
 def _host_calls(

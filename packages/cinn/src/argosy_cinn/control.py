@@ -66,6 +66,11 @@ def region_program(block: Block, name: str) -> tuple[Program, list[Value]]:
     return program, kept
 
 
+def captured(op: Operation) -> list[Value]:
+    """The values from around that the regions of an operation read."""
+    return list(dict.fromkeys(v for region in op.regions for block in region.blocks for v in _captured(block)))
+
+
 def _is_constant(value: Value) -> bool:
     return isinstance(value, OpResult) and value.op.name == "builtin.constant"
 

@@ -8,7 +8,7 @@ element it is about to write. Other states are copied at the end.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +20,10 @@ from argosy_cinn.fusion.kernels import Epilogue, lower_copy, lower_epilogue, low
 from argosy_cinn.loops.nest import has_partial, partial_dtype
 from argosy_cinn.loops.schedule import Kernel, choose_chunks, phases
 from argosy_cinn.memory_plan import Lifetime, plan
+from argosy_cinn.native_control import ControlFlow
 from argosy_cinn.shapes import count, estimate, sizes
 from argosy_cinn.target import Target
+from argosy_pir.core import Operation
 from argosy_pir.dims import SymExpr
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import BlockArgument, OpResult, Value
@@ -40,7 +42,7 @@ class Step:
     """One group, lowered to what runs one after the other; nothing for a host call."""
 
     group: Group
-    bodies: list[Kernel | Epilogue | StripKernel]
+    bodies: list[Kernel | Epilogue | StripKernel | ControlFlow]
 
 
 @dataclass(slots=True)
@@ -66,16 +68,17 @@ class Plan:
         return 0
 
 
-def make_plan(memory: Memory, fusion: Fusion) -> Plan:
-    """Order the groups, lower them and place all values."""
+def make_plan(memory: Memory, fusion: Fusion, native: Mapping[Operation, ControlFlow], streaming: bool = True) -> Plan:
+    """Order the groups, lower them and place all values. ``native``: branches and loops that have native code."""
     program = memory.program
     stored = _stored(memory, fusion)
     steps: dict[int, Step] = {}
     for group in fusion.groups.values():
-        steps[group.number] = Step(group, _lower(group, memory, stored))
+        steps[group.number] = Step(group, _lower(group, memory, stored, native))
     after = {number: {p.number for p in fusion._producers(step.group)} for number, step in steps.items()}
     in_place = _choose_in_place(memory, fusion, steps, after)
-    _choose_streaming(steps, in_place)
+    if streaming:
+        _choose_streaming(steps, in_place)
     ordered = [steps[number] for number in _ordered(fusion, after)]
     updates = list(zip(program.states, program.state_updates, strict=True))
     changed = [(value, state.argument) for state, value in updates if value is not state.argument]
@@ -85,6 +88,7 @@ def make_plan(memory: Memory, fusion: Fusion) -> Plan:
         for v in memory.values
         if isinstance(v, OpResult) and v.op.name == "builtin.constant" and v not in fusion.maker
     ]
+    constants += [v for flow in native.values() for v in flow.constants()]
     places: dict[Hashable, Place] = {}
     entry = 1
     for argument in program.block.arguments:
@@ -122,16 +126,21 @@ def _stored(memory: Memory, fusion: Fusion) -> set[Value]:
     stored = {v for v in memory.returned if v in fusion.maker}
     for group in fusion.groups.values():
         stored |= {v for v in group.reads if v in fusion.maker}
-        if group.kind == "host":
+        if group.kind in ("host", "control"):
             stored |= {v for v in group.members if v in memory.values}
     return stored
 
 
-def _lower(group: Group, memory: Memory, stored: set[Value]) -> list[Kernel | Epilogue | StripKernel]:
+def _lower(
+    group: Group, memory: Memory, stored: set[Value], native: Mapping[Operation, ControlFlow]
+) -> list[Kernel | Epilogue | StripKernel | ControlFlow]:
     if group.kind == "host":
         return []
     if group.region is not None:
         return [lower_region(group.region, memory.values, stored)]
+    if group.kind == "control":
+        assert group.op is not None
+        return [native[group.op]]
     if group.kind == "product":
         return [lower_epilogue(group, memory.values, stored)]
     if group.kind == "update":
@@ -197,6 +206,8 @@ def _writes_only_what_it_read(step: Step, argument: Value, value: Value) -> bool
     """Whether the step reads ``argument`` nowhere but at the element of ``value`` that it computes from it."""
     group, body = step.group, step.bodies[-1]
     assert not isinstance(body, StripKernel)
+    if isinstance(body, ControlFlow):
+        return False
     if group.kind == "update":
         assert group.op is not None
         read = any(node.kind == "load" and node.payload[0] is argument for node in body.graph.order)
@@ -280,6 +291,8 @@ def _partials(step: Step, i: int) -> list[Lifetime]:
         if isinstance(body, StripKernel):
             sinks = body.partial_sinks()
             found += [Lifetime(StripPartial(s.buffer), body.partial_bytes(s), i, i) for s in sinks]
+        if isinstance(body, ControlFlow):
+            found += [Lifetime(key, size, i, i) for key, size in body.buffers().items()]
         if not isinstance(body, Kernel):
             continue
         chunks = choose_chunks(body).count

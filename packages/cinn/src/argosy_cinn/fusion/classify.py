@@ -12,7 +12,7 @@ from argosy_pir.core import Operation
 from argosy_pir.types import TensorType
 
 INLINE, REDUCE, PRODUCT, HOST, CONSTANT = "inline", "reduce", "product", "host", "constant"
-UPDATE, SCAN = "update", "scan"
+UPDATE, SCAN, CONTROL = "update", "scan", "control"
 #: A dynamic_update_slice that writes at most this share of its operand is an update; others are computed like views.
 _SMALL_UPDATE = 0.25
 
@@ -22,6 +22,7 @@ def classify(op: Operation) -> str:
 
     ``inline``: computed inside its users' loops or in a loop of its own. ``reduce``, ``product`` (a matrix product).
     ``update``: a copy of an operand, some elements of which are written over. ``scan``: a cumulative. ``constant``.
+    ``control`` (which `Memory` is told): a branch or loop with native regions.
     ``host``: there is no native code, the reference kernel runs it between native segments.
     """
     if op.name == "builtin.constant":

@@ -7,9 +7,12 @@ on the host are always written.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from argosy_cinn.attention.operands import is_matrix
 from argosy_cinn.attention.regions import Region, Regions, find_regions
-from argosy_cinn.fusion.classify import CONSTANT, HOST, INLINE, PRODUCT, REDUCE, SCAN, UPDATE, classify
+from argosy_cinn.control import captured
+from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, PRODUCT, REDUCE, SCAN, UPDATE, classify
 from argosy_cinn.fusion.products import operand_matrix
 from argosy_cinn.loops.lowering import VIEWS, splat_constant
 from argosy_cinn.loops.schedule import COSTS
@@ -29,12 +32,15 @@ _MOST_COST = 400
 
 class Memory:
     """The decision. ``values`` has every value with a buffer, in program order; ``kinds`` the class of each
-    operation; ``regions`` what fused attention computes (nothing where ``attention`` is not set)."""
+    operation; ``regions`` what fused attention computes (nothing where ``attention`` is not set). ``native`` are the
+    branches and loops that have native code."""
 
-    def __init__(self, program: Program, attention: bool = True) -> None:
+    def __init__(self, program: Program, attention: bool = True, native: Container[Operation] = ()) -> None:
         self.program = program
         block = program.block
-        self.kinds: dict[Operation, str] = {op: classify(op) for op in block if op is not block.last}
+        self.kinds: dict[Operation, str] = {
+            op: CONTROL if op in native else classify(op) for op in block if op is not block.last
+        }
         found = find_regions(program, self.kinds) if attention else Regions([], set(), list(block))
         self.regions = found
         self.values: dict[Value, None] = dict.fromkeys(program.block.arguments)
@@ -57,6 +63,9 @@ class Memory:
         if kind != INLINE:
             for index, operand in enumerate(op.operands):
                 self._require(op, index, operand)
+            for value in captured(op):
+                if value not in self.values and splat_constant(value) is None:
+                    self.values[value] = None
             self.values.update(dict.fromkeys(op.results))
             return
         self._combine(op)

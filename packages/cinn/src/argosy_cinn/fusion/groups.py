@@ -17,7 +17,7 @@ from math import prod
 
 from argosy_cinn.attention.regions import Region
 from argosy_cinn.attention.strips import lower_region
-from argosy_cinn.fusion.classify import CONSTANT, HOST, INLINE, PRODUCT, SCAN, UPDATE, reduction_layout
+from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, PRODUCT, SCAN, UPDATE, reduction_layout
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.products import Product, lay_out
 from argosy_cinn.loops.expressions import Expression, Graph
@@ -94,7 +94,7 @@ class Fusion:
             return
         if kind in (INLINE, CONSTANT) and op.result not in self.memory.values:
             return
-        if all(0 in sizes(v) for v in op.results if hasattr(v.type, "shape")) and kind != HOST:
+        if all(0 in sizes(v) for v in op.results if hasattr(v.type, "shape")) and kind not in (HOST, CONTROL):
             return
         group = self._new(op, kind, order)
         self._connect(group)
@@ -114,8 +114,8 @@ class Fusion:
         self._connect(group)
 
     def _new(self, op: Operation, kind: str, order: int) -> Group:
-        if kind == HOST:
-            group = Group(self._count, "host", order, dict.fromkeys(op.results, "host"), op=op, reads=host_reads(op))
+        if kind in (HOST, CONTROL):
+            group = Group(self._count, kind, order, dict.fromkeys(op.results, "host"), op=op, reads=host_reads(op))
         elif kind == PRODUCT:
             group = self._product(op, order)
         elif kind in ("reduce", SCAN):
@@ -217,7 +217,7 @@ class Fusion:
     def _may_join(self, first: Group, second: Group) -> bool:
         kinds = {first.kind, second.kind}
         if (
-            kinds & {"host", "update", "strips"}
+            kinds & {"host", "control", "update", "strips"}
             or second.kind == "product"
             or len(first.members) + len(second.members) > _MOST_MEMBERS
         ):

@@ -15,6 +15,7 @@
   asked for.
 - `Function.loop` counts an ``i64`` up and carries values: read ``loop.carry``, call ``loop.next(*values)`` at
   the end of the body, read ``loop.results`` after it.
+- `Function.repeat` runs a body as long as a condition holds.
 - `Function.when` guards a region; `Function.either` chooses between two that yield values.
 - Instructions are in `printers.instructions`, types and constants in `printers.types`.
 
@@ -211,6 +212,32 @@ class Function(Instructions):
         self.start(f"{key}.end")
         (first, first_label), (second, second_label) = ways
         return [self.phi([(x, first_label), (y, second_label)]) for x, y in zip(first, second, strict=True)]
+
+    def repeat(
+        self,
+        start: Sequence[Value],
+        condition: Callable[[list[Value]], Value],
+        body: Callable[[list[Value]], Sequence[Value]],
+    ) -> list[Value]:
+        """``while condition(carry): carry = body(carry)``; the values carried when it ends."""
+        key = self.name("R")
+        head, before = f"{key}.head", self.label
+        carry = [Value(v.type, f"%{key}.c{j}") for j, v in enumerate(start)]
+        self.jump(head)
+        self.start(head)
+        slot = len(self._lines)
+        self._lines.append("")
+        self.branch(condition(carry), f"{key}.body", f"{key}.done")
+        self.start(f"{key}.body")
+        following = body(carry)
+        latch = self.label
+        self.jump(head)
+        self._lines[slot] = "\n".join(
+            f"  {phi.name} = phi {phi.type} [{first.name}, %{before}], [{later.name}, %{latch}]"
+            for phi, first, later in zip(carry, start, following, strict=True)
+        )
+        self.start(f"{key}.done")
+        return carry
 
     def rehearse(self, build: Callable[[], None]) -> int:
         """How many lines ``build`` would emit: it is called, and what it emitted is taken back."""

@@ -1,0 +1,237 @@
+"""Branches and loops as native code: a function of kernel form that calls the functions of its regions.
+
+A region is a function ``void (ptr addresses, ptr dims)`` like a segment of a program. Carried values pass between two
+buffers, the place of the result and a spare one, so that a step reads one and writes the other; rows of scanned and
+stacked tensors are read and written where they lie. Nothing is allocated while a loop runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from argosy_cinn.loops.nest import PARAMETERS, Pointers
+from argosy_cinn.printers.llvm import Function, Module
+from argosy_cinn.printers.types import I8, I64, LLVM_TYPES, PTR, VOID, Index, constant
+from argosy_cinn.printers.types import Value as MachineValue
+from argosy_cinn.shapes import count, sizes
+from argosy_pir.core import Operation
+from argosy_pir.program import Program
+from argosy_pir.types import ITEM_SIZES
+from argosy_pir.values import Value
+
+if TYPE_CHECKING:
+    from argosy_cinn.steps import Plan
+
+#: The bytes that an index or a condition of any dtype fits in.
+_SCALAR = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Spare:
+    """The second buffer of a carried ``value``."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The arena of the regions of the operation that makes ``value``."""
+
+    value: Value
+
+
+@dataclass(slots=True)
+class RegionPlan:
+    """A region as a planned program: its inputs are the region's arguments, then the ``captured`` values."""
+
+    program: Program
+    captured: list[Value]
+    plan: Plan
+
+    @property
+    def arguments(self) -> int:
+        """How many arguments the region itself has."""
+        return len(self.program.inputs) - len(self.captured)
+
+
+@dataclass(slots=True)
+class ControlFlow:
+    """A branch or loop with native regions; ``step`` is that of a counted loop."""
+
+    op: Operation
+    regions: list[RegionPlan]
+    step: int
+
+    @property
+    def carried(self) -> tuple[Value, ...]:
+        """The results that are carried from step to step."""
+        op = self.op
+        first = {"control.while": 0, "control.for": 3}.get(op.name)
+        if op.name == "control.scan":
+            first = op.attributes["inputs"]
+        return () if first is None else tuple(op.results[len(op.results) - (len(op.operands) - first) :])
+
+    def reads(self) -> list[Value]:
+        """Everything it reads from around."""
+        captured = [v for region in self.regions for v in region.captured]
+        return list(dict.fromkeys([*self.op.operands, *captured]))
+
+    def constants(self) -> list[Value]:
+        """The tables of numbers in its regions."""
+        return [v for region in self.regions for v in region.plan.constants]
+
+    def buffers(self) -> dict[Any, int]:
+        """Bytes of the memory that it needs beside its operands and results."""
+        found: dict[Any, int] = {Spare(v): row_bytes(v, 1) for v in self.carried}
+        arena = max(region.plan.arena_bytes for region in self.regions)
+        return found | ({Workspace(self.op.results[0]): arena} if arena else {})
+
+    def slots(self) -> dict[Any, int]:
+        """The place in the function's table of everything it touches."""
+        everything = dict.fromkeys([*self.reads(), *self.constants(), *self.op.results, *self.buffers()])
+        return {key: i for i, key in enumerate(everything)}
+
+    def summary(self) -> str:
+        """A line for `explain`."""
+        kernels = " and ".join(str(len(region.plan.steps)) for region in self.regions)
+        times = f" of {_length(self.op)} steps" if self.op.name == "control.scan" else ""
+        return f"{self.op.name[8:]}{times}: regions of {kernels} kernels"
+
+
+def row_bytes(value: Value, rows: int) -> int:
+    """The bytes of one of ``rows`` equal parts of a value."""
+    return count(value) * ITEM_SIZES[value.dtype] // rows
+
+
+def _length(op: Operation) -> int:
+    return sizes(op.operand(0))[0] if op.attributes["inputs"] else int(op.attributes["length"])
+
+
+def emit_control(
+    module: Module, name: str, flow: ControlFlow, slots: Mapping[Any, int], regions: Sequence[str]
+) -> None:
+    """Define the function ``name``; ``regions`` are the functions of its regions."""
+    with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
+        pointers = Pointers(b, b.arguments[0], slots)
+        workspace = Workspace(flow.op.results[0])
+        arena = pointers(workspace) if workspace in slots else MachineValue(PTR, "null")
+        calls = [
+            _RegionCall(b, region, function, pointers, arena)
+            for region, function in zip(flow.regions, regions, strict=True)
+        ]
+        _EMIT[flow.op.name](b, flow, pointers, calls)
+
+
+class _RegionCall:
+    """Calls of a region: its table of addresses, of which arguments and results change from call to call."""
+
+    def __init__(self, b: Function, region: RegionPlan, function: str, pointers: Pointers, arena: MachineValue) -> None:
+        self.b, self.region, self.function = b, region, function
+        outputs, constants = region.program.outputs, region.plan.constants
+        self.first_output = 1 + len(region.program.inputs)
+        self.table = b.alloca(PTR, self.first_output + len(outputs) + len(constants))
+        fixed = {0: arena}
+        fixed |= {1 + region.arguments + i: pointers(v) for i, v in enumerate(region.captured)}
+        fixed |= {self.first_output + len(outputs) + i: pointers(v) for i, v in enumerate(constants)}
+        for entry, address in fixed.items():
+            b.store(address, b.at(self.table, entry, PTR))
+
+    def __call__(self, arguments: Sequence[MachineValue], results: Sequence[MachineValue]) -> None:
+        b = self.b
+        for i, address in enumerate(arguments):
+            b.store(address, b.at(self.table, 1 + i, PTR))
+        for i, address in enumerate(results):
+            b.store(address, b.at(self.table, self.first_output + i, PTR))
+        b.call(self.function, VOID, self.table, MachineValue(PTR, "null"))
+
+
+class _Carried:
+    """The buffers of carried values: a triple of where a value is, where it goes next, and the other buffer."""
+
+    def __init__(self, b: Function, flow: ControlFlow, pointers: Pointers) -> None:
+        self.b, self.values, self.pointers = b, flow.carried, pointers
+        first = len(flow.op.operands) - len(self.values)
+        self.start: list[MachineValue] = []
+        for value, operand in zip(self.values, flow.op.operands[first:], strict=True):
+            self.start += [pointers(operand), pointers(value), pointers(Spare(value))]
+
+    def step(self, state: Sequence[MachineValue]) -> tuple[list[MachineValue], list[MachineValue], list[MachineValue]]:
+        """Where values are and go, and the state of the next step."""
+        now, after, other = state[::3], state[1::3], state[2::3]
+        following = [p for a, o in zip(after, other, strict=True) for p in (a, o, a)]
+        return list(now), list(after), following
+
+    def finish(self, state: Sequence[MachineValue]) -> None:
+        """Bring the last values to their results."""
+        b = self.b
+        for value, place in zip(self.values, state[::3], strict=True):
+            operands = (self.pointers(value), place, constant(I64, row_bytes(value, 1)), constant("i1", 0))
+            b.intrinsic("llvm.memmove", VOID, *operands, overloads=(PTR, PTR, I64))
+
+
+def _if(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_RegionCall]) -> None:
+    results = [pointers(v) for v in flow.op.results]
+    condition = b.icmp("ne", b.load(I8, pointers(flow.op.operand(0))), 0)
+
+    def way(region: _RegionCall) -> list[MachineValue]:
+        region([], results)
+        return []
+
+    b.either(condition, lambda: way(regions[0]), lambda: way(regions[1]))
+
+
+def _while(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_RegionCall]) -> None:
+    condition, body = regions
+    carried = _Carried(b, flow, pointers)
+    flag = b.alloca(I8, _SCALAR)
+
+    def holds(state: list[MachineValue]) -> MachineValue:
+        condition(carried.step(state)[0], [flag])
+        return b.icmp("ne", b.load(I8, flag), 0)
+
+    def step(state: list[MachineValue]) -> list[MachineValue]:
+        now, after, following = carried.step(state)
+        body(now, after)
+        return following
+
+    carried.finish(b.repeat(carried.start, holds, step))
+
+
+def _for(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_RegionCall]) -> None:
+    start, stop, _ = flow.op.operands[:3]
+    carried, memory = _Carried(b, flow, pointers), LLVM_TYPES[start.dtype]
+    position = b.alloca(memory, _SCALAR)
+    extend = "zext" if start.dtype.startswith("u") else "sext"
+    low, high = (b.convert(extend, b.load(memory, pointers(v)), I64) for v in (start, stop))
+    ahead = b.sub(high, low) if flow.step > 0 else b.sub(low, high)
+    steps = b.div(b.add(b.maximum(ahead, 0), abs(flow.step) - 1), abs(flow.step))
+    with b.loop(0, steps, 1, carried.start) as loop:
+        index = b.index(b.add(low, b.mul(loop.index, flow.step)))
+        b.store(b.convert("trunc", index, memory), position)
+        now, after, following = carried.step(loop.carry)
+        regions[0]([position, *now], after)
+        loop.next(*following)
+    carried.finish(loop.results)
+
+
+def _scan(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_RegionCall]) -> None:
+    op, length, carried = flow.op, _length(flow.op), _Carried(b, flow, pointers)
+    scanned = op.operands[: op.attributes["inputs"]]
+    stacked = op.results[: len(op.results) - len(carried.values)]
+    with b.loop(0, length, 1, carried.start) as loop:
+        i: Index = b.sub(length - 1, loop.index) if op.attributes.get("reverse") else loop.index
+
+        def row(value: Value, i: Index = i) -> MachineValue:
+            return b.at(pointers(value), b.mul(i, row_bytes(value, length)), I8)
+
+        now, after, following = carried.step(loop.carry)
+        regions[0]([*map(row, scanned), *now], [*map(row, stacked), *after])
+        loop.next(*following)
+    carried.finish(loop.results)
+
+
+_EMIT = {"control.if": _if, "control.while": _while, "control.for": _for, "control.scan": _scan}
+
+__all__ = ["ControlFlow", "RegionPlan", "Spare", "Workspace", "emit_control"]

@@ -1,0 +1,125 @@
+"""From a program of primitives to a plan: simplify, decide what is in memory, fuse, order and place.
+
+Branches and loops whose regions have native code are planned with them: a region becomes a program of its own (see
+`argosy_cinn.control`), whose plan lies inside that of the program around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from argosy_cinn.control import is_compiled, region_program
+from argosy_cinn.fusion.classify import HOST
+from argosy_cinn.fusion.cost import Memory
+from argosy_cinn.fusion.groups import Fusion
+from argosy_cinn.fusion.recompute import drop_recomputed
+from argosy_cinn.loops.lowering import NotAligned, splat_constant
+from argosy_cinn.native_control import ControlFlow, RegionPlan
+from argosy_cinn.shapes import NotSymbolic, sizes
+from argosy_cinn.simplify import simplify
+from argosy_cinn.steps import Plan, make_plan
+from argosy_pir.core import Operation
+from argosy_pir.program import Program
+from argosy_pir.scalars import decode_scalar
+from argosy_pir.values import BlockArgument, OpResult, Value
+
+
+def plan_program(program: Program, fuel: int, inner: bool = False) -> Plan:
+    """The plan of a simplified program. ``inner``: of a region, whose arguments may begin anywhere in memory."""
+    native = {op: flow for op in program.block if op.regions and (flow := _control_flow(op, fuel)) is not None}
+    try:
+        memory, fusion = _fused(program, native, fuel, attention=fuel > 0)
+    except NotAligned:  # a region of attention in which one cell needs another
+        memory, fusion = _fused(program, native, fuel, attention=False)
+    return make_plan(memory, fusion, native, streaming=not inner)
+
+
+def _fused(
+    program: Program, native: Mapping[Operation, ControlFlow], fuel: int, attention: bool
+) -> tuple[Memory, Fusion]:
+    memory = Memory(program, attention, native)
+    if program.symbols():
+        _refuse_hosts(memory)
+    fusion = Fusion(memory, fuel)
+    if drop_recomputed(memory, fusion):
+        fusion = Fusion(memory, fuel)
+    return memory, fusion
+
+
+def simplified(program: Program) -> Program:
+    """A copy of a program of primitives in the normal form that plans are made of."""
+    copy = program.clone()
+    simplify(copy)
+    own_results(copy)
+    return copy
+
+
+def _refuse_hosts(memory: Memory) -> None:
+    for op, kind in memory.kinds.items():
+        if kind == HOST:
+            where = "" if op.location.is_unknown else f" at {op.location}"
+            raise NotSymbolic(f"'{op.name}'{where} runs on the host")
+
+
+def own_results(program: Program) -> None:
+    """Give every output and new state a value of its own: what is returned twice, or as it came, is copied."""
+    block = program.block
+    last = block.last
+    assert last is not None
+    kept = {id(state.argument): i for i, state in enumerate(program.states)}
+    outputs = len(last.operands) - len(program.states)
+    seen: set[Value] = set()
+    for i in range(len(last.operands) - 1, -1, -1):  # states first: an output that is a state's new value is the copy
+        value = last.operand(i)
+        unchanged = i >= outputs and kept.get(id(value)) == i - outputs
+        if unchanged:
+            continue
+        if value in seen or isinstance(value, BlockArgument) or _is_constant(value):
+            copy = Operation("prim.copy", (value,), (value.type,), location=last.location)
+            block.insert_before(last, copy)
+            last.set_operand(i, copy.result)
+        seen.add(value)
+
+
+def _is_constant(value: Value) -> bool:
+    return isinstance(value, OpResult) and value.op.name == "builtin.constant"
+
+
+# -- control flow
+
+
+def _control_flow(op: Operation, fuel: int) -> ControlFlow | None:
+    """The plan of a branch or loop with its regions; None where a part of it has no native code."""
+    if not is_compiled(op) or not op.results or not _has_known_steps(op):
+        return None
+    regions: list[RegionPlan] = []
+    for i, region in enumerate(op.regions):
+        program, captured = region_program(region.blocks[0], f"{op.name}.{i}")
+        if program.symbols():
+            return None
+        program = simplified(program)
+        plan = plan_program(program, fuel, inner=True)
+        if any(step.group.kind == "host" for step in plan.steps):
+            return None
+        regions.append(RegionPlan(program, captured, plan))
+    values = [
+        *op.operands,
+        *op.results,
+        *(v for region in regions for v in (*region.captured, *region.program.outputs)),
+    ]
+    if any(0 in sizes(v) for v in values):
+        return None
+    return ControlFlow(op, regions, _constant_integer(op.operand(2)) if op.name == "control.for" else 0)
+
+
+def _has_known_steps(op: Operation) -> bool:
+    """Whether the direction of a counted loop is known; a step of zero is an error that the interpreter raises."""
+    return op.name != "control.for" or bool(_constant_integer(op.operand(2)))
+
+
+def _constant_integer(value: Value) -> int:
+    data = splat_constant(value)
+    return int(decode_scalar(data, value.dtype)) if data is not None else 0  # type: ignore[arg-type]
+
+
+__all__ = ["own_results", "plan_program", "simplified"]

@@ -1,0 +1,169 @@
+"""Branches and loops are part of the native code around them."""
+
+import numpy as np
+import pytest
+from programs import assert_equal
+
+from argosy_cinn import CinnCompiler, explain
+from argosy_cinn.runtime import set_threads
+from argosy_hwadapt import device
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_pir import Builder, Program, TensorType
+from argosy_pir.core import Block, Operation, Region
+from argosy_tensorcore.storage import Strided
+
+RNG = np.random.default_rng(3)
+F = "float32"
+
+
+def f32(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def region(types, function, terminator="control.yield"):
+    """A region of one block that ends with what ``function(*arguments)`` returns."""
+    block = Block(types)
+    with building(Builder.at_end(block)):
+        results = function(*block.arguments)
+    block.append(Operation(terminator, results))
+    made = Region()
+    made.append(block)
+    return made
+
+
+def check(function, *arguments):
+    """Compile a program that ``function(builder, *inputs)`` makes, run it twice and compare with the interpreter."""
+    program = Program("control")
+    inputs = [program.add_input(TensorType(a.shape, a.dtype.name)) for a in arguments]
+    builder = Builder.at_end(program.block)
+    with building(builder):
+        program.set_outputs(function(builder, *inputs))
+    want, _ = interpret(program, arguments)
+    executable = CinnCompiler().compile(program, device("cpu"))
+    for _ in range(2):
+        got = executable.run([Strided.from_array(a) for a in arguments])
+        for g, w in zip(got, want, strict=True):
+            assert_equal(g.array(), w, 20)
+    return executable
+
+
+def product(x, w):
+    return prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(0,))
+
+
+def recurrence(builder, xs, h, w):
+    """A recurrent cell over all steps, then its gradient with respect to the first state, by a scan the other way."""
+
+    def cell(x, h):
+        new = prim.tanh(prim.add(product(h, w), x))
+        return [new, new]
+
+    steps = xs.shape[0]
+    forward = builder.create(
+        "control.scan", [xs, h], {"inputs": 1}, [xs.type, h.type], [region([h.type, h.type], cell)]
+    )
+
+    def back(y, g):
+        inner = prim.mul(g, prim.sub(1.0, prim.mul(y, y)))
+        total = prim.dot_general(inner, w, lhs_contract=(1,), rhs_contract=(1,))
+        return [prim.reduce_sum(inner, axes=(0,)), total]
+
+    stacked = TensorType((steps, h.shape[1]), F)
+    backward = builder.create(
+        "control.scan", [forward.results[0], prim.mul(h, 0.5)], {"inputs": 1, "reverse": True},
+        [stacked, h.type], [region([h.type, h.type], back)],
+    )  # fmt: skip
+    return [forward.results[1], backward.results[1], prim.reduce_sum(backward.results[0], axes=(0,))]
+
+
+def test_a_recurrence_of_128_steps_and_its_gradient_are_one_native_call():
+    executable = check(recurrence, f32(128, 3, 8), f32(3, 8), f32(8, 8) * 0.3)
+    assert executable.report()["host_calls"] == {}
+    assert len(executable.manifest.hosts) == 0
+    assert "scan of 128 steps" in explain(executable)
+
+
+def test_loops_give_the_same_bits_for_any_number_of_threads():
+    arguments = (f32(20, 70, 90), f32(70, 90), f32(90, 90) * 0.1)
+    found = []
+    for threads in (1, 2, 4):
+        set_threads(threads)
+        executable = check(recurrence, *arguments)
+        found.append([p.array().copy() for p in executable.run([Strided.from_array(a) for a in arguments])])
+    set_threads(1)
+    for other in found[1:]:
+        assert all((a == b).all() for a, b in zip(found[0], other, strict=True))
+
+
+def test_carried_values_that_change_places_stay_apart():
+    def program(builder, x, y):
+        def body(i, a, b, c):
+            return [b, a, prim.add(c, prim.mul(a, prim.cast(i, dtype=F)))]
+
+        bounds = [prim.constant(v, "int32") for v in (0, 5, 2)]
+        types = [x.type] * 3
+        loop = builder.create("control.for", [*bounds, x, y, x], {}, types, [region([bounds[0].type, *types], body)])
+        return list(loop.results)
+
+    assert check(program, f32(7), f32(7)).report()["host_calls"] == {}
+
+
+@pytest.mark.parametrize("stop", [0, 1, 2, 9])
+def test_a_loop_whose_bounds_are_computed_may_run_never(stop):
+    def program(builder, x, stop):
+        def body(i, a):
+            return [prim.add(prim.mul(a, 0.5), prim.cast(i, dtype=F))]
+
+        start, step = prim.constant(1, "int64"), prim.constant(3, "int64")
+        loop = builder.create("control.for", [start, stop, step, x], {}, [x.type], [region([stop.type, x.type], body)])
+        return [loop.results[0]]
+
+    assert check(program, f32(300), np.array(stop)).report()["host_calls"] == {}
+
+
+def test_a_scan_without_inputs_in_a_branch_in_a_loop():
+    scalar = TensorType((), F)
+
+    def program(builder, x):
+        def turn(a):
+            inner = Builder.at_end(a.owner)
+
+            def grown():
+                here = prim.mul(a, 1.0)
+                deep = Builder.at_end(here.op.parent)
+                made = deep.create(
+                    "control.scan", [here], {"inputs": 0, "length": 4}, [TensorType((4,), F), scalar],
+                    [region([scalar], lambda v: [prim.mul(v, 2.0), prim.add(v, 1.0)])],
+                )  # fmt: skip
+                return [prim.reduce_max(made.results[0], axes=(0,))]
+
+            condition = prim.lt(a, 50.0)
+            ways = [region([], grown), region([], lambda: [prim.mul(a, 3.0)])]
+            return [inner.create("control.if", [condition], {}, [scalar], ways).results[0]]
+
+        total = prim.reduce_sum(prim.abs(x), axes=(0,))
+        test = region([scalar], lambda v: [prim.lt(v, 1000.0)], "control.condition")
+        return [builder.create("control.while", [total], {}, [scalar], [test, region([scalar], turn)]).results[0]]
+
+    assert check(program, f32(7)).report()["host_calls"] == {}
+
+
+def test_a_loop_around_a_host_call_is_driven_from_the_host():
+    def program(builder, x):
+        body = region([x.type], lambda v: [prim.add(prim.sort(v, axis=0), 1.0)])
+        test = region([x.type], lambda v: [prim.lt(prim.reduce_max(v, axes=(0,)), 5.0)], "control.condition")
+        return [builder.create("control.while", [x], {}, [x.type], [test, body]).results[0]]
+
+    assert check(program, f32(7)).report()["host_calls"] == {"control.while": 1}
+
+
+def test_what_only_a_region_reads_is_computed_before_it():
+    def program(builder, x, flag):
+        doubled = prim.mul(x, 2.0)
+        ways = [region([], lambda: [prim.add(doubled, 1.0)]), region([], lambda: [prim.neg(doubled)])]
+        return [builder.create("control.if", [flag], {}, [x.type], ways).results[0]]
+
+    for flag in (True, False):
+        assert check(program, f32(33), np.array(flag)).report()["host_calls"] == {}
