@@ -135,7 +135,7 @@ def test_a_killed_job_leaves_no_shared_memory(tmp_path):
     """Whatever lay in /dev/shm for MPI is gone after a rank was killed."""
     script = (
         "dist.init_parallel_env()\n"
-        "maps = {line.split()[-1] for line in open('/proc/self/maps') if '/dev/shm/' in line}\n"
+        "maps = {line.split()[5] for line in open('/proc/self/maps') if '/dev/shm/' in line}\n"
         "open(f'maps{dist.get_rank()}', 'w').write('\\n'.join(maps))\n"
         "dist.barrier()\n"
         "time.sleep(0.2)\n"
@@ -144,7 +144,8 @@ def test_a_killed_job_leaves_no_shared_memory(tmp_path):
     )
     assert _launch(tmp_path, script, "--nproc_per_node", "2").returncode == 137
     mapped = [line for rank in range(2) for line in (tmp_path / f"maps{rank}").read_text().splitlines()]
-    assert [path for path in mapped if path.startswith("/dev/shm/") and Path(path).exists()] == []
+    assert mapped  # the ranks' own board, at least
+    assert [path for path in mapped if Path(path).exists()] == []
 
 
 def _wait_for_ranks(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import struct
@@ -72,6 +73,22 @@ def shared_memory(comm: Any, nbytes: int) -> mmap.mmap | None:
     if comm.rank == 0:
         os.unlink(name)
     return memory if everyone else None
+
+
+def forget_segments(comm: Any) -> None:
+    """Take the names from the memory that MPICH shares among all processes, which must all call this.
+
+    Each keeps what it has mapped, and nothing stays behind when they are killed; MPICH itself removes the names only
+    when all ends well.
+    """
+    comm.Barrier()  # everybody has mapped it
+    if not os.access("/proc/self/maps", os.R_OK):
+        return
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        names = {line[line.index("/") :].rstrip("\n") for line in maps if "/dev/shm/mpich_shm_" in line}
+    for name in names:
+        with contextlib.suppress(FileNotFoundError):  # another rank was faster
+            os.unlink(name)
 
 
 def _map(name: str) -> mmap.mmap | None:

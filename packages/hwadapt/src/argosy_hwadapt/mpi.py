@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from argosy_hwadapt.agreement import Agreement, as_text, record
-from argosy_hwadapt.board import TEXT, shared_memory
+from argosy_hwadapt.board import TEXT, forget_segments, shared_memory
 from argosy_hwadapt.communicator import (
     Array,
     accumulator,
@@ -52,7 +52,9 @@ def world(ranks: Sequence[int] | None = None, check: bool = True) -> MpiCommunic
     """
     mpi = _import_mpi()
     if ranks is None:
-        return _checked(mpi.COMM_WORLD.Dup(), check)
+        whole = mpi.COMM_WORLD.Dup()
+        forget_segments(whole)
+        return _checked(whole, check)
     if mpi.COMM_WORLD.rank not in ranks:
         raise ValueError(f"mpi: this process is rank {mpi.COMM_WORLD.rank}, which is not among {tuple(ranks)}")
     group = mpi.COMM_WORLD.group.Incl(list(ranks))

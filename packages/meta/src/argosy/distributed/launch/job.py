@@ -15,7 +15,6 @@ from typing import BinaryIO, NamedTuple
 
 from argosy.distributed.launch import mpiexec
 from argosy.distributed.launch.parent import die_with
-from argosy.distributed.launch.segments import Segments
 
 __all__ = ["Failure", "Job"]
 
@@ -66,7 +65,6 @@ class Job:
         self.append = append
         self.failure: Failure | None = None
         self._shown = 0
-        self._segments = Segments()
 
     def run(self, handle_signals: bool = True) -> int:
         """Run until all ranks have ended; returns 0 or the exit code of the job.
@@ -113,8 +111,6 @@ class Job:
         deadline = None
         while self._process.poll() is None:
             self._show()
-            if not self._segments:
-                self._look()
             if deadline is None and any(self._folder.glob("end.*")):
                 deadline = time.monotonic() + _GRACE
             if deadline is not None and time.monotonic() > deadline:
@@ -138,8 +134,7 @@ class Job:
         sys.stdout.flush()
 
     def _end(self) -> None:
-        """End mpiexec, then whatever ranks are left, and give back what they shared."""
-        self._look()
+        """End mpiexec, then whatever ranks are left."""
         if self._process.poll() is None:
             self._process.terminate()
             try:
@@ -150,12 +145,6 @@ class Job:
         for path in self._folder.glob("pid.*"):
             if path.suffix != ".part":
                 _kill(int(path.read_text(encoding="utf-8")))
-        self._segments.remove()
-
-    def _look(self) -> None:
-        for path in self._folder.glob("pid.*"):
-            if path.suffix != ".part":
-                self._segments.look(int(path.read_text(encoding="utf-8")))
 
     def _verdict(self) -> int:
         failures = sorted(self._failures())
