@@ -112,3 +112,14 @@ def test_select_and_complex_numbers():
         return [PRIMITIVES["select"](c, x, y), PRIMITIVES["abs"](z), PRIMITIVES["real"](PRIMITIVES["mul"](z, z))]
 
     assert check(program, c, x, y).report()["host_calls"]
+
+
+@pytest.mark.parametrize("name", ["div", "rem", "floor_div", "floor_mod"])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint32"])
+def test_an_integer_divided_by_zero_gives_zero_as_in_the_reference(name, dtype):
+    x = np.array([5, 0, 1, 7] * 9, dtype)
+    check(PRIMITIVES[name], x, np.array([0, 0, 1, 2] * 9, dtype))
+
+
+def test_an_integer_zero_to_a_negative_power_gives_zero_as_in_the_reference():
+    check(PRIMITIVES["pow"], np.array([0, 2, 1, -1] * 9), np.array([-1, -2, -3, -3] * 9))

@@ -1,8 +1,7 @@
 """Elementwise primitives as instructions on registers.
 
 In registers a bool is an ``i1``, float16 and bfloat16 are a ``float`` that is rounded after every operation, and other
-dtypes are their own type. The arithmetic is the reference kernels'; where those raise (an integer divided by zero)
-compiled code gives 0.
+dtypes are their own type. The arithmetic is the reference kernels': an integer divided by zero gives 0, too.
 """
 
 from __future__ import annotations
