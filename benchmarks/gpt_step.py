@@ -4,7 +4,6 @@ float32.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -44,7 +43,6 @@ def argosy_step(compiled: bool) -> Callable[[], Any]:
     assign = paddle.nn.initializer.Assign
     ps = {k: paddle.create_parameter(v.shape, "float32", default_initializer=assign(v)) for k, v in initial().items()}
     x, y = paddle.to_tensor(IDS[:, :-1].copy()), paddle.to_tensor(IDS[:, 1:].copy())
-    mask = paddle.to_tensor(np.triu(np.full((TOKENS, TOKENS), -1e9, np.float32), 1))
     size = WIDTH // HEADS
 
     def loss_fn(x: Any, y: Any) -> Any:
@@ -53,9 +51,8 @@ def argosy_step(compiled: bool) -> Callable[[], Any]:
             p = lambda name, g=f"l{i}.": ps[g + name]  # noqa: E731
             z = F.layer_norm(h, [WIDTH], p("ln1_w"), p("ln1_b"))
             qkv = F.linear(z, p("qkv"), p("qkv_b")).reshape([BATCH, TOKENS, 3, HEADS, size])
-            q, k, v = paddle.unbind(qkv.transpose([2, 0, 3, 1, 4]), 0)
-            s = F.softmax(paddle.matmul(q, k, transpose_y=True) * (1 / math.sqrt(size)) + mask, -1)
-            z = paddle.matmul(s, v).transpose([0, 2, 1, 3]).reshape([BATCH, TOKENS, WIDTH])
+            z = F.scaled_dot_product_attention(*paddle.unbind(qkv, 2), is_causal=True)
+            z = z.reshape([BATCH, TOKENS, WIDTH])
             h = h + F.linear(z, p("o"), p("o_b"))
             z = F.layer_norm(h, [WIDTH], p("ln2_w"), p("ln2_b"))
             h = h + F.linear(F.gelu(F.linear(z, p("f1"), p("f1_b")), approximate=True), p("f2"), p("f2_b"))
