@@ -125,7 +125,8 @@ def _strip_calls(assembly: Assembly, plan: Plan, kernel: StripKernel) -> list[Ca
     for sink in kernel.partial_sinks():
         slots = {sink.buffer: 0, StripPartial(sink.buffer): 1}
         text = f"sum of {kernel.parts} {[v.extent for v in (*kernel.outer, kernel.column)]} {sink.width} "
-        text += f"{sink.outer} {sink.step} {sink.unit} {sink.buffer.dtype}"
+        text += f"{sink.outer} {sink.step} {sink.unit} {sink.buffer.dtype} "
+        text += "" if sink.factor is None else f"{sink.factor[0]} {sink.factor[1].payload}"
 
         def build(name: str, sink: Any = sink, slots: Any = slots) -> None:
             emit_combination(assembly.module, name, kernel, sink, slots)

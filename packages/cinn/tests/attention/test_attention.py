@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from programs import build, check, values
 
 from argosy_cinn import CinnCompiler, explain
 from argosy_cinn.runtime import set_threads
+from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_tensorcore.storage import Strided
@@ -266,3 +269,33 @@ def test_any_number_of_threads_gives_the_same_bits(heads):
     finally:
         set_threads(1)
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v2"])
+def test_shorter_vectors_give_the_same_results(level, monkeypatch):
+    if not Target.host().is_x86:
+        pytest.skip("the levels are those of x86-64")
+    monkeypatch.setattr(Target, "host", staticmethod(lambda: Target.x86(level)))
+    executable = check(Attention(where(window)).both, *operands(75, 75, 20, 20), scale=10)
+    assert fused(executable)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    m=st.integers(4, 90),
+    n=st.integers(4, 90),
+    comparison=st.sampled_from(["le", "lt", "ge", "gt"]),
+    shift=st.integers(-30, 90),
+    slope=st.sampled_from([0, 1, 2]),
+    inverted=st.booleans(),
+)
+def test_any_comparison_of_indices_is_a_mask(m, n, comparison, shift, slope, inverted):
+    """What tiles a mask hides never changes what is computed, gradients included."""
+
+    def mask(s):
+        row = prim.add(prim.mul(index(s, 2), slope), shift)
+        keep = getattr(prim, comparison)(index(s, 3), row)
+        keep = prim.logical_not(keep) if inverted else keep
+        return prim.select(keep, s, -1e9), lambda d: prim.select(keep, d, 0.0)
+
+    check(Attention(mask).both, *operands(m, n, 8, 8, 1, 2), scale=10)

@@ -14,12 +14,13 @@ from typing import Any
 
 from argosy_cinn.attention.operands import Operand
 from argosy_cinn.attention.strips import Contraction, Partial, StripKernel
-from argosy_cinn.attention.sweep import PANEL, Sweep
+from argosy_cinn.attention.sweep import PANEL_VECTORS, Sweep
 from argosy_cinn.contraction.packing import SLACK, Block, pack_a, pack_b
 from argosy_cinn.contraction.problem import Format, Matrix
 from argosy_cinn.contraction.tile import NULL, Tile, TileArguments, call_tile
 from argosy_cinn.loops.elementwise import store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
+from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import FLOAT, I64, LLVM_TYPES, Index, Value, vector
 from argosy_cinn.runtime.workers import scratch
@@ -52,8 +53,9 @@ class _Strips:
         target = b.module.target
         self.lanes = target.lanes(FLOAT)
         self.height = 8 if target.registers >= 32 else 4
+        self.panel = PANEL_VECTORS * self.lanes
         self.columns = kernel.column.extent
-        self.padded = -(-self.columns // PANEL) * PANEL
+        self.padded = -(-self.columns // self.panel) * self.panel
         self.leading = self.padded + 16
 
     def emit(self, chunk: Value) -> None:
@@ -100,7 +102,7 @@ class _Strips:
         self.memory = {key: self.b.at(slab, offset, "i8") for key, offset in offsets.items()}
 
     def _vectors(self, sink: Contraction) -> int:
-        return min(-(-sink.width // self.lanes), PANEL // self.lanes)
+        return min(-(-sink.width // self.lanes), PANEL_VECTORS)
 
     def _panel(self, sink: Contraction) -> int:
         return self._vectors(sink) * self.lanes
@@ -131,7 +133,7 @@ class _Strips:
         """What every strip reads: keys along the depth, values along the columns."""
         for i, score in enumerate(self.kernel.scores):
             strides = score.right.contracted, score.right.free
-            self._pack(("right", i), score.right, strides, (0, 0, score.depth, self.columns), PANEL)
+            self._pack(("right", i), score.right, strides, (0, 0, score.depth, self.columns), self.panel)
         for i, sink in enumerate(self.kernel.sinks):
             if sink.along == "columns":
                 strides = sink.other.contracted, sink.other.free
@@ -166,7 +168,7 @@ class _Strips:
         for r, _, k in self.kernel.bounds.low:
             low = b.maximum(low, b.sub(b.mul(first, -r), k))
         low = b.minimum(low, self.columns - 1)
-        return b.mul(b.div(low, PANEL), PANEL), b.mul(b.ceil_div(high, PANEL), PANEL)
+        return b.mul(b.div(low, self.panel), self.panel), b.mul(b.ceil_div(high, self.panel), self.panel)
 
     def _score(self, number: int, row0: Value, rows: Index) -> None:
         """The cells of a score, panel after panel, so that a panel of keys stays in the first-level cache."""
@@ -175,17 +177,17 @@ class _Strips:
         left, right = self.memory["left", number], self.memory["right", number]
         pack_a(b, Block(matrix, origin, row0, 0, rows, score.depth, ()), left, height, _FORMAT)
         buffer = self.memory["buffer", self.kernel.cells[score.cell.number]]
-        tile = Tile(FLOAT, self.lanes, height, PANEL // self.lanes, PANEL, "packed")
+        tile = Tile(FLOAT, self.lanes, height, PANEL_VECTORS, self.panel, "packed")
         start, _ = self._seen(row0, 0)
         _, stop = self._seen(row0, b.sub(rows, 1))
-        with b.loop(start, stop, PANEL) as j, b.loop(0, rows, height) as i:
+        with b.loop(start, stop, self.panel) as j, b.loop(0, rows, height) as i:
             low, high = self._seen(row0, i.index)
             inside = b.binary("and", b.icmp("sge", j.index, low), b.icmp("slt", j.index, high))
             with b.when(inside):
                 call_tile(b, tile, TileArguments(
                     a=b.at(left, b.mul(i.index, score.depth)), a_step=0,
                     b=b.at(right, b.mul(j.index, score.depth)), b_step=0,
-                    k=score.depth, rows=height, columns=PANEL, partial=NULL,
+                    k=score.depth, rows=height, columns=self.panel, partial=NULL,
                     out=b.at(buffer, b.add(b.mul(i.index, self.leading), j.index)), out_step=self.leading, ahead=NULL,
                 ))  # fmt: skip
 
@@ -243,6 +245,12 @@ class _Strips:
                 steps = b.binary("mul", b.iota(I64, lanes), sink.unit)
                 b.scatter(value, b.at(base, e * sink.unit, element), steps, mask)
 
+    def _steady_factor(self, sink: Contraction) -> tuple[str, Value] | None:
+        """The factor of a sink that contracts rows: a number."""
+        if sink.factor is None:
+            return None
+        return sink.factor[0], Evaluator(self.b, self.pointers, {}).value(sink.factor[1])
+
     def _contract_rows(self, number: int, sink: Contraction, row0: Value, rows: Index) -> None:
         """The strip's columns times rows of the other operand, added to the chunk's sums."""
         b, height, panel, width = self.b, self.height, self._panel(sink), self._padded_width(sink)
@@ -266,7 +274,7 @@ class _Strips:
     def _seeing(self, row0: Value, rows: Index, column: Index) -> tuple[Index, Index]:
         """The rows of the strip, in whole tiles, whose panels include a column: `_seen` the other way round."""
         b, height = self.b, self.height
-        panel = b.mul(b.div(column, PANEL), PANEL)
+        panel = b.mul(b.div(column, self.panel), self.panel)
         first: Index = 0
         end: Index = rows
         for r, _, k in self.kernel.bounds.high:
@@ -275,7 +283,7 @@ class _Strips:
                 first = b.maximum(first, b.mul(b.ceil_div(least, height), height))
         for r, _, k in self.kernel.bounds.low:
             if r:
-                most = b.maximum(b.sub(b.add(panel, PANEL + k), row0), 0)
+                most = b.maximum(b.sub(b.add(panel, self.panel + k), row0), 0)
                 end = b.minimum(end, b.mul(b.ceil_div(most, height), height))
         return first, end
 
@@ -294,7 +302,7 @@ class _Strips:
         with b.loop(0, self.columns) as c:
             source = b.at(sums, b.mul(c.index, width))
             if self.kernel.parts == 1:
-                self._store_row(sink, source, c.index, None)
+                self._store_row(sink, source, c.index, self._steady_factor(sink))
                 return
             whole = b.add(b.mul(self.part, self.kernel.elements), self.element)
             at = b.mul(b.add(b.mul(whole, self.columns), c.index), sink.width)
@@ -336,7 +344,7 @@ class _Combination(_Strips):
                     total = value if total is None else b.fadd(total, value)
                 assert total is not None
                 b.store(total, b.at(row, e))
-            self._store_row(sink, row, c.index, None)
+            self._store_row(sink, row, c.index, self._steady_factor(sink))
 
 
 __all__ = ["emit_combination", "emit_strips"]

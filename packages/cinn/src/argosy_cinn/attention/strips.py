@@ -251,14 +251,18 @@ def _strides(shape: Any) -> list[int]:
 
 
 def _move_factor(sink: Contraction, column: int) -> None:
-    """A factor of whole rows multiplies the result instead: fewer elements."""
-    if sink.along != "columns" or sink.root.dtype != "float32" or sink.root.kind not in ("mul", "div"):
+    """A factor of whole rows, or of everything, multiplies the result instead: fewer elements."""
+    if sink.root.dtype != "float32" or sink.root.kind not in ("mul", "div"):
         return
     x, y = sink.root.arguments
-    if not y.variables & column:
+    if _is_outside(sink, y, column):
         sink.root, sink.factor = x, (sink.root.kind, y)
-    elif sink.root.kind == "mul" and not x.variables & column:
+    elif sink.root.kind == "mul" and _is_outside(sink, x, column):
         sink.root, sink.factor = y, ("mul", x)
+
+
+def _is_outside(sink: Contraction, factor: Expression, column: int) -> bool:
+    return factor.kind == "constant" if sink.along == "rows" else not factor.variables & column
 
 
 # -- phases and buffers
@@ -366,7 +370,7 @@ def strip_text(kernel: StripKernel, slots: dict[Any, int]) -> str:
         parts.append(f"reduce {r.kind} {r.dtype} {r.result.level} {buffer}")
     for s in kernel.sinks:
         target = slots.setdefault(s.buffer, len(slots))
-        factor = s.factor and s.factor[0]
+        factor = s.factor and s.factor[0]  # what it is multiplied by is among the roots
         numbers = (s.along, s.width, s.outer, s.step, s.unit, s.buffer.dtype, factor)
         parts.append(f"sink {_operand_text(s.other, slots)} {target} {numbers}")
     for s in kernel.partial_sinks():

@@ -15,8 +15,8 @@ from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import FLOAT, I1, I32, Index, Value, constant, vector
 
-#: Columns of a panel: what is computed at the end of a row is whole panels.
-PANEL = 32
+#: Vectors of a panel: what is computed at the end of a row is whole panels.
+PANEL_VECTORS = 2
 #: Vectors of one iteration, for light and for heavy expressions.
 _LIGHT_UNROLL, _HEAVY_UNROLL, _LIGHT_COST = 4, 2, 14
 
@@ -176,7 +176,7 @@ class Sweep:
         b, lanes, kernel = self.b, self.lanes, self.kernel
         extent = self.column.extent
         mask = None
-        if not inside and extent % PANEL:
+        if not inside and extent % (PANEL_VECTORS * lanes):
             mask = b.tail_mask(b.sub(extent, column), lanes)
         variables = {**scope.variables, self.column.number: column}
         cells = CellEvaluator(b, self.pointers, variables, self.column.number, lanes, mask, scope)
