@@ -90,7 +90,6 @@ ABSENT = frozenset({
     "hsplit", "hstack", "i0e", "i1", "i1e", "index_put", "isreal", "linalg.cond", "linalg.corrcoef",
     "linalg.cov", "linalg.lstsq", "linalg.lu", "linalg.matrix_exp", "linalg.matrix_rank", "linalg.multi_dot",
     "multiplex", "nanmedian", "nanquantile",
-    "nn.functional.grid_sample",
     "polar", "polygamma", "quantile", "randint_like", "rank", "row_stack",
     "select_scatter", "shape", "shard_index", "signbit", "slice_scatter", "standard_normal",
     "tensor.random.gaussian", "tensor_split", "trapezoid", "unique_consecutive", "unstack", "vsplit", "vstack",

@@ -186,3 +186,15 @@ def synchronised(paddle: Any) -> Any:
     _fill(paddle, layer[0])
     made = paddle.nn.SyncBatchNorm.convert_sync_batchnorm(layer)
     return [type(made[1]).__name__, *made.state_dict(), str(made[1].weight is layer[1].weight)]
+
+
+def adaptive_softmax(paddle: Any, x: Any, label: Any) -> Any:
+    """The layer of adaptive softmax: log-probabilities of labels, of all classes, and predictions."""
+    layer = paddle.nn.AdaptiveLogSoftmaxWithLoss(6, 8, [3, 5], div_value=2.0, head_bias=True)
+    weights = [layer.head_weight, layer.head_bias, *(w for pair in layer.tail_weights for w in pair)]
+    for i, parameter in enumerate(weights):
+        count = int(np.prod(parameter.shape))
+        values = np.sin(np.arange(count) * 0.7 + i).reshape(list(parameter.shape)).astype("float32")
+        parameter.set_value(paddle.to_tensor(values))
+    output, loss = layer(x, label)
+    return [output, loss, layer.log_prob(x).detach(), layer.predict(x).astype("int64")]

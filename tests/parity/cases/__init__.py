@@ -33,6 +33,8 @@ FAMILIES = (
     "optimizers",
     "recurrent",
     "parameters",
+    "alignment",
+    "sampling",
 )
 
 UNCOVERED = {
@@ -41,6 +43,10 @@ UNCOVERED = {
     "fft_c2c": "the wheel shows it through paddle.fft",
     "fft_c2r": "the wheel shows it through paddle.fft",
     "fft_r2c": "the wheel shows it through paddle.fft",
+    "ctc_paths": "the wheel shows it as nn.functional.ctc_loss",
+    "fractional_windows": "the wheel shows it as nn.functional.fractional_max_pool2d",
+    "rnnt_paths": "the wheel shows it as nn.functional.rnnt_loss",
+    "unpool": "the wheel shows it as nn.functional.max_unpool2d",
     "gru": "the wheel shows it as nn.GRU",
     "lstm": "the wheel shows it as nn.LSTM",
     "simple_rnn": "the wheel shows it as nn.SimpleRNN",

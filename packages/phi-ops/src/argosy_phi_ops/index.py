@@ -17,6 +17,8 @@ MODULES: dict[str, str] = {
     "relu6": "activation", "selu": "activation", "silu": "activation", "softmax": "activation",
     "softplus": "activation", "softshrink": "activation", "softsign": "activation", "swiglu": "activation",
     "swish": "activation", "tanhshrink": "activation", "thresholded_relu": "activation",
+    # alignment
+    "ctc_paths": "alignment", "rnnt_paths": "alignment",
     # arithmetic
     "add_n": "arithmetic", "atan2": "arithmetic", "clip": "arithmetic", "copysign": "arithmetic",
     "floor_divide": "arithmetic", "fmax": "arithmetic", "fmin": "arithmetic", "heaviside": "arithmetic",
@@ -123,6 +125,8 @@ MODULES: dict[str, str] = {
     # repetition
     "broadcast_to": "repetition", "expand": "repetition", "expand_as": "repetition", "pad": "repetition",
     "repeat_interleave": "repetition", "tile": "repetition",
+    # sampling
+    "affine_grid": "sampling", "grid_sample": "sampling",
     # search
     "argsort": "search", "bucketize": "search", "kthvalue": "search", "median": "search", "mode": "search",
     "searchsorted": "search", "sort": "search", "topk": "search",
@@ -135,6 +139,8 @@ MODULES: dict[str, str] = {
     "svdvals": "solvers", "triangular_solve": "solvers",
     # subscript
     "getitem": "subscript", "setitem": "subscript",
+    # unpooling
+    "fractional_windows": "unpooling", "unpool": "unpooling",
     # vision
     "channel_shuffle": "vision", "im2col": "vision", "interpolate": "vision", "pixel_shuffle": "vision",
     "pixel_unshuffle": "vision",

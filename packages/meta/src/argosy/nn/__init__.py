@@ -53,6 +53,9 @@ _MODULES = {
     "cells": ("GRUCell", "LSTMCell", "RNNCellBase", "SimpleRNNCell"),
     "decode": ("BeamSearchDecoder", "dynamic_decode"),
     "recurrent": ("GRU", "LSTM", "RNN", "BiRNN", "SimpleRNN"),
+    "sequence_loss_layers": ("CTCLoss", "HSigmoidLoss", "RNNTLoss"),
+    "adaptive_softmax": ("AdaptiveLogSoftmaxWithLoss",),
+    "unpooling": ("FractionalMaxPool2D", "FractionalMaxPool3D", "MaxUnPool1D", "MaxUnPool2D", "MaxUnPool3D"),
     "clip": ("ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"),
 }  # fmt: skip
 _TABLE = {name: f"argosy.nn.{module}:{name}" for module, names in _MODULES.items() for name in names}

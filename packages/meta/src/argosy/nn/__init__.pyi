@@ -3,6 +3,7 @@
 from argosy.nn.windows import AdaptiveAvgPool1D as AdaptiveAvgPool1D
 from argosy.nn.pooling import AdaptiveAvgPool2D as AdaptiveAvgPool2D
 from argosy.nn.windows import AdaptiveAvgPool3D as AdaptiveAvgPool3D
+from argosy.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
 from argosy.nn.windows import AdaptiveMaxPool1D as AdaptiveMaxPool1D
 from argosy.nn.windows import AdaptiveMaxPool1D as AdaptiveMaxPool1d
 from argosy.nn.windows import AdaptiveMaxPool2D as AdaptiveMaxPool2D
@@ -23,6 +24,7 @@ from argosy.nn.decode import BeamSearchDecoder as BeamSearchDecoder
 from argosy.nn.recurrent import BiRNN as BiRNN
 from argosy.nn.geometry import Bilinear as Bilinear
 from argosy.nn.shrinkage import CELU as CELU
+from argosy.nn.sequence_loss_layers import CTCLoss as CTCLoss
 from argosy.nn.geometry import ChannelShuffle as ChannelShuffle
 from argosy.nn.padding import CircularPad1D as CircularPad1D
 from argosy.nn.padding import CircularPad1D as CircularPad1d
@@ -59,12 +61,15 @@ from argosy.nn.common import Embedding as Embedding
 from argosy.nn.noise import FeatureAlphaDropout as FeatureAlphaDropout
 from argosy.nn.common import Flatten as Flatten
 from argosy.nn.geometry import Fold as Fold
+from argosy.nn.unpooling import FractionalMaxPool2D as FractionalMaxPool2D
+from argosy.nn.unpooling import FractionalMaxPool3D as FractionalMaxPool3D
 from argosy.nn.activation import GELU as GELU
 from argosy.nn.shrinkage import GLU as GLU
 from argosy.nn.recurrent import GRU as GRU
 from argosy.nn.cells import GRUCell as GRUCell
 from argosy.nn.distances import GaussianNLLLoss as GaussianNLLLoss
 from argosy.nn.channel_norm import GroupNorm as GroupNorm
+from argosy.nn.sequence_loss_layers import HSigmoidLoss as HSigmoidLoss
 from argosy.nn.shrinkage import Hardshrink as Hardshrink
 from argosy.nn.shrinkage import Hardsigmoid as Hardsigmoid
 from argosy.nn.activation import Hardswish as Hardswish
@@ -96,6 +101,9 @@ from argosy.nn.distances import MarginRankingLoss as MarginRankingLoss
 from argosy.nn.windows import MaxPool1D as MaxPool1D
 from argosy.nn.pooling import MaxPool2D as MaxPool2D
 from argosy.nn.windows import MaxPool3D as MaxPool3D
+from argosy.nn.unpooling import MaxUnPool1D as MaxUnPool1D
+from argosy.nn.unpooling import MaxUnPool2D as MaxUnPool2D
+from argosy.nn.unpooling import MaxUnPool3D as MaxUnPool3D
 from argosy.nn.shrinkage import Maxout as Maxout
 from argosy.nn.activation import Mish as Mish
 from argosy.nn.layer import Layer as Module
@@ -120,6 +128,7 @@ from argosy.nn.distances import PoissonNLLLoss as PoissonNLLLoss
 from argosy.nn.norm import RMSNorm as RMSNorm
 from argosy.nn.recurrent import RNN as RNN
 from argosy.nn.cells import RNNCellBase as RNNCellBase
+from argosy.nn.sequence_loss_layers import RNNTLoss as RNNTLoss
 from argosy.nn.shrinkage import RReLU as RReLU
 from argosy.nn.activation import ReLU as ReLU
 from argosy.nn.activation import ReLU6 as ReLU6

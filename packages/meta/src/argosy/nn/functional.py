@@ -3,6 +3,11 @@
 from argosy.faces import face, operator_function
 
 _COMPOSED = {
+    "adaptive_softmax": ("adaptive_log_softmax_with_loss",),
+    "sequence_losses": ("ctc_loss", "hsigmoid_loss", "margin_cross_entropy", "rnnt_loss"),
+    "unpooling": (
+        "fractional_max_pool2d", "fractional_max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+    ),
     "compositions": (
         "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gumbel_softmax",
         "maxout", "rrelu",

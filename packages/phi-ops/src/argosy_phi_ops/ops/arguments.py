@@ -102,6 +102,13 @@ def table(values: np.ndarray) -> Any:
     return ambient.builder.constant(TensorType(values.shape, values.dtype.name), data, ambient.location)
 
 
+def known_sizes(name: str, sizes: Sequence[Any]) -> None:
+    """Raises ``NotImplementedError`` where one of `sizes` is symbolic, for operators that compute with their values."""
+    if not all(isinstance(n, int) for n in sizes):
+        shown = ", ".join(map(str, sizes))
+        raise NotImplementedError(f"{name} over axes of symbolic size ({shown}) is not implemented")
+
+
 def section(x: Any, axis: int, start: Any, limit: Any) -> Any:
     """`x` from `start` up to `limit` along `axis`."""
     starts, limits = [0] * x.ndim, list(x.shape)
