@@ -4,13 +4,14 @@
     outputs = executable.run(inputs, states)
 
 Options: ``threads`` (for the whole process), ``cache`` (an `ObjectCache`), ``passes`` (LLVM's level, None for none),
-``fuel`` (how many fusions may happen: to find one that is wrong).
+``fuel`` (how many optimisations may happen) and ``without`` (kinds of them to leave out; see `argosy_cinn.fuel`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -20,17 +21,19 @@ from argosy_cinn import program_cache, tracing
 from argosy_cinn.assemble import Assembly, assemble
 from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.control import CompileRegion
+from argosy_cinn.dump import dump, dumping, record
 from argosy_cinn.executable import Executable, Views
 from argosy_cinn.fallback import InterpretedExecutable, interpreted
+from argosy_cinn.fuel import Budget
 from argosy_cinn.fusion.kernels import Partial
 from argosy_cinn.host import HostCall
 from argosy_cinn.native_control import Spare, Workspace
 from argosy_cinn.planning import plan_program, simplified
 from argosy_cinn.program_cache import BufferFacts, CallFacts, Manifest
 from argosy_cinn.recursion import deep_recursion
-from argosy_cinn.runtime import compile_object, default_cache, entry, set_threads
+from argosy_cinn.runtime import ObjectCache, compile_object, default_cache, entry, set_threads
 from argosy_cinn.runtime.entry import Entry
-from argosy_cinn.runtime.jit import CodegenError, link
+from argosy_cinn.runtime.jit import CodegenError, Library, link
 from argosy_cinn.runtime.trace import Trace
 from argosy_cinn.shapes import NotSymbolic, estimate, formula
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
@@ -48,9 +51,8 @@ from argosy_pir.types import TensorType
 from argosy_pir.values import OpResult, Value
 from argosy_tensorcore.storage import Strided
 
-_OPTIONS = frozenset({"threads", "cache", "passes", "fuel"})
+_OPTIONS = frozenset({"threads", "cache", "passes", "fuel", "without"})
 _DIALECTS = frozenset({"prim", "builtin", "control", "phi"})
-_UNLIMITED = 1 << 62
 _SHOWN_BUFFERS = 32
 
 
@@ -81,6 +83,7 @@ class CinnCompiler:
             raise CompileError(f"argosy_cinn compiles for host devices only, not for {device.name!r}")
         if "threads" in chosen:
             set_threads(chosen["threads"])
+        Budget.of(chosen)  # refuses what it does not know
         _check(program)
         table = communicator_table(communicators)
 
@@ -129,6 +132,8 @@ def compile_static(
         original, static, device, code.entries, hosts, places, _constants(manifest), manifest, communicators,
         _facts(code, started), code.views,
     )  # fmt: skip
+    if dumping():
+        record(executable, code.dump(static, original.name))
     simplified.forget()
     tracing.register(executable)
     return executable
@@ -141,6 +146,8 @@ def compile_symbolic(
     started = perf_counter()
     static = to_primitives(program)
     code = _code_of(static, options)
+    if dumping():
+        code.dump(static, program.name)
     code.simplified.forget()
     constants, facts = _constants(code.manifest), _facts(code, started)
 
@@ -165,41 +172,68 @@ class _Code:
     entries: list[Entry]
     simplified: Simplified
     views: Views
-    cache_hit: bool
+    library: Library
+    budget: Budget
+
+    def dump(self, program: Program, name: str) -> Path:
+        """Write all stages; returns the folder."""
+        simplified = self.simplified()
+        _, assembly = _assembled(simplified, Target.host(), self.budget)
+        return dump(name, program, simplified, self.manifest, self.library.code, assembly.module.text())
 
 
 def _code_of(static: Program, options: Mapping[str, Any]) -> _Code:
     """The code of a program of primitives: from the cache, or made now."""
-    target = Target.host()
-    store = options.get("cache") or default_cache()
+    target, budget = Target.host(), Budget.of(options)
+    fresh = budget.process or dumping()  # what is found in a cache was made under other limits, and leaves no trace
+    store = options.get("cache") or (ObjectCache(None) if fresh else default_cache())
     key = program_cache.program_key(static, target, options)
-    found = program_cache.find(store, key)
-    simplified = Simplified(static)
-    if found is None:
-        manifest, code = build(simplified(), target, options)
+    simplified = Simplified(static, budget)
+
+    def made() -> tuple[Manifest, bytes]:
+        manifest, code = build(simplified(), target, options, budget)
         program_cache.keep(store, key, manifest, code)
-    else:
-        manifest, code = found
-    names = [f"segment{i}" for i in range(manifest.segments)]
+        return manifest, code
+
+    found = program_cache.find(store, key)
+    manifest, code = found or made()
     try:
-        library = link(code, names, cache_hit=found is not None)
+        library = link(code, manifest.entries, cache_hit=found is not None)
     except CodegenError:
         if found is None:
             raise
-        found = None  # what was stored is no code for this process: make it again
-        manifest, code = build(simplified(), target, options)
-        program_cache.keep(store, key, manifest, code)
-        names = [f"segment{i}" for i in range(manifest.segments)]
-        library = link(code, names)
+        manifest, code = made()  # what was stored is no code for this process
+        library = link(code, manifest.entries)
+    budget.settle()
+    return _loaded(manifest, library, simplified, options, budget)
 
+
+def _loaded(
+    manifest: Manifest, library: Library, simplified: Simplified, options: Mapping[str, Any], budget: Budget
+) -> _Code:
     def instrumented() -> tuple[list[Entry], Trace]:
         trace = Trace()
-        _, traced = build(simplified(), target, options, traced=True)
-        library = link(traced, names, symbols=trace.symbols)
-        return [entry(library, name) for name in names], trace
+        again, code = build(simplified(), Target.host(), options, budget, traced=True)
+        traced = link(code, again.entries, symbols=trace.symbols)
+        return [entry(traced, name) for name in again.entries], trace
 
-    entries = [entry(library, name) for name in names]
-    return _Code(manifest, entries, simplified, Views(simplified, instrumented), found is not None)
+    entries = [entry(library, name) for name in manifest.entries]
+    return _Code(manifest, entries, simplified, Views(simplified, instrumented), library, budget)
+
+
+def load_compiled(program: Program, manifest: Manifest, data: bytes, device: Device) -> Executable:
+    """The executable of a simplified program whose manifest and machine code are at hand, as in a dump."""
+    started, budget = perf_counter(), Budget(0)
+    code = _loaded(manifest, link(data, manifest.entries), Simplified(program, budget), {}, budget)
+
+    def compile_region(region: Program) -> Callable[[Sequence[Strided]], list[Strided]]:
+        return compile_static(region, region, device, {}, {}).bind(())
+
+    hosts, places = _host_calls(code.simplified(), manifest, compile_region)
+    return Executable(
+        program, program, device, code.entries, hosts, places, _constants(manifest), manifest, {},
+        _facts(code, started), code.views,
+    )  # fmt: skip
 
 
 def _facts(code: _Code, started: float) -> dict[str, Any]:
@@ -210,15 +244,15 @@ def _facts(code: _Code, started: float) -> dict[str, Any]:
         "host_calls": manifest.host_calls,
         "arena_bytes": manifest.arena_bytes,
         "compile_seconds": perf_counter() - started,
-        "cache_hit": code.cache_hit,
+        "cache_hit": code.library.cache_hit,
     }
 
 
 class Simplified:
     """The simplified form of a program, made when it is asked for and not kept after `forget`."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, program: Program, budget: Budget) -> None:
+        self._program, self._budget = program, budget
         self._made: Program | None = None
         self._keep = True
 
@@ -226,7 +260,7 @@ class Simplified:
         """The program; equal each time."""
         if self._made is not None:
             return self._made
-        with own_context():
+        with own_context(), self._budget.simplifying():
             made = _simplified(self._program)
         if self._keep:
             self._made = made
@@ -237,24 +271,24 @@ class Simplified:
         self._made, self._keep = None, False
 
 
-def build(program: Program, target: Target, options: Mapping[str, Any], traced: bool = False) -> tuple[Manifest, bytes]:
+def build(
+    program: Program, target: Target, options: Mapping[str, Any], budget: Budget, traced: bool = False
+) -> tuple[Manifest, bytes]:
     """Fuse, order, place and emit a simplified program: manifest and object file."""
-    plan, assembly = _assembled(program, target, options, traced)
+    plan, assembly = _assembled(program, target, budget, traced)
     code = compile_object(assembly.module.text(), target, options.get("passes"))
     return _manifest(program, plan, assembly), code
 
 
 def generated_code(program: Program) -> str:
     """The LLVM assembly of a program, to be looked at."""
-    _, assembly = _assembled(_simplified(to_primitives(program)), Target.host(), {})
+    _, assembly = _assembled(_simplified(to_primitives(program)), Target.host(), Budget())
     return assembly.module.text()
 
 
-def _assembled(
-    program: Program, target: Target, options: Mapping[str, Any], traced: bool = False
-) -> tuple[Plan, Assembly]:
-    with deep_recursion():
-        plan = plan_program(program, options.get("fuel", _UNLIMITED))
+def _assembled(program: Program, target: Target, budget: Budget, traced: bool = False) -> tuple[Plan, Assembly]:
+    with deep_recursion(), budget.fusing():
+        plan = plan_program(program)
         return plan, assemble(plan, target, traced)
 
 

@@ -280,8 +280,8 @@ class _Bound:
             return arena.view(value, place.offset) if found is None else found
 
         tokens: dict[Value, Any] = {}
-        for entry, host in zip(e._entries, e._hosts, strict=False):
-            entry(self.table_address, e.dims_address)
+        for segment, host in zip(e._entries, e._hosts, strict=False):
+            segment(self.table_address, e.dims_address)
             host.run(memory, tokens, e._communicators)
         e._entries[-1](self.table_address, e.dims_address)
 

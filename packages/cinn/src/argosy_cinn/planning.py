@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from argosy_cinn.control import is_compiled, region_program
+from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.classify import HOST
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion
@@ -24,25 +25,23 @@ from argosy_pir.scalars import decode_scalar
 from argosy_pir.values import BlockArgument, OpResult, Value
 
 
-def plan_program(program: Program, fuel: int, inner: bool = False) -> Plan:
+def plan_program(program: Program, inner: bool = False) -> Plan:
     """The plan of a simplified program. ``inner``: of a region, whose arguments may begin anywhere in memory."""
-    native = {op: flow for op in program.block if op.regions and (flow := _control_flow(op, fuel)) is not None}
+    native = {op: flow for op in program.block if op.regions and (flow := _control_flow(op)) is not None}
     try:
-        memory, fusion = _fused(program, native, fuel, attention=fuel > 0)
+        memory, fusion = _fused(program, native, attention=True)
     except NotAligned:  # a region of attention in which one cell needs another
-        memory, fusion = _fused(program, native, fuel, attention=False)
+        memory, fusion = _fused(program, native, attention=False)
     return make_plan(memory, fusion, native, streaming=not inner)
 
 
-def _fused(
-    program: Program, native: Mapping[Operation, ControlFlow], fuel: int, attention: bool
-) -> tuple[Memory, Fusion]:
+def _fused(program: Program, native: Mapping[Operation, ControlFlow], attention: bool) -> tuple[Memory, Fusion]:
     memory = Memory(program, attention, native)
     if program.symbols():
         _refuse_hosts(memory)
-    fusion = Fusion(memory, fuel)
+    fusion = Fusion(memory)
     if drop_recomputed(memory, fusion):
-        fusion = Fusion(memory, fuel)
+        fusion = Fusion(memory)
     return memory, fusion
 
 
@@ -88,9 +87,9 @@ def _is_constant(value: Value) -> bool:
 # -- control flow
 
 
-def _control_flow(op: Operation, fuel: int) -> ControlFlow | None:
+def _control_flow(op: Operation) -> ControlFlow | None:
     """The plan of a branch or loop with its regions; None where a part of it has no native code."""
-    if not is_compiled(op) or not op.results or not _has_known_steps(op):
+    if not is_compiled(op) or not op.results or not _has_known_steps(op) or not allowed("control", op):
         return None
     regions: list[RegionPlan] = []
     for i, region in enumerate(op.regions):
@@ -98,7 +97,7 @@ def _control_flow(op: Operation, fuel: int) -> ControlFlow | None:
         if program.symbols():
             return None
         program = simplified(program)
-        plan = plan_program(program, fuel, inner=True)
+        plan = plan_program(program, inner=True)
         if any(step.group.kind == "host" for step in plan.steps):
             return None
         regions.append(RegionPlan(program, captured, plan))

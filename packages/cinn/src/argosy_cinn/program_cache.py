@@ -80,6 +80,11 @@ class Manifest:
     symbols: list[str]
     lifetimes: list[tuple[str, int, int]]
 
+    @property
+    def entries(self) -> list[str]:
+        """Names of the native functions, one for each segment."""
+        return [f"segment{i}" for i in range(self.segments)]
+
 
 def for_sizes(manifest: Manifest, symbols: Mapping[str, int]) -> tuple[Manifest, array[int]]:
     """The manifest of code for all sizes in the numbers of given ones, and the table of sizes it is called with."""
@@ -112,9 +117,14 @@ def find(store: ObjectCache, key: str) -> tuple[Manifest, bytes] | None:
 def _decoded(data: bytes) -> tuple[Manifest, bytes]:
     size = int.from_bytes(data[:8], "little")
     fields = json.loads(data[8 : 8 + size])
+    return manifest_of(fields), data[8 + size :]
+
+
+def manifest_of(fields: dict[str, Any]) -> Manifest:
+    """A manifest from what JSON kept of it. Raises TypeError or KeyError where fields are missing."""
     fields["calls"] = [CallFacts(*c) for c in fields["calls"]]
     fields["buffers"] = [BufferFacts(*b) for b in fields["buffers"]]
-    return Manifest(**fields), data[8 + size :]
+    return Manifest(**fields)
 
 
 def keep(store: ObjectCache, key: str, manifest: Manifest, code: bytes) -> None:
@@ -139,7 +149,7 @@ def program_key(program: Program, target: Target, options: Mapping[str, Any]) ->
         digest.update(name.encode())
         _hash_block(digest, function.block, numbers)
     digest.update(f"{len(program.states)}|{target.key}|{code_generator_version()}|{_sources()}".encode())
-    digest.update(repr([(k, options.get(k)) for k in ("passes", "fuel")]).encode())
+    digest.update(repr([(k, options.get(k)) for k in ("passes", "fuel", "without")]).encode())
     return digest.hexdigest()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.convolution import as_product
+from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.classify import reduction_layout
 from argosy_cinn.loops.elementwise import DTYPES, FLOATS
 from argosy_cinn.shapes import count
@@ -110,8 +111,8 @@ def _apply(op: Operation) -> Value | None:
         return None
     for rule in (_fold_constants, _RULES.get(name), _empty_reduction):
         result = rule(op) if rule is not None else None
-        if result is not None:
-            return result
+        if result is not None:  # what a refused rule has built is dead, and removed at the end
+            return result if allowed(f"rewrite.{name}", op) else None
     return None
 
 
@@ -128,7 +129,7 @@ def _common(op: Operation, seen: dict[Any, Operation]) -> None:
             operands.sort()
         key = (op.name, *operands, attributes_key(attributes))
     first = seen.setdefault(key, op)
-    if first is not op:
+    if first is not op and allowed("common", op):
         op.replace_with(list(first.results))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.attention.strips import StripKernel, lower_region
+from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion, Group
 from argosy_cinn.fusion.kernels import Epilogue, lower_copy, lower_epilogue, lower_group
@@ -160,7 +161,8 @@ def _choose_streaming(steps: dict[int, Step], in_place: set[Value]) -> None:
             aligned = body.inner[-1].extent % 64 == 0
             for store in body.stores:
                 large = isinstance(store.buffer, Value) and estimate(nbytes(store.buffer)) >= limit
-                store.streaming = large and aligned and not store.per_row and store.buffer not in in_place
+                apt = large and aligned and not store.per_row and store.buffer not in in_place
+                store.streaming = apt and allowed("stream", store.buffer)
 
 
 # -- states in place
@@ -184,7 +186,7 @@ def _choose_in_place(memory: Memory, fusion: Fusion, steps: dict[int, Step], aft
         if not _writes_only_what_it_read(steps[maker.number], argument, value):
             continue
         others = [g for g in readers.get(argument, ()) if g is not maker]
-        if any(g.ancestors & maker.bit for g in others):
+        if any(g.ancestors & maker.bit for g in others) or not allowed("in-place", value):
             continue
         for other in others:
             after[maker.number].add(other.number)

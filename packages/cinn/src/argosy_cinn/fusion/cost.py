@@ -12,6 +12,7 @@ from collections.abc import Container
 from argosy_cinn.attention.operands import is_matrix
 from argosy_cinn.attention.regions import Region, Regions, find_regions
 from argosy_cinn.control import captured
+from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, PRODUCT, REDUCE, SCAN, UPDATE, classify
 from argosy_cinn.fusion.products import operand_matrix
 from argosy_cinn.loops.lowering import VIEWS, splat_constant
@@ -41,6 +42,7 @@ class Memory:
         self.kinds: dict[Operation, str] = {
             op: CONTROL if op in native else classify(op) for op in block if op is not block.last
         }
+        attention = attention and allowed("attention", program.name)
         found = find_regions(program, self.kinds) if attention else Regions([], set(), list(block))
         self.regions = found
         self.values: dict[Value, None] = dict.fromkeys(program.block.arguments)

@@ -17,6 +17,7 @@ from math import prod
 
 from argosy_cinn.attention.regions import Region
 from argosy_cinn.attention.strips import lower_region
+from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, PRODUCT, SCAN, UPDATE, reduction_layout
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.products import Product, lay_out
@@ -70,9 +71,8 @@ class Group:
 class Fusion:
     """The groups of a program, and who makes what."""
 
-    def __init__(self, memory: Memory, fuel: int = 1 << 62) -> None:
+    def __init__(self, memory: Memory) -> None:
         self.memory = memory
-        self.fuel = fuel
         self.groups: dict[int, Group] = {}
         self.maker: dict[Value, Group] = {}
         self._count = 0
@@ -196,7 +196,7 @@ class Fusion:
 
     def _try(self, first: Group, second: Group) -> Group | None:
         """Join two groups, of which the second may read what the first makes, or return None."""
-        if self.fuel <= 0 or not self._may_join(first, second):
+        if not self._may_join(first, second):
             return None
         grid = _common_grid(first, second)
         if grid is None:
@@ -210,7 +210,8 @@ class Fusion:
             return None
         if len(candidate.reads) > _MOST_READS:
             return None
-        self.fuel -= 1
+        if not allowed("fuse", (*first.members, *second.members)):
+            return None
         self._replace(first, second, candidate)
         return candidate
 

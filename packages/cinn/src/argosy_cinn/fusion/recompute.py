@@ -6,6 +6,7 @@ computing it again costs some arithmetic, and saves its memory, its store and it
 
 from __future__ import annotations
 
+from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.classify import INLINE
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion, Group
@@ -27,7 +28,8 @@ def drop_recomputed(memory: Memory, fusion: Fusion) -> bool:
     stored = {v for v in readers if v in fusion.maker} | memory.returned | set(memory.program.block.arguments)
     dropped = False
     for value in list(memory.values):
-        if value in readers and _may_go(value, memory, fusion, readers[value], stored):
+        may_go = value in readers and _may_go(value, memory, fusion, readers[value], stored)
+        if may_go and allowed("recompute", value):
             del memory.values[value]
             stored.discard(value)
             dropped = True

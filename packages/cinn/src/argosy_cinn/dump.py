@@ -1,0 +1,94 @@
+"""Compilations as folders: with ``ARGOSY_DUMP=folder`` every program leaves each of its stages there.
+
+A folder ``<number>-<name>.cinn`` holds ``program.pir`` (primitives, as given), ``simplified.pir``, ``kernels.txt``
+(what is fused, with memory and lines), ``code.ll`` (LLVM), ``code.s`` (assembly), ``code.o`` and ``manifest.json``
+(what `argosy_cinn.replay` runs), and, once it has run, ``inputs.npz``: the arguments of its first call. Programs with
+sizes known at run time leave no ``kernels.txt`` and ``inputs.npz``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from argosy_cinn.once import STARTING
+from argosy_cinn.runtime import compile_assembly
+from argosy_cinn.target import Target
+from argosy_pir.program import Program
+from argosy_tensorcore.storage import Strided
+
+if TYPE_CHECKING:
+    from argosy_cinn.executable import Executable
+    from argosy_cinn.program_cache import Manifest
+
+#: Arguments larger than this together are not recorded.
+_MOST_INPUTS = 1 << 28
+_count = 0
+
+
+def dumping() -> bool:
+    """Whether compilations are to be dumped."""
+    return bool(os.environ.get("ARGOSY_DUMP"))
+
+
+def dump(name: str, program: Program, simplified: Program, manifest: Manifest, code: bytes, text: str) -> Path:
+    """Write all stages of a compilation; returns the folder."""
+    folder = _next_folder(name)
+    (folder / "program.pir").write_text(str(program))
+    (folder / "simplified.pir").write_text(str(simplified))
+    (folder / "code.ll").write_text(text)
+    (folder / "code.s").write_text(compile_assembly(text, Target.host()))
+    (folder / "code.o").write_bytes(code)
+    (folder / "manifest.json").write_text(json.dumps(asdict(manifest)))
+    return folder
+
+
+def record(executable: Executable, folder: Path) -> None:
+    """Write what an executable does, and, when it is called, with what."""
+    (folder / "kernels.txt").write_text(executable.describe() + "\n")
+    executable.bind = _recording(executable.bind, folder / "inputs.npz")  # type: ignore[method-assign, assignment]
+
+
+def _next_folder(name: str) -> Path:
+    global _count
+    with STARTING:
+        _count += 1
+        label = re.sub(r"[^\w.-]", "_", name) or "program"
+        folder = Path(os.environ["ARGOSY_DUMP"]) / f"{_count:03d}-{label}.cinn"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+Bind = Callable[[Sequence[Strided]], Callable[[Sequence[Strided]], list[Strided]]]
+
+
+def _recording(bind: Bind, path: Path) -> Bind:
+    """``bind`` whose callables record the arguments of the first call of all."""
+
+    def recorded(states: Sequence[Strided]) -> Callable[[Sequence[Strided]], list[Strided]]:
+        call = bind(states)
+
+        def first(inputs: Sequence[Strided]) -> list[Strided]:
+            if not path.exists():
+                _save(path, inputs, states)
+            return call(inputs)
+
+        return first
+
+    return recorded
+
+
+def _save(path: Path, inputs: Sequence[Strided], states: Sequence[Strided]) -> None:
+    arrays: dict[str, Any] = {f"input{i}": p.array() for i, p in enumerate(inputs)}
+    arrays |= {f"state{i}": p.array() for i, p in enumerate(states)}
+    if sum(a.nbytes for a in arrays.values()) <= _MOST_INPUTS:
+        # bytes: numpy's files know no bfloat16
+        data: dict[str, Any] = {name: np.frombuffer(a.tobytes(), np.uint8) for name, a in arrays.items()}
+        np.savez(path, **data)

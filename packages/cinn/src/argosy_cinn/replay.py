@@ -1,0 +1,144 @@
+"""Running dumped programs again: ``python -m argosy_cinn replay FOLDER [--against FOLDER]``.
+
+The simplified program of a dump is compiled by the present generator and compared with the reference interpreter and
+with the code that was dumped (or that of another folder: what another commit made of the same program), on recorded
+inputs where there are some, else on random ones. All are timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from argosy_cinn.compiler import CinnCompiler, load_compiled
+from argosy_cinn.explanation import size
+from argosy_cinn.measure import time
+from argosy_cinn.program_cache import manifest_of
+from argosy_cinn.report import Table
+from argosy_cinn.runtime import ObjectCache
+from argosy_cinn.shapes import sizes
+from argosy_hwadapt import device
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_pir.program import Program
+from argosy_tensorcore.storage import Strided
+
+Array = np.ndarray[Any, Any]
+Executable = Any
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command line; returns 1 where the present code is further from the reference than rounding explains."""
+    parser = argparse.ArgumentParser(prog="python -m argosy_cinn replay", description="Run a dumped program again.")
+    parser.add_argument("folder", type=Path, help="a folder that ARGOSY_DUMP made")
+    parser.add_argument("--against", type=Path, help="a dump of the same program by another commit")
+    parser.add_argument("--repeat", type=int, default=20, help="timed runs of each (default 20)")
+    given = parser.parse_args(arguments)
+    table, good = replay(given.folder, given.against or given.folder, given.repeat)
+    sys.stdout.write("\n".join([*table.text(), ""]))
+    return 0 if good else 1
+
+
+def replay(folder: Path, against: Path, repeats: int = 20) -> tuple[Table, bool]:
+    """A table of errors and times, and whether the present code agrees with the reference."""
+    program = Program.parse((folder / "simplified.pir").read_text(), str(folder))
+    if program.symbols():
+        raise NotImplementedError(f"{folder} is a program with sizes known at run time, which is not replayed yet")
+    inputs, states = arguments_of(program, folder)
+    outputs, updates = interpret(program, inputs, [s.copy() for s in states])
+    wanted = [*outputs, *updates]
+    now = CinnCompiler().compile(program, device("cpu"), options={"cache": ObjectCache(None)})
+    rows: list[Sequence[str]] = []
+    good = True
+    for label, executable in (("present", now), (f"dumped in {against.name}", dumped(against))):
+        difference = _difference(_results(executable, inputs, states), wanted)
+        good &= label != "present" or difference <= _tolerance(wanted)
+        facts = executable.report()
+        seconds = _best(executable, inputs, states, repeats)
+        memory = size(facts["arena_bytes"])
+        rows.append([label, f"{difference:.2g}", time(seconds), str(facts["kernel_calls"]), memory])
+    return Table(["code", "largest error", "time", "kernel calls", "arena"], rows), good
+
+
+def dumped(folder: Path) -> Executable:
+    """The executable of a dump's own machine code. Raises ValueError where it is for another program version."""
+    program = Program.parse((folder / "simplified.pir").read_text(), str(folder))
+    try:
+        manifest = manifest_of(json.loads((folder / "manifest.json").read_text()))
+    except TypeError as error:
+        raise ValueError(f"{folder} was dumped by a version whose manifest has other fields: {error}") from error
+    return load_compiled(program, manifest, (folder / "code.o").read_bytes(), device("cpu"))
+
+
+def arguments_of(program: Program, folder: Path) -> tuple[list[Array], list[Array]]:
+    """Recorded inputs and states of a dump, or random ones."""
+    recorded = folder / "inputs.npz"
+    inputs, states = program.inputs, [s.argument for s in program.states]
+    if recorded.exists():
+        with np.load(recorded) as found:
+            return tuple(  # type: ignore[return-value]
+                [found[f"{name}{i}"].view(numpy_dtype(v.dtype)).reshape(sizes(v)) for i, v in enumerate(values)]
+                for name, values in (("input", inputs), ("state", states))
+            )
+    rng = np.random.default_rng(0)
+    return [_random(rng, v) for v in inputs], [_random(rng, v) for v in states]
+
+
+def _random(rng: np.random.Generator, value: Any) -> Array:
+    dtype = numpy_dtype(value.dtype)
+    if dtype.kind in "iub":
+        return rng.integers(0, 2, sizes(value)).astype(dtype)
+    return rng.standard_normal(sizes(value)).astype(dtype)
+
+
+def _results(executable: Executable, inputs: Sequence[Array], states: Sequence[Array]) -> list[Array]:
+    held = [Strided.from_array(s.copy()) for s in states]
+    outputs = executable.run([Strided.from_array(a) for a in inputs], held)
+    return [p.array() for p in (*outputs, *held)]
+
+
+def _difference(got: Sequence[Array], wanted: Sequence[Array]) -> float:
+    """The largest error relative to the largest magnitude of each result; infinite where only one is a number."""
+    worst = 0.0
+    for g, w in zip(got, wanted, strict=True):
+        if w.size == 0:
+            continue
+        wide = np.complex128 if w.dtype.kind == "c" else np.float64
+        a, b = g.astype(wide), w.astype(wide)
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        with np.errstate(invalid="ignore"):
+            error = np.where(same, 0, np.abs(a - b))
+        finite = np.abs(b[np.isfinite(b)])
+        error = np.where(np.isnan(error), np.inf, error)
+        worst = max(worst, float(error.max() / max(finite.max(initial=0.0), 1e-30)))
+    return worst
+
+
+def _tolerance(wanted: Sequence[Array]) -> float:
+    """Sums in another order differ: a thousand rounding steps of the coarsest dtype."""
+    steps = [_rounding(w.dtype) for w in wanted]
+    return 1000 * max(steps, default=0.0)
+
+
+def _rounding(dtype: np.dtype[Any]) -> float:
+    if dtype.kind in "iub":
+        return 0.0
+    return {"bfloat16": 2.0**-8, "float16": 2.0**-11}.get(dtype.name, 2.0**-24 if dtype.itemsize <= 4 else 2.0**-53)
+
+
+def _best(executable: Executable, inputs: Sequence[Array], states: Sequence[Array], repeats: int) -> float:
+    bound: Callable[..., Any] = executable.bind([Strided.from_array(s.copy()) for s in states])
+    payloads = [Strided.from_array(a) for a in inputs]
+    found = []
+    for _ in range(repeats):
+        started = perf_counter()
+        bound(payloads)
+        found.append(perf_counter() - started)
+    return min(found)

@@ -1,0 +1,126 @@
+"""Dumps, replaying them, and bisecting over optimisations."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from programs import build
+from test_programs import f32, mm, softmax
+
+from argosy_cinn import CinnCompiler
+from argosy_cinn.__main__ import main
+from argosy_cinn.bisect import Outcome, command_runner, find_step
+from argosy_cinn.replay import replay
+from argosy_hwadapt import device
+from argosy_phi_ops import prim
+from argosy_pir import Program
+from argosy_tensorcore.storage import Strided
+
+
+def step(x, w):
+    y = softmax(mm(x, prim.tanh(w)))
+    return [prim.reduce_sum(prim.sort(y, axis=1), axes=(0,))], [prim.sub(w, prim.reduce_sum(y, axes=(0, 1)))]
+
+
+@pytest.fixture
+def dumped(tmp_path, monkeypatch):
+    """The dump of a program with a state and a host call that has run once."""
+    monkeypatch.setenv("ARGOSY_DUMP", str(tmp_path / "dump"))
+    x, w = f32(20, 6), f32(6, 6)
+    executable = CinnCompiler().compile(build(step, [x], [w]), device("cpu"))
+    executable.run([Strided(x)], [Strided(w.copy())])
+    monkeypatch.delenv("ARGOSY_DUMP")
+    (folder,) = (tmp_path / "dump").iterdir()
+    return folder, x, w
+
+
+def test_every_stage_is_a_file(dumped):
+    folder, x, w = dumped
+    names = {p.name for p in folder.iterdir()}
+    assert names == {"program.pir", "simplified.pir", "kernels.txt", "code.ll", "code.s", "code.o", "manifest.json",
+                     "inputs.npz"}  # fmt: skip
+    Program.parse((folder / "program.pir").read_text()).verify()
+    assert "define" in (folder / "code.ll").read_text()
+    assert "segment0" in (folder / "code.s").read_text()
+    assert "product_20x6x6" in (folder / "kernels.txt").read_text()
+    with np.load(folder / "inputs.npz") as found:
+        assert found["input0"].tobytes() == x.tobytes()
+        assert found["state0"].tobytes() == w.tobytes()
+
+
+def test_a_dump_is_run_again_and_compared(dumped, capsys):
+    folder, _, _ = dumped
+    table, good = replay(folder, folder, repeats=2)
+    assert good
+    assert [row[0] for row in table.rows] == ["present", f"dumped in {folder.name}"]
+    assert all(float(row[1]) < 1e-5 for row in table.rows)
+    (folder / "inputs.npz").unlink()
+    assert main(["replay", str(folder), "--repeat", "1"]) == 0
+    assert "largest error" in capsys.readouterr().out
+
+
+def test_a_difference_from_the_reference_is_found(dumped, monkeypatch):
+    folder, _, _ = dumped
+    text = (folder / "simplified.pir").read_text()
+    assert "prim.tanh" in text
+    good = text
+    (folder / "simplified.pir").write_text(good.replace("prim.tanh", "prim.sin"))  # the dumped code is another program
+    table, _ = replay(folder, folder, repeats=1)
+    present, old = (float(row[1]) for row in table.rows)
+    assert present < 1e-5 < 1e-3 < old
+
+
+def test_bisection_finds_the_first_bad_step():
+    asked = []
+
+    def run(fuel):
+        asked.append(fuel)
+        return Outcome(fuel < 37, min(fuel, 100), f"step {min(fuel, 100)}")
+
+    assert find_step(run) == (37, "step 37")
+    assert len(asked) < 12
+    assert find_step(lambda fuel: Outcome(True, 5, "")) is None
+    with pytest.raises(RuntimeError, match="without any optimisation"):
+        find_step(lambda fuel: Outcome(False, 5, ""))
+
+
+WRONG = """
+import sys
+sys.path.insert(0, {tests!r})
+import numpy as np
+from argosy_cinn import simplify
+from programs import build, check
+from argosy_phi_ops import prim
+
+def wrong(op):  # x * 1 is not -x
+    return prim.neg(op.operand(0))
+
+simplify._RULES["sqrt"] = wrong
+x = np.ones((4, 4), np.float32)
+check(lambda x: prim.add(prim.mul(prim.add(x, 0.0), 1.0), x), x)
+check(lambda x: [prim.sqrt(prim.mul(x, 1.0)), prim.tanh(prim.reduce_sum(x, axes=(1,)))], x)
+"""
+
+
+def test_a_wrong_rewrite_is_named(tmp_path, capsys):
+    script = tmp_path / "script.py"
+    script.write_text(WRONG.format(tests=os.path.dirname(__file__)))
+    assert main(["bisect", "--", sys.executable, str(script)]) == 0
+    assert "rewrite.sqrt of prim.sqrt" in capsys.readouterr().out
+    outcome = command_runner([sys.executable, str(script)])(2)
+    assert (outcome.good, outcome.spent) == (True, 2), "fuel counts over all programs of a process"
+    assert main(["bisect"]) == 2
+
+
+def test_fuel_that_is_no_number_is_refused(tmp_path):
+    environment = {**os.environ, "ARGOSY_FUEL": "much"}
+    code = "from argosy_cinn.fuel import Budget; Budget.of({})"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert "ARGOSY_FUEL is 'much'" in done.stderr
+
+
+def test_the_command_explains_itself(capsys):
+    assert main([]) == 2
+    assert "replay" in capsys.readouterr().err
