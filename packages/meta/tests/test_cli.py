@@ -1,5 +1,7 @@
 """The argosy command."""
 
+import sys
+
 from argosy.cli import main
 
 
@@ -17,3 +19,11 @@ def test_info_and_devices(capsys):
     assert "argosy-phi-ops" in capsys.readouterr().out
     assert main(["devices", "--why"]) == 0
     assert "cpu" in capsys.readouterr().out
+
+
+def test_bisect_runs_a_command(capsys):
+    """bisect says so when nothing is wrong with the command, and how it is used without one."""
+    assert main(["bisect", "--", sys.executable, "-c", "pass"]) == 1
+    assert "succeeds with all optimisations" in capsys.readouterr().err
+    assert main(["bisect"]) == 2
+    assert "usage" in capsys.readouterr().err
