@@ -5,7 +5,7 @@ import pytest
 
 from argosy_phi_ops.context import context
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.index import MODULES, scan
+from argosy_phi_ops.index import COMPOSED, MEMBERS, MODULES, scan, scan_composed, scan_members
 from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir.dims import SymExpr
@@ -25,6 +25,10 @@ FIXED_SIZES = {
     # it cannot be known that a symbolic size divides into groups
     "reshape": {"all": {2}},
     "group_norm": {"all": {0, 1}},
+    # tables of places are made for a known size
+    "as_strided": {"leading": {0, 1}},
+    "unfold": {"leading": {0}},
+    "permutation_of": {"leading": {0}},
     "channel_shuffle": {"all": {0}},
     "pixel_shuffle": {"all": {0, 1}},
     "pixel_unshuffle": {"all": {0}},
@@ -174,6 +178,8 @@ def test_no_sample_is_exempt_from_symbolic_sizes_without_need(name):
 
 def test_the_index_of_operators_is_current():
     assert scan() == MODULES
+    assert scan_composed() == COMPOSED
+    assert scan_members() == MEMBERS
 
 
 def test_kernels_do_not_warn_where_ieee_results_are_intended():

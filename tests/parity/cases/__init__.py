@@ -29,6 +29,7 @@ FAMILIES = (
     "random",
     "narrow",
     "methods",
+    "further",
     "layers",
     "optimizers",
     "recurrent",
@@ -51,6 +52,8 @@ UNCOVERED = {
     "lstm": "the wheel shows it as nn.LSTM",
     "simple_rnn": "the wheel shows it as nn.SimpleRNN",
     "im2col": "the wheel shows it as nn.functional.unfold",
+    "lu_factor": "the wheel shows it as linalg.lu",
+    "permutation_of": "the wheel shows it as linalg.lu_unpack",
     "paged_attention": "the wheel has no such operator on CPU",
 }
 """Operators without cases, each with the reason."""

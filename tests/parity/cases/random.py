@@ -31,6 +31,16 @@ def cases() -> Iterator[Case]:
     yield shape_of("randperm", 5, "int32")
     yield shape_of("bernoulli", t(2, 3, low=0, high=1))
     yield shape_of("Tensor.exponential_", t(3, low=0.5, grad=False))
+    for name in ("poisson", "standard_gamma"):
+        yield shape_of(name, t(2, 3, low=0.5, high=20, grad=False))
+        yield shape_of(name, t(3, low=0.5, dtype="float64", grad=False))
+    yield shape_of("binomial", t(2, 3, low=1, high=9, grad=False), t(2, 3, low=0, high=1, grad=False))
+    yield shape_of("log_normal", 0.0, 1.0, [2, 3])
+    for name in ("normal_", "uniform_", "log_normal_", "cauchy_", "bernoulli_", "random_"):
+        yield shape_of("Tensor." + name, t(3, grad=False))
+    yield shape_of("Tensor.geometric_", t(3, grad=False), 0.3)
+    yield call("poisson", given([0.0, 0.0], grad=False))
+    yield call("binomial", given([3.0, 4.0], grad=False), given([0.0, 1.0], grad=False))
     yield shape_of("multinomial", t(4, low=0, high=1, grad=False), 2)
     yield shape_of("multinomial", t(2, 4, low=0, high=1, grad=False), 6, True)
     for training in (True, False):

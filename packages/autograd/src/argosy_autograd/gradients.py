@@ -91,9 +91,9 @@ def clear_gradient(tensor: Tensor, set_to_zero: bool = True) -> None:
         payload.bump_version()
 
 
-def clear_grad(tensor: Tensor, set_to_zero: bool = True) -> None:
+def clear_grad(self: Tensor, set_to_zero: bool = True) -> None:
     """Set the gradient to zeros in place, or drop it; see :func:`clear_gradient`."""
-    clear_gradient(tensor, set_to_zero)
+    clear_gradient(self, set_to_zero)
 
 
 def zero_grad(tensors: Any, set_to_zero: bool = True) -> None:

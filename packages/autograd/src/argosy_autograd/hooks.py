@@ -38,22 +38,22 @@ class RemovableHandle:
         return self._table.pop(self._number, None) is not None
 
 
-def register_hook(tensor: Tensor, hook: Hook) -> RemovableHandle:
-    """Call ``hook`` with the gradient of ``tensor`` in every backward pass; what it returns, unless None,
+def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
+    """Call ``hook`` with the gradient of the tensor in every backward pass; what it returns, unless None,
     replaces it.
 
     The hook of a leaf gets the sum of all that arrives in one pass. While capturing, a hook is traced once and
     cannot be removed, except from leaves. Raises :class:`DifferentiationError` for a tensor that wants no
     gradient.
     """
-    if tensor.stop_gradient:
-        raise DifferentiationError(f"{tensor.name} has stop_gradient=True: it has no gradient to hook")
-    payload = tensor.payload
-    if payload.is_traced and not any(x is tensor for x in payload.tracer.inputs):
-        import_module("argosy_autograd.tracing").traced_hook(tensor, hook)
+    if self.stop_gradient:
+        raise DifferentiationError(f"{self.name} has stop_gradient=True: it has no gradient to hook")
+    payload = self.payload
+    if payload.is_traced and not any(x is self for x in payload.tracer.inputs):
+        import_module("argosy_autograd.tracing").traced_hook(self, hook)
         return RemovableHandle({}, -1)  # it is part of the program now
     number = next(_numbers)
-    table = _table(tensor)
+    table = _table(self)
     table[number] = hook
     return RemovableHandle(table, number)
 

@@ -16,8 +16,17 @@ _DTYPE_ALIASES = {
     "cfloat": "complex64", "cdouble": "complex128",
 }  # fmt: skip
 _SUBMODULES = (
-    "nn", "linalg", "fft", "optimizer", "io", "jit", "models", "autograd", "static", "device", "distributed",
-    "amp", "metric", "callbacks", "profiler", "regularizer",
+    "nn", "linalg", "fft", "special", "functional", "optimizer", "io", "jit", "models", "autograd", "static", "device",
+    "distributed", "amp", "metric", "callbacks", "profiler", "regularizer",
+)  # fmt: skip
+
+_FRAMEWORK = (
+    "set_flags", "get_flags", "get_cuda_rng_state", "set_cuda_rng_state", "disable_signal_handler", "batch",
+    "CUDAPlace", "CUDAPinnedPlace", "XPUPinnedPlace", "check_shape", "MmapStorage",
+)  # fmt: skip
+_LEGACY = (
+    "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor",
+    "IntTensor", "LongTensor", "BoolTensor", "asarray",
 )  # fmt: skip
 
 _TABLE: dict[str, str] = {
@@ -30,7 +39,6 @@ _TABLE: dict[str, str] = {
         name: f"argosy.creation:{name}"
         for name in ("to_tensor", "as_tensor", "create_parameter", "is_tensor", "from_numpy", "assign")
     },
-    **{name: f"argosy.selection:{name}" for name in ("masked_select", "nonzero", "where")},
     **{name: f"argosy.modes:{name}" for name in ("in_dynamic_mode", "enable_static", "disable_static")},
     **{name: f"argosy.device:{name}" for name in ("get_device", "set_device")},
     **{name: f"argosy.serialization:{name}" for name in ("save", "load")},
@@ -40,6 +48,10 @@ _TABLE: dict[str, str] = {
     },
     "explain": "argosy.jit.explanation:explain",
     "DataParallel": "argosy.distributed.data_parallel:DataParallel",
+    **{name: f"argosy.framework:{name}" for name in _FRAMEWORK},
+    **{name: f"argosy.legacy:{name}" for name in _LEGACY},
+    "manual_seed": "argosy.random:seed",
+    "Generator": "argosy_tensorcore.rng:Generator",
     "Model": "argosy.hapi.model:Model",
     "summary": "argosy.hapi.summary:summary",
     "flops": "argosy.hapi.summary:flops",

@@ -27,7 +27,13 @@ def to_tensor(data: Any, dtype: object = None, place: object = None, stop_gradie
     return Tensor(data, dtype, place, stop_gradient)
 
 
-as_tensor = to_tensor
+def as_tensor(
+    data: Any, dtype: object = None, device: object = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """``data`` as a tensor, as :func:`to_tensor`. Raises NotImplementedError for pinned memory."""
+    if pin_memory:
+        raise NotImplementedError("as_tensor: pinned memory needs a CUDA device")
+    return Tensor(data, dtype, device, not requires_grad)
 
 
 def from_numpy(ndarray: Any) -> Tensor:

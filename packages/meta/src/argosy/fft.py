@@ -5,11 +5,14 @@ divided by the number of points: "backward" the inverse one, "forward" the forwa
 root.
 """
 
+# mypy: disable-error-code="no-any-return,index,operator"
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
+from argosy_phi_ops.composition import Composed
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.tensor import Tensor
@@ -21,6 +24,9 @@ __all__ = [
 
 Sizes = Sequence[int] | None
 
+taking_out = partial(Composed, out=True)
+"""Decorator: the function can put its result in a tensor ``out``."""
+
 
 def _placed(name: str, x: Tensor, s: Sizes, axes: Sizes) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
     """The axes meant by ``s`` and ``axes`` (the last ones by default), and the lengths wanted along them."""
@@ -29,9 +35,7 @@ def _placed(name: str, x: Tensor, s: Sizes, axes: Sizes) -> tuple[tuple[int, ...
         axes = range(rank - len(s), rank) if s is not None else range(rank)
     along = tuple(axis + rank if axis < 0 else axis for axis in axes)
     if any(not 0 <= axis < rank for axis in along) or len(set(along)) != len(along) or not along:
-        raise ValueError(
-            f"{name}: axes {list(axes)} do not name different axes of a tensor of shape {list(x.shape)}"
-        )
+        raise ValueError(f"{name}: axes {list(axes)} do not name different axes of a tensor of shape {list(x.shape)}")
     if s is None:
         return along, None
     if len(s) != len(along) or any(n < 1 for n in s):
@@ -55,14 +59,14 @@ def _complex(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bo
     along, sizes = _placed(name, x, s, axes)
     if sizes is not None:
         x = _resized(x, along, sizes)
-    return get_operator("fft_c2c")(x, along, norm, forward)  # type: ignore[no-any-return]
+    return get_operator("fft_c2c")(x, along, norm, forward)
 
 
 def _from_real(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bool) -> Tensor:
     along, sizes = _placed(name, x, s, axes)
     if sizes is not None:
         x = _resized(x, along, sizes)
-    return get_operator("fft_r2c")(x, along, norm, forward, True)  # type: ignore[no-any-return]
+    return get_operator("fft_r2c")(x, along, norm, forward, True)
 
 
 def _to_real(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bool) -> Tensor:
@@ -74,100 +78,92 @@ def _to_real(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bo
         )
     if sizes is not None:
         x = _resized(x, along, (*sizes[:-1], length // 2 + 1))
-    return get_operator("fft_c2r")(x, along, norm, forward, length)  # type: ignore[no-any-return]
+    return get_operator("fft_c2r")(x, along, norm, forward, length)
 
 
 def _one(n: int | None) -> Sizes:
     return None if n is None else [n]
 
 
+@taking_out
 def fft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
     """The transform along ``axis``: complex, of the shape of ``x`` (``n`` along the axis)."""
     return _complex("fft", x, _one(n), [axis], norm, True)
 
 
-def ifft(
-    x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None
-) -> Tensor:
+@taking_out
+def ifft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
     """The inverse of :func:`fft`."""
     return _complex("ifft", x, _one(n), [axis], norm, False)
 
 
-def rfft(
-    x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None
-) -> Tensor:
+@taking_out
+def rfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
     """The ``n // 2 + 1`` non-negative frequencies of real ``x`` along ``axis``."""
     return _from_real("rfft", x, _one(n), [axis], norm, True)
 
 
-def irfft(
-    x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None
-) -> Tensor:
+@taking_out
+def irfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
     """The inverse of :func:`rfft`: real, of length ``n`` (even by default)."""
     return _to_real("irfft", x, _one(n), [axis], norm, False)
 
 
-def hfft(
-    x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None
-) -> Tensor:
+@taking_out
+def hfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
     """The real transform of a signal that is Hermitian in time, given by its first half."""
     return _to_real("hfft", x, _one(n), [axis], norm, True)
 
 
-def ihfft(
-    x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None
-) -> Tensor:
+@taking_out
+def ihfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
     """The inverse of :func:`hfft`."""
     return _from_real("ihfft", x, _one(n), [axis], norm, False)
 
 
+@taking_out
 def fftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
     """:func:`fft` along several axes (all by default)."""
     return _complex("fftn", x, s, axes, norm, True)
 
 
-def ifftn(
-    x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None
-) -> Tensor:
+@taking_out
+def ifftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
     """The inverse of :func:`fftn`."""
     return _complex("ifftn", x, s, axes, norm, False)
 
 
-def rfftn(
-    x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None
-) -> Tensor:
+@taking_out
+def rfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
     """:func:`fftn` of real ``x``; the last axis keeps its non-negative frequencies."""
     return _from_real("rfftn", x, s, axes, norm, True)
 
 
-def irfftn(
-    x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None
-) -> Tensor:
+@taking_out
+def irfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
     """The inverse of :func:`rfftn`."""
     return _to_real("irfftn", x, s, axes, norm, False)
 
 
-def hfftn(
-    x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None
-) -> Tensor:
+@taking_out
+def hfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
     """:func:`hfft` along several axes."""
     return _to_real("hfftn", x, s, axes, norm, True)
 
 
-def ihfftn(
-    x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None
-) -> Tensor:
+@taking_out
+def ihfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
     """The inverse of :func:`hfftn`."""
     return _from_real("ihfftn", x, s, axes, norm, False)
 
 
-def fft2(
-    x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
-) -> Tensor:
+@taking_out
+def fft2(x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None) -> Tensor:
     """:func:`fftn` along two axes."""
     return fftn(x, s, axes, norm)
 
 
+@taking_out
 def ifft2(
     x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
 ) -> Tensor:
@@ -175,6 +171,7 @@ def ifft2(
     return ifftn(x, s, axes, norm)
 
 
+@taking_out
 def rfft2(
     x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
 ) -> Tensor:
@@ -182,6 +179,7 @@ def rfft2(
     return rfftn(x, s, axes, norm)
 
 
+@taking_out
 def irfft2(
     x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
 ) -> Tensor:
@@ -189,6 +187,7 @@ def irfft2(
     return irfftn(x, s, axes, norm)
 
 
+@taking_out
 def hfft2(
     x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
 ) -> Tensor:
@@ -196,6 +195,7 @@ def hfft2(
     return hfftn(x, s, axes, norm)
 
 
+@taking_out
 def ihfft2(
     x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
 ) -> Tensor:
@@ -203,22 +203,40 @@ def ihfft2(
     return ihfftn(x, s, axes, norm)
 
 
-def fftfreq(n: int, d: float = 1.0, dtype: object = None, name: str | None = None) -> Tensor:
+@taking_out
+def fftfreq(
+    n: int,
+    d: float = 1.0,
+    dtype: object = None,
+    name: str | None = None,
+    *,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The frequencies of :func:`fft` for ``n`` points that lie ``d`` apart: from 0 up, then the negative ones."""
     wanted = dtype or default_dtype()
     counts = [*range((n + 1) // 2), *range(-(n // 2), 0)]
-    return Tensor([count / (n * d) for count in counts], wanted)
+    return Tensor([count / (n * d) for count in counts], wanted, device, not requires_grad)
 
 
-def rfftfreq(n: int, d: float = 1.0, dtype: object = None, name: str | None = None) -> Tensor:
+@taking_out
+def rfftfreq(
+    n: int,
+    d: float = 1.0,
+    dtype: object = None,
+    name: str | None = None,
+    *,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The frequencies of :func:`rfft` for ``n`` points that lie ``d`` apart."""
-    return Tensor([count / (n * d) for count in range(n // 2 + 1)], dtype or default_dtype())
+    return Tensor([count / (n * d) for count in range(n // 2 + 1)], dtype or default_dtype(), device, not requires_grad)
 
 
 def _shifted(x: Tensor, axes: int | Sequence[int] | None, forward: bool) -> Tensor:
     along = list(range(len(x.shape))) if axes is None else [axes] if isinstance(axes, int) else list(axes)
     shifts = [x.shape[axis] // 2 if forward else -(x.shape[axis] // 2) for axis in along]
-    return get_operator("roll")(x, shifts, along)  # type: ignore[no-any-return]
+    return get_operator("roll")(x, shifts, along)
 
 
 def fftshift(x: Tensor, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:

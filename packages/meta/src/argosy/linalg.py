@@ -3,9 +3,11 @@
 from argosy.faces import face, operator_function
 
 _NAMES = frozenset({
-    "cdist", "cholesky", "cholesky_solve", "corrcoef", "cov", "cross", "det", "diagonal", "dot", "eig", "eigh",
-    "eigvals", "eigvalsh", "inv", "lu", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "norm", "pinv",
-    "qr", "slogdet", "solve", "svd", "svdvals", "triangular_solve", "vecdot", "vector_norm",
+    "cdist", "cholesky", "cholesky_inverse", "cholesky_solve", "cond", "corrcoef", "cov", "cross", "det", "diagonal",
+    "dot", "eig", "eigh", "eigvals", "eigvalsh", "householder_product", "inv", "lstsq", "lu", "lu_solve", "lu_unpack",
+    "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm",
+    "ormqr", "pca_lowrank", "pinv", "qr", "slogdet", "solve", "svd", "svd_lowrank", "svdvals", "triangular_solve",
+    "vecdot", "vector_norm",
 })  # fmt: skip
 
 
@@ -13,4 +15,6 @@ def _find(name: str) -> object | None:
     return operator_function(name) if name in _NAMES else None
 
 
-__getattr__, __dir__ = face(__name__, {}, globals(), _find)
+_TABLE = {"fp8_fp8_half_gemm_fused": "argosy.framework:fp8_fp8_half_gemm_fused"}
+
+__getattr__, __dir__ = face(__name__, _TABLE, globals(), _find)

@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from argosy_phi_ops.index import MODULES
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.composition import Composed, find_function
+from argosy_phi_ops.index import COMPOSED, MODULES
 from argosy_phi_ops.signature import ATTRIBUTE, LIST, OPTIONAL, REQUIRED
 
 __all__ = ["FACES", "stub", "write"]
@@ -73,18 +73,20 @@ def _constant(name: str, value: object) -> str:
 
 def _operators_of(module: str) -> list[str]:
     if module == "argosy":
-        return _declared(name for name, home in MODULES.items() if home not in LAYERS)
+        return _declared([*(name for name, home in MODULES.items() if home not in LAYERS), *COMPOSED])
     if module == "argosy.nn.functional":
-        return _declared(MODULES)
+        return _declared([*MODULES, *COMPOSED])
     return []
 
 
 def _declared(names: Iterable[str]) -> list[str]:
-    return sorted(name for name in names if name.isidentifier())
+    return sorted({name for name in names if name.isidentifier()})
 
 
 def _signature(name: str) -> str:
-    op = get_operator(name)
+    op: Any = find_function(name)
+    if isinstance(op, Composed) and op.variadic:
+        return f"def {name}(*args: Any, **kwargs: Any) -> Any: ..."
     text = _definition(name, op, "")
     return text + ("\n" + _definition(name, op, "_") if op.inplace else "")
 
@@ -97,7 +99,8 @@ def _definition(name: str, op: Any, suffix: str) -> str:
         optional = optional or p.default is not REQUIRED
         kind = _KINDS.get(p.kind, "Tensor | _float")
         parameters.append(f"{p.name}: {kind}" + (" = ..." if optional else ""))
-    parameters.append("name: _str | None = ...")
+    if not any(p.name == "name" for p in shown):
+        parameters.append("name: _str | None = ...")
     given = op.body.__annotations__.get("return", "Any")
     result = given if given in ("Tensor", "tuple[Tensor, Tensor]", "tuple[Tensor, ...]") else "Any"
     return f"def {name}{suffix}({', '.join(parameters)}) -> {result}: ..."

@@ -11,7 +11,7 @@ ALIASES: dict[str, str] = {
     "gammaln": "lgamma",
     "ge": "greater_equal", "ger": "outer", "greater": "greater_than", "gt": "greater_than", "inverse": "inv",
     "le": "less_equal", "less": "less_than", "logsigmoid": "log_sigmoid", "lt": "less_than", "mod": "remainder",
-    "mul": "multiply", "ne": "not_equal", "negative": "neg", "permute": "transpose", "reverse": "flip", "sgn": "sign",
-    "sub": "subtract", "swapdims": "swapaxes", "take_along_dim": "take_along_axis", "true_divide": "divide",
+    "mul": "multiply", "ne": "not_equal", "negative": "neg", "reverse": "flip", "sgn": "sign",
+    "sub": "subtract", "swapdims": "swapaxes", "take_along_dim": "take_along_axis",
 }  # fmt: skip
 """Other name -> the operator's own."""

@@ -27,7 +27,7 @@ from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "Interpreter", "Recorder", "bind", "call", "layer", "rebind", "record_results", "recording",
+    "Interpreter", "Recorder", "bind", "call", "deliver", "layer", "rebind", "record_results", "recording",
     "set_recorder", "suspended", "write",
 ]  # fmt: skip
 
@@ -130,6 +130,23 @@ def write(target: Tensor, value: Tensor) -> None:
         )
     layers = context().layers if AMBIENT.word else ()
     _descend_write(layers, len(layers) - 1, target, value)
+
+
+def deliver(op: Operator, results: Any, out: Any) -> Any:
+    """Put ``results`` in the tensor ``out`` (a tuple of tensors for several results), and return ``out``.
+
+    ``out`` takes the results' shape and dtype, as in Paddle; of equal ones its memory is written. Raises
+    :class:`OperatorError` when ``out`` is something else.
+    """
+    targets = tuple(out) if isinstance(out, (list, tuple)) else (out,)
+    values = results if isinstance(results, tuple) else (results,)
+    if len(targets) != len(values) or any(type(t) is not Tensor for t in targets):
+        kinds = [type(t).__name__ for t in targets]
+        raise OperatorError(f"{op.name}: out should hold a Tensor for each of {len(values)} results, got {kinds}")
+    for target, value in zip(targets, values, strict=True):
+        alike = tuple(target.payload.shape) == tuple(value.payload.shape) and target.dtype is value.dtype
+        (write if alike else rebind)(target, value)
+    return out
 
 
 def recording() -> bool:
@@ -349,3 +366,4 @@ def _with_randomness(
 
 
 Operator.apply = staticmethod(call)  # type: ignore[method-assign]
+Operator.deliver = staticmethod(deliver)  # type: ignore[method-assign]

@@ -5,7 +5,7 @@ Committed; ``python -m argosy_phi_ops.index`` writes it anew after an operator w
 
 from __future__ import annotations
 
-__all__ = ["MODULES", "scan"]
+__all__ = ["COMPOSED", "MEMBERS", "MODULES", "scan", "scan_composed", "scan_members"]
 
 # fmt: off
 MODULES: dict[str, str] = {
@@ -35,6 +35,8 @@ MODULES: dict[str, str] = {
     # convolution
     "conv1d": "convolution", "conv1d_transpose": "convolution", "conv2d": "convolution",
     "conv2d_transpose": "convolution", "conv3d": "convolution", "conv3d_transpose": "convolution",
+    # counts
+    "binomial": "counts", "poisson": "counts", "standard_gamma": "counts",
     # creation
     "arange": "creation", "empty": "creation", "empty_like": "creation", "eye": "creation",
     "full": "creation", "full_like": "creation", "linspace": "creation", "logspace": "creation",
@@ -91,8 +93,8 @@ MODULES: dict[str, str] = {
     "matrix_norm": "norms", "norm": "norms", "vector_norm": "norms",
     # numeric
     "bincount": "numeric", "cdist": "numeric", "cummax": "numeric", "cummin": "numeric", "diff": "numeric",
-    "dist": "numeric", "gcd": "numeric", "histogram": "numeric", "i0": "numeric", "lcm": "numeric",
-    "ldexp": "numeric", "multigammaln": "numeric", "pairwise_distance": "numeric", "vander": "numeric",
+    "dist": "numeric", "gcd": "numeric", "histogram": "numeric", "lcm": "numeric", "ldexp": "numeric",
+    "multigammaln": "numeric", "pairwise_distance": "numeric", "vander": "numeric",
     # paged
     "paged_attention": "paged",
     # pooling
@@ -134,9 +136,13 @@ MODULES: dict[str, str] = {
     "gather_tree": "sequences",
     # solvers
     "cholesky": "solvers", "cholesky_solve": "solvers", "det": "solvers", "eig": "solvers", "eigh": "solvers",
-    "eigvals": "solvers", "eigvalsh": "solvers", "inv": "solvers", "matrix_power": "solvers",
-    "pinv": "solvers", "qr": "solvers", "slogdet": "solvers", "solve": "solvers", "svd": "solvers",
-    "svdvals": "solvers", "triangular_solve": "solvers",
+    "eigvals": "solvers", "eigvalsh": "solvers", "inv": "solvers", "lu_factor": "solvers",
+    "matrix_power": "solvers", "permutation_of": "solvers", "pinv": "solvers", "qr": "solvers",
+    "slogdet": "solvers", "solve": "solvers", "svd": "solvers", "svdvals": "solvers",
+    "triangular_solve": "solvers",
+    # special
+    "frexp": "special", "gammainc": "special", "gammaincc": "special", "i0": "special", "i0e": "special",
+    "i1": "special", "i1e": "special", "isreal": "special", "polygamma": "special", "signbit": "special",
     # subscript
     "getitem": "subscript", "setitem": "subscript",
     # unpooling
@@ -144,6 +150,73 @@ MODULES: dict[str, str] = {
     # vision
     "channel_shuffle": "vision", "im2col": "vision", "interpolate": "vision", "pixel_shuffle": "vision",
     "pixel_unshuffle": "vision",
+    # windows
+    "as_strided": "windows", "crop": "windows", "polar": "windows", "reduce_as": "windows",
+    "renorm": "windows", "shard_index": "windows", "unfold": "windows",
+}
+COMPOSED: dict[str, str] = {
+    # attributes
+    "cast_": "attributes", "diagflat": "attributes", "is_complex": "attributes", "is_empty": "attributes",
+    "is_floating_point": "attributes", "is_integer": "attributes", "msort": "attributes",
+    "positive": "attributes", "range": "attributes", "rank": "attributes", "repeat": "attributes",
+    "shape": "attributes", "tolist": "attributes", "view_as_complex": "attributes",
+    "view_as_real": "attributes",
+    # matrices
+    "cholesky_inverse": "matrices", "cond": "matrices", "householder_product": "matrices",
+    "lstsq": "matrices", "lu": "matrices", "lu_solve": "matrices", "lu_unpack": "matrices",
+    "matrix_exp": "matrices", "matrix_rank": "matrices", "multi_dot": "matrices", "norm": "matrices",
+    "ormqr": "matrices", "pca_lowrank": "matrices", "svd_lowrank": "matrices", "vector_norm": "matrices",
+    # sampling
+    "bernoulli_": "sampling", "cauchy_": "sampling", "exponential_": "sampling", "geometric_": "sampling",
+    "log_normal": "sampling", "log_normal_": "sampling", "normal_": "sampling", "randint_like": "sampling",
+    "random_": "sampling", "standard_normal": "sampling", "top_p_sampling": "sampling",
+    "uniform_": "sampling",
+    # scattering
+    "diagonal_scatter": "scattering", "fill_diagonal_": "scattering", "fill_diagonal_tensor": "scattering",
+    "index_put": "scattering", "scatter_add": "scattering", "scatter_reduce": "scattering",
+    "select_scatter": "scattering", "slice_scatter": "scattering",
+    # selection
+    "argwhere": "selection", "masked_select": "selection", "nonzero": "selection", "one_hot": "selection",
+    "sequence_mask": "selection", "where": "selection", "where_": "selection",
+    # stacking
+    "atleast_1d": "stacking", "atleast_2d": "stacking", "atleast_3d": "stacking", "block_diag": "stacking",
+    "broadcast_shape": "stacking", "broadcast_shapes": "stacking", "cartesian_prod": "stacking",
+    "column_stack": "stacking", "combinations": "stacking", "dsplit": "stacking", "dstack": "stacking",
+    "hsplit": "stacking", "hstack": "stacking", "meshgrid": "stacking", "multiplex": "stacking",
+    "permute": "stacking", "row_stack": "stacking", "split_with_sizes": "stacking", "t_": "stacking",
+    "tensor_split": "stacking", "transpose_": "stacking", "true_divide": "stacking", "unstack": "stacking",
+    "vsplit": "stacking", "vstack": "stacking",
+    # statistics
+    "corrcoef": "statistics", "cov": "statistics", "cumulative_trapezoid": "statistics",
+    "histogram_bin_edges": "statistics", "histogramdd": "statistics", "nanmedian": "statistics",
+    "nanquantile": "statistics", "quantile": "statistics", "trapezoid": "statistics",
+    # unique
+    "unique_consecutive": "unique",
+}
+MEMBERS: dict[str, str] = {
+    # conversions
+    "T": "conversions", "astype": "conversions", "bfloat16": "conversions", "bool": "conversions",
+    "byte": "conversions", "cdouble": "conversions", "cfloat": "conversions", "char": "conversions",
+    "complex128": "conversions", "complex64": "conversions", "contiguous": "conversions",
+    "cpu": "conversions", "cuda": "conversions", "double": "conversions", "float": "conversions",
+    "float16": "conversions", "float32": "conversions", "float64": "conversions", "half": "conversions",
+    "int": "conversions", "int16": "conversions", "int32": "conversions", "int64": "conversions",
+    "int8": "conversions", "long": "conversions", "mT": "conversions", "new_empty": "conversions",
+    "new_full": "conversions", "new_ones": "conversions", "new_zeros": "conversions",
+    "pin_memory": "conversions", "short": "conversions", "to": "conversions", "type_as": "conversions",
+    "uint8": "conversions",
+    # kinds
+    "block": "kinds", "coalesce": "kinds", "cols": "kinds", "crows": "kinds", "dense_dim": "kinds",
+    "get_map_tensor": "kinds", "get_selected_rows": "kinds", "get_tensor": "kinds", "grad_": "kinds",
+    "grad_fn": "kinds", "indices": "kinds", "is_coalesced": "kinds", "is_dist": "kinds", "is_sparse": "kinds",
+    "is_sparse_coo": "kinds", "is_sparse_csr": "kinds", "is_tensor": "kinds", "layout": "kinds",
+    "nnz": "kinds", "num_shard": "kinds", "placements": "kinds", "process_mesh": "kinds", "rows": "kinds",
+    "set_string_list": "kinds", "set_tensor": "kinds", "set_vocab": "kinds", "sparse_dim": "kinds",
+    "to_dense": "kinds", "to_sparse_coo": "kinds", "to_sparse_csr": "kinds", "type": "kinds",
+    "values": "kinds",
+    # storage
+    "apply": "storage", "apply_": "storage", "detach_": "storage", "fill_": "storage",
+    "reconstruct_from_": "storage", "resize_": "storage", "set_": "storage", "zero_": "storage",
 }
 # fmt: on
 
@@ -161,9 +234,34 @@ def scan() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _is_operator(decorator: object) -> bool:
+def scan_composed() -> dict[str, str]:
+    """Which module of ``composed`` declares which function, as the sources stand."""
+    import ast
+    from pathlib import Path
+
+    found: dict[str, str] = {}
+    for path in sorted((Path(__file__).parent / "composed").glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and any(_is_operator(d, "composed") for d in node.decorator_list):
+                found[node.name] = path.stem
+    return dict(sorted(found.items()))
+
+
+def scan_members() -> dict[str, str]:
+    """Which module of ``members`` has which method of ``Tensor``, as the modules stand."""
+    from importlib import import_module
+    from pathlib import Path
+
+    found: dict[str, str] = {}
+    for path in sorted((Path(__file__).parent / "members").glob("[!_]*.py")):
+        table = import_module("argosy_phi_ops.members." + path.stem).MEMBERS
+        found.update(dict.fromkeys(table, path.stem))
+    return dict(sorted(found.items()))
+
+
+def _is_operator(decorator: object, wanted: str = "operator") -> bool:
     name = getattr(getattr(decorator, "func", None), "id", "")
-    return name == "operator"
+    return name == wanted
 
 
 def _rewrite() -> None:
@@ -172,13 +270,19 @@ def _rewrite() -> None:
     path = Path(__file__)
     head, _, rest = path.read_text(encoding="utf-8").partition("# fmt: off\n")
     tail = rest.partition("# fmt: on\n")[2]
+    tables = {"MODULES": scan(), "COMPOSED": scan_composed(), "MEMBERS": scan_members()}
+    text = "\n".join(_table(name, found) for name, found in tables.items())
+    path.write_text(head + "# fmt: off\n" + text + "\n# fmt: on\n" + tail, encoding="utf-8")
+
+
+def _table(title: str, found: dict[str, str]) -> str:
+    """The source of one table, its names grouped by module."""
     by_module: dict[str, list[str]] = {}
-    for name, module in scan().items():
+    for name, module in found.items():
         by_module.setdefault(module, []).append(name)
-    lines = ["MODULES: dict[str, str] = {"]
+    lines = [f"{title}: dict[str, str] = {{"]
     for module, names in sorted(by_module.items()):
-        line = "    " + f"# {module}"
-        lines.append(line)
+        lines.append(f"    # {module}")
         row = "   "
         for name in names:
             entry = f' "{name}": "{module}",'
@@ -187,7 +291,7 @@ def _rewrite() -> None:
                 row = "   "
             row += entry
         lines.append(row)
-    path.write_text(head + "# fmt: off\n" + "\n".join([*lines, "}"]) + "\n# fmt: on\n" + tail, encoding="utf-8")
+    return "\n".join([*lines, "}"])
 
 
 if __name__ == "__main__":

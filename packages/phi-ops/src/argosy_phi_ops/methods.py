@@ -11,11 +11,13 @@ from importlib import import_module
 from typing import Any
 
 from argosy_phi_ops import extension
+from argosy_phi_ops.composition import Composed, find_function
 from argosy_phi_ops.dispatch import rebind, recording, write
-from argosy_phi_ops.operator import NO_ATTRIBUTES, Operator, find_operator, get_operator
+from argosy_phi_ops.index import MEMBERS
+from argosy_phi_ops.operator import NO_ATTRIBUTES, Operator, get_operator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["inplace", "resolve"]
+__all__ = ["find", "inplace", "resolve"]
 
 _BINARY = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
@@ -24,7 +26,6 @@ _BINARY = {
     "le": "less_equal", "gt": "greater_than", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
 }  # fmt: skip
 _UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not", "pos": "assign"}
-_COMPOSED = ("masked_select", "nonzero", "where")
 _COMPARISONS = ("eq", "ne")
 
 
@@ -35,29 +36,36 @@ def resolve(name: str) -> object | None:
     if name in extension.METHODS:
         provided: object = extension.load(extension.METHODS[name])
         return provided
-    if name in _COMPOSED:
-        composed: object = getattr(import_module("argosy_phi_ops.selection"), name)
-        return composed
-    found = find_operator(name)
-    if found is not None:
-        return _method(found)
-    if name.endswith("_"):
-        base = find_operator(name[:-1])
-        if base is not None and base.inplace:
-            return inplace(base)
-    return None
+    if name in MEMBERS:
+        member: object = import_module("argosy_phi_ops.members." + MEMBERS[name]).MEMBERS[name]
+        return member
+    found = find_function(name)
+    return _method(found) if found is not None else _inplace_form(name)
 
 
-def _method(op: Operator) -> Callable[..., Any]:
+def find(name: str) -> object | None:
+    """The function that users get under ``name``: composed, an operator or the in-place form ``name_`` of either."""
+    return find_function(name) or _inplace_form(name)
+
+
+def _inplace_form(name: str) -> object | None:
+    if not name.endswith("_"):
+        return None
+    base = find_function(name[:-1])
+    return inplace(base) if base is not None and base.inplace else None
+
+
+def _method(op: Operator | Composed) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         return op(self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = op.name
     method.__doc__ = op.__doc__
+    method.__wrapped__ = op  # type: ignore[attr-defined]  # inspect.signature shows the operator's
     return method
 
 
-def inplace(op: Operator) -> Callable[..., Tensor]:
+def inplace(op: Operator | Composed) -> Callable[..., Tensor]:
     """The in-place form of ``op``: it writes the result over its first operand and returns that."""
 
     def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -71,6 +79,7 @@ def inplace(op: Operator) -> Callable[..., Tensor]:
 
     method.__name__ = method.__qualname__ = op.name + "_"
     method.__doc__ = f"In-place form of ``{op.name}``."
+    method.__wrapped__ = op  # type: ignore[attr-defined]
     return method
 
 

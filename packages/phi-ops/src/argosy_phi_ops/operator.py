@@ -52,12 +52,25 @@ class Sample:
         self.kwargs = kwargs
 
 
+class _ShownSignature:
+    """The lazy ``__signature__`` of operators: made when ``inspect.signature`` asks for it."""
+
+    def __get__(self, op: Operator | None, owner: type) -> Any:
+        if op is None:
+            raise AttributeError("__signature__")  # the class itself has that of its constructor
+        defaults = import_module("argosy_phi_ops.keywords").DEFAULTS if op.keywords else {}
+        extra = {name: defaults[name] for name in op.keywords}
+        return op.signature.shown(op.body.__annotations__, not op.view, extra, op.positional_out)
+
+
 class Operator:
     """A declared operator. Calling it binds operands and attributes at the one bind point of ``dispatch``.
 
-    ``apply`` and ``decompose`` belong to the modules :mod:`dispatch` and :mod:`expansion`, which build on this one and
-    put themselves in the place of these two when they are imported.
+    ``apply``, ``deliver`` and ``decompose`` belong to the modules :mod:`dispatch` and :mod:`expansion`, which build on
+    this one and put themselves in the place of these when they are imported.
     """
+
+    __signature__ = _ShownSignature()
 
     @staticmethod
     def apply(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
@@ -71,6 +84,12 @@ class Operator:
         import_module("argosy_phi_ops.expansion")
         return Operator.decompose(op, operand_types, attributes)
 
+    @staticmethod
+    def deliver(op: Operator, results: Any, out: Any) -> Any:
+        """Put ``results`` in ``out``; see :func:`argosy_phi_ops.dispatch.deliver`."""
+        import_module("argosy_phi_ops.dispatch")
+        return Operator.deliver(op, results, out)
+
     def __init__(
         self,
         body: Callable[..., Any],
@@ -82,6 +101,8 @@ class Operator:
         random: bool = False,
         opaque: bool = False,
         aliases: dict[str, str] | None = None,
+        keywords: tuple[str, ...] = (),
+        positional_out: bool = False,
     ) -> None:
         self.name = self.__name__ = body.__name__.rstrip("_")
         self.__doc__ = body.__doc__
@@ -92,6 +113,8 @@ class Operator:
         self.view = view
         self.random = random
         self.opaque = opaque
+        self.keywords = keywords
+        self.positional_out = positional_out
         self.signature = Signature(self.name, body, aliases or {}, ("rng", "counter") if random else ())
         self.plain = 0 if self.signature.segmented or self.signature.attributes else len(self.signature.operands)
         self.kernel: Callable[..., Any] | None = None
@@ -113,7 +136,14 @@ class Operator:
         """Apply the operator to tensors (at the bind point) or to IR values (inlining its body)."""
         if self.plain and len(args) == self.plain and not kwargs and all(type(x) is Tensor for x in args):
             return self.apply(self, args, NO_ATTRIBUTES)
+        if self.keywords and kwargs and not kwargs.keys().isdisjoint(self.keywords):
+            return import_module("argosy_phi_ops.keywords").call_with_keyword(self, args, kwargs)
+        out = kwargs.pop("out", None) if kwargs else None
+        if self.positional_out and len(args) > len(self.signature.parameters) and type(args[-1]) is Tensor:
+            args, out = args[:-1], args[-1]
         operands, attributes = self.signature.bind(args, kwargs)
+        if out is not None:
+            return self.deliver(self, self.apply(self, operands, attributes), out)
         return self.apply(self, operands, attributes)
 
     def expand(self, operand_types: Sequence[Any], attributes: dict[str, Any]) -> Expansion:
@@ -135,7 +165,8 @@ def operator(**options: Any) -> Callable[[Callable[..., Any]], Operator]:
     Options: ``axes`` (notation of :mod:`argosy_phi_ops.axes`), ``promote`` (a policy of :mod:`.promotion`), ``inplace``
     (a variant ``name_`` exists), ``view`` (the eager result may share the first operand's memory), ``random`` (the
     body's last parameters ``rng`` and ``counter`` are filled in), ``opaque`` (no decomposition: only the reference
-    kernel), ``aliases`` (other names of parameters).
+    kernel), ``aliases`` (other names of parameters), ``keywords`` (those of :mod:`.keywords` that it takes),
+    ``positional_out`` (``out`` may also come last among the positional arguments).
     """
 
     def declare(body: Callable[..., Any]) -> Operator:

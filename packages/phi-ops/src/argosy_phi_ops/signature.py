@@ -8,17 +8,23 @@ than ``inspect.signature``, which matters for hundreds of operators.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argosy_phi_ops.errors import OperatorError
 from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["ATTRIBUTE", "LIST", "OPERAND", "OPTIONAL", "Parameter", "Signature"]
+if TYPE_CHECKING:
+    import inspect
+
+__all__ = ["ATTRIBUTE", "LIST", "OPERAND", "OPTIONAL", "SHARED_ALIASES", "Parameter", "Signature"]
 
 OPERAND, OPTIONAL, LIST, ATTRIBUTE = "operand", "optional", "list", "attribute"
 _KINDS = {"Tensor": OPERAND, "Tensor | None": OPTIONAL, "Sequence[Tensor]": LIST}
 REQUIRED = object()
+
+SHARED_ALIASES = {"input": "x", "x": "input", "other": "y", "dim": "axis", "keepdims": "keepdim", "tensors": "x"}
+"""Other names that every operator takes for its parameters (as the wheel does), unless it uses them itself."""
 
 
 class Parameter:
@@ -35,7 +41,7 @@ class Parameter:
 class Signature:
     """The parameters of an operator, and the binding of a call to them."""
 
-    __slots__ = ("aliases", "attributes", "hidden", "name", "operands", "parameters", "segmented")
+    __slots__ = ("aliases", "attributes", "hidden", "keyword_only", "name", "operands", "parameters", "segmented")
 
     def __init__(
         self, name: str, body: Callable[..., Any], aliases: dict[str, str], hidden: Sequence[str] = ()
@@ -57,6 +63,36 @@ class Signature:
         self.segmented = any(p.kind != OPERAND for p in self.operands)
         self.aliases = aliases
         self.hidden = frozenset(hidden)
+        self.keyword_only = frozenset(code.co_varnames[code.co_argcount : count])
+
+    def shown(
+        self, notes: dict[str, str], out: bool, extra: dict[str, Any] | None = None, positional_out: bool = False
+    ) -> inspect.Signature:
+        """What ``inspect.signature`` shows: the parameters with their annotations, ``name=None``, the keywords
+        ``extra`` and, with ``out``, the tensor that receives the result.
+        """
+        import inspect  # costs milliseconds that few programs need
+
+        kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+        seen = [
+            inspect.Parameter(
+                p.name,
+                kinds[p.name in self.keyword_only],
+                default=inspect.Parameter.empty if p.default is REQUIRED else p.default,
+                annotation=notes.get(p.name, Any),
+            )
+            for p in self.parameters
+            if p.name not in self.hidden
+        ]
+        if positional_out:
+            seen.append(inspect.Parameter("out", kinds[0], default=None, annotation="Tensor | None"))
+        if not any(p.name == "name" for p in seen):
+            seen.append(inspect.Parameter("name", kinds[0], default=None, annotation="str | None"))
+        if out and not any(p.name == "out" for p in seen):
+            seen.append(inspect.Parameter("out", kinds[1], default=None, annotation="Tensor | None"))
+        seen += [inspect.Parameter(k, kinds[1], default=v, annotation=Any) for k, v in (extra or {}).items()]
+        seen.sort(key=lambda p: p.kind)  # stable: keywords go last
+        return inspect.Signature(seen, return_annotation=notes.get("return", Any))
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Flat operands and attributes of a call.
@@ -65,7 +101,7 @@ class Signature:
         number of operands it holds (-1 for a missing optional one). Raises ``TypeError`` as Python would for a wrong
         call.
         """
-        given = self._match(args, kwargs)
+        given = self.match(args, kwargs)
         operands: list[Any] = []
         segments: list[int] = []
         for p in self.operands:
@@ -75,7 +111,8 @@ class Signature:
             attributes["segments"] = tuple(segments)
         return tuple(operands), attributes
 
-    def _match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The value of every parameter. Raises ``TypeError`` as Python would for a wrong call."""
         visible = [p for p in self.parameters if p.name not in self.hidden]
         args = self._gathered(args)
         if len(args) > len(visible):
@@ -84,7 +121,7 @@ class Signature:
             args = args[:-1]  # Paddle's trailing name=None
         given = {p.name: value for p, value in zip(visible, args, strict=False)}
         for key, value in kwargs.items():
-            name = key if any(p.name == key for p in self.parameters) else self.aliases.get(key, key)
+            name = key if any(p.name == key for p in self.parameters) else self._meant(key)
             if name in given:
                 raise TypeError(f"{self.name}() got several values for argument {name!r}")
             given[name] = value
@@ -98,6 +135,11 @@ class Signature:
             unknown = given.keys() - {p.name for p in self.parameters}
             raise TypeError(f"{self.name}() has no argument {sorted(unknown)}; it has {[p.name for p in visible]}")
         return given
+
+    def _meant(self, key: str) -> str:
+        """The parameter meant by another name: one of the operator's own aliases, or one that all operators share."""
+        shared = SHARED_ALIASES.get(key, key)
+        return self.aliases.get(key) or (shared if any(p.name == shared for p in self.parameters) else key)
 
     def _gathered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """``args`` where tensors standing in a row at the place of a list are put into one: meshgrid(x, y)."""

@@ -20,14 +20,14 @@ def is_same_shape(tensor: Tensor, other: Tensor) -> bool:
     return tuple(tensor.payload.shape) == tuple(other.payload.shape)
 
 
-def get_device(tensor: Tensor) -> int:
+def get_device(self: Tensor) -> int:
     """Index of the device that holds the data; -1 on the host."""
-    return -1 if tensor.place.is_cpu_place() else tensor.place.index
+    return -1 if self.place.is_cpu_place() else self.place.index
 
 
-def gradient(tensor: Tensor) -> Array | None:
+def gradient(self: Tensor) -> Array | None:
     """The accumulated gradient as an ndarray, or None."""
-    return None if tensor.grad is None else tensor.grad.numpy()
+    return None if self.grad is None else self.grad.numpy()
 
 
 def shares_buffer(tensor: Tensor, other: Tensor) -> bool:
@@ -53,7 +53,7 @@ MEMBERS: dict[str, Any] = {
     "is_same_shape": is_same_shape,
     "get_device": get_device,
     "gradient": gradient,
-    "value": lambda tensor: tensor,
+    "value": lambda self: self,
     "is_cuda": property(lambda tensor: tensor.place.is_gpu_place()),
     "is_cpu": property(lambda tensor: tensor.place.is_cpu_place()),
     "is_selected_rows": lambda tensor: False,

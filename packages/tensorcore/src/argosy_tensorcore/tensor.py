@@ -162,9 +162,9 @@ class Tensor(metaclass=_TensorType):
         """Number of axes."""
         return len(self.payload.shape)
 
-    def dim(self) -> int:
+    def dim(var: Tensor) -> int:
         """Number of axes."""
-        return len(self.payload.shape)
+        return len(var.payload.shape)
 
     ndimension = dim
 
@@ -235,17 +235,17 @@ class Tensor(metaclass=_TensorType):
     def _bump_inplace_version(self) -> None:
         self.payload.bump_version()
 
-    def is_floating_point(self) -> bool:
+    def is_floating_point(x: Tensor) -> bool:
         """True for floating element types."""
-        return self.dtype.kind == "f"
+        return x.dtype.kind == "f"
 
-    def is_complex(self) -> bool:
+    def is_complex(x: Tensor) -> bool:
         """True for complex element types."""
-        return self.dtype.kind == "c"
+        return x.dtype.kind == "c"
 
-    def is_integer(self) -> bool:
+    def is_integer(x: Tensor) -> bool:
         """True for signed and unsigned integer element types."""
-        return self.dtype.kind in "iu"
+        return x.dtype.kind in "iu"
 
     def is_dense(self) -> bool:
         """True when every element is stored."""

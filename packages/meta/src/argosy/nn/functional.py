@@ -25,8 +25,6 @@ _COMPOSED = {
 _TABLE = {
     "batch_norm": "argosy.nn.statistics:batch_norm",
     "dropout": "argosy.nn.regularization:dropout",
-    "one_hot": "argosy.selection:one_hot",
-    "sequence_mask": "argosy.selection:sequence_mask",
 }
 _TABLE |= {name: f"argosy.nn.{module}:{name}" for module, names in _COMPOSED.items() for name in names}
 

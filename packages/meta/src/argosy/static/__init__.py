@@ -2,6 +2,10 @@
 
 from argosy.faces import face
 
-_TABLE = {"InputSpec": "argosy.jit.input_spec:InputSpec", "nn": "argosy.static.nn"}
+_TABLE = {
+    "InputSpec": "argosy.jit.input_spec:InputSpec",
+    "create_parameter": "argosy.creation:create_parameter",
+    "nn": "argosy.static.nn",
+}
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())

@@ -16,6 +16,8 @@ from argosy_pir.types import TensorType
 
 Shape = tuple[Any, ...]
 Axes = int | Sequence[int] | None
+FACTORY = ("device", "requires_grad", "pin_memory")
+"""The keywords of operators that make tensors; see :mod:`argosy_phi_ops.keywords`."""
 
 
 def axis_of(name: str, axis: int, rank: int) -> int:

@@ -20,7 +20,7 @@ def comparable(rng: np.random.Generator) -> Iterator[Sample]:
     yield from integer_pairs(rng)
 
 
-@operator(axes="..., ... -> ...", promote="binary", aliases={"input": "x", "other": "y"})
+@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
 def equal(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x == y``, elementwise with broadcasting."""
     return prim.eq(x, y)
@@ -30,7 +30,7 @@ equal.reference(KERNELS["eq"])
 equal.samples(comparable)
 
 
-@operator(axes="..., ... -> ...", promote="binary", aliases={"input": "x", "other": "y"})
+@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
 def not_equal(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x != y``, elementwise with broadcasting."""
     return prim.ne(x, y)
@@ -40,7 +40,7 @@ not_equal.reference(KERNELS["ne"])
 not_equal.samples(comparable)
 
 
-@operator(axes="..., ... -> ...", promote="binary", aliases={"input": "x", "other": "y"})
+@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
 def less_than(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x < y``, elementwise with broadcasting."""
     return prim.lt(x, y)
@@ -50,7 +50,7 @@ less_than.reference(KERNELS["lt"])
 less_than.samples(comparable)
 
 
-@operator(axes="..., ... -> ...", promote="binary", aliases={"input": "x", "other": "y"})
+@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
 def less_equal(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x <= y``, elementwise with broadcasting."""
     return prim.le(x, y)
@@ -60,7 +60,7 @@ less_equal.reference(KERNELS["le"])
 less_equal.samples(comparable)
 
 
-@operator(axes="..., ... -> ...", promote="binary", aliases={"input": "x", "other": "y"})
+@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
 def greater_than(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x > y``, elementwise with broadcasting."""
     return prim.gt(x, y)
@@ -70,7 +70,7 @@ greater_than.reference(KERNELS["gt"])
 greater_than.samples(comparable)
 
 
-@operator(axes="..., ... -> ...", promote="binary", aliases={"input": "x", "other": "y"})
+@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
 def greater_equal(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x >= y``, elementwise with broadcasting."""
     return prim.ge(x, y)
@@ -84,7 +84,7 @@ def _truth(x: Tensor) -> Tensor:
     return x if x.dtype == "bool" else prim.cast(x, dtype="bool")
 
 
-@operator(axes="..., ... -> ...")
+@operator(axes="..., ... -> ...", inplace=True)
 def logical_and(x: Tensor, y: Tensor) -> Tensor:
     """Whether both hold; numbers count as true unless they are zero."""
     return prim.logical_and(_truth(x), _truth(y))
@@ -94,7 +94,7 @@ logical_and.reference(KERNELS["logical_and"])
 logical_and.samples(boolean_pairs)
 
 
-@operator(axes="..., ... -> ...")
+@operator(axes="..., ... -> ...", inplace=True)
 def logical_or(x: Tensor, y: Tensor) -> Tensor:
     """Whether one holds; numbers count as true unless they are zero."""
     return prim.logical_or(_truth(x), _truth(y))
@@ -104,7 +104,7 @@ logical_or.reference(KERNELS["logical_or"])
 logical_or.samples(boolean_pairs)
 
 
-@operator(axes="..., ... -> ...")
+@operator(axes="..., ... -> ...", inplace=True)
 def logical_xor(x: Tensor, y: Tensor) -> Tensor:
     """Whether exactly one holds; numbers count as true unless they are zero."""
     return prim.logical_xor(_truth(x), _truth(y))
@@ -114,7 +114,7 @@ logical_xor.reference(KERNELS["logical_xor"])
 logical_xor.samples(boolean_pairs)
 
 
-@operator(axes="... -> ...")
+@operator(axes="... -> ...", inplace=True)
 def logical_not(x: Tensor) -> Tensor:
     """Whether each element is false (zero)."""
     return prim.logical_not(_truth(x))
@@ -135,7 +135,9 @@ def bits(rng: np.random.Generator) -> Iterator[Sample]:
     yield from boolean_pairs(rng)
 
 
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"}, positional_out=True
+)
 def bitwise_and(x: Tensor, y: Tensor) -> Tensor:
     """``x & y`` of integers or booleans."""
     return prim.bitwise_and(x, y)
@@ -145,7 +147,9 @@ bitwise_and.reference(KERNELS["bitwise_and"])
 bitwise_and.samples(bits)
 
 
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"}, positional_out=True
+)
 def bitwise_or(x: Tensor, y: Tensor) -> Tensor:
     """``x | y`` of integers or booleans."""
     return prim.bitwise_or(x, y)
@@ -155,7 +159,9 @@ bitwise_or.reference(KERNELS["bitwise_or"])
 bitwise_or.samples(bits)
 
 
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"}, positional_out=True
+)
 def bitwise_xor(x: Tensor, y: Tensor) -> Tensor:
     """``x ^ y`` of integers or booleans."""
     return prim.bitwise_xor(x, y)
@@ -165,7 +171,7 @@ bitwise_xor.reference(KERNELS["bitwise_xor"])
 bitwise_xor.samples(bits)
 
 
-@operator(axes="... -> ...", inplace=True)
+@operator(axes="... -> ...", inplace=True, positional_out=True)
 def bitwise_not(x: Tensor) -> Tensor:
     """``~x`` of integers; negation of booleans."""
     return prim.bitwise_not(x)
@@ -180,7 +186,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.random(4) < 0.5)
 
 
-@operator(axes="..., ... -> ...", promote="binary", inplace=True)
+@operator(axes="..., ... -> ...", promote="binary", inplace=True, positional_out=True)
 def bitwise_left_shift(x: Tensor, y: Tensor, is_arithmetic: bool = True) -> Tensor:
     """``x << y``."""
     return prim.shift_left(x, y)
@@ -191,7 +197,7 @@ bitwise_left_shift.samples(integer_pairs)
 _UNSIGNED = {"int8": "uint8", "int16": "uint16", "int32": "uint32", "int64": "uint64"}
 
 
-@operator(axes="..., ... -> ...", promote="binary", inplace=True)
+@operator(axes="..., ... -> ...", promote="binary", inplace=True, positional_out=True)
 def bitwise_right_shift(x: Tensor, y: Tensor, is_arithmetic: bool = True) -> Tensor:
     """``x >> y``, keeping the sign, or filling with zeros unless `is_arithmetic`."""
     unsigned = _UNSIGNED.get(x.dtype)
@@ -208,9 +214,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(axes="..., ... -> ...", promote="binary")
-def isclose(
-    x: Tensor, y: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> Tensor:
+def isclose(x: Tensor, y: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether ``|x - y| <= atol + rtol * |y|``; infinities are close to themselves, NaN to NaN if `equal_nan`."""
     if x.dtype not in INEXACT:
         x, y = prim.cast(x, dtype="float64"), prim.cast(y, dtype="float64")
@@ -229,9 +233,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(promote="binary")
-def allclose(
-    x: Tensor, y: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> Tensor:
+def allclose(x: Tensor, y: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether all elements are close; see :func:`isclose`."""
     close = isclose(x, y, rtol, atol, equal_nan)
     return prim.reduce_and(close, axes=tuple(range(close.ndim)))

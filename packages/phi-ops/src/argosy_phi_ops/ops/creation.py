@@ -11,6 +11,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.ops.arguments import FACTORY
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING
 from argosy_phi_ops.reference.kernels.registry import Array, numpy_dtype
 from argosy_tensorcore.dtype import default_dtype
@@ -44,7 +45,7 @@ def shapes(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(4)
 
 
-@operator(aliases={"size": "shape"})
+@operator(aliases={"size": "shape"}, keywords=FACTORY)
 def zeros(shape: int | Sequence[int], dtype: str | None = None) -> Tensor:
     """Zeros, of the default dtype unless told."""
     return filled(0, dtype or default_dtype().name, _dims(shape))
@@ -54,7 +55,7 @@ zeros.reference(lambda shape, dtype: _full_array(shape, 0, dtype or default_dtyp
 zeros.samples(shapes)
 
 
-@operator(aliases={"size": "shape"})
+@operator(aliases={"size": "shape"}, keywords=FACTORY)
 def ones(shape: int | Sequence[int], dtype: str | None = None) -> Tensor:
     """Ones, of the default dtype unless told."""
     return filled(1, dtype or default_dtype().name, _dims(shape))
@@ -64,7 +65,7 @@ ones.reference(lambda shape, dtype: _full_array(shape, 1, dtype or default_dtype
 ones.samples(shapes)
 
 
-@operator(aliases={"size": "shape"})
+@operator(aliases={"size": "shape"}, keywords=FACTORY)
 def empty(shape: int | Sequence[int], dtype: str | None = None) -> Tensor:
     """Memory to be overwritten; it holds zeros, so that programs stay deterministic."""
     return filled(0, dtype or default_dtype().name, _dims(shape))
@@ -83,7 +84,7 @@ def fill_dtype(value: Number, dtype: str | None) -> str:
     return "complex128" if isinstance(value, complex) else default_dtype().name
 
 
-@operator(aliases={"size": "shape"})
+@operator(aliases={"size": "shape"}, keywords=FACTORY)
 def full(shape: int | Sequence[int], fill_value: Number, dtype: str | None = None) -> Tensor:
     """`fill_value` everywhere; integers make a tensor of the default dtype, too, unless told."""
     return filled(fill_value, fill_dtype(fill_value, dtype), _dims(shape))
@@ -104,7 +105,7 @@ def like(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), dtype="int32")
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases={"input": "x"}, keywords=FACTORY)
 def zeros_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Zeros in the shape (and dtype, unless told) of `x`."""
     return filled(0, dtype or x.dtype, x.shape)
@@ -113,7 +114,7 @@ def zeros_like(x: Tensor, dtype: str | None = None) -> Tensor:
 zeros_like.samples(like)
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases={"input": "x"}, keywords=FACTORY)
 def ones_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Ones in the shape (and dtype, unless told) of `x`."""
     return filled(1, dtype or x.dtype, x.shape)
@@ -122,7 +123,7 @@ def ones_like(x: Tensor, dtype: str | None = None) -> Tensor:
 ones_like.samples(like)
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases={"input": "x"}, keywords=FACTORY)
 def empty_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Zeros in the shape (and dtype, unless told) of `x`, to be overwritten."""
     return filled(0, dtype or x.dtype, x.shape)
@@ -131,7 +132,7 @@ def empty_like(x: Tensor, dtype: str | None = None) -> Tensor:
 empty_like.samples(like)
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases={"input": "x"}, keywords=FACTORY)
 def full_like(x: Tensor, fill_value: Number, dtype: str | None = None) -> Tensor:
     """`fill_value` in the shape (and dtype, unless told) of `x`."""
     return filled(fill_value, dtype or x.dtype, x.shape)
@@ -143,7 +144,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), 2.5, "int64")
 
 
-@operator()
+@operator(keywords=FACTORY)
 def arange(start: Number = 0, end: Number | None = None, step: Number = 1, dtype: str | None = None) -> Tensor:
     """``start, start + step, ...`` below `end`; `start` alone is the end. int64 unless a number is a float.
 
@@ -182,7 +183,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(3, 1)
 
 
-@operator(aliases={"end": "stop", "steps": "num"})
+@operator(aliases={"end": "stop", "steps": "num"}, keywords=FACTORY)
 def linspace(start: Number, stop: Number, num: int, dtype: str | None = None) -> Tensor:
     """`num` numbers from `start` to `stop`, both included, equally far apart."""
     wide = dtype if dtype in FLOATING else default_dtype().name
@@ -217,7 +218,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(0.0, 3.0, 4, 2.0, "float64")
 
 
-@operator(aliases={"n": "num_rows", "m": "num_columns"})
+@operator(aliases={"n": "num_rows", "m": "num_columns"}, keywords=FACTORY)
 def eye(num_rows: int, num_columns: int | None = None, dtype: str | None = None) -> Tensor:
     """The identity matrix, cut or extended with zeros to `num_columns`."""
     shape = (num_rows, num_rows if num_columns is None else num_columns)

@@ -13,7 +13,9 @@ from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"}, keywords=("alpha",)
+)
 def add(x: Tensor, y: Tensor) -> Tensor:
     """``x + y`` with broadcasting."""
     return prim.add(x, y)
@@ -23,7 +25,9 @@ add.reference(KERNELS["add"])
 add.samples(pairs)
 
 
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"}, keywords=("alpha",)
+)
 def subtract(x: Tensor, y: Tensor) -> Tensor:
     """``x - y`` with broadcasting."""
     return prim.sub(x, y)
@@ -43,7 +47,13 @@ multiply.reference(KERNELS["mul"])
 multiply.samples(pairs)
 
 
-@operator(axes="..., ... -> ...", promote="divide", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...",
+    promote="divide",
+    inplace=True,
+    aliases={"input": "x", "other": "y"},
+    keywords=("rounding_mode",),
+)
 def divide(x: Tensor, y: Tensor) -> Tensor:
     """True division ``x / y`` with broadcasting; integers divide in float32."""
     return prim.div(x, y)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import factorial
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,7 @@ from argosy_tensorcore.tensor import Tensor
 
 
 @operator(aliases={"input": "x", "dim": "axis"})
-def diff(
-    x: Tensor, n: int = 1, axis: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
-) -> Tensor:
+def diff(x: Tensor, n: int = 1, axis: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
     """The differences of neighbours along `axis`, taken `n` times; booleans by exclusive or."""
     at = axis_of("diff", axis, x.ndim)
     parts = [part for part in (prepend, x, append) if part is not None]
@@ -80,7 +77,7 @@ def cummin(x: Tensor, axis: int | None = None, dtype: str = "int64") -> tuple[Te
 cummin.samples(running)
 
 
-@operator(opaque=True, promote="binary")
+@operator(opaque=True, promote="binary", inplace=True)
 def gcd(x: Tensor, y: Tensor) -> Tensor:
     """The greatest common divisor of integers. Eager only."""
     raise NotImplementedError  # opaque: the kernel below is all there is
@@ -90,7 +87,7 @@ gcd.reference(np.gcd)
 gcd.samples(integer_pairs)
 
 
-@operator(opaque=True, promote="binary")
+@operator(opaque=True, promote="binary", inplace=True)
 def lcm(x: Tensor, y: Tensor) -> Tensor:
     """The least common multiple of integers. Eager only."""
     raise NotImplementedError  # opaque: the kernel below is all there is
@@ -114,9 +111,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(promote="same")
-def cdist(
-    x: Tensor, y: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
-) -> Tensor:
+def cdist(x: Tensor, y: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The p-norm distance of every row of x [..., m, d] to every row of y [..., n, d]: [..., m, n].
 
     Differences are always formed, whatever `compute_mode`: exact, and gradients are finite away from equal rows.
@@ -196,7 +191,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal(20), 4, -1.0, 1.0)
 
 
-@operator()
+@operator(inplace=True)
 def ldexp(x: Tensor, y: Tensor) -> Tensor:
     """``x * 2**y`` in the dtype of `x` where that is floating, else in float32."""
     wide = "float32" if x.dtype.startswith(("int", "uint")) else x.dtype
@@ -228,7 +223,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.integers(1, 4, 3), 2, increasing=True)
 
 
-@operator(promote="float")
+@operator(promote="float", inplace=True)
 def multigammaln(x: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension `p`."""
     total = prim.constant(p * (p - 1) / 4 * float(np.log(np.pi)), x.dtype, x.shape)
@@ -248,27 +243,3 @@ def _powers(x: Tensor, coefficients: Sequence[float]) -> Tensor:
     for coefficient in reversed(coefficients[:-1]):
         result = prim.add(prim.mul(result, x), coefficient)
     return result
-
-
-@operator(promote="float")
-def i0(x: Tensor) -> Tensor:
-    """The modified Bessel function of the first kind of order 0.
-
-    Its power series for small arguments, Hankel's asymptotic one beyond (Abramowitz and Stegun 9.6.12 and 9.7.1).
-    """
-    size = prim.abs(x)
-    near = _powers(prim.mul(prim.mul(size, size), 0.25), [1 / factorial(k) ** 2 for k in range(40)])
-    inverse = prim.div(1.0, prim.maximum(size, 18.0))
-    terms = [1.0]
-    for k in range(1, 14):
-        terms.append(terms[-1] * (2 * k - 1) ** 2 / (8 * k))
-    scale = prim.rsqrt(prim.mul(prim.maximum(size, 18.0), 2 * float(np.pi)))
-    far = prim.mul(prim.mul(prim.exp(size), scale), _powers(inverse, terms))
-    return prim.select(prim.lt(size, 18.0), near, far)
-
-
-@i0.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield Sample(np.array([0.0, 0.5, -3.0, 12.0, 25.0]))
-
-

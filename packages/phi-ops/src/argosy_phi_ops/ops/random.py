@@ -14,7 +14,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import axes_of, section
+from argosy_phi_ops.ops.arguments import FACTORY, axes_of, section
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.dtype import default_dtype
@@ -72,7 +72,7 @@ def _dims(shape: int | Sequence[Any]) -> tuple[Any, ...]:
     return (shape,) if isinstance(shape, int) or hasattr(shape, "evaluate") else tuple(shape)
 
 
-@operator(random=True, aliases={"size": "shape", "low": "min", "high": "max"})
+@operator(random=True, aliases={"size": "shape", "low": "min", "high": "max"}, keywords=FACTORY)
 def uniform(
     shape: int | Sequence[int],
     dtype: str | None = None,
@@ -103,7 +103,7 @@ def floats(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample([4, 0], "float16")
 
 
-@operator(random=True, aliases={"size": "shape"})
+@operator(random=True, aliases={"size": "shape"}, keywords=FACTORY)
 def rand(shape: int | Sequence[int], dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
     """Numbers uniform in [0, 1)."""
     return uniform_values(rng, counter, _dims(shape), dtype or default_dtype().name)
@@ -118,7 +118,7 @@ def _(shape: int | Sequence[int], dtype: str | None, rng: Array, counter: int) -
 rand.samples(floats)
 
 
-@operator(random=True, aliases={"size": "shape"})
+@operator(random=True, aliases={"size": "shape"}, keywords=FACTORY)
 def randn(shape: int | Sequence[int], dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
     """Standard normal numbers."""
     return normal_values(rng, counter, _dims(shape), dtype or default_dtype().name)
@@ -174,10 +174,10 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), np.asarray(2.0))
 
 
-@operator(random=True, aliases={"input": "x"})
-def rand_like(x: Tensor, dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
-    """Numbers uniform in [0, 1) in the shape (and dtype, unless told) of `x`."""
-    return uniform_values(rng, counter, x.shape, dtype or x.dtype)
+@operator(random=True, keywords=FACTORY)
+def rand_like(input: Tensor, dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
+    """Numbers uniform in [0, 1) in the shape (and dtype, unless told) of `input`."""
+    return uniform_values(rng, counter, input.shape, dtype or input.dtype)
 
 
 def like(rng: np.random.Generator) -> Iterator[Sample]:
@@ -189,7 +189,7 @@ def like(rng: np.random.Generator) -> Iterator[Sample]:
 rand_like.samples(like)
 
 
-@operator(random=True, aliases={"input": "x"})
+@operator(random=True, aliases={"input": "x"}, keywords=FACTORY)
 def randn_like(x: Tensor, dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
     """Standard normal numbers in the shape (and dtype, unless told) of `x`."""
     return normal_values(rng, counter, x.shape, dtype or x.dtype)
@@ -223,7 +223,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(7, shape=[4], dtype="int32")
 
 
-@operator(random=True)
+@operator(random=True, keywords=FACTORY)
 def randperm(n: int, dtype: str = "int64", rng: Tensor | None = None, counter: int = 0) -> Tensor:
     """The integers below `n` in random order: sorted by a random word each."""
     bits = prim.rng_bits(rng, shape=(n,), counter=counter)

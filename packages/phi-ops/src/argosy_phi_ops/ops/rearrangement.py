@@ -75,10 +75,12 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((4, 6)), 0, [2, -1])
 
 
-@operator(view=True, aliases={"input": "x"})
-def ravel(x: Tensor) -> Tensor:
+@operator(
+    view=True,
+)
+def ravel(input: Tensor) -> Tensor:
     """All elements as one axis."""
-    return prim.reshape(x, shape=(x.type.size,))
+    return prim.reshape(input, shape=(input.type.size,))
 
 
 @ravel.samples

@@ -75,7 +75,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.integers(0, 9, (2, 3)))
 
 
-@operator(aliases={"input": "x", "dim": "axis"})
+@operator(aliases={"input": "x", "dim": "axis"}, positional_out=True)
 def prod(x: Tensor, axis: Axes = None, keepdim: bool = False, dtype: str | None = None) -> Tensor:
     """The product over `axis` (all by default)."""
     x = _as(x, dtype or ("int64" if x.dtype == "bool" else None))

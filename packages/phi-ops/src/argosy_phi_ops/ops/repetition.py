@@ -72,7 +72,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), 2)
 
 
-@operator(aliases={"input": "x", "dim": "axis"})
+@operator(aliases={"input": "x", "dim": "axis"}, keywords=("output_size",))
 def repeat_interleave(x: Tensor, repeats: int | Sequence[int], axis: int | None = None) -> Tensor:
     """Each slice along `axis` (each element of the flattened tensor) `repeats` times in a row.
 

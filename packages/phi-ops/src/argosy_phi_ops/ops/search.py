@@ -133,7 +133,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([1.0, np.nan, 2.0]))
 
 
-@operator(aliases={"input": "values"})
+@operator(aliases={"input": "values"}, keywords=("side", "sorter"))
 def searchsorted(sorted_sequence: Tensor, values: Tensor, out_int32: bool = False, right: bool = False) -> Tensor:
     """Where each value would be put in to keep the last axis sorted: before equals, or behind them with `right`."""
     batch = sorted_sequence.ndim - 1

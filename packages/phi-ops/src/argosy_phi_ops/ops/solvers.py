@@ -337,3 +337,29 @@ def pinv(x: Tensor, rcond: float = 1e-15, hermitian: bool = False) -> Tensor:
 
 
 pinv.samples(rectangles)
+
+
+@operator()
+def lu_factor(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The packed factors of ``P L U = x`` with partial pivoting and the row exchanges (int32, counted from 1)."""
+    packed, pivots = prim.lu(x)
+    return packed, prim.add(pivots, 1)
+
+
+lu_factor.samples(rectangles)
+
+
+@operator()
+def permutation_of(pivots: Tensor, rows: int, dtype: str = "float32") -> Tensor:
+    """The permutation matrices P of ``P L U`` for row exchanges counted from 1, [..., rows, rows]."""
+    shape = (*pivots.shape[:-1], rows, rows)
+    line, column = (prim.iota(shape=shape, axis=len(shape) - i, dtype="int64") for i in (2, 1))
+    identity = prim.cast(prim.eq(line, column), dtype=dtype)
+    exchanged = _permuted(identity, prim.cast(prim.sub(pivots, 1), dtype="int32"))  # P^T
+    return _transposed(exchanged)
+
+
+@permutation_of.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(np.array([3, 3, 3], np.int32), 3, "float64")
+    yield Sample(np.array([[2, 2], [1, 2]], np.int32), 4)

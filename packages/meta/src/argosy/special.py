@@ -1,0 +1,15 @@
+"""Special functions: the operators that Paddle also keeps under ``paddle.special``."""
+
+from argosy.faces import face, operator_function
+
+_NAMES = frozenset({
+    "digamma", "erf", "erfinv", "expm1", "gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p",
+    "logit", "logsumexp", "multigammaln", "polygamma", "round", "sinc",
+})  # fmt: skip
+
+
+def _find(name: str) -> object | None:
+    return operator_function(name) if name in _NAMES else None
+
+
+__getattr__, __dir__ = face(__name__, {}, globals(), _find)

@@ -1,0 +1,111 @@
+"""Functions composed of operators: what users call like an operator, but which needs no declaration of its own.
+
+::
+
+    @composed()
+    def hstack(x: Sequence[Tensor]) -> Tensor:
+        '''Tensors side by side.'''
+
+A composed function is written with operators, so that gradients, capture, sharding and compiled code come with them.
+Like an operator it takes Paddle's other names of its parameters, ``name`` and ``out``, becomes a method of ``Tensor``,
+and has an in-place form where it says so. Its Python body may look at shapes and decide by them; where it looks at
+values it runs eagerly only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from argosy_phi_ops.aliases import ALIASES
+from argosy_phi_ops.errors import OperatorError
+from argosy_phi_ops.index import COMPOSED
+from argosy_phi_ops.operator import Operator, find_operator
+from argosy_phi_ops.signature import Signature
+
+__all__ = ["FUNCTIONS", "Composed", "composed", "find_composed", "find_function"]
+
+FUNCTIONS: dict[str, Composed] = {}
+"""The composed functions declared so far; :func:`find_composed` imports what is missing."""
+
+_VARIADIC = 0x04  # the flag of code objects with *args
+
+
+class _ShownSignature:
+    def __get__(self, function: Composed | None, owner: type) -> Any:
+        if function is None:
+            raise AttributeError("__signature__")
+        if function.variadic:
+            return import_module("inspect").signature(function.body)
+        return function.signature.shown(function.body.__annotations__, function.out)
+
+
+class Composed:
+    """A composed function; see the module's docstring."""
+
+    __signature__ = _ShownSignature()
+    view = False
+
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        aliases: dict[str, str] | None = None,
+        inplace: bool = False,
+        out: bool = False,
+        gathered: int | None = None,
+    ) -> None:
+        self.name = self.__name__ = body.__name__
+        self.__doc__ = body.__doc__
+        self.body = body
+        self.inplace = inplace
+        self.out = out
+        self.gathered = gathered
+        self.variadic = bool(body.__code__.co_flags & _VARIADIC)
+        self.signature = Signature(self.name, body, aliases or {})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the body, with other names of its parameters resolved and the result put in ``out`` if it is given."""
+        out = kwargs.pop("out", None) if self.out else None
+        if self.variadic:
+            result = self.body(*args, **kwargs)
+        else:
+            at = self.gathered
+            if at is not None and len(args) > at and isinstance(args[at], int):
+                args = (*args[:at], list(args[at:]))
+            given = self.signature.match(args, kwargs)
+            result = self.body(**given)
+        return result if out is None else Operator.deliver(self, result, out)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"<function {self.name}({', '.join(p.name for p in self.signature.parameters)}) composed of operators>"
+
+
+def composed(**options: Any) -> Callable[[Callable[..., Any]], Composed]:
+    """Decorator: declare a composed function.
+
+    Options: ``aliases`` (other names of parameters), ``inplace`` (a variant ``name_`` exists), ``out`` (the result can
+    be put in a given tensor), ``gathered`` (the integers from that argument on may be given one by one).
+    """
+
+    def declare(body: Callable[..., Any]) -> Composed:
+        new = Composed(body, **options)
+        if new.name in FUNCTIONS:
+            raise OperatorError(f"function {new.name} is declared twice")
+        FUNCTIONS[new.name] = new
+        return new
+
+    return declare
+
+
+def find_composed(name: str) -> Composed | None:
+    """The composed function of that name (or alias), or None."""
+    name = ALIASES.get(name, name)
+    if name not in FUNCTIONS and name in COMPOSED:
+        import_module("argosy_phi_ops.composed." + COMPOSED[name])
+    return FUNCTIONS.get(name)
+
+
+def find_function(name: str) -> Composed | Operator | None:
+    """What users get under ``name``: a composed function, else the operator, or None."""
+    return find_composed(name) or find_operator(name)

@@ -1,0 +1,177 @@
+"""Methods that give a tensor another dtype or place, and new tensors like it."""
+
+# mypy: disable-error-code="no-any-return,index,operator"
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from argosy_phi_ops.operator import get_operator as op
+from argosy_tensorcore.dtype import DType, as_dtype
+from argosy_tensorcore.place import Place, as_place
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["MEMBERS"]
+
+_CASTS = {
+    "bfloat16": "bfloat16", "bool": "bool", "byte": "uint8", "cdouble": "complex128", "cfloat": "complex64",
+    "char": "int8", "complex128": "complex128", "complex64": "complex64", "double": "float64", "float": "float32",
+    "float16": "float16", "float32": "float32", "float64": "float64", "half": "float16", "int": "int32",
+    "int16": "int16", "int32": "int32", "int64": "int64", "int8": "int8", "long": "int64", "short": "int16",
+    "uint8": "uint8",
+}  # fmt: skip
+
+
+def _cast_method(name: str, dtype: str) -> Callable[[Tensor], Tensor]:
+    def method(self: Tensor) -> Tensor:
+        return self if self.dtype.name == dtype else op("cast")(self, dtype)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"The elements as {dtype}; the tensor itself if they are."
+    return method
+
+
+def _wanted_dtype(value: Any) -> DType | None:
+    if isinstance(value, Tensor):
+        return value.dtype
+    try:
+        return as_dtype(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The tensor on another place, of another dtype, or both as those of another tensor.
+
+    ``to(dtype)``, ``to(device, dtype=None, blocking=None)``, ``to(other)``; the tensor itself where nothing changes.
+    Raises ``NotImplementedError`` for a place that operators cannot compute on.
+    """
+    given = [v for v in args if v is not None and not isinstance(v, bool)]
+    dtype, place = kwargs.get("dtype"), kwargs.get("device", kwargs.get("place"))
+    other = kwargs.get("other")
+    unknown = kwargs.keys() - {"dtype", "device", "place", "other", "blocking", "non_blocking", "copy"}
+    if unknown:
+        raise TypeError(f"Tensor.to() has no argument {sorted(unknown)}")
+    for value in [*given, *([] if other is None else [other])]:
+        found = _wanted_dtype(value)
+        if found is not None:
+            dtype = found
+        else:
+            place = value
+    if place is not None:
+        _on_host("to", place)
+    result = self if dtype is None or self.dtype is as_dtype(dtype) else op("cast")(self, as_dtype(dtype).name)
+    return op("assign")(result) if kwargs.get("copy") and result is self else result
+
+
+def _on_host(name: str, place: Any) -> None:
+    if isinstance(place, Place) and place.is_cpu_place():
+        return
+    if not as_place(place).is_cpu_place():
+        raise NotImplementedError(f"Tensor.{name}: operators compute on the host, not on {place!r}")
+
+
+def cpu(self: Tensor) -> Tensor:
+    """The tensor on the host, where it is."""
+    return self
+
+
+def cuda(self: Tensor, device_id: int | None = None, blocking: bool = True) -> Tensor:
+    """The tensor on a CUDA device. Raises ``NotImplementedError``: operators compute on the host."""
+    raise NotImplementedError("Tensor.cuda: there is no CUDA device that operators compute on")
+
+
+def pin_memory(self: Tensor, blocking: bool = True) -> Tensor:
+    """The tensor in pinned memory. Raises ``NotImplementedError``: that needs a CUDA device."""
+    raise NotImplementedError("Tensor.pin_memory: pinned memory needs a CUDA device")
+
+
+def astype(self: Tensor, dtype: Any) -> Tensor:
+    """The elements converted to ``dtype``."""
+    return op("astype")(self, dtype)
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The elements in the dtype of ``other``."""
+    return to(self, other.dtype)
+
+
+def contiguous(self: Tensor) -> Tensor:
+    """The tensor with its elements in row-major order: itself if they are, else a copy."""
+    if self.payload.is_traced or self.is_contiguous():
+        return self
+    return op("assign")(self)
+
+
+def _size(size: Any) -> list[int]:
+    return [size] if isinstance(size, int) else list(size)
+
+
+def _made(var: Tensor, made: Callable[[str], Tensor], dtype: Any, device: Any, grad: bool, pin: bool) -> Tensor:
+    if device is not None:
+        _on_host("new_full", device)
+    if pin:
+        pin_memory(var)
+    result = made(var.dtype.name if dtype is None else as_dtype(dtype).name)
+    result.stop_gradient = not grad
+    return result
+
+
+def new_full(
+    var: Tensor,
+    size: int | Sequence[int],
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of that size full of ``fill_value``, in the dtype of ``var`` unless told."""
+    return _made(var, lambda d: op("full")(_size(size), fill_value, d), dtype, device, requires_grad, pin_memory)
+
+
+def _new(name: str) -> Callable[..., Tensor]:
+    def method(
+        var: Tensor,
+        size: int | Sequence[int],
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        return _made(var, lambda d: op(name)(_size(size), d), dtype, device, requires_grad, pin_memory)
+
+    method.__name__ = method.__qualname__ = f"new_{name}"
+    method.__doc__ = f"A tensor of that size made by ``{name}``, in the dtype of ``var`` unless told."
+    return method
+
+
+def _flipped(var: Tensor) -> Tensor:
+    """All axes in reverse order. A view."""
+    return op("transpose")(var, list(range(var.ndim))[::-1])
+
+
+def _matrix_flipped(var: Tensor) -> Tensor:
+    """The last two axes exchanged. A view."""
+    return op("matrix_transpose")(var)
+
+
+MEMBERS: dict[str, Any] = {
+    **{name: _cast_method(name, dtype) for name, dtype in _CASTS.items()},
+    "astype": astype,
+    "to": to,
+    "cpu": cpu,
+    "cuda": cuda,
+    "pin_memory": pin_memory,
+    "type_as": type_as,
+    "contiguous": contiguous,
+    "new_full": new_full,
+    "new_empty": _new("empty"),
+    "new_ones": _new("ones"),
+    "new_zeros": _new("zeros"),
+    "T": property(_flipped),
+    "mT": property(_matrix_flipped),
+}
+"""Name -> method or property."""

@@ -1,0 +1,85 @@
+"""What a tensor is and is not: a dense one has no indices, rows or vocabulary, and says so."""
+
+# mypy: disable-error-code="no-any-return,index,operator"
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["MEMBERS"]
+
+
+def _no(self: Tensor) -> bool:
+    """False: argosy's tensors are dense."""
+    return False
+
+
+def _of_dense(name: str, kind: str) -> Callable[..., NoReturn]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"Tensor.{name}: {kind} are not implemented; this tensor is dense")
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"Raises ``NotImplementedError``: {kind} are not implemented."
+    return method
+
+
+def to_dense(self: Tensor) -> Tensor:
+    """The tensor itself, which is dense."""
+    return self
+
+
+def is_tensor(x: object) -> bool:
+    """Whether ``x`` is a tensor."""
+    return type(x) is Tensor
+
+
+def get_tensor(self: Tensor) -> Tensor:
+    """The tensor itself."""
+    return self
+
+
+def set_tensor(self: Tensor, value: Any, place: object = None) -> None:
+    """Overwrite the elements with those of ``value``."""
+    self.set_value(value)
+
+
+def _grad_fn(self: Tensor) -> Any:
+    """The node of the tape that made this tensor, None for a leaf."""
+    return self._node
+
+
+def _num_shard(self: Tensor) -> int:
+    """Into how many parts the tensor is split: 1."""
+    return 1
+
+
+def is_dist(self: Tensor) -> bool:
+    """Whether the tensor is distributed over a mesh of processes."""
+    return getattr(self.payload, "placements", None) is not None
+
+
+_SPARSE = ("values", "to_sparse_coo", "coalesce", "cols", "crows", "dense_dim", "indices", "is_coalesced", "nnz",
+           "sparse_dim", "to_sparse_csr")  # fmt: skip
+
+MEMBERS: dict[str, Any] = {
+    **{name: _of_dense(name, "sparse tensors") for name in _SPARSE},
+    **{name: _of_dense(name, "selected rows") for name in ("rows", "get_selected_rows")},
+    **{name: _of_dense(name, "string tensors") for name in ("set_string_list", "set_vocab", "get_map_tensor")},
+    **{name: _no for name in ("is_sparse", "is_sparse_coo", "is_sparse_csr")},
+    "is_dist": is_dist,
+    "placements": property(lambda self: getattr(self.payload, "placements", None)),
+    "process_mesh": property(lambda self: getattr(self.payload, "mesh", None)),
+    "to_dense": to_dense,
+    "is_tensor": is_tensor,
+    "get_tensor": get_tensor,
+    "set_tensor": set_tensor,
+    "grad_fn": property(_grad_fn),
+    "grad_": property(lambda self: self.grad),
+    "num_shard": property(_num_shard),
+    "layout": property(lambda self: "NCHW"),
+    "type": property(lambda self: "LoDTensor"),
+    "block": property(lambda self: None),
+}
+"""Name -> method or property."""
