@@ -1,6 +1,4 @@
-"""Causal attention forward and backward, float32, head size 64: 8 x 6 heads of 256 tokens (`attention_long`: 1 x 6 of
-2048).
-"""
+"""Causal attention forward and backward, float32, head size 64: batch x heads x tokens by case."""
 
 from __future__ import annotations
 
@@ -11,6 +9,7 @@ import numpy as np
 from timing import arguments, run
 
 WIDTH = 64
+CASES = {"8x6x256": (8, 6, 256), "1x6x2048": (1, 6, 2048)}
 
 
 def operands(batch: int, heads: int, tokens: int) -> list[Any]:
@@ -66,12 +65,7 @@ def jax_step(shape: tuple[int, int, int]) -> Callable[[], Any]:
     return lambda: jax.block_until_ready(jitted(q, k, v, g))[1][0, -1, 0, 0]
 
 
-def main(workload: str, shape: tuple[int, int, int]) -> None:
-    """Time one framework on heads of a shape (batch, heads, tokens)."""
-    options = arguments(__doc__ or "", ("argosy", "torch", "jax"))
-    makers = {"argosy": argosy_step, "torch": torch_step, "jax": jax_step}
-    run(options, workload, makers[options.framework](shape))
-
-
 if __name__ == "__main__":
-    main("attention", (8, 6, 256))
+    options = arguments(__doc__ or "", ("argosy", "torch", "jax"), tuple(CASES))
+    makers = {"argosy": argosy_step, "torch": torch_step, "jax": jax_step}
+    run(options, "attention", makers[options.framework](CASES[options.case]))
