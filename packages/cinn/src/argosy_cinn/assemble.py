@@ -6,8 +6,8 @@ A segment is ``void segment<i>(ptr addresses, ptr dims)``; host calls lie betwee
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import count as numbers
 from re import sub
 from typing import Any
@@ -16,6 +16,7 @@ from argosy_cinn.attention.emit import emit_combination, emit_strips
 from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.attention.strips import StripKernel, strip_text
 from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
+from argosy_cinn.contraction.thin import plan_thin
 from argosy_cinn.fallback import GroupError
 from argosy_cinn.fusion.kernels import Epilogue, Partial, epilogue_text, kernel_text
 from argosy_cinn.fusion.products import Product
@@ -208,7 +209,13 @@ def _product_call(assembly: Assembly, plan: Plan, product: Product, epilogue: Ep
         with assembly.module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
             table, chunk, chunks = b.arguments
             b.sizes_from(table, len(slots))
-            emit(b, _problem(b, product, epilogue, Pointers(b, table, slots)), chunk, chunks)
+            problem = _problem(b, product, epilogue, Pointers(b, table, slots))
+
+            def chunk_of(problem: Contraction) -> list[Value]:
+                emit(b, problem, chunk, chunks)
+                return []
+
+            _of_one_row(b, problem, chunk_of)
 
     shape = f"{'x'.join(map(str, product.batch))} of " if product.batch else ""
     fused = len(epilogue.graph.order) - 1
@@ -245,6 +252,17 @@ def _problem(b: Function, product: Product, epilogue: Epilogue | None, pointers:
         tuple(map(b.number, product.batch)), elementwise.REGISTER[source], narrow=source == "bfloat16",
         location=str(product.op.location),
     )  # fmt: skip
+
+
+def _of_one_row(b: Function, problem: Contraction, build: Callable[[Contraction], list[Value]]) -> list[Value]:
+    """What ``build`` gives for a product; one whose number of rows is known at run time has code of its own for
+    one row, where nothing is copied."""
+    if isinstance(problem.m, int) or problem.batch:
+        return build(problem)
+    single = replace(problem, m=1)
+    if plan_thin(single, b.module.target) is None:
+        return build(problem)
+    return b.either(b.icmp("eq", problem.m, 1), lambda: build(single), lambda: build(problem))
 
 
 def _epilogue(b: Function, cells: Cells, product: Product, epilogue: Epilogue | None, pointers: Any) -> None:
@@ -315,7 +333,8 @@ def _traced(module: Module, kernel: str, number: int) -> str:
 def _emit_call(b: Function, call: Call, kernel: str, table: Value) -> None:
     chunks: Any = call.chunks
     if call.problem is not None:
-        chunks = grid(b, _problem(b, call.problem, None, None))
+        problem = _problem(b, call.problem, None, None)
+        chunks = _of_one_row(b, problem, lambda p: [b.index(grid(b, p))])[0]
     if isinstance(chunks, int) and chunks == 1:
         b.call(kernel, VOID, table, constant(I64, 0), constant(I64, 1))
     else:
