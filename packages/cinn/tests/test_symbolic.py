@@ -112,6 +112,15 @@ def test_one_compilation_is_right_at_every_size(name):
     check(function, *types)
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_of_any_number_of_rows_from_one_to_more_than_a_few(transposed):
+    def function(x, w):
+        return prim.tanh(matmul(x, prim.transpose(w, permutation=(1, 0)) if transposed else w))
+
+    sizes = [(n, 1) for n in (1, 2, 5, 6, 7, 8, 9, 33, 64, 65, 130)]
+    check(function, ((B, 300), F), ((40, 300) if transposed else (300, 40), F), sizes=sizes)
+
+
 def test_many_sizes_share_the_code_and_a_zero_does_not():
     executable = check(lambda x: prim.reduce_sum(x, axes=(1,)), ((B, T), F), sizes=[(1 + i, 3) for i in range(40)])
     assert executable.report()["sizes"] == 40

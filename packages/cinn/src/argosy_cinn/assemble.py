@@ -6,7 +6,7 @@ A segment is ``void segment<i>(ptr addresses, ptr dims)``; host calls lie betwee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count as numbers
 from re import sub
@@ -16,6 +16,7 @@ from argosy_cinn.attention.emit import emit_combination, emit_strips
 from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.attention.strips import StripKernel, strip_text
 from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
+from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.thin import plan_thin
 from argosy_cinn.fallback import GroupError
 from argosy_cinn.fusion.kernels import Epilogue, Partial, epilogue_text, kernel_text
@@ -36,6 +37,9 @@ from argosy_cinn.target import Target
 from argosy_cinn.traffic import Cost, kernel_cost, product_cost
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult
+
+#: Rows for which copying the right operand does not pay.
+_FEW_ROWS = 64
 
 
 @dataclass(slots=True)
@@ -205,17 +209,31 @@ def _product_call(assembly: Assembly, plan: Plan, product: Product, epilogue: Ep
     text = "\n".join([_problem_text(product, slots), epilogue_text(epilogue, slots)])
     name = _identifier(f"product_{product.rows}x{product.columns}x{product.depth}")
 
-    def build(name: str) -> None:
+    def emit_kind(name: str, kind: str) -> list[str]:
         with assembly.module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
             table, chunk, chunks = b.arguments
             b.sizes_from(table, len(slots))
-            problem = _problem(b, product, epilogue, Pointers(b, table, slots))
+            whole = _problem(b, product, epilogue, Pointers(b, table, slots))
+            problem, blocking = _variant(b, whole, kind)
+            emit(b, problem, chunk, chunks, blocking)
+            return _variants(b, whole)
 
-            def chunk_of(problem: Contraction) -> list[Value]:
-                emit(b, problem, chunk, chunks)
+    def build(name: str) -> None:
+        if isinstance(product.rows, int) or product.batch:
+            emit_kind(name, "any")
+            return
+        kinds = emit_kind(f"{name}.any", "any")
+        for kind in kinds[:-1]:
+            emit_kind(f"{name}.{kind}", kind)
+        with assembly.module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
+            b.sizes_from(b.arguments[0], len(slots))
+            problem = _problem(b, product, epilogue, None)
+
+            def call(kind: str) -> list[Value]:
+                b.call(f"{name}.{kind}", VOID, *b.arguments)
                 return []
 
-            _of_one_row(b, problem, chunk_of)
+            _choose_variant(b, problem, kinds, call)
 
     shape = f"{'x'.join(map(str, product.batch))} of " if product.batch else ""
     fused = len(epilogue.graph.order) - 1
@@ -254,15 +272,32 @@ def _problem(b: Function, product: Product, epilogue: Epilogue | None, pointers:
     )  # fmt: skip
 
 
-def _of_one_row(b: Function, problem: Contraction, build: Callable[[Contraction], list[Value]]) -> list[Value]:
-    """What ``build`` gives for a product; one whose number of rows is known at run time has code of its own for
-    one row, where nothing is copied."""
+def _variants(b: Function, problem: Contraction) -> list[str]:
+    """What code a product has: one whose number of rows is known at run time has some of its own for one row, and for
+    few rows, which read the right operand where it lies. Each is a function: together they would be worse code."""
     if isinstance(problem.m, int) or problem.batch:
-        return build(problem)
-    single = replace(problem, m=1)
-    if plan_thin(single, b.module.target) is None:
-        return build(problem)
-    return b.either(b.icmp("eq", problem.m, 1), lambda: build(single), lambda: build(problem))
+        return ["any"]
+    thin = plan_thin(replace(problem, m=1), b.module.target) is not None
+    few = not choose(replace(problem, m=_FEW_ROWS), b.module.target).packs_b
+    return [*(["one"] if thin else []), *(["few"] if few else []), "any"]
+
+
+def _variant(b: Function, problem: Contraction, kind: str) -> tuple[Contraction, Blocking | None]:
+    """The product and the blocking of a variant (None: the one that its sizes choose)."""
+    if kind == "one":
+        return replace(problem, m=1), None
+    return problem, choose(replace(problem, m=_FEW_ROWS), b.module.target) if kind == "few" else None
+
+
+def _choose_variant(
+    b: Function, problem: Contraction, kinds: Sequence[str], build: Callable[[str], list[Value]]
+) -> list[Value]:
+    """What ``build`` gives for the first variant that suits the number of rows."""
+    kind, *rest = kinds
+    if not rest:
+        return build(kind)
+    suits = b.icmp("sle", problem.m, 1 if kind == "one" else _FEW_ROWS)
+    return b.either(suits, lambda: build(kind), lambda: _choose_variant(b, problem, rest, build))
 
 
 def _epilogue(b: Function, cells: Cells, product: Product, epilogue: Epilogue | None, pointers: Any) -> None:
@@ -334,7 +369,8 @@ def _emit_call(b: Function, call: Call, kernel: str, table: Value) -> None:
     chunks: Any = call.chunks
     if call.problem is not None:
         problem = _problem(b, call.problem, None, None)
-        chunks = _of_one_row(b, problem, lambda p: [b.index(grid(b, p))])[0]
+        kinds = _variants(b, problem)
+        chunks = _choose_variant(b, problem, kinds, lambda kind: [b.index(grid(b, *_variant(b, problem, kind)))])[0]
     if isinstance(chunks, int) and chunks == 1:
         b.call(kernel, VOID, table, constant(I64, 0), constant(I64, 1))
     else:
