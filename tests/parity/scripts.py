@@ -198,3 +198,19 @@ def adaptive_softmax(paddle: Any, x: Any, label: Any) -> Any:
         parameter.set_value(paddle.to_tensor(values))
     output, loss = layer(x, label)
     return [output, loss, layer.log_prob(x).detach(), layer.predict(x).astype("int64")]
+
+
+def rosenbrock(paddle: Any, start: list[float], steps: int, **settings: Any) -> Any:
+    """LBFGS in the banana valley: losses at the start of each step, and where it ends."""
+    w = paddle.create_parameter([2], "float64")
+    w.set_value(paddle.to_tensor(np.array(start)))
+    optimizer = paddle.optimizer.LBFGS(parameters=[w], **settings)
+
+    def closure() -> Any:
+        optimizer.clear_grad()
+        loss = (1.0 - w[0]) ** 2 + 10.0 * (w[1] - w[0] ** 2) ** 2
+        loss.backward()
+        return loss
+
+    losses = [float(optimizer.step(closure)) for _ in range(steps)]
+    return [paddle.to_tensor(np.round(np.array(losses), 6)), w.detach()]

@@ -147,3 +147,68 @@ def test_wrong_arguments_are_named():
         model.fit([1, 2])
     with pytest.raises(ValueError, match="input_size"):
         paddle.summary(model.network)
+
+
+class _Figures:
+    """An evaluation's figures handed to a callback, with an optimizer whose rate it may change."""
+
+    def __init__(self, callback, rate=1.0):
+        self._optimizer = paddle.optimizer.SGD(rate, parameters=paddle.nn.Linear(2, 2).parameters())
+        self.callback = callback
+        callback.set_model(self)
+        callback.set_params({"metrics": ["loss", "acc"]})
+
+    def rates(self, key, values):
+        found = []
+        for value in values:
+            self.callback.on_eval_end({key: value})
+            found.append(self._optimizer.get_lr())
+        return found
+
+
+def test_the_rate_falls_when_a_figure_stops_improving(capsys):
+    """After `patience` evaluations without improvement, then not during the cooldown, never below min_lr."""
+    callback = paddle.callbacks.ReduceLROnPlateau(factor=0.5, patience=2, cooldown=1, min_lr=0.2)
+    rates = _Figures(callback).rates("loss", [1.0, 0.5, [0.5], 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6])
+    assert rates == [1.0, 1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.2, 0.2, 0.2]
+    assert "reducing learning rate to 0.5" in capsys.readouterr().out
+    rising = paddle.callbacks.ReduceLROnPlateau("acc", 0.5, 1, verbose=0)
+    assert _Figures(rising).rates("acc", [0.1, 0.2, 0.1]) == [1.0, 1.0, 0.5]
+    with pytest.warns(UserWarning, match="no 'acc'"):
+        rising.on_eval_end({"loss": 1.0})
+    with pytest.raises(ValueError, match="factor"):
+        paddle.callbacks.ReduceLROnPlateau(factor=1.0)
+
+
+def test_figures_reach_the_libraries_that_show_them(monkeypatch):
+    """VisualDL and Wandb get every figure by name and step; a missing library is named."""
+    import sys
+    from types import SimpleNamespace
+
+    written = []
+    writer = SimpleNamespace(add_scalar=lambda **one: written.append(one), close=lambda: written.append("closed"))
+    monkeypatch.setitem(sys.modules, "visualdl", SimpleNamespace(LogWriter=lambda path: writer))
+    callback = paddle.callbacks.VisualDL("somewhere")
+    _Figures(callback)
+    callback.on_train_begin()
+    callback.on_epoch_begin(3)
+    callback.on_train_batch_end(0, {"loss": [0.5], "acc": 0.25, "step": 7})
+    callback.on_eval_end({"loss": 0.75})
+    callback.on_train_end()
+    assert written == [
+        {"tag": "train/loss", "step": 1, "value": 0.5},
+        {"tag": "train/acc", "step": 1, "value": 0.25},
+        {"tag": "eval/loss", "step": 3, "value": 0.75},
+        "closed",
+    ]
+    sent = []
+    run = SimpleNamespace(log=sent.append, finish=lambda: sent.append("finished"))
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(run=None, init=lambda **given: sent.append(given) or run))
+    logger = paddle.callbacks.WandbCallback(project="p", tags=["t"])
+    _Figures(logger)
+    logger.on_train_batch_end(0, {"loss": 2.0})
+    logger.on_train_end()
+    assert sent == [{"project": "p", "tags": ["t"]}, {"train/loss": 2.0, "step": 1}, "finished"]
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(ImportError, match="pip install wandb"):
+        paddle.callbacks.WandbCallback()

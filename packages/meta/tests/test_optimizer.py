@@ -206,3 +206,53 @@ def test_a_state_dict_goes_on_where_it_was_taken(name: str, settings: dict) -> N
     other.set_state_dict(saved)
     _descend(w, other)
     assert np.allclose(w.numpy(), expected, atol=1e-6)
+
+
+def test_lbfgs_goes_on_from_its_state():
+    """Three steps are two, a state put into another optimizer, and one."""
+
+    def run(breaks):
+        w = paddle.create_parameter([2], "float64", default_initializer=paddle.nn.initializer.Constant(0.5))
+        state = None
+        for count in breaks:
+            optimizer = paddle.incubate.optimizer.LBFGS(max_iter=2, line_search_fn="strong_wolfe", parameters=[w])
+            if state is not None:
+                optimizer.set_state_dict(state)
+
+            def closure(optimizer=optimizer):
+                optimizer.clear_grad()
+                loss = (w - 1.0).pow(4).sum() + w[0] * w[1]
+                loss.backward()
+                return loss
+
+            for _ in range(count):
+                optimizer.step(closure)
+            state = optimizer.state_dict()
+        return w.numpy()
+
+    np.testing.assert_array_equal(run([3]), run([2, 1]))
+
+
+def test_lbfgs_refuses_what_it_cannot_do():
+    """It needs a closure, a known line search, and several evaluations of the loss."""
+    w = paddle.nn.Linear(2, 2).parameters()
+    optimizer = paddle.optimizer.LBFGS(parameters=w)
+    with pytest.raises(TypeError, match="closure"):
+        optimizer.step()
+    with pytest.raises(NotImplementedError, match="closure"):
+        optimizer.minimize(paddle.ones([]))
+    with pytest.raises(ValueError, match="line_search_fn"):
+        paddle.optimizer.LBFGS(parameters=w, line_search_fn="armijo")
+
+
+def test_the_parts_of_a_step_by_themselves():
+    """backward() gives pairs, penalties are added to them, and applying them is a step."""
+    layer = paddle.nn.Linear(2, 1, bias_attr=False)
+    optimizer = paddle.optimizer.Momentum(0.1, parameters=layer.parameters())
+    start = layer.weight.numpy()
+    pairs = optimizer.backward(layer(paddle.ones([1, 2])).sum())
+    pairs = optimizer.append_regularization_ops(pairs, paddle.regularizer.L2Decay(0.5))
+    np.testing.assert_allclose(pairs[0][1].numpy(), 1 + 0.5 * start, rtol=1e-6)
+    optimizer.apply_gradients(pairs)
+    np.testing.assert_allclose(layer.weight.numpy(), start - 0.1 * (1 + 0.5 * start), rtol=1e-6)
+    assert optimizer.get_opti_var_name_list() == [f"{layer.weight.name}_velocity_0"]

@@ -23,6 +23,10 @@ def cases() -> Iterator[Case]:
         yield script("initialised", "Bilinear", [2, 3, size, size])
     for matrix in ([3, 5], [5, 3], [4, 2, 3]):
         yield script("orthogonal", matrix, 1.5)
+    for search in (None, "strong_wolfe"):
+        yield script("rosenbrock", [-0.5, 0.8], 1, max_iter=3, line_search_fn=search, learning_rate=0.1)
+        yield script("rosenbrock", [-0.5, 0.8], 2, max_iter=5, line_search_fn=search, learning_rate=0.5, history_size=3)
+    yield script("rosenbrock", [-0.5, 0.8], 3, max_iter=20, line_search_fn="strong_wolfe")
     yield script("vectors", t(2, 3))
     for order in (1.0, 2.0, float("inf")):
         yield script("clipped", t(2, 3), "clip_grad_norm_", 0.7, order)

@@ -78,6 +78,7 @@ from argosy.autograd import grad as grad
 from argosy_tensorcore.dtype import float16 as half
 from argosy_tensorcore.dtype import iinfo as iinfo
 from argosy.modes import in_dynamic_mode as in_dynamic_mode
+from argosy import incubate as incubate
 from argosy_tensorcore.dtype import int16 as int16
 from argosy_tensorcore.dtype import int32 as int32
 from argosy_tensorcore.dtype import int64 as int64

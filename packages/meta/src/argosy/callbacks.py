@@ -7,6 +7,7 @@ _TABLE = {
         name: f"argosy.hapi.callbacks:{name}"
         for name in ("Callback", "EarlyStopping", "History", "LRScheduler", "ModelCheckpoint")
     },
+    **{name: f"argosy.hapi.monitors:{name}" for name in ("ReduceLROnPlateau", "VisualDL", "WandbCallback")},
     "ProgBarLogger": "argosy.hapi.progress:ProgBarLogger",
 }
 

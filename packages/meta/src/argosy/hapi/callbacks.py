@@ -116,6 +116,9 @@ class ModelCheckpoint(Callback):
         self.save_freq = save_freq
         self.save_dir = save_dir
 
+    def on_epoch_begin(self, epoch: int | None = None, logs: Logs = None) -> None:
+        """Nothing to do before an epoch."""
+
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Save when it is the epoch's turn."""
         if self.save_dir is not None and epoch % self.save_freq == 0:

@@ -159,7 +159,6 @@ class Model:
         verbose: int = 2,
         num_workers: int = 0,
         callbacks: Any = None,
-        num_samples: int | None = None,
         num_iters: int | None = None,
     ) -> dict[str, Any]:
         """The loss (of the last batch, in a list) and the metrics over ``eval_data``."""

@@ -31,9 +31,9 @@ class ProgBarLogger(Callback):
         """Say what the figures are."""
         self._write(_NOTE + "\n")
 
-    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
+    def on_epoch_begin(self, epoch: int | None = None, logs: Logs = None) -> None:
         """``Epoch 1/2``."""
-        self._write(f"Epoch {epoch + 1}/{self.params.get('epochs')}\n")
+        self._write(f"Epoch {(epoch or 0) + 1}/{self.params.get('epochs')}\n")
         self._start(self.params.get("steps"))
 
     def on_train_batch_end(self, step: int, logs: Logs = None) -> None:

@@ -89,7 +89,12 @@ class ConcatDataset(Dataset):
         if not datasets:
             raise ValueError("ConcatDataset takes at least one data set")
         self.datasets = list(datasets)
-        self.cumulative_sizes = list(itertools.accumulate(len(dataset) for dataset in self.datasets))
+        self.cumulative_sizes = self.cumsum(self.datasets)
+
+    @staticmethod
+    def cumsum(sequence: Sequence[Any]) -> list[int]:
+        """The sums of the first lengths: ``[2, 5]`` for data sets of 2 and 3 samples."""
+        return list(itertools.accumulate(len(dataset) for dataset in sequence))
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]

@@ -37,6 +37,11 @@ class Auc(Metric):
         self._positive += np.bincount(bins[wanted != 0], minlength=self._bins + 1)
         self._negative += np.bincount(bins[wanted == 0], minlength=self._bins + 1)
 
+    @staticmethod
+    def trapezoid_area(x1: float, x2: float, y1: float, y2: float) -> float:
+        """The area under a line from (x1, y1) to (x2, y2)."""
+        return abs(x1 - x2) * (y1 + y2) / 2.0
+
     def reset(self) -> None:
         """Forget all batches."""
         self._positive = np.zeros(self._bins + 1, np.int64)

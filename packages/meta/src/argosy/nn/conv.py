@@ -22,48 +22,33 @@ class _Conv(Layer):
 
     spatial: ClassVar[int]
     function: ClassVar[str]
-    layout: ClassVar[str]
     weight: Any
     bias: Any
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] = 1,
-        padding: Any = 0,
-        dilation: int | Sequence[int] = 1,
-        groups: int = 1,
-        *,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str | None = None,
+    _settings: tuple[Any, ...]
+
+    def _make(
+        self, channels: tuple[int, int], kernel_size: int | Sequence[int], groups: int, attrs: Sequence[Any]
     ) -> None:
-        super().__init__(dtype=own_dtype(dtype, device))
+        in_channels, out_channels = channels
+        name = type(self).__name__
         if in_channels % groups or out_channels % groups:
-            raise ValueError(
-                f"{type(self).__name__}: {in_channels} and {out_channels} channels do not split into {groups} groups"
-            )
-        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
-            raise ValueError(
-                f"{type(self).__name__}: padding_mode is zeros, reflect, replicate or circular, got {padding_mode!r}"
-            )
-        kernel = [kernel_size] * self.spatial if isinstance(kernel_size, int) else list(kernel_size)
-        if len(kernel) != self.spatial:
-            raise ValueError(f"{type(self).__name__}: kernel_size needs {self.spatial} numbers, got {kernel}")
-        self._shown = f"{in_channels}, {out_channels}, kernel_size={kernel}, stride={stride}, padding={padding}"
-        self._settings = (stride, padding, dilation, groups, data_format or self.layout)
-        self._edges = self._padded_by_hand(padding, padding_mode, kernel, dilation)
-        self._padding_mode = padding_mode
-        std = math.sqrt(2.0 / (in_channels * math.prod(kernel)))
-        shape = [out_channels, in_channels // groups, *kernel]
-        self.weight = self.create_parameter(shape, weight_attr, default_initializer=Normal(0.0, std))
-        self.bias = self.create_parameter([out_channels], bias_attr if bias else False, is_bias=True)
+            raise ValueError(f"{name}: {in_channels} and {out_channels} channels do not split into {groups} groups")
+        self._kernel = [kernel_size] * self.spatial if isinstance(kernel_size, int) else list(kernel_size)
+        if len(self._kernel) != self.spatial:
+            raise ValueError(f"{name}: kernel_size needs {self.spatial} numbers, got {self._kernel}")
+        self._shown = f"{in_channels}, {out_channels}, kernel_size={self._kernel}"
+        std = math.sqrt(2.0 / (in_channels * math.prod(self._kernel)))
+        shape = [out_channels, in_channels // groups, *self._kernel]
+        self.weight = self.create_parameter(shape, attrs[0], default_initializer=Normal(0.0, std))
+        self.bias = self.create_parameter([out_channels], attrs[1], is_bias=True)
+
+    def _pad(self, padding: Any, mode: str, dilation: Any) -> None:
+        if mode not in ("zeros", "reflect", "replicate", "circular"):
+            kind = type(self).__name__
+            raise ValueError(f"{kind}: padding_mode is zeros, reflect, replicate or circular, got {mode!r}")
+        self._padding_mode = mode
+        self._edges = self._padded_by_hand(padding, mode, self._kernel, dilation)
 
     def _padded_by_hand(self, padding: Any, mode: str, kernel: list[int], dilation: Any) -> list[int] | None:
         """What to pad with before the convolution (last axis first) where it cannot pad with zeros itself."""
@@ -98,19 +83,91 @@ class _Conv(Layer):
 class Conv1D(_Conv):
     """Convolution of [N, C, L] (or "NLC")."""
 
-    spatial, function, layout = 1, "conv1d", "NCL"
+    spatial, function = 1, "conv1d"
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: Any = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        *,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCL",
+    ) -> None:
+        super().__init__(dtype=own_dtype(dtype, device))
+        self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr if bias else False))
+        self._pad(padding, padding_mode, dilation)
+        self._settings = (stride, padding, dilation, groups, data_format)
+        self._shown += f", stride={stride}, padding={padding}"
 
 
 class Conv2D(_Conv):
     """Convolution of [N, C, H, W] (or "NHWC")."""
 
-    spatial, function, layout = 2, "conv2d", "NCHW"
+    spatial, function = 2, "conv2d"
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: Any = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        *,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+    ) -> None:
+        super().__init__(dtype=own_dtype(dtype, device))
+        self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr if bias else False))
+        self._pad(padding, padding_mode, dilation)
+        self._settings = (stride, padding, dilation, groups, data_format)
+        self._shown += f", stride={stride}, padding={padding}"
 
 
 class Conv3D(_Conv):
     """Convolution of [N, C, D, H, W] (or "NDHWC")."""
 
-    spatial, function, layout = 3, "conv3d", "NCDHW"
+    spatial, function = 3, "conv3d"
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: Any = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        *,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCDHW",
+    ) -> None:
+        super().__init__(dtype=own_dtype(dtype, device))
+        self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr if bias else False))
+        self._pad(padding, padding_mode, dilation)
+        self._settings = (stride, padding, dilation, groups, data_format)
+        self._shown += f", stride={stride}, padding={padding}"
 
 
 class _ConvTranspose(Layer):

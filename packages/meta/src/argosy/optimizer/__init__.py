@@ -17,6 +17,7 @@ _TABLE = {
     "RAdam": "argosy.optimizer.moments:RAdam",
     "ASGD": "argosy.optimizer.averaging:ASGD",
     "Rprop": "argosy.optimizer.averaging:Rprop",
+    "LBFGS": "argosy.optimizer.lbfgs:LBFGS",
     "lr": "argosy.optimizer.lr",
 }
 

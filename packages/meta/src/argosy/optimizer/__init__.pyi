@@ -6,6 +6,7 @@ from argosy.optimizer.adaptive import Adagrad as Adagrad
 from argosy.optimizer.adam import Adam as Adam
 from argosy.optimizer.adam import AdamW as AdamW
 from argosy.optimizer.moments import Adamax as Adamax
+from argosy.optimizer.lbfgs import LBFGS as LBFGS
 from argosy.optimizer.moments import Lamb as Lamb
 from argosy.optimizer.momentum import Momentum as Momentum
 from argosy.optimizer.moments import NAdam as NAdam

@@ -92,6 +92,30 @@ class Optimizer:
         self.step()
         return None, pairs
 
+    def backward(
+        self,
+        loss: Tensor,
+        startup_program: object = None,
+        parameters: Any = None,
+        no_grad_set: Any = None,
+        callbacks: Any = None,
+    ) -> list[tuple[Tensor, Tensor]]:
+        """``loss.backward()``; returns pairs (parameter, gradient) for :meth:`apply_gradients`."""
+        loss.backward()
+        chosen = self._parameter_list if parameters is None else list(parameters)
+        return [(p, p.grad) for p in chosen if not p.stop_gradient and p.grad is not None]
+
+    def append_regularization_ops(
+        self, parameters_and_grads: Sequence[tuple[Tensor, Any]], regularization: Any = None
+    ) -> list[tuple[Tensor, Any]]:
+        """The pairs with the penalties' gradients added; a parameter's own regularizer wins over ``regularization``."""
+        with no_grad():
+            return [(p, g if g is None else self._decayed(p, g, regularization)) for p, g in parameters_and_grads]
+
+    def get_opti_var_name_list(self) -> list[str]:
+        """Names of the accumulators made so far."""
+        return [state.name for held in self._accumulators.values() for state in held.values()]
+
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Forget the gradients of all parameters; they read as zeros, or with ``set_to_zero=False`` as None."""
         for p in self._parameter_list:
