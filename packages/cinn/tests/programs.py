@@ -12,7 +12,14 @@ from argosy_tensorcore.storage import Strided
 
 DTYPES = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
 #: Rounding steps of the result's dtype that a compiled program may be away from the reference.
-TOLERANCE = {"float32": 2e-5, "float64": 1e-12, "float16": 2e-3, "bfloat16": 2e-2}
+TOLERANCE = {
+    "complex64": 2e-5,
+    "complex128": 1e-12,
+    "float32": 2e-5,
+    "float64": 1e-12,
+    "float16": 2e-3,
+    "bfloat16": 2e-2,
+}
 
 
 def build(function, arguments, states=()):

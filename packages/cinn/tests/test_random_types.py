@@ -1,0 +1,161 @@
+"""Random programs of every dtype: sizes 0, 1 and primes, arguments with any strides, 1, 2 and 4 threads."""
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from programs import DTYPES, assert_equal, build, values
+
+from argosy_cinn import CinnCompiler
+from argosy_cinn.runtime import set_threads
+from argosy_hwadapt import device
+from argosy_phi_ops import prim
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_tensorcore.storage import Strided
+
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+WHOLE = ("int8", "int32", "int64", "uint8", "uint32")
+ALL = (*FLOATS, *WHOLE, "bool", "complex64")
+
+
+def is_float(x):
+    return x.dtype in FLOATS
+
+
+def bounded(x):
+    """Floats stay small, so that rounding stays small; whole numbers wrap around."""
+    return prim.tanh(x) if is_float(x) else x
+
+
+def arithmetic(a, b, i):
+    if a.dtype == "bool":
+        return getattr(prim, ("logical_and", "logical_or", "logical_xor", "maximum", "minimum")[i % 5])(a, b)
+    names = ("add", "sub", "mul") if a.dtype == "complex64" else ("add", "sub", "mul", "maximum", "minimum")
+    return bounded(getattr(prim, names[i % len(names)])(a, b))
+
+
+def alone(a, b, i):
+    if a.dtype == "bool":
+        return prim.logical_not(a)
+    if a.dtype == "complex64":
+        return (prim.neg, prim.conj)[i % 2](a)
+    if is_float(a):
+        return (prim.neg, prim.abs, prim.tanh, prim.logistic)[i % 4](a)
+    return prim.neg(a) if i % 2 or a.dtype.startswith("u") else prim.abs(a)
+
+
+def chosen(a, b, i):
+    """A condition is made of positions: rounding must not decide."""
+    place = prim.iota(shape=a.shape, axis=i % len(a.shape), dtype="int32")
+    return prim.select(prim.eq(prim.rem(place, 3), 0), a, b)
+
+
+def turned(a, b, i):
+    rows, columns = a.shape
+    flat = prim.transpose(prim.reshape(a, shape=(columns, rows)), permutation=(1, 0))
+    return prim.reverse(flat, axes=(i % 2,))
+
+
+def cut(a, b, i):
+    axis = i % 2
+    n = a.shape[axis]
+    half = [(0, 0), (0, 0)]
+    half[axis] = (n // 2, n)
+    tail = prim.slice(a, start=tuple(h[0] for h in half), stride=(1, 1),
+                      limit=tuple(h[1] or s for h, s in zip(half, a.shape, strict=True)))  # fmt: skip
+    limit = tuple(n // 2 if k == axis else s for k, s in enumerate(a.shape))
+    return prim.concat(tail, prim.slice(b, start=(0, 0), limit=limit, stride=(1, 1)), axis=axis)
+
+
+def reduced(a, b, i):
+    if 0 in a.shape or a.dtype == "complex64":
+        return a
+    axes = ((0,), (1,), (0, 1))[i % 3]
+    kind = (("reduce_and", "reduce_or") if a.dtype == "bool" else ("reduce_sum", "reduce_max", "reduce_min"))[i % 2]
+    total = bounded(getattr(prim, kind)(a, axes=axes))
+    kept = tuple(k for k in (0, 1) if k not in axes)
+    return arithmetic(b, prim.broadcast(total, shape=a.shape, axes=kept), i)
+
+
+def running(a, b, i):
+    if a.dtype in ("bool", "complex64", "float16", "bfloat16") or 0 in a.shape:
+        return a
+    return bounded(prim.cumulative(a, axis=i % 2, kind=("sum", "max")[i % 2], reverse=bool(i % 3)))
+
+
+def product(a, b, i):
+    if a.dtype not in ("float32", "float64", "int32", "int64"):
+        return a
+    gram = prim.dot_general(a, b, lhs_contract=(1,), rhs_contract=(1,))
+    return bounded(prim.dot_general(bounded(gram), a, lhs_contract=(1,), rhs_contract=(0,)))
+
+
+def there_and_back(a, b, i):
+    """Through a wider dtype, which keeps every number."""
+    wider = {"float32": "float64", "float16": "float32", "bfloat16": "float32", "bool": "int32", "int8": "int64",
+             "int32": "int64", "uint8": "int32", "uint32": "int64"}.get(a.dtype)  # fmt: skip
+    return a if wider is None else prim.cast(prim.cast(a, dtype=wider), dtype=a.dtype)
+
+
+STEPS = (arithmetic, arithmetic, alone, chosen, turned, cut, reduced, running, product, there_and_back)
+
+
+def strided(array, kind):
+    """The same numbers in other memory: as they are, transposed, far apart, backwards, or one number repeated."""
+    if kind == 1:
+        return np.ascontiguousarray(array.T).T
+    if kind == 2:
+        wide = np.zeros((array.shape[0], array.shape[1] * 37 + 1), array.dtype)
+        view = wide[:, : array.shape[1] * 37 : 37]
+        view[...] = array
+        return view
+    if kind == 3:
+        return np.ascontiguousarray(array[::-1, ::-1])[::-1, ::-1]
+    if kind == 4 and array.size:
+        return np.broadcast_to(array[:1], array.shape)
+    return array
+
+
+def random_values(rng, shape, dtype):
+    if dtype == "complex64":
+        return (rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape)).astype(dtype)
+    return values(rng, shape, dtype, -1, 1)
+
+
+recipes = st.tuples(
+    st.sampled_from(ALL),
+    st.sampled_from([0, 1, 2, 7, 13, 31, 64]),
+    st.sampled_from([0, 1, 3, 11, 17, 101]),
+    st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=9),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(recipes)
+def test_programs_of_any_dtype_and_strides_equal_the_interpreter_on_any_threads(recipe):
+    dtype, rows, columns, layouts, steps = recipe
+    rng = np.random.default_rng(rows * 1000 + columns)
+    plain = [random_values(rng, (rows, columns), dtype) for _ in layouts]
+    arrays = [strided(a, kind) for a, kind in zip(plain, layouts, strict=True)]
+    assert arrays[0].dtype == DTYPES.get(dtype, dtype)
+
+    def program(x, y):
+        found = [x, y]
+        for step, i, j in steps:
+            found.append(step(found[i % len(found)], found[j % len(found)], i + j))
+        return [found[-1], found[len(found) // 2]]
+
+    made = build(program, arrays)
+    want, _ = interpret(made, arrays)
+    executable = CinnCompiler().compile(made, device("cpu"))
+    results = []
+    try:
+        for threads in (1, 2, 4):
+            set_threads(threads)
+            results.append([r.array().copy() for r in executable.run([Strided.from_array(a) for a in arrays])])
+    finally:
+        set_threads(1)
+    for got in results:
+        for g, w, first in zip(got, want, results[0], strict=True):
+            assert_equal(g, w, 200, f"{dtype} {made}")
+            assert g.tobytes() == first.tobytes(), "threads change bits"
