@@ -116,7 +116,11 @@ def prove(names, mesh_ranks, limit, seed=0):
         rng = np.random.default_rng(seed)
         return sum(_prove_one(name, mesh, limit, rng) for name in names)
 
-    return on_ranks(main, size, timeout=600)[0]
+    try:
+        return on_ranks(main, size, timeout=600)[0]
+    finally:
+        for name in names:
+            get_operator(name).plans.clear()  # one for each layout: many gigabytes over all operators
 
 
 def _prove_one(name, mesh, limit, rng):

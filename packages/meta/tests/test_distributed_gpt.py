@@ -72,10 +72,10 @@ COMMUNICATION = {
     ("data", True): {"all_reduce": 17},
     ("tensor", False): {"all_reduce": 28, "reduce_scatter": 5, "all_gather": 9, "all_to_all": 1},
     ("tensor", True): {"all_reduce": 28, "reduce_scatter": 5, "all_gather": 6, "all_to_all": 1},
-    ("sequence", False): {"all_reduce": 26, "all_gather": 15, "all_to_all": 30},
-    ("sequence", True): {"all_reduce": 26, "all_gather": 14, "all_to_all": 29},
-    ("zero", False): {"all_reduce": 35, "reduce_scatter": 7, "all_gather": 6, "all_to_all": 8},
-    ("zero", True): {"all_reduce": 28, "reduce_scatter": 9, "all_gather": 6, "all_to_all": 7},
+    ("sequence", False): {"all_reduce": 26, "all_gather": 15, "all_to_all": 27},
+    ("sequence", True): {"all_reduce": 26, "all_gather": 14, "all_to_all": 26},
+    ("zero", False): {"all_reduce": 19, "reduce_scatter": 15, "all_gather": 17, "all_to_all": 8},
+    ("zero", True): {"all_reduce": 19, "reduce_scatter": 16, "all_gather": 12, "all_to_all": 6},
 }
 
 

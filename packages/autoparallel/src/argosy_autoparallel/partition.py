@@ -23,6 +23,7 @@ from argosy_autoparallel.resharding.emitter import Emitter, static_shape
 from argosy_autoparallel.resharding.path import path_cost
 from argosy_autoparallel.spmd import Strategy, strategies
 from argosy_autoparallel.spmd.strategy import Setting
+from argosy_autoparallel.spreading import source_placement, spreading
 from argosy_autoparallel.tensor_layout import Layout, decode_layout
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.primitives import PRIMITIVES
@@ -188,7 +189,34 @@ class _Partitioner:
             if best is None or cost < best[0]:
                 best = cost, source, local
         assert best is not None
-        return convert(self.emitter, best[2], best[1], layout, shape, value.dtype)
+        again = self._spread_again(value, layout, best[0])
+        return again[0] if again else convert(self.emitter, best[2], best[1], layout, shape, value.dtype)
+
+    def _spread_again(self, value: Value, layout: Layout, price: float) -> list[Value | None]:
+        """A broadcast value in ``layout`` from its source, where moving that costs less than ``price``; else nothing.
+
+        Ranks outside the mesh come to the same answer, since what they know of layouts must stay the same.
+        """
+        op = spreading(value)
+        if op is None:
+            return []
+        placements = [source_placement(op, wanted) for wanted in layout.placements]
+        if any(p is None for p in placements) or self.held[op.operand(0)].deferred:
+            return []
+        source, held = op.operand(0), self.held[op.operand(0)]
+        target = Layout(layout.mesh, placements)  # type: ignore[arg-type]
+        shape, itemsize = static_shape(source), as_dtype(source.dtype).itemsize
+        costs = [
+            path_cost(found, target, shape, itemsize)
+            for found in held.versions
+            if found is not None and found.mesh == layout.mesh
+        ]
+        if not costs or min(costs) >= price:
+            return []
+        chosen = self._choose(op, layout.mesh, layout.placements, value)
+        if Layout(layout.mesh, [s.results[0] for s in chosen]) != layout:
+            return []
+        return self._emit(op, layout.mesh, chosen)
 
     def _get_deferred(self, value: Value, held: _Held, layout: Layout | None) -> Value | None:
         op = held.op
@@ -387,7 +415,12 @@ class _Partitioner:
             else:
                 whole = size if layout is None else size / layout.parts(but=dim)
                 prices.append((step_cost(at, wanted, whole, n), at != wanted))
-        return min(prices)
+        best = min(prices)
+        op = spreading(value)
+        before = None if op is None or not best[0] else source_placement(op, wanted)
+        if op is not None and before is not None and op.operand(0) in self.held:
+            best = min(best, (self._change(op.operand(0), before, mesh, dim, n)[0], True))
+        return best
 
     def _from_everywhere(self, value: Value, wanted: Placement, n: int) -> tuple[float, bool]:
         """A whole value made a term of a sum will be reduced again, unless it is zero."""
