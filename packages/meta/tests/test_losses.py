@@ -118,3 +118,27 @@ def test_what_does_not_fit_is_refused(call, said):
     """Wrong shapes, sizes and settings are named."""
     with pytest.raises(ValueError, match=said):
         call()
+
+
+def test_sampled_classes_hold_the_labels_and_as_many_as_asked():
+    """Every label's class is among them, labels point at their places, and more classes than asked are all kept."""
+    label = paddle.to_tensor([7, 2, 7, 11])
+    renumbered, sampled = F.class_center_sample(label, 20, 6)
+    assert len(set(sampled.tolist())) == 6
+    assert sampled.tolist() == sorted(sampled.tolist())
+    assert [sampled.tolist()[i] for i in renumbered.tolist()] == label.tolist()
+    assert F.class_center_sample(label, 20, 2)[1].tolist() == [2, 7, 11]
+    with pytest.raises(ValueError, match="of 10 classes"):
+        F.class_center_sample(label, 10, 5)
+
+
+def test_backends_of_attention_are_checked():
+    """A choice of kernels changes no result; what is none is refused."""
+    from argosy.nn.attention import SDPBackend, sdpa_kernel
+
+    x = paddle.rand([1, 4, 2, 3])
+    with sdpa_kernel([SDPBackend.MATH, SDPBackend.FLASH_ATTENTION]):
+        chosen = F.scaled_dot_product_attention(x, x, x)
+    np.testing.assert_array_equal(chosen.numpy(), F.scaled_dot_product_attention(x, x, x).numpy())
+    with pytest.raises(TypeError, match="flash"), sdpa_kernel(["flash"]):
+        pass

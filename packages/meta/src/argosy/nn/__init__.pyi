@@ -179,6 +179,7 @@ from argosy.nn.geometry import UpsamplingNearest2D as UpsamplingNearest2D
 from argosy.nn.padding import ZeroPad1D as ZeroPad1D
 from argosy.nn.padding import ZeroPad2D as ZeroPad2D
 from argosy.nn.padding import ZeroPad3D as ZeroPad3D
+from argosy.nn import attention as attention
 from argosy.nn import decode as decode
 from argosy.nn.decode import dynamic_decode as dynamic_decode
 from argosy.nn import functional as functional

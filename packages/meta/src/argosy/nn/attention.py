@@ -6,11 +6,12 @@ from collections import namedtuple
 from typing import Any
 
 from argosy.nn import functional as F
+from argosy.nn.attention_backends import SDPBackend, sdpa_kernel
 from argosy.nn.common import Linear
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["MultiHeadAttention", "additive_mask"]
+__all__ = ["MultiHeadAttention", "SDPBackend", "additive_mask", "sdpa_kernel"]
 
 
 def additive_mask(mask: Any, dtype: Any) -> Any:

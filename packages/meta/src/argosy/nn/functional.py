@@ -3,6 +3,7 @@
 from argosy.faces import face, operator_function
 
 _COMPOSED = {
+    "sampled_classes": ("class_center_sample",),
     "adaptive_softmax": ("adaptive_log_softmax_with_loss",),
     "sequence_losses": ("ctc_loss", "hsigmoid_loss", "margin_cross_entropy", "rnnt_loss"),
     "unpooling": (

@@ -10,6 +10,7 @@ from argosy_tensorcore.tensor import Tensor
 from argosy.nn.adaptive_softmax import adaptive_log_softmax_with_loss as adaptive_log_softmax_with_loss
 from argosy.nn.compositions import alpha_dropout as alpha_dropout
 from argosy.nn.statistics import batch_norm as batch_norm
+from argosy.nn.sampled_classes import class_center_sample as class_center_sample
 from argosy.nn.loss_functions import cosine_embedding_loss as cosine_embedding_loss
 from argosy.nn.sequence_losses import ctc_loss as ctc_loss
 from argosy.nn.loss_functions import dice_loss as dice_loss
