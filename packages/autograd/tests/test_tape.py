@@ -386,3 +386,21 @@ def test_backward_of_a_constant_is_an_error():
     """Nothing wants a gradient."""
     with pytest.raises(RuntimeError, match="stop_gradient=True"):
         Tensor(np.ones(2)).sum().backward()
+
+
+def test_a_mode_can_be_cloned():
+    """A clone switches recording as the original does, by itself."""
+    from argosy_autograd import is_grad_enabled, no_grad
+
+    mode = no_grad()
+    with mode, mode.clone():
+        assert not is_grad_enabled()
+    assert is_grad_enabled()
+
+
+def test_a_pylayer_has_its_contexts_methods():
+    """Paddle's names are on the class itself, too."""
+    from argosy_autograd import PyLayer, PyLayerContext
+
+    assert PyLayer.save_for_backward is PyLayerContext.save_for_backward
+    assert issubclass(PyLayer, PyLayerContext)

@@ -38,6 +38,12 @@ class _Mode:
     def __exit__(self, *error: object) -> None:
         switch(self._previous.pop())
 
+    def clone(self) -> _Mode:
+        """Another one of the same kind."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, _previous=[])
+        return made
+
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         code = getattr(function, "__code__", None)
         if code is not None and code.co_flags & _GENERATOR:

@@ -43,19 +43,19 @@ class PyLayerContext:
         """The tensors that were saved."""
         return self.saved_tensor()
 
-    def mark_not_inplace(self, *tensors: Tensor) -> None:
+    def mark_not_inplace(self, *args: Tensor) -> None:
         """Say that these inputs, returned by forward, are to be new tensors."""
-        self._not_inplace = tensors
+        self._not_inplace = args
 
-    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+    def mark_non_differentiable(self, *args: Tensor) -> None:
         """Say that these results have no gradient."""
-        self._constants = {id(x) for x in tensors}
+        self._constants = {id(x) for x in args}
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward gets zeros (the default) or None for results that nothing depends on."""
         self._materialize = bool(value)
 
-    def set_grad_in_dtype_consistent(self, value: bool) -> None:
+    def set_grad_in_dtype_consistent(self, flag: bool) -> None:
         """Accepted for compatibility: gradients always have the dtype of their tensor."""
 
 
@@ -86,7 +86,7 @@ def _restore(entry: Any) -> Any:
     return Tensor._wrap(unpack_saved((value, version))[0])
 
 
-class PyLayer:
+class PyLayer(PyLayerContext):
     """Subclass with static methods ``forward(ctx, *args)`` and ``backward(ctx, *grads)``, and call :meth:`apply`.
 
     backward gets one gradient for each tensor that forward returns and gives one (or None) for each tensor among the
