@@ -1,0 +1,108 @@
+"""How operators and composed functions are called: signatures, other names, ``out``, shared keywords, members."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from argosy_phi_ops.composition import find_function
+from argosy_phi_ops.context import context
+from argosy_phi_ops.errors import OperatorError
+from argosy_phi_ops.methods import find
+from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore.tensor import Tensor
+
+
+def test_a_signature_shows_parameters_defaults_name_and_out():
+    shown = inspect.signature(get_operator("sum"))
+    assert list(shown.parameters) == ["x", "axis", "dtype", "keepdim", "name", "out"]
+    assert shown.parameters["keepdim"].default is False
+    assert shown.parameters["out"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert list(inspect.signature(Tensor.add_).parameters)[:2] == ["x", "y"]
+    assert "rng" not in inspect.signature(get_operator("rand")).parameters
+
+
+def test_every_operator_and_function_has_a_signature():
+    from argosy_phi_ops.index import COMPOSED, MODULES
+
+    for name in {**MODULES, **COMPOSED}:
+        assert inspect.signature(find_function(name)) is not None
+
+
+def test_out_receives_values_shape_and_dtype():
+    x, out = Tensor(np.ones((2, 3))), Tensor(np.zeros(7, np.float32))
+    assert get_operator("add")(input=x, other=x, out=out) is out
+    assert out.shape == [2, 3]
+    assert out.dtype.name == "float64"
+    assert out.numpy().max() == 2
+    with pytest.raises(OperatorError, match="out should hold a Tensor"):
+        get_operator("add")(x, x, out=3)
+
+
+def test_out_of_equal_shape_is_written_in_its_own_memory():
+    x, out = Tensor(np.ones(3)), Tensor(np.zeros(3))
+    shared, version = out.detach(), out.inplace_version
+    get_operator("exp")(x, out=out)
+    assert shared.numpy()[0] == np.exp(1.0)
+    assert out.inplace_version == version + 1
+
+
+def test_keywords_change_calls_as_they_say():
+    x, y = Tensor(np.array([7.0, -7.0])), Tensor(np.array([2.0, 2.0]))
+    assert get_operator("add")(x, y, alpha=3).tolist() == [13.0, -1.0]
+    assert get_operator("divide")(x, y, rounding_mode="floor").tolist() == [3.0, -4.0]
+    assert get_operator("divide")(x, y, rounding_mode="trunc").tolist() == [3.0, -3.0]
+    assert not get_operator("zeros")([2], requires_grad=True).stop_gradient
+    with pytest.raises(OperatorError, match="rounding_mode 'up'"):
+        get_operator("divide")(x, y, rounding_mode="up")
+    with pytest.raises(NotImplementedError, match="pinned"):
+        get_operator("zeros")([2], pin_memory=True)
+
+
+def test_views_share_memory_and_members_convert():
+    x = Tensor(np.arange(6.0).reshape(2, 3))
+    x.T[0, 1] = 9.0
+    assert x[1, 0].item() == 9.0
+    x.unfold(1, 2, 1)[0, 0, 1] = 8.0
+    assert x[0, 1].item() == 8.0
+    assert x.int().dtype.name == "int32"
+    assert x.to("float32").dtype.name == "float32"
+    assert x.to("cpu") is x
+    with pytest.raises(NotImplementedError, match="sparse tensors are not implemented"):
+        x.values()
+    assert x.resize_([2]).tolist() == [0.0, 8.0]
+
+
+def test_strides_outside_the_memory_are_refused():
+    with pytest.raises(ValueError, match="element 7 is wanted of a tensor of 6"):
+        get_operator("as_strided")(Tensor(np.zeros(6)), [2], [7])
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "mean", "variance"),
+    [
+        ("poisson", (3.0,), 3.0, 3.0),
+        ("poisson", (40.0,), 40.0, 40.0),
+        ("binomial", (20.0, 0.2), 4.0, 3.2),
+        ("binomial", (100.0, 0.7), 70.0, 21.0),
+        ("standard_gamma", (0.4,), 0.4, 0.4),
+        ("standard_gamma", (6.0,), 6.0, 6.0),
+    ],
+)
+def test_counts_have_the_moments_of_their_distribution(name, parameters, mean, variance):
+    generator, count = context().generator, 20000
+    before = generator.get_state()
+    generator.manual_seed(5)
+    drawn = get_operator(name)(*(Tensor(np.full(count, p)) for p in parameters)).numpy().astype(float)
+    generator.set_state(before)
+    assert abs(drawn.mean() - mean) < 5 * (variance / count) ** 0.5
+    assert abs(drawn.var() / variance - 1) < 0.1
+
+
+def test_in_place_comparisons_and_fills():
+    x = Tensor(np.array([1.0, 2.0]))
+    assert find("less_than_")(x, 1.5) is x
+    assert x.tolist() == [True, False]
+    y = Tensor(np.zeros((3, 3)))
+    assert y.fill_diagonal_(2.0).sum().item() == 6.0
+    assert y.zero_().sum().item() == 0.0
