@@ -294,3 +294,21 @@ def test_marked_functions_and_modules_are_left_alone():
         paddle.jit.to_static(f, full_graph=True, backend="reference")(_t(1, 2))
     with pytest.raises(TypeError, match="list of modules"):
         paddle.jit.ignore_module(["numpy"])
+
+
+def sharing_a_name(x):
+    """What a method of this name calls."""
+    return x * 3
+
+
+def test_a_method_may_be_called_like_a_global_function():
+    """Within a rewritten method its own name means what it meant: the global."""
+
+    class Holder(nn.Layer):
+        def sharing_a_name(self, x):
+            return sharing_a_name(x) if x.sum() > 0 else x
+
+        def forward(self, x):
+            return self.sharing_a_name(x)
+
+    _agrees(Holder().forward, (_t(1, 2),), (_t(-1, -2),))

@@ -11,7 +11,7 @@ _current = Place("cpu")
 
 def get_device() -> str:
     """The name of the device that new tensors are made on: ``"cpu"``."""
-    return str(_current)
+    return str(_current)[len("Place(") : -1]
 
 
 def set_device(device: str | Place) -> Place:

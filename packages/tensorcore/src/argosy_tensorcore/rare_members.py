@@ -49,7 +49,13 @@ def md5sum(tensor: Tensor) -> str:
     return md5(bit_pattern(host_array(tensor, "_md5sum()")).tobytes(), usedforsecurity=False).hexdigest()
 
 
+def contiguous(tensor: Tensor) -> Any:
+    """The tensor itself where its elements lie in row-major order, else a copy that does, differentiable."""
+    return tensor if tensor.is_contiguous() else tensor.clone()
+
+
 MEMBERS: dict[str, Any] = {
+    "contiguous": contiguous,
     "is_same_shape": is_same_shape,
     "get_device": get_device,
     "gradient": gradient,

@@ -95,9 +95,10 @@ def _compile(function: FunctionType, everything: bool) -> CodeType | None:
     node = rewrite_function(node, everything)
     if levels.code:
         show(ast.unparse(ast.fix_missing_locations(node)))
+    node.name = "_argosy_function"  # its own name may mean a global within it, as in a method called like a function
     module = _within(node, sorted({*code.co_freevars, RUNTIME}))
     found = _find(compile(module, code.co_filename, "exec"), node.name)
-    return found
+    return found and found.replace(co_name=code.co_name, co_qualname=code.co_qualname)
 
 
 def _syntax(function: FunctionType) -> ast.FunctionDef | None:

@@ -1,0 +1,75 @@
+"""A vision transformer (Dosovitskiy et al., 2021) on handwritten digits, its training step captured and compiled.
+
+python examples/scripts/vit.py [--steps 300]
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from common import fixed_weights, steps
+from sklearn.datasets import load_digits
+
+import argosy as paddle
+import argosy.nn.functional as F
+from argosy import nn
+
+
+class VisionTransformer(nn.Layer):
+    """Patches of 2 x 2 as tokens, a class token, learned positions, pre-norm encoder layers."""
+
+    def __init__(self, width: int = 32, depth: int = 2, heads: int = 4) -> None:
+        super().__init__()
+        self.patches = nn.Conv2D(1, width, 2, stride=2)
+        self.token = self.create_parameter([1, 1, width])
+        self.positions = self.create_parameter([1, 17, width])
+        layer = nn.TransformerEncoderLayer(
+            width, heads, 4 * width, dropout=0.0, activation="gelu", normalize_before=True
+        )
+        self.encoder = nn.TransformerEncoder(layer, depth)
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, 10)
+
+    def forward(self, images: paddle.Tensor) -> paddle.Tensor:
+        """Logits [N, 10] of images [N, 1, 8, 8]."""
+        x = self.patches(images).flatten(2).transpose([0, 2, 1])
+        x = paddle.concat([self.token.expand([x.shape[0], -1, -1]), x], axis=1) + self.positions
+        return self.head(self.norm(self.encoder(x))[:, 0])
+
+
+def main(count: int | None = None, total: int = 300) -> list[float]:
+    """Train and, without ``count``, test. Gives the losses."""
+    rng = np.random.default_rng(3)
+    data = load_digits()
+    images, labels = (data.images[:, None] / 16).astype("float32"), data.target.astype("int64")
+    model = VisionTransformer()
+    fixed_weights(model)
+    schedule = paddle.optimizer.lr.LinearWarmup(2e-3, 20, 0.0, 2e-3)
+    optimizer = paddle.optimizer.AdamW(schedule, parameters=model.parameters(), weight_decay=0.01)
+
+    @paddle.jit.to_static
+    def forward(x: paddle.Tensor, y: paddle.Tensor) -> paddle.Tensor:
+        return F.cross_entropy(model(x), y)
+
+    losses = []
+    for _ in steps(count or total):
+        chosen = rng.integers(0, 1500, 50)
+        loss = forward(paddle.to_tensor(images[chosen]), paddle.to_tensor(labels[chosen]))
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        schedule.step()
+        losses.append(float(loss))
+    if count is None:
+        model.eval()
+        with paddle.no_grad():
+            found = model(paddle.to_tensor(images[1500:])).argmax(-1).numpy()
+        print(f"loss {losses[-1]:.4f}, accuracy on new images {(found == labels[1500:]).mean():.3f}")
+    return losses
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=300)
+    main(total=parser.parse_args().steps)
