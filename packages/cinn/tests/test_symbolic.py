@@ -13,6 +13,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
+from argosy_pir.core import Block, Operation, Region
 from argosy_pir.dims import SymExpr
 from argosy_tensorcore.storage import Strided
 
@@ -210,3 +211,34 @@ def test_random_programs_agree_with_the_interpreter_at_every_size(graph, b, t):
         return [prim.tanh(pool[-1]), prim.reduce_max(pool[-2], axes=(0, 1))]
 
     check(function, ((B, T), "float64"), ((B, T), "float64"), scale=1e5, sizes=[(b, t), (1, 5), (17, 33)])
+
+
+def test_a_scan_of_any_length_and_batch_is_compiled_once():
+    program = Program("recurrence")
+    xs, h, w = (program.add_input(TensorType(s, F)) for s in ((T, B, 8), (B, 8), (8, 8)))
+    builder = Builder.at_end(program.block)
+    block = Block([h.type, h.type])
+    with building(Builder.at_end(block)):
+        x, old = block.arguments
+        new = prim.tanh(prim.add(matmul(old, w), prim.mul(x, prim.broadcast(
+            prim.reduce_max(old, axes=(1,)), shape=x.shape, axes=(0,)))))  # fmt: skip
+    block.append(Operation("control.yield", [prim_sum(block, new), new]))
+    region = Region()
+    region.append(block)
+    scan = builder.create("control.scan", [xs, h], {"inputs": 1}, [TensorType((T, 8), F), h.type], [region])
+    program.set_outputs(list(scan.results))
+    executable = CinnCompiler().compile(program, device("cpu"))
+    for b, t in SIZES:
+        arguments = [argument(v.shape, F, {"b": b, "t": t}) for v in (xs, h, w)]
+        want, _ = interpret(program, arguments)
+        got = executable.run([Strided.from_array(a) for a in arguments])
+        for g, v in zip(got, want, strict=True):
+            assert_equal(g.array(), v, 200)
+    report = executable.report()
+    assert (report["not_symbolic"], report["compilations"], report["host_calls"]) == ("", 1, {})
+
+
+def prim_sum(block, value):
+    """The sum over axis 0, at the end of a block."""
+    with building(Builder.at_end(block)):
+        return prim.reduce_sum(value, axes=(0,))

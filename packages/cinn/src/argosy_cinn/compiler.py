@@ -370,7 +370,8 @@ def _call_facts(assembly: Assembly, positions: Mapping[Operation, int]) -> list[
 
 
 def _buffer_facts(plan: Plan, positions: Mapping[Operation, int]) -> list[BufferFacts]:
-    found = sorted(plan.lifetimes, key=lambda life: -estimate(life.nbytes))[:_SHOWN_BUFFERS]
+    own = [life for life in plan.lifetimes if not isinstance(life.key, str)]  # others: inside of loops
+    found = sorted(own, key=lambda life: -estimate(life.nbytes))[:_SHOWN_BUFFERS]
     return [BufferFacts(positions[_value(life.key).op], formula(life.nbytes), life.first, life.last) for life in found]
 
 

@@ -50,6 +50,12 @@ class RegionPlan:
     captured: list[Value]
     plan: Plan
 
+    def run_time_buffers(self) -> list[tuple[str, int]]:
+        """(name of the offset, bytes) of what lies in the arena of the whole program, where sizes are not known."""
+        lifetimes = self.plan.lifetimes
+        names = self.plan.symbols[len(self.plan.symbols) - len(lifetimes) :]
+        return [(name, x.nbytes) for name, x in zip(names, lifetimes, strict=False)]
+
     @property
     def arguments(self) -> int:
         """How many arguments the region itself has."""
@@ -58,11 +64,13 @@ class RegionPlan:
 
 @dataclass(slots=True)
 class ControlFlow:
-    """A branch or loop with native regions; ``step`` is that of a counted loop."""
+    """A branch or loop with native regions; ``step`` is that of a counted loop. Where sizes are
+    not known (``symbolic``) its regions use the arena of the whole program."""
 
     op: Operation
     regions: list[RegionPlan]
     step: int
+    symbolic: bool = False
 
     @property
     def carried(self) -> tuple[Value, ...]:
@@ -86,11 +94,24 @@ class ControlFlow:
         """Bytes of the memory that it needs beside its operands and results."""
         found: dict[Any, int] = {Spare(v): row_bytes(v, 1) for v in self.carried}
         arena = max(region.plan.arena_bytes for region in self.regions)
-        return found | ({Workspace(self.op.results[0]): arena} if arena else {})
+        return found | ({self.workspace: arena} if arena else {})
+
+    @property
+    def workspace(self) -> Workspace:
+        """The arena of its regions."""
+        return Workspace(self.op.results[0])
 
     def slots(self) -> dict[Any, int]:
         """The place in the function's table of everything it touches."""
-        everything = dict.fromkeys([*self.reads(), *self.constants(), *self.op.results, *self.buffers()])
+        everything = dict.fromkeys(
+            [
+                *self.reads(),
+                *self.constants(),
+                *self.op.results,
+                *self.buffers(),
+                *([self.workspace] if self.symbolic else []),
+            ]
+        )
         return {key: i for i, key in enumerate(everything)}
 
     def summary(self) -> str:
@@ -106,7 +127,7 @@ def row_bytes(value: Value, rows: int) -> int:
 
 
 def _length(op: Operation) -> int:
-    return sizes(op.operand(0))[0] if op.attributes["inputs"] else int(op.attributes["length"])
+    return sizes(op.operand(0))[0] if op.attributes["inputs"] else op.attributes["length"]
 
 
 def emit_control(
@@ -114,9 +135,9 @@ def emit_control(
 ) -> None:
     """Define the function ``name``; ``regions`` are the functions of its regions."""
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
+        b.sizes_from(b.arguments[0], len(slots))
         pointers = Pointers(b, b.arguments[0], slots)
-        workspace = Workspace(flow.op.results[0])
-        arena = pointers(workspace) if workspace in slots else MachineValue(PTR, "null")
+        arena = pointers(flow.workspace) if flow.workspace in slots else MachineValue(PTR, "null")
         calls = [
             _RegionCall(b, region, function, pointers, arena)
             for region, function in zip(flow.regions, regions, strict=True)
@@ -144,7 +165,7 @@ class _RegionCall:
             b.store(address, b.at(self.table, 1 + i, PTR))
         for i, address in enumerate(results):
             b.store(address, b.at(self.table, self.first_output + i, PTR))
-        b.call(self.function, VOID, self.table, MachineValue(PTR, "null"))
+        b.call(self.function, VOID, self.table, b.dims)
 
 
 class _Carried:
@@ -167,7 +188,7 @@ class _Carried:
         """Bring the last values to their results."""
         b = self.b
         for value, place in zip(self.values, state[::3], strict=True):
-            operands = (self.pointers(value), place, constant(I64, row_bytes(value, 1)), constant("i1", 0))
+            operands = (self.pointers(value), place, b.index(row_bytes(value, 1)), constant("i1", 0))
             b.intrinsic("llvm.memmove", VOID, *operands, overloads=(PTR, PTR, I64))
 
 

@@ -25,19 +25,33 @@ from argosy_pir.scalars import decode_scalar
 from argosy_pir.values import BlockArgument, OpResult, Value
 
 
-def plan_program(program: Program, inner: bool = False) -> Plan:
-    """The plan of a simplified program. ``inner``: of a region, whose arguments may begin anywhere in memory."""
-    native = {op: flow for op in program.block if op.regions and (flow := _control_flow(op)) is not None}
+def plan_program(program: Program) -> Plan:
+    """The plan of a simplified program."""
+    return _planned(program, "" if program.symbols() else None, inner=False)
+
+
+def _planned(program: Program, run_time: str | None, inner: bool) -> Plan:
+    """``run_time``: sizes are known then, see `make_plan`. ``inner``: a region, whose arguments may begin anywhere in
+    memory."""
+    native: dict[Operation, ControlFlow] = {}
+    for op in program.block:
+        prefix = f"{run_time}_{len(native)}" if run_time is not None else None
+        flow = _control_flow(op, prefix) if op.regions else None
+        if flow is not None:
+            native[op] = flow
+    symbolic = run_time is not None
     try:
-        memory, fusion = _fused(program, native, attention=True)
+        memory, fusion = _fused(program, native, symbolic, attention=True)
     except NotAligned:  # a region of attention in which one cell needs another
-        memory, fusion = _fused(program, native, attention=False)
-    return make_plan(memory, fusion, native, streaming=not inner)
+        memory, fusion = _fused(program, native, symbolic, attention=False)
+    return make_plan(memory, fusion, native, streaming=not inner, run_time=run_time)
 
 
-def _fused(program: Program, native: Mapping[Operation, ControlFlow], attention: bool) -> tuple[Memory, Fusion]:
+def _fused(
+    program: Program, native: Mapping[Operation, ControlFlow], symbolic: bool, attention: bool
+) -> tuple[Memory, Fusion]:
     memory = Memory(program, attention, native)
-    if program.symbols():
+    if symbolic:
         _refuse_hosts(memory)
     fusion = Fusion(memory)
     if drop_recomputed(memory, fusion):
@@ -87,17 +101,15 @@ def _is_constant(value: Value) -> bool:
 # -- control flow
 
 
-def _control_flow(op: Operation) -> ControlFlow | None:
+def _control_flow(op: Operation, run_time: str | None) -> ControlFlow | None:
     """The plan of a branch or loop with its regions; None where a part of it has no native code."""
     if not is_compiled(op) or not op.results or not _has_known_steps(op) or not allowed("control", op):
         return None
     regions: list[RegionPlan] = []
     for i, region in enumerate(op.regions):
         program, captured = region_program(region.blocks[0], f"{op.name}.{i}")
-        if program.symbols():
-            return None
         program = simplified(program)
-        plan = plan_program(program, inner=True)
+        plan = _planned(program, f"{run_time}_{i}" if run_time is not None else None, inner=True)
         if any(step.group.kind == "host" for step in plan.steps):
             return None
         regions.append(RegionPlan(program, captured, plan))
@@ -108,7 +120,8 @@ def _control_flow(op: Operation) -> ControlFlow | None:
     ]
     if any(0 in sizes(v) for v in values):
         return None
-    return ControlFlow(op, regions, _constant_integer(op.operand(2)) if op.name == "control.for" else 0)
+    step = _constant_integer(op.operand(2)) if op.name == "control.for" else 0
+    return ControlFlow(op, regions, step, run_time is not None)
 
 
 def _has_known_steps(op: Operation) -> bool:

@@ -69,8 +69,18 @@ class Plan:
         return 0
 
 
-def make_plan(memory: Memory, fusion: Fusion, native: Mapping[Operation, ControlFlow], streaming: bool = True) -> Plan:
-    """Order the groups, lower them and place all values. ``native``: branches and loops that have native code."""
+def make_plan(
+    memory: Memory,
+    fusion: Fusion,
+    native: Mapping[Operation, ControlFlow],
+    streaming: bool = True,
+    run_time: str | None = None,
+) -> Plan:
+    """Order the groups, lower them and place all values.
+
+    ``native``: branches and loops that have native code. ``run_time``: memory is planned when sizes are known; the
+    prefix of the names of the offsets.
+    """
     program = memory.program
     stored = _stored(memory, fusion)
     steps: dict[int, Step] = {}
@@ -105,19 +115,20 @@ def make_plan(memory: Memory, fusion: Fusion, native: Mapping[Operation, Control
         if value in in_place:
             places[value] = places[argument]
     lifetimes = _lifetimes(ordered, stored, places, copies)
+    places.update((flow.workspace, Place(0)) for flow in native.values() if run_time is not None)
     made = Plan(ordered, places, 0, constants, copies, in_place, lifetimes, list(program.symbols()))
-    if made.symbols:
-        _place_at_run_time(made)
+    if run_time is not None:
+        _place_at_run_time(made, run_time)
     else:
         offsets, made.arena_bytes = plan(lifetimes)
         places.update((key, Place(0, offset)) for key, offset in offsets.items())
     return made
 
 
-def _place_at_run_time(made: Plan) -> None:
+def _place_at_run_time(made: Plan, prefix: str) -> None:
     """Offsets follow from sizes: each is a size of its own, which is planned before a call."""
     for i, lifetime in enumerate(made.lifetimes):
-        name = f"_arena{i}"
+        name = lifetime.key if isinstance(lifetime.key, str) else f"_arena{prefix}_{i}"
         made.symbols.append(name)
         made.places[lifetime.key] = Place(0, SymExpr.symbol(name))  # type: ignore[arg-type]
 
@@ -295,6 +306,8 @@ def _partials(step: Step, i: int) -> list[Lifetime]:
             found += [Lifetime(StripPartial(s.buffer), body.partial_bytes(s), i, i) for s in sinks]
         if isinstance(body, ControlFlow):
             found += [Lifetime(key, size, i, i) for key, size in body.buffers().items()]
+            for region in body.regions:
+                found += [Lifetime(name, size, i, i) for name, size in region.run_time_buffers()]
         if not isinstance(body, Kernel):
             continue
         chunks = choose_chunks(body).count

@@ -91,6 +91,11 @@ class Function(Instructions):
         if self.module.symbols:
             self._dims = pointer if slot is None else self._at_entry(lambda: self._entry_of(pointer, slot))
 
+    @property
+    def dims(self) -> Value:
+        """The table of sizes known at run time; null where there are none."""
+        return self._dims if self._dims is not None else Value(PTR, "null")
+
     def _entry_of(self, table: Value, slot: int) -> Value:
         return self.load(PTR, self.at(table, slot, PTR))
 
