@@ -220,8 +220,8 @@ def test_a_scan_of_any_length_and_batch_is_compiled_once():
     block = Block([h.type, h.type])
     with building(Builder.at_end(block)):
         x, old = block.arguments
-        new = prim.tanh(prim.add(matmul(old, w), prim.mul(x, prim.broadcast(
-            prim.reduce_max(old, axes=(1,)), shape=x.shape, axes=(0,)))))  # fmt: skip
+        largest = prim.broadcast(prim.reduce_max(old, axes=(1,)), shape=x.shape, axes=(0,))
+        new = prim.tanh(prim.mul(prim.add(matmul(old, w), prim.mul(x, largest)), 0.1))  # errors do not grow
     block.append(Operation("control.yield", [prim_sum(block, new), new]))
     region = Region()
     region.append(block)

@@ -64,7 +64,19 @@ def simplified(program: Program) -> Program:
     copy = program.clone()
     simplify(copy)
     own_results(copy)
+    for op in [op for op in copy.block if op.regions]:
+        _own_constants(op)
     return copy
+
+
+def _own_constants(op: Operation) -> None:
+    """Give what a branch or loop takes memory of its own where it is a number repeated to a size known at run time."""
+    assert op.parent is not None
+    for i, value in enumerate(op.operands):
+        if _is_constant(value) and not all(isinstance(n, int) for n in value.shape):
+            copy = Operation("prim.copy", (value,), (value.type,), location=op.location)
+            op.parent.insert_before(op, copy)
+            op.set_operand(i, copy.result)
 
 
 def _refuse_hosts(memory: Memory) -> None:
