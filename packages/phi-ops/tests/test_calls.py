@@ -106,3 +106,30 @@ def test_in_place_comparisons_and_fills():
     y = Tensor(np.zeros((3, 3)))
     assert y.fill_diagonal_(2.0).sum().item() == 6.0
     assert y.zero_().sum().item() == 0.0
+
+
+BAD_CALLS = {
+    "a string for a tensor": (("text",), {}),
+    "None for a tensor": ((None,), {}),
+    "a list with a string": (([1, "a"],), {}),
+    "an axis that is not there": ((Tensor(np.ones((2, 3))),), {"axis": 9}),
+    "an unknown argument": ((Tensor(np.ones((2, 3))),), {"nope": 1}),
+}
+
+
+@pytest.mark.parametrize("call", BAD_CALLS.values(), ids=BAD_CALLS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_bad_calls_end_in_errors_that_are_meant_for_users(call):
+    """No operator or composed function fails with an error of Python's insides."""
+    from argosy_phi_ops.index import COMPOSED, MODULES
+
+    args, kwargs = call
+    failed = []
+    for name in {**MODULES, **COMPOSED}:
+        try:
+            find_function(name)(*args, **dict(kwargs))
+        except (KeyError, AttributeError, AssertionError, UnboundLocalError) as error:
+            failed.append(f"{name}: {error!r}")
+        except (ValueError, TypeError, IndexError, RuntimeError):
+            pass
+    assert failed == []

@@ -22,7 +22,8 @@ from argosy_phi_ops.aliases import ALIASES
 from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.index import COMPOSED
 from argosy_phi_ops.operator import Operator, find_operator
-from argosy_phi_ops.signature import Signature
+from argosy_phi_ops.signature import LIST, OPTIONAL, OperatorTypeError, Parameter, Signature, is_operand
+from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["FUNCTIONS", "Composed", "composed", "find_composed", "find_function"]
 
@@ -74,8 +75,23 @@ class Composed:
             if at is not None and len(args) > at and isinstance(args[at], int):
                 args = (*args[:at], list(args[at:]))
             given = self.signature.match(args, kwargs)
+            for p in self.signature.operands:
+                given[p.name] = self._operand(p, given[p.name])
             result = self.body(**given)
         return result if out is None else Operator.deliver(self, result, out)  # type: ignore[arg-type]
+
+    def _operand(self, p: Parameter, value: Any) -> Any:
+        """``value`` as what ``p`` takes: numbers become tensors. Raises :class:`OperatorTypeError` otherwise."""
+        if value is None and p.kind == OPTIONAL:
+            return None
+        items = value if p.kind == LIST and isinstance(value, (list, tuple)) else [value]
+        for item in items:
+            if not is_operand(item):
+                raise OperatorTypeError(
+                    f"{self.name}(): argument {p.name!r} must be a Tensor or a number, got {type(item).__name__}"
+                )
+        made = [Tensor(v) if isinstance(v, (bool, int, float, complex)) else v for v in items]
+        return made if p.kind == LIST else made[0]
 
     def __repr__(self) -> str:
         return f"<function {self.name}({', '.join(p.name for p in self.signature.parameters)}) composed of operators>"
