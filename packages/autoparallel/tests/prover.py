@@ -43,6 +43,12 @@ def bound(op, sample):
     return operands, attributes
 
 
+def tensor_operands(name, sample):
+    """The operands of a sample that may be laid out: tensors, but for random states."""
+    operands, _ = bound(get_operator(name), sample)
+    return [x for x in operands if type(x) is Tensor and x.dtype.name != "uint64"]
+
+
 def placements_of(array, partial=True):
     """Every placement of an array along one mesh dimension."""
     found = [Replicate(), *[Shard(i) for i in range(array.ndim)]]

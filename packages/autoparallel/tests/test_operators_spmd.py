@@ -1,11 +1,15 @@
 """Operators on distributed tensors equal operators on one process, whatever the placements."""
 
 import pytest
-from prover import MESHES, prove
+from prover import MESHES, prove, samples, tensor_operands
 
 from argosy_phi_ops.index import MODULES
 
 NAMES = sorted(MODULES)
+MAKERS = {
+    "arange", "empty", "eye", "full", "gaussian", "linspace", "logspace", "ones", "rand", "randint", "randn",
+    "randperm", "tril_indices", "triu_indices", "uniform", "zeros",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("mesh", ["2", "2x2"])
@@ -13,6 +17,12 @@ NAMES = sorted(MODULES)
 def test_operators_do_not_depend_on_placements(mesh, part):
     """Some layouts by chance of every operator's samples; uneven and empty shards and partial operands included."""
     assert prove(NAMES[part::4], MESHES[mesh], limit=1, seed=part) > 50
+
+
+def test_only_operators_without_tensors_have_nothing_to_prove():
+    """Every operator has samples, and what is not proven takes no tensor: it makes one, which shard_tensor lays out."""
+    assert all(samples(name) for name in NAMES)
+    assert {name for name in NAMES if not any(tensor_operands(name, sample) for sample in samples(name))} == MAKERS
 
 
 @pytest.mark.soak
