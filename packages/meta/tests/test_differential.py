@@ -110,3 +110,11 @@ def test_training_on_a_third_order_residual():
     first = [float(eager(q)) for _ in range(6)]
     np.testing.assert_allclose([float(compiled(q)) for _ in range(6)], first, rtol=1e-9)
     assert first[-1] < first[0]
+
+
+def test_explain_shows_the_choice_and_what_each_way_would_cost():
+    """The remark of the pass is a section of the report."""
+    x = points(2)
+    report = paddle.explain(lambda x: paddle.autograd.biharmonic(paddle.tanh(x).sum(-1), x), x, measure=False)
+    (text,) = [section.body[0] for section in report.sections if section.title.startswith("choices")]
+    assert "a forward sweep; estimated operations: nested reverse mode" in text

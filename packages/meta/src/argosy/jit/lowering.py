@@ -40,9 +40,12 @@ def simplify(program: Program, pipeline: str = PIPELINE) -> None:
     verify = settings.read("ARGOSY_VERIFY") != "0"
     if _stages is not None:
         _stages.append((f"captured program '{program.name}'", str(program)))
+    manager = PassManager(pipeline, verify=verify, dump=_dump_folder(program.name))
     with own_context():
-        PassManager(pipeline, verify=verify, dump=_dump_folder(program.name)).run(program)
+        manager.run(program)
     if _stages is not None:
+        if manager.session.notes:
+            _stages.append((f"choices for '{program.name}'", "\n".join(manager.session.notes)))
         _stages.append((f"decomposed program '{program.name}'", str(program)))
 
 

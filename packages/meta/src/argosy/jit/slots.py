@@ -31,9 +31,7 @@ class GradientSlots:
         tensors = {id(t): t for t in (*read, *(t for t, _, _ in captured.grads))}
         self.empty = [t for t in tensors.values() if _is_empty(t)]
         self.held = [(t, t._grad) for t in tensors.values() if not _is_empty(t)]
-        self.final = [
-            (t, position, last, None if _is_empty(t) else t._grad) for t, position, last in captured.grads
-        ]
+        self.final = [(t, position, last, None if _is_empty(t) else t._grad) for t, position, last in captured.grads]
 
     def hold(self) -> bool:
         """Whether the slots are as the capture found them. Part of every call: loops, and no calls of functions."""

@@ -35,9 +35,7 @@ class DifferentiableCall(CompiledCall):
 
     __slots__ = ("backend", "backward", "differentiable", "leaves", "lowered", "static")
 
-    def __init__(
-        self, captured: Captured, executable: Executable, tree: OutputTree, *rest: Any, backend: Any
-    ) -> None:
+    def __init__(self, captured: Captured, executable: Executable, tree: OutputTree, *rest: Any, backend: Any) -> None:
         super().__init__(captured, executable, tree, *rest)
         self.lowered: Program = captured.program
         self.backend = backend

@@ -19,15 +19,16 @@ class Session:
     """What happened so far: ``statistics`` maps names of steps to counts; ``fuel`` is what is left, None
     without end.
 
-    ``last`` names the last step that was allowed.
+    ``last`` names the last step that was allowed; ``notes`` are remarks of passes on what they chose and why.
     """
 
-    __slots__ = ("fuel", "last", "statistics")
+    __slots__ = ("fuel", "last", "notes", "statistics")
 
     def __init__(self, fuel: int | None = None) -> None:
         self.fuel = fuel
         self.statistics: dict[str, int] = {}
         self.last: str | None = None
+        self.notes: list[str] = []
 
 
 _current: ContextVar[Session | None] = ContextVar("argosy_pir_session", default=None)
@@ -51,6 +52,13 @@ def spend(step: str) -> bool:
     session.statistics[step] = session.statistics.get(step, 0) + 1
     session.last = step
     return True
+
+
+def note(text: str) -> None:
+    """Leave a remark for whoever looks at what the passes did (:attr:`Session.notes`)."""
+    session = _current.get()
+    if session is not None:
+        session.notes.append(text)
 
 
 @contextmanager
