@@ -31,6 +31,8 @@ _LAZY = {
     "vjp": "functional",
     "jvp": "functional",
     **dict.fromkeys(("biharmonic", "curl", "divergence", "laplacian", "linear_operator"), "differential"),
+    "jet": "jets",
+    **dict.fromkeys(("custom_jvp", "custom_vjp"), "custom"),
     "vjp_program": "transform",
     "jvp_program": "transform",
     "split_program": "split",

@@ -8,6 +8,9 @@ what lies before them plays no part.
 ``ad.custom(outputs..., inputs...) {outputs = how many}`` is its outputs, with a derivative of its own: the
 region takes the cotangents of the differentiable outputs and yields those of the differentiable inputs. It
 reads what it likes around it.
+
+``ad.jet(outputs..., inputs..., series...) {counts = (outputs, inputs, order)}`` has the derivatives 1 to ``order`` of
+each output (one after the other) along a curve on which input i has the derivatives ``series[i * order + k - 1]``.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from typing import Any
 
 from argosy_pir import PURE, Dialect, OpDef, Operation, Type, Value, VerifyError, register_dialect
 
-__all__ = ["DIALECT", "custom_parts", "parts"]
+__all__ = ["DIALECT", "custom_parts", "jet_parts", "parts"]
 
 
 def _split(values: Sequence[Any], counts: Sequence[int]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
@@ -56,11 +59,37 @@ def _infer_custom(types: Sequence[Type], attributes: Mapping[str, Any], regions:
     return types[: attributes["outputs"]]
 
 
+def jet_parts(op: Operation) -> tuple[Sequence[Value], Sequence[Value], Sequence[Value]]:
+    """Outputs, inputs and series of an ``ad.jet``."""
+    return _split_jet(op.operands, op.attributes["counts"])
+
+
+def _split_jet(values: Sequence[Any], counts: Sequence[int]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    n, m, order = counts
+    if len(values) != n + m + m * order:
+        raise ValueError(f"ad.jet: counts {tuple(counts)} do not fit {len(values)} operands")
+    return values[:n], values[n : n + m], values[n + m :]
+
+
+def _infer_jet(types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Any] = ()) -> Sequence[Type]:
+    outputs, _, _ = _split_jet(types, attributes["counts"])
+    return [y for y in outputs for _ in range(attributes["counts"][2])]
+
+
+def _verify_jet(op: Operation) -> None:
+    _, inputs, series = jet_parts(op)
+    order = op.attributes["counts"][2]
+    for i, g in enumerate(series):
+        if g.type != inputs[i // order].type:
+            raise VerifyError(f"derivatives of an input of type {inputs[i // order].type} are of type {g.type}", op)
+
+
 DIALECT = register_dialect(
     Dialect(
         "ad",
         [
             OpDef("ad.gradient", ["*values"], {"counts": "ints"}, None, [PURE], _infer, _verify),
+            OpDef("ad.jet", ["*values"], {"counts": "ints"}, None, [PURE], _infer_jet, _verify_jet),
             OpDef("ad.custom", ["*values"], {"outputs": "int"}, None, [PURE], _infer_custom, regions=1),
         ],
     )

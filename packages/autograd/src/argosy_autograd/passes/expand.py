@@ -1,4 +1,4 @@
-"""The pass ``expand-gradients``: every gradient request becomes the operations that compute it.
+"""The pass ``expand-gradients``: every request for gradients or jets becomes the operations that compute it.
 
 Requests are taken in program order, functions first, so that the outputs of one may depend on the results of an
 earlier one: a gradient of a gradient meets primitives only. What is made carries the attribute ``phase``:
@@ -10,18 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import factorial
+from typing import Any
 
 from argosy_autograd.algebra import zeros
-from argosy_autograd.dialect import custom_parts, parts
+from argosy_autograd.dialect import custom_parts, jet_parts, parts
 from argosy_autograd.insertion import Inserted
 from argosy_autograd.loops import check_loops
+from argosy_autograd.taylor import Functional, Sweep
 from argosy_autograd.transform import vjp_values
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_pir import Builder, Operation, Program, Value
 from argosy_pir.passes import Pass, register_pass
 
-__all__ = ["ExpandGradients", "expand_gradient"]
+__all__ = ["ExpandGradients", "expand_gradient", "expand_jet"]
 
 
 @register_pass("expand-gradients")
@@ -32,19 +35,22 @@ class ExpandGradients(Pass):
 
     def run(self, program: Program) -> bool:
         """Returns whether there were any."""
-        custom = [op for op in program.walk() if op.name == "ad.custom"]
         found = _requests(program)
         states: set[Value] = {state.argument for state in program.states}
         for op in found:
-            expand_gradient(op, states)
-        for op in custom:
+            if op.name == "ad.jet":
+                expand_jet(op)
+            else:
+                expand_gradient(op, states)
+        custom = [op for op in program.walk() if op.name == "ad.custom"]
+        for op in reversed(custom):  # inner ones first
             op.replace_with(custom_parts(op)[0])
         return bool(found or custom)
 
 
 def _requests(program: Program) -> list[Operation]:
     inner = [op for function in program.functions.values() for op in function.region.walk()]
-    return [op for op in (*inner, *program.region.walk()) if op.name == "ad.gradient"]
+    return [op for op in (*inner, *program.region.walk()) if op.name in ("ad.gradient", "ad.jet")]
 
 
 def expand_gradient(op: Operation, states: set[Value]) -> None:
@@ -59,6 +65,25 @@ def expand_gradient(op: Operation, states: set[Value]) -> None:
         results = [zeros(x.shape, x.dtype) if g is None else g for x, g in zip(inputs, gradients, strict=True)]
     _tag_phases(inserted.operations(), inputs, results, states)
     op.replace_with(results)
+
+
+def expand_jet(op: Operation) -> None:
+    """Replace an ``ad.jet`` by one sweep of Taylor coefficients."""
+    outputs, inputs, series = jet_parts(op)
+    order = op.attributes["counts"][2]
+    sweep = Sweep()
+    with building(Builder.before(op), op.location):
+        sweep.add_path({x: _coefficients(series[i * order : (i + 1) * order]) for i, x in enumerate(inputs)})
+        made = []
+        for y in outputs:
+            for k in range(1, order + 1):
+                c = sweep.coefficient(y, Functional([((0,) * k, 1.0)]))
+                made.append(zeros(y.shape, y.dtype) if c is None else c if k == 1 else c * float(factorial(k)))
+    op.replace_with(made)
+
+
+def _coefficients(derivatives: Sequence[Any]) -> list[Any]:
+    return [d if k == 1 else d * (1 / factorial(k)) for k, d in enumerate(derivatives, 1)]
 
 
 def _tag_phases(

@@ -20,14 +20,17 @@ def _reverse(op: Operation, incoming: Sequence[Value | None], active: set[Value]
     block = op.regions[0].block
     given = [(g, r) for g, r in zip(incoming, op.results, strict=True) if has_gradient(r)]
     cotangents = [zeros_like(r) if g is None else g for g, r in given]
-    mapping: dict[Value, Value] = dict(zip(block.arguments, cotangents, strict=True))
+    outputs, inputs = custom_parts(op)
+    # What the derivative keeps of the outputs has this derivative, too.
+    mapping: dict[Value, Value] = {y: r for y, r in zip(outputs, op.results, strict=True) if y not in inputs}
+    mapping.update(zip(block.arguments, cotangents, strict=True))
     last = block.last
     assert last is not None
     for inner in block:
         if inner is not last:
             builder.insert(inner.clone(mapping))
-    inputs = [x for x in custom_parts(op)[1] if has_gradient(x)]
-    return [(x, mapping.get(g, g)) for x, g in zip(inputs, last.operands, strict=True)]
+    moving = [x for x in inputs if has_gradient(x)]
+    return [(x, mapping.get(g, g)) for x, g in zip(moving, last.operands, strict=True)]
 
 
 def _forward(op: Operation, known: dict[Value, Value]) -> Sequence[Value | None]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from argosy_autograd.activity import has_gradient, read_values
 from argosy_autograd.algebra import Value, plus, zeros_like
 from argosy_autograd.registry import NOT_APPLICABLE
-from argosy_autograd.taylor.functional import VALUE, Functional
+from argosy_autograd.taylor.functional import VALUE, Functional, Index
 from argosy_autograd.taylor.rows import upstream
 from argosy_autograd.taylor.rules import Coefficient, propagate, push
 from argosy_pir import Operation
@@ -26,7 +26,7 @@ class Sweep:
     def __init__(self) -> None:
         self.made: dict[tuple[Value, Functional], Coefficient] = {}
         self.partials: dict[Operation, list[tuple[Value, Value]]] = {}
-        self._seeds: dict[Value, dict[int, Value]] = {}
+        self._seeds: dict[Value, dict[Index, Value]] = {}
         self._directions = 0
         self._bases: dict[Value, tuple[Value, int]] = {}
         self._depends: dict[Value, bool] = {}
@@ -37,11 +37,23 @@ class Sweep:
         """The number of a new direction: ``value`` moves by ``tangent`` (of its type)."""
         number = self._directions
         self._directions += 1
+        self._seed(value)[(number,)] = tangent
+        return number
+
+    def add_path(self, curves: Mapping[Value, Sequence[Value]]) -> int:
+        """The number of a new direction, along which each value has the Taylor coefficients given, from the first
+        on; further ones are zero."""
+        number = self._directions
+        self._directions += 1
+        for value, coefficients in curves.items():
+            self._seed(value).update(((number,) * k, c) for k, c in enumerate(coefficients, 1))
+        return number
+
+    def _seed(self, value: Value) -> dict[Index, Value]:
         if value not in self._seeds:
             self._seeds[value] = {}
             self._depends = dict.fromkeys(self._seeds, True)
-        self._seeds[value][number] = tangent
-        return number
+        return self._seeds[value]
 
     def derivative(self, value: Value, direction: int) -> Value:
         """The derivative of ``value`` along ``direction``, a value whose own coefficients are those of ``value``."""
@@ -93,10 +105,10 @@ class Sweep:
         seeds = self._seeds.get(value)
         if seeds is None:
             return self._propagate(value, functional)
-        total = self._propagate(value, functional.only(frozenset(seeds)))
+        total = self._propagate(value, functional.only(frozenset(i for index in seeds for i in index)))
         for index, c in functional:
-            if len(index) == 1 and index[0] in seeds:
-                tangent = seeds[index[0]]
+            if index in seeds:
+                tangent = seeds[index]
                 total = plus(total, tangent if c == 1 else tangent * c)
         return total
 

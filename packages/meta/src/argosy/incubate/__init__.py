@@ -2,6 +2,6 @@
 
 from argosy.faces import face
 
-_TABLE = {"optimizer": "argosy.incubate.optimizer"}
+_TABLE = {"autograd": "argosy.incubate.autograd", "optimizer": "argosy.incubate.optimizer"}
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())

@@ -1,0 +1,120 @@
+"""``jet``: a truncated Taylor series through a function, in one forward sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from argosy_autograd.activity import has_gradient
+from argosy_autograd.derived import ProgramOperator
+from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.modes import enable_grad
+from argosy_phi_ops.capture import Tracer, active_tracer, user_location
+from argosy_phi_ops.dispatch import bind
+from argosy_phi_ops.operator import get_operator
+from argosy_pir import TensorType
+from argosy_pir.passes import PassManager
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["jet"]
+
+PIPELINE = "decompose,taylor-mode,expand-gradients,cse,dce"
+Series = Sequence[Sequence[Any]]
+
+
+def jet(func: Callable[..., Any], primals: Sequence[Tensor], series: Series) -> tuple[Any, Any]:
+    """Derivatives of ``func`` along a curve, of every order up to the length of the series.
+
+    ``series[i][k - 1]`` is the k-th derivative of the curve of input i at ``primals[i]``: a tensor of its shape, or
+    a number for all its elements. Returns ``func(*primals)`` and, shaped alike, for each result the list of its
+    derivatives 1 to K along the curve. ``jet(sin, (x,), ((1.0, 0.0, 0.0),))`` gives ``sin x`` and
+    ``[cos x, -sin x, -cos x]``. Costs O(K^2) evaluations. Results stay in the graph: they can be differentiated
+    by the primals, the series and whatever else ``func`` reads. (Griewank and Walther, Evaluating Derivatives,
+    2008, chapter 13; the conventions are those of ``jax.experimental.jet``.)
+
+    Raises :class:`DifferentiationError` for series that do not fit, :class:`MissingRule` for operations without a
+    Taylor rule (loops, branches, functions with a derivative of their own).
+    """
+    inputs = list(primals)
+    terms, order = _checked(inputs, series)
+    flat = [*inputs, *(t for each in terms for t in each)]
+    if active_tracer() is not None:
+        results, shape = _traced(func, flat, len(inputs), order)
+    else:
+        results, shape = _computed(func, flat, len(inputs), order)
+    return _shaped(results, shape, order)
+
+
+def _checked(inputs: Sequence[Any], series: Series) -> tuple[list[list[Tensor]], int]:
+    lengths = {len(each) for each in series}
+    if len(series) != len(inputs) or not inputs or len(lengths) != 1 or lengths == {0}:
+        raise DifferentiationError(
+            "jet(): expected one series for each primal, all of one length of at least 1; got "
+            f"{len(inputs)} primals and series of lengths {[len(each) for each in series]}"
+        )
+    for i, x in enumerate(inputs):
+        if type(x) is not Tensor or x.dtype.kind not in "fc":
+            kind = f"{x.dtype.name} tensor" if type(x) is Tensor else type(x).__name__
+            raise DifferentiationError(f"jet(): primal {i} is a {kind}; only floating and complex tensors can move")
+    paired = enumerate(zip(inputs, series, strict=True))
+    terms = [[_term(i, k, c, x) for k, c in enumerate(each, 1)] for i, (x, each) in paired]
+    return terms, lengths.pop()
+
+
+def _term(number: int, k: int, c: Any, x: Tensor) -> Tensor:
+    if type(c) is not Tensor:
+        made: Tensor = get_operator("full_like")(x, c)
+        return made
+    if list(c.shape) != list(x.shape) or c.dtype is not x.dtype:
+        raise DifferentiationError(
+            f"jet(): derivative {k} of primal {number} is {c.dtype.name} {list(c.shape)}, the primal "
+            f"{x.dtype.name} {list(x.shape)}"
+        )
+    return c
+
+
+def _traced(func: Callable[..., Any], flat: Sequence[Tensor], count: int, order: int) -> tuple[list[Tensor], Any]:
+    """Record an ``ad.jet`` in the program being captured. Results: the outputs, then the derivatives of each."""
+    tracer = active_tracer()
+    assert tracer is not None
+    moving = []
+    for x in flat[:count]:
+        copied = get_operator("assign")(x)
+        copied.stop_gradient = False
+        copied.payload.active = True
+        moving.append(copied)
+    with enable_grad():
+        made = func(*moving)
+    outputs = list(made) if isinstance(made, (tuple, list)) else [made]
+    values = [tracer.value(y) for y in outputs]
+    if not all(has_gradient(v) for v in values):
+        raise DifferentiationError(f"jet(): a result is of dtype {[v.dtype for v in values]}: it has no derivatives")
+    operands = [*values, *(tracer.value(x) for x in (*moving, *flat[count:]))]
+    counts = (len(values), count, order)
+    op = tracer.builder.create("ad.jet", operands, {"counts": counts}, location=user_location())
+    derivatives = [tracer.wrap(value, False) for value in op.results]
+    return [*outputs, *derivatives], made
+
+
+def _computed(func: Callable[..., Any], flat: Sequence[Tensor], count: int, order: int) -> tuple[list[Tensor], Any]:
+    """Capture the sweep as a program of primitives and apply it as one operator, which the tape can differentiate."""
+    with Tracer("jet") as tracer:
+        traced = [tracer.input(TensorType(x.payload.shape, x.dtype.name), stop_gradient=False) for x in flat]
+        results, shape = _traced(func, traced, count, order)
+        captured = tracer.finish(results)
+    if captured.written or captured.grads or captured.draws:
+        raise DifferentiationError("jet(): the function changes tensors, gradients or the random state outside of it")
+    program = captured.program
+    program.states.clear()  # they are the last arguments of the block: inputs from here on
+    program.set_outputs(program.outputs[: len(results)])
+    PassManager(PIPELINE).run(program)
+    made = bind(ProgramOperator("jet", program), [*flat, *captured.states], {})  # type: ignore[arg-type]
+    return list(made), shape
+
+
+def _shaped(results: Sequence[Tensor], shape: Any, order: int) -> tuple[Any, Any]:
+    if not isinstance(shape, (tuple, list)):
+        return results[0], list(results[1:])
+    count = len(shape)
+    rest = results[count:]
+    return type(shape)(results[:count]), type(shape)([rest[i * order : (i + 1) * order] for i in range(count)])

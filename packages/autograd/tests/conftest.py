@@ -1,0 +1,32 @@
+"""What several tests need: functions run both eagerly and as captured programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_pir import TensorType
+from argosy_pir.passes import PassManager
+from argosy_tensorcore.tensor import Tensor
+
+
+@pytest.fixture
+def both():
+    """``both(function, *arrays)``: the eager result, which the captured one must agree with."""
+
+    def run(function, *arrays):
+        eager = function(*(Tensor(np.asarray(a), stop_gradient=False) for a in arrays)).numpy()
+        np.testing.assert_allclose(_captured(function, *arrays), eager, rtol=1e-12, atol=1e-12)
+        return eager
+
+    return run
+
+
+def _captured(function, *arrays):
+    with Tracer("t") as tracer:
+        inputs = [tracer.input(TensorType(a.shape, "float64"), stop_gradient=False) for a in arrays]
+        made = tracer.finish([function(*inputs)])
+    PassManager("decompose,taylor-mode,expand-gradients,cse,dce", verify=True).run(made.program)
+    return interpret(made.program, arrays, [t.numpy() for t in made.states])[0][0]

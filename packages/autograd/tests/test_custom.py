@@ -1,0 +1,112 @@
+"""``custom_vjp`` and ``custom_jvp``: values, first and higher derivatives, eager and captured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import argosy_autograd as ag
+from argosy_autograd.errors import DifferentiationError
+from argosy_phi_ops import get_operator
+from argosy_tensorcore.tensor import Tensor
+
+exp, log1p, tanh = (get_operator(name) for name in ("exp", "log1p", "tanh"))
+POINTS = np.array([0.3, 0.7, -0.4])
+
+
+def leaf():
+    return Tensor(POINTS, stop_gradient=False)
+
+
+def nth(function, order):
+    def derivative(x):
+        y = function(x)
+        for _ in range(order):
+            (y,) = ag.grad(y.sum(), x, create_graph=True)
+        return y
+
+    return derivative
+
+
+def softplus():
+    """log(1 + e^x) with a backward that reads e^x."""
+
+    @ag.custom_vjp
+    def f(x):
+        return log1p(exp(x))
+
+    def forward(x):
+        e = exp(x)
+        return log1p(e), e
+
+    f.defvjp(forward, lambda e, g: (g * (1 - 1 / (1 + e)),))
+    return f
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_custom_vjp_to_third_order(order, both):
+    """Higher orders differentiate the residuals, too: the derivatives of softplus are those of the logistic."""
+    s = 1 / (1 + np.exp(-POINTS))
+    expected = [np.log1p(np.exp(POINTS)), s, s * (1 - s), s * (1 - s) * (1 - 2 * s)][order]
+    np.testing.assert_allclose(both(nth(softplus(), order), POINTS), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2, 4])
+def test_custom_jvp_that_calls_itself(order, both):
+    """The usual rule of an exponential reuses the function; every order is the same."""
+
+    @ag.custom_jvp
+    def f(x):
+        return exp(x)
+
+    @f.defjvp
+    def _(primals, tangents):
+        y = f(primals[0])
+        return y, y * tangents[0]
+
+    np.testing.assert_allclose(both(nth(f, order), POINTS), np.exp(POINTS), rtol=1e-12)
+
+
+def test_the_rule_is_what_is_used():
+    """A rule that is wrong on purpose shows in the gradient, of each argument its own."""
+
+    @ag.custom_jvp
+    def f(x, y, scale):
+        return x * y * scale, x
+
+    f.defjvp(lambda p, t: (f(*p), (t[0] * 10 + t[1] * 100, t[0] * 0)))
+    x, y = leaf(), leaf()
+    gx, gy = ag.grad(f(x, y, 2.0)[0].sum(), [x, y])
+    assert (gx.numpy() == 10).all()
+    assert (gy.numpy() == 100).all()
+
+
+def test_results_saved_by_a_pylayer_carry_its_derivative_in_captures(both):
+    """tanh by a PyLayer that keeps its result: the second derivative goes through its own backward."""
+
+    class Tanh(ag.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            y = tanh(x)
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            (y,) = ctx.saved_tensor()
+            return 2 * g * (1 - y * y)  # twice the truth, so that it can be told apart
+
+    t = np.tanh(POINTS)
+    np.testing.assert_allclose(both(nth(Tanh.apply, 2), POINTS), 2 * -2 * t * 2 * (1 - t * t), rtol=1e-12)
+
+
+def test_errors():
+    """A function without its rule, and a backward that gives the wrong number of gradients."""
+    with pytest.raises(DifferentiationError, match="call defvjp before"):
+        ag.custom_vjp(exp)(leaf())
+    with pytest.raises(DifferentiationError, match="call defjvp before"):
+        ag.custom_jvp(exp)(leaf())
+    f = ag.custom_vjp(lambda x, y: x * y)
+    f.defvjp(lambda x, y: (x * y, None), lambda r, g: (g,))
+    with pytest.raises(DifferentiationError, match="1 gradients for 2 arguments"):
+        f(leaf(), leaf()).sum().backward()

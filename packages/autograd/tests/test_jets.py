@@ -1,0 +1,104 @@
+"""``jet`` against closed forms and derivatives of derivatives, eager and captured; its gradients; its errors."""
+
+from __future__ import annotations
+
+from math import factorial
+
+import numpy as np
+import pytest
+
+import argosy_autograd as ag
+from argosy_autograd.errors import DifferentiationError
+from argosy_phi_ops import get_operator
+from argosy_tensorcore.tensor import Tensor
+
+exp, sin, tanh, matmul, log = (get_operator(name) for name in ("exp", "sin", "tanh", "matmul", "log"))
+POINTS = np.array([0.3, 0.7, -0.4])
+
+
+def leaf(data=POINTS):
+    return Tensor(np.asarray(data, np.float64), stop_gradient=False)
+
+
+@pytest.mark.parametrize("order", [1, 3, 8])
+def test_derivatives_of_the_exponential_are_itself(order, both):
+    """Along x + t every derivative of exp(2 x) is 2^k exp(2 x)."""
+    for k in range(1, order + 1):
+        series = ((1.0, *[0.0] * (order - 1)),)
+        got = both(lambda x, k=k, s=series: ag.jet(lambda z: exp(2 * z), (x,), s)[1][k - 1], POINTS)
+        np.testing.assert_allclose(got, 2.0**k * np.exp(2 * POINTS), rtol=1e-12)
+
+
+def test_a_curved_path_of_two_inputs(both):
+    """x(t) y(t) along two curves: Leibniz's rule."""
+    a = np.array([1.0, 2.0, -1.0])
+    got = both(lambda x, y: ag.jet(lambda p, q: p * q, (x, y), ((1.0, 3.0), (2.0, 0.5)))[1][1], POINTS, a)
+    np.testing.assert_allclose(got, 3.0 * a + 2 * 1.0 * 2.0 + POINTS * 0.5, rtol=1e-12)
+    with pytest.raises(DifferentiationError, match=r"derivative 2 of primal 0 is float64 \[2\]"):
+        ag.jet(sin, (leaf(),), ((1.0, Tensor(np.zeros(2))),))
+
+
+def test_a_network_agrees_with_nested_gradients(both):
+    """The third derivative of a tanh network by one sweep and by three reverse passes, and what the weights get."""
+    rng = np.random.default_rng(0)
+    w = Tensor(rng.standard_normal((1, 5)), stop_gradient=False)
+    v = Tensor(rng.standard_normal((5, 1)))
+
+    def net(z):
+        return matmul(tanh(matmul(z, w)), v)
+
+    def by_jet(x):
+        return ag.jet(net, (x,), ((1.0, 0.0, 0.0),))[1][2]
+
+    def nested(x):
+        y = net(x)
+        for _ in range(3):
+            (y,) = ag.grad(y.sum(), x, create_graph=True)
+        return y
+
+    x = leaf(POINTS[:, None])
+    np.testing.assert_allclose(both(by_jet, POINTS[:, None]), nested(x).numpy(), rtol=1e-10)
+    (got,), (expected,) = ag.grad(by_jet(x).sum(), w), ag.grad(nested(x).sum(), w)
+    np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-10)
+
+
+def test_gradients_of_a_jet_by_point_and_series():
+    """d/dx of f'' along a path is f''' x'^2 + f'' x'', by the series it is their coefficients."""
+    x, s1 = leaf(), leaf(np.full(3, 2.0))
+    second = ag.jet(sin, (x,), ((s1, 0.5),))[1][1]  # f'' s1^2 + f' s2
+    gx, gs = ag.grad(second.sum(), [x, s1])
+    np.testing.assert_allclose(gx.numpy(), -np.cos(POINTS) * 4 - np.sin(POINTS) * 0.5, rtol=1e-12)
+    np.testing.assert_allclose(gs.numpy(), -2 * np.sin(POINTS) * 2, rtol=1e-12)
+
+
+def test_several_results_and_results_that_stand_still():
+    """A tuple of results gives a tuple of lists; what does not move has zero derivatives."""
+    values, derivatives = ag.jet(lambda z: (log(z), z * 0 + 1), (leaf(np.abs(POINTS)),), ((1.0, 0.0, 0.0, 0.0),))
+    assert len(values) == len(derivatives) == 2
+    expected = -factorial(3) / np.abs(POINTS) ** 4
+    np.testing.assert_allclose(derivatives[0][3].numpy(), expected, rtol=1e-12)
+    assert not derivatives[1][2].numpy().any()
+
+
+def test_a_gradient_within_a_jet(both):
+    """Taylor mode over reverse mode: the derivatives of f' along a line."""
+
+    def slope(z):
+        return ag.grad(sin(z).sum(), z, create_graph=True)[0]
+
+    got = both(lambda x: ag.jet(slope, (x,), ((1.0, 0.0),))[1][1], POINTS)
+    np.testing.assert_allclose(got, -np.cos(POINTS), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("primals", "series", "message"),
+    [
+        ([POINTS], ((1.0,), (1.0,)), "1 primals and series of lengths"),
+        ([POINTS, POINTS], ((1.0,), (1.0, 2.0)), r"lengths \[1, 2\]"),
+        ([np.arange(3)], ((1.0,),), "primal 0 is a int64 tensor"),
+    ],
+)
+def test_errors_say_what_does_not_fit(primals, series, message):
+    """Numbers of series, their lengths, integer inputs."""
+    with pytest.raises(DifferentiationError, match=message):
+        ag.jet(sin, [Tensor(p) for p in primals], series)
