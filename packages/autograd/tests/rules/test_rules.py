@@ -9,8 +9,10 @@ from argosy_autograd.checks import check_program
 from argosy_autograd.rules import NOT_APPLICABLE, jvp, vjp
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
+from argosy_phi_ops.custom.declaration import custom_op
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Builder, Program, TensorType
+from argosy_tensorcore import Tensor
 
 RNG = np.random.default_rng(7)
 
@@ -43,6 +45,16 @@ def build(name, arrays, attributes):
         results = getattr(prim, name)(*operands, **attributes)
     program.set_outputs(results if isinstance(results, tuple) else [results])
     return program
+
+
+@custom_op("testrules.powers")
+def powers(x: Tensor, y: Tensor, exponent: int = 3) -> Tensor:
+    return x**exponent * y
+
+
+@powers.gradient
+def _(g, result, x, y, exponent):
+    return g * x ** (exponent - 1) * y * exponent, g * x**exponent
 
 
 X, Y = normal(2, 3), normal(2, 3)
@@ -168,6 +180,7 @@ SAMPLES: list[tuple] = [
     ("svd", (normal(3, 3),), {}),
     ("svd", (normal(2, 4, 3),), {}),
     ("svd", (normal(3, 5),), {}),
+    ("host_call", (X, Y), {"function": "testrules.powers", "arguments": {"exponent": 4}}),
 ]
 FIRST_ORDER_ONLY = {"floor_mod", "svd", "reduce_max", "reduce_min"}
 COMMUNICATION = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast_rank", "permute"}

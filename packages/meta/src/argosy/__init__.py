@@ -17,7 +17,7 @@ _DTYPE_ALIASES = {
 }  # fmt: skip
 _SUBMODULES = (
     "nn", "linalg", "fft", "special", "functional", "optimizer", "io", "jit", "models", "autograd", "static", "device",
-    "distributed", "amp", "metric", "callbacks", "profiler", "regularizer", "incubate",
+    "distributed", "amp", "metric", "callbacks", "profiler", "regularizer", "incubate", "library",
 )  # fmt: skip
 
 _FRAMEWORK = (

@@ -88,6 +88,7 @@ from argosy.amp.support import is_autocast_enabled as is_autocast_enabled
 from argosy.autograd import is_grad_enabled as is_grad_enabled
 from argosy.creation import is_tensor as is_tensor
 from argosy import jit as jit
+from argosy import library as library
 from argosy import linalg as linalg
 from argosy.serialization import load as load
 from argosy.random import seed as manual_seed

@@ -19,7 +19,8 @@ __all__ = ["FACES", "stub", "write"]
 
 FACES = (
     "argosy", "argosy.amp", "argosy.autograd", "argosy.callbacks", "argosy.distributed", "argosy.io", "argosy.jit",
-    "argosy.metric", "argosy.models", "argosy.nn", "argosy.nn.functional", "argosy.optimizer", "argosy.static",
+    "argosy.library", "argosy.metric", "argosy.models", "argosy.nn", "argosy.nn.functional", "argosy.optimizer",
+    "argosy.static",
 )  # fmt: skip
 LAYERS = frozenset(
     {"activation", "attention", "convolution", "image", "loss", "nn", "normalization", "pooling", "vision"}

@@ -191,7 +191,8 @@ def get_operator(name: str) -> Operator:
         import_module("argosy_phi_ops.ops." + MODULES[name])
         found = OPERATORS.get(name)
     if found is None:
-        raise OperatorError(f"there is no operator named {name!r}")
+        hint = ": a custom operator; import the module that declares it with custom_op" if "." in name else ""
+        raise OperatorError(f"there is no operator named {name!r}{hint}")
     return found
 
 

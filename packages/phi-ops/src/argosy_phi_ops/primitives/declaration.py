@@ -76,9 +76,9 @@ class Primitive:
         self.doc = rule.__doc__ or ""
         self.broadcasts = broadcasts
         self.effect = effect
-        self._axes: Callable[..., AxisNotation] | None = None
+        self._axes: Callable[..., AxisNotation | None] | None = None
 
-    def axes(self, rule: Callable[..., AxisNotation]) -> Callable[..., AxisNotation]:
+    def axes(self, rule: Callable[..., AxisNotation | None]) -> Callable[..., AxisNotation | None]:
         """Decorator: file the function that gives the axis notation, called like the type rule."""
         self._axes = rule
         return rule

@@ -11,6 +11,7 @@ from argosy_phi_ops.reference.kernels import (
     convolution,
     decomposition,
     elementwise,
+    host,
     indexing,
     layout,
     random,
@@ -28,6 +29,7 @@ __all__ = [
     "decomposition",
     "elementwise",
     "evaluate",
+    "host",
     "indexing",
     "kernel",
     "kernel_for",
@@ -52,9 +54,7 @@ def evaluate(primitive: _Declared, operands: Sequence[Any], attributes: Mapping[
     Shapes of elementwise operands broadcast as numpy's do.
     """
     dtypes = [x.dtype for x in operands if hasattr(x, "dtype")]
-    arrays = [
-        x if type(x) is np.ndarray else np.asarray(x, getattr(x, "dtype", dtypes[-1])) for x in operands
-    ]
+    arrays = [x if type(x) is np.ndarray else np.asarray(x, getattr(x, "dtype", dtypes[-1])) for x in operands]
     if primitive.broadcasts and len({x.shape for x in arrays}) > 1:
         arrays = list(np.broadcast_arrays(*arrays))
     return kernel_for(primitive.name)(*arrays, **attributes)

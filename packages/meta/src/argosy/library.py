@@ -1,0 +1,30 @@
+"""Operators of your own: :func:`custom_op` declares one by a Python function.
+
+::
+
+    import argosy
+    from argosy import Tensor
+    from argosy.library import custom_op
+
+    @custom_op("mylib.scale", axes="... -> ...")
+    def scale(x: Tensor, factor: float = 2.0) -> Tensor:
+        return x * factor  # numpy arrays: anything may happen here, a C function called through cffi, too
+
+    @scale.gradient
+    def _(g, result, x, factor):
+        return g * factor  # tensors
+
+See :func:`argosy_phi_ops.custom.declaration.custom_op`.
+"""
+
+from argosy.faces import face
+
+_TABLE = {
+    "custom_op": "argosy_phi_ops.custom.declaration:custom_op",
+    "CustomOperator": "argosy_phi_ops.custom.declaration:CustomOperator",
+    "TensorType": "argosy_pir.types:TensorType",
+    "OperatorError": "argosy_phi_ops.errors:OperatorError",
+    "ShapeError": "argosy_phi_ops.errors:ShapeError",
+}
+
+__getattr__, __dir__ = face(__name__, _TABLE, globals())
