@@ -17,19 +17,21 @@ from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.attention.strips import StripKernel, strip_text
 from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
 from argosy_cinn.contraction.blocking import Blocking, choose
+from argosy_cinn.contraction.packing import convert_element
+from argosy_cinn.contraction.problem import Prologue
 from argosy_cinn.contraction.thin import plan_thin
 from argosy_cinn.fallback import GroupError
 from argosy_cinn.fusion.kernels import Epilogue, Partial, epilogue_text, kernel_text
-from argosy_cinn.fusion.products import Product
+from argosy_cinn.fusion.products import OperandMatrix, Product
 from argosy_cinn.loops import elementwise
-from argosy_cinn.loops.expressions import Graph
+from argosy_cinn.loops.expressions import Graph, describe
 from argosy_cinn.loops.indices import Variable, of
 from argosy_cinn.loops.nest import PARAMETERS, Pointers, emit_kernel, has_partial, partial_dtype
 from argosy_cinn.loops.schedule import ColumnReduction, Kernel, Reduction, Store, choose_chunks
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.native_control import ControlFlow, emit_control
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import I64, LLVM_TYPES, PTR, VOID, Value, constant, lanes_of
+from argosy_cinn.printers.types import FLOAT, I64, LLVM_TYPES, PTR, VOID, Value, constant, lanes_of
 from argosy_cinn.runtime import parallel_for
 from argosy_cinn.runtime.trace import traced_call
 from argosy_cinn.steps import Place, Plan, Step, nbytes
@@ -245,31 +247,55 @@ def _product_call(assembly: Assembly, plan: Plan, product: Product, epilogue: Ep
 def _problem_text(product: Product, slots: dict[Any, int]) -> str:
     sides = []
     for m in (product.left, product.right):
-        sides.append((slots[m.buffer], m.offset, m.buffer.dtype))
+        function = describe([m.function], {}) if m.function is not None else ""
+        sides.append((slots[m.buffer], m.offset, m.buffer.dtype, function))
     numbers = (product.batch, product.left_batch, product.right_batch, product.rows, product.columns, product.depth,
                product.left_row, product.right_column, product.left_depth, product.right_depth)  # fmt: skip
-    return f"product {sides} {numbers} {product.op.result.dtype}"
+    return f"product {sides} {numbers} {product.op.operand(0).dtype} {product.op.result.dtype}"
 
 
 def _problem(b: Function, product: Product, epilogue: Epilogue | None, pointers: Any) -> Contraction:
     """The product in a kernel, or, without ``pointers``, as far as its grid depends on it."""
-    source = product.op.operand(0).dtype
-    element = LLVM_TYPES[source]
+    source, result = product.op.operand(0).dtype, product.op.result.dtype
+    compute = source if source in elementwise.FLOATS else result
 
     def matrix(side: Any, row: int, column: int, batch: tuple[int, ...]) -> Matrix:
         row, column, steps = b.number(row), b.number(column), tuple(map(b.number, batch))
-        if pointers is None:
-            return Matrix(Value(PTR, "null"), row, column, element, steps)
-        return Matrix(b.at(pointers(side.buffer), side.offset, element), row, column, element, steps)
+        dtype = side.buffer.dtype
+        element, unsigned = LLVM_TYPES[dtype], dtype in elementwise.UNSIGNED
+        start = Value(PTR, "null") if pointers is None else b.at(pointers(side.buffer), side.offset, element)
+        prologue = _prologue(side, elementwise.REGISTER[compute], source) if side.function is not None else None
+        return Matrix(start, row, column, element, steps, prologue, unsigned)
 
     left = matrix(product.left, product.left_row, product.left_depth, product.left_batch)
     right = matrix(product.right, product.right_depth, product.right_column, product.right_batch)
     return Contraction(
         b.number(product.rows), b.number(product.columns), b.number(product.depth), left, right,
         lambda b, cells: _epilogue(b, cells, product, epilogue, pointers),
-        tuple(map(b.number, product.batch)), elementwise.REGISTER[source], narrow=source == "bfloat16",
+        tuple(map(b.number, product.batch)), elementwise.REGISTER[compute], narrow=source == "bfloat16",
         location=str(product.op.location),
     )  # fmt: skip
+
+
+def _prologue(side: OperandMatrix, compute: str, dtype: str) -> Prologue:
+    """What is computed from each element of an operand as it is read."""
+    assert side.function is not None
+    assert side.element is not None
+    function, element = side.function, side.element
+    lane = (element.variables & -element.variables).bit_length() - 1
+
+    def code(b: Function, cells: Cells) -> Value:
+        (value,) = cells.values
+        inside = Evaluator(b, _no_buffers, {}, lane, lanes_of(value.type))
+        wide = b.widen_float(value, FLOAT) if element.dtype in elementwise.NARROW else value
+        inside.known[element.number] = wide
+        return convert_element(b, inside.full(function), compute, dtype in elementwise.UNSIGNED)
+
+    return code
+
+
+def _no_buffers(buffer: Any) -> Value:
+    raise RuntimeError(f"an operand of a product reads {buffer} besides its own element")
 
 
 def _variants(b: Function, problem: Contraction) -> list[str]:

@@ -106,6 +106,9 @@ MODULES: dict[str, str] = {
     "addmm": "products", "baddbmm": "products", "bmm": "products", "cross": "products", "dot": "products",
     "einsum": "products", "inner": "products", "kron": "products", "mm": "products", "mv": "products",
     "outer": "products", "tensordot": "products", "vecdot": "products",
+    # quantised
+    "llm_int8_linear": "quantised", "weight_dequantize": "quantised", "weight_only_linear": "quantised",
+    "weight_quantize": "quantised",
     # random
     "bernoulli": "random", "dropout": "random", "exponential": "random", "gaussian": "random",
     "multinomial": "random", "normal": "random", "rand": "random", "rand_like": "random", "randint": "random",

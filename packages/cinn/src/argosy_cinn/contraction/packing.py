@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from argosy_cinn.contraction.problem import Cells, Format, Matrix
+from argosy_cinn.contraction.problem import Cells, Format, Matrix, exact_in_bfloat
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import BFLOAT, Index, Value, bits_of, bytes_of, element_of, is_float, vector
+from argosy_cinn.printers.types import BFLOAT, FLOAT, Index, Value, bits_of, bytes_of, element_of, is_float, vector
 
 #: Row tiles of A that are packed together, so that every cache line of a transposed A is read once.
 GROUP = 8
@@ -251,8 +251,9 @@ class _Packer:
         if self.format.terms == 4:
             return f.binary("xor", value, -128) if self.flipped and self.format.shifted else value
         if self.format.terms == 2:  # rounded by the machine's instruction, which its products use anyway
-            return f.convert("fptrunc", value, BFLOAT) if element != BFLOAT else value
-        if self.format.rounded and element != BFLOAT:
+            wide = value if is_float(element) else convert_element(f, value, FLOAT, unsigned)
+            return f.convert("fptrunc", wide, BFLOAT) if element != BFLOAT else value
+        if self.format.rounded and not exact_in_bfloat(element):
             value = f.narrow_float(value, BFLOAT)
         return convert_element(f, value, self.format.compute, unsigned)
 

@@ -78,7 +78,8 @@ class Contraction:
     ``touched`` are matrices of C's shape that the epilogue reads at the places it is given: they
     are prefetched while the sums are made. It is a hint, and pays where they are larger than the cache.
 
-    Where both operands are bfloat16, or ``narrow`` is set (operands are then rounded to bfloat16 first),
+    Where both operands are bfloat16, or ``narrow`` is set (operands are then rounded to bfloat16 first; what a
+    prologue makes of bytes has to be rounded already),
     machines with instructions for pairs of bfloat16 products use them: the order within a pair is then the
     machine's. int8 operands with ``i32`` accumulators use byte products in the same way, exactly.
     """
@@ -108,6 +109,11 @@ class Format:
     terms: int = 1
     rounded: bool = False
     shifted: bool = False
+
+
+def exact_in_bfloat(element: str) -> bool:
+    """Whether every number of an element type is a bfloat16, so that nothing is rounded."""
+    return element in (BFLOAT, I8)
 
 
 def operand_format(problem: Contraction, target: Target) -> Format:

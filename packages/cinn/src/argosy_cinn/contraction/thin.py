@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argosy_cinn.contraction.packing import convert_element, read_strided
-from argosy_cinn.contraction.problem import Cells, Contraction, Matrix, coordinates, origin
+from argosy_cinn.contraction.problem import Cells, Contraction, Matrix, coordinates, exact_in_bfloat, origin
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import Index, Value, bytes_of, is_float, vector
 from argosy_cinn.runtime.workers import scratch
@@ -29,6 +29,7 @@ _DOT_BLOCK = 64
 _SWEEP_BYTES = 16 << 10
 _SWEEP_MOST = 1024
 _THIN_BYTES = 32 << 10
+_LONG = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,8 @@ def plan_thin(problem: Contraction, target: Target) -> ThinPlan | None:
     assert isinstance(count, int)
     along_r, along_k = (problem.b.column, problem.b.row) if few_rows else (problem.a.row, problem.a.column)
     lanes = target.lanes(problem.compute)
-    if (
-        problem.narrow
-        or problem.column_sums is not None
-        or count == 0
-        or (isinstance(problem.k, int) and problem.k < lanes)
-    ):
+    rounds = problem.narrow and not (exact_in_bfloat(problem.a.element) and exact_in_bfloat(problem.b.element))
+    if rounds or problem.column_sums is not None or count == 0 or (isinstance(problem.k, int) and problem.k < lanes):
         return None
     if isinstance(along_k, int) and along_k == 1:
         return ThinPlan(few_rows, True, count, _DOT_BLOCK, lanes)
@@ -187,8 +184,8 @@ class _Thin:
         """All wide rows of the chunk, over one block of k. ``first`` and ``last`` are None for the
         only block.
         """
-        b, count = self.b, self.plan.count
-        together, unroll = _dot_shape(count)
+        b = self.b
+        together, unroll = self._dot_shape()
         if isinstance(self.wide_rows, int):
             together = min(together, self.wide_rows)
         with b.loop(0, self.rows, together) as i:
@@ -204,6 +201,18 @@ class _Thin:
                     b.store(value, place, self.lanes * self.size)
                 with b.when(last):
                     self._reduce(local, sums)
+
+    def _dot_shape(self) -> tuple[int, int]:
+        """(wide rows at a time, vectors of k at a time): enough independent sums to hide the latency of an addition.
+
+        Long rows that are narrow in memory are read one after the other: several such streams side by side reach
+        three quarters of the bandwidth that one has.
+        """
+        count, k = self.plan.count, self.problem.k
+        long = not isinstance(k, int) or k >= _LONG
+        if count == 1 and long and bytes_of(self.wide.element) < self.size:
+            return 1, 8
+        return {1: (4, 4), 2: (4, 2), 3: (4, 2), 4: (4, 1)}.get(count, (3, 1))
 
     def _start(self, local: list[Index], first: Value | None) -> tuple[list[Value], list[Value]]:
         """What the sums of some wide rows start from, and where they wait between blocks of k."""
@@ -340,13 +349,6 @@ class _Thin:
                 value = b.insert(value, b.load(self.compute, place), t)
             mask = b.tail_mask(count, self.lanes)
             problem.epilogue(b, Cells(self.batch, b.add(self.row0, i.index), 0, [value], [mask]))
-
-
-def _dot_shape(count: int) -> tuple[int, int]:
-    """(wide rows at a time, vectors of k at a time): enough independent sums to hide the latency of
-    an addition.
-    """
-    return {1: (4, 4), 2: (4, 2), 3: (4, 2), 4: (4, 1)}.get(count, (3, 1))
 
 
 def _usable(matrix: Matrix, compute: str, stride: Index) -> bool:

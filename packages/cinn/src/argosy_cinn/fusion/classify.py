@@ -54,6 +54,8 @@ def _has_scatter(op: Operation) -> bool:
 def _has_product(op: Operation) -> bool:
     accumulate = op.attributes["accumulate"] or op.result.dtype
     source = op.operand(0).dtype
+    if source in ("int8", "uint8", "int16", "uint16"):
+        return accumulate == "int32"
     if source in ("float32", "float64", "int32", "int64", "uint32", "uint64"):
         return accumulate == source
     return source in ("bfloat16", "float16") and accumulate in (source, "float32")

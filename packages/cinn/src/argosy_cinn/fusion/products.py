@@ -10,25 +10,42 @@ from collections.abc import Container
 from dataclasses import dataclass
 from math import prod
 
-from argosy_cinn.loops.expressions import Graph
+from argosy_cinn.loops.elementwise import OPERATIONS
+from argosy_cinn.loops.expressions import Expression, Graph
 from argosy_cinn.loops.indices import Index, Position, Variable, of
 from argosy_cinn.loops.lowering import Lowering
+from argosy_cinn.loops.schedule import COSTS
 from argosy_cinn.shapes import sizes, surely_at_least
 from argosy_pir.core import Operation
+from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value
+
+#: Work on an element that a product may do again whenever it reads it.
+_MOST_WORK = 16
+#: Dtypes whose numbers are numbers of a wider one; a product converts them as it reads them.
+_EXACT = {
+    "float32": ("bfloat16", "float16", "int8", "uint8", "int16", "uint16"),
+    "float64": ("float32",),
+    "bfloat16": ("int8", "uint8"),
+    "float16": ("int8", "uint8"),
+    "int32": ("int8", "uint8", "int16", "uint16"),
+}
 
 
 @dataclass(slots=True)
 class OperandMatrix:
     """Element (batch, free, contracted) of an operand at ``offset + sums of index * stride`` in ``buffer``.
 
-    Strides are in elements, one for each axis of the product's batch, free and contracted axes."""
+    Strides are in elements, one for each axis of the product's batch, free and contracted axes. The buffer's dtype may
+    be another than the operand's: the product then converts what it reads."""
 
     buffer: Value
     offset: int
     batch: tuple[int, ...]
     free: tuple[int, ...]
     contracted: tuple[int, ...]
+    function: Expression | None = None
+    element: Expression | None = None
 
 
 @dataclass(slots=True)
@@ -63,9 +80,13 @@ def operand_matrix(op: Operation, index: int, in_memory: Container[Value]) -> Op
     lowering = Lowering(Graph(), in_memory, lambda value, position: None, split=False)
     lowering.immediates = False
     node = lowering.value(operand, Position(sizes(operand), None, tuple(of(v) for v in variables)))
-    if node.kind != "load" or node.arguments:
+    function = None if node.kind == "load" else node
+    element = _element_of(node)
+    if element is None:
         return None
-    buffer, flat = node.payload
+    if node.kind == "cast" and node.arguments[0] is element and element.dtype in _EXACT.get(node.dtype, ()):
+        function = None
+    buffer, flat = element.payload
     strides = _strides(flat, variables)
     if strides is None or not surely_at_least(flat.low, 0):
         return None
@@ -74,8 +95,33 @@ def operand_matrix(op: Operation, index: int, in_memory: Container[Value]) -> Op
     if merged(tuple(sizes(operand)[i] for i in contracted), along) is None:
         return None
     return OperandMatrix(
-        buffer, flat.constant, tuple(strides[i] for i in batch), tuple(strides[i] for i in free), along
-    )
+        buffer, flat.constant, tuple(strides[i] for i in batch), tuple(strides[i] for i in free), along,
+        function, element,
+    )  # fmt: skip
+
+
+def _element_of(node: Expression) -> Expression | None:
+    """The one element in memory that an expression reads; None where it reads several, or is not worth computing
+    whenever a product reads it: that is left to narrow elements (quantised weights), and to little work."""
+    if node.kind == "load":
+        return None if node.arguments else node
+    found: Expression | None = None
+    stack, seen, work = [node], {node.number}, 0
+    while stack:
+        current = stack.pop()
+        if current.kind == "load":
+            if current.arguments or found is not None:
+                return None
+            found = current
+        elif current.kind not in OPERATIONS and current.kind != "constant":
+            return None
+        work += COSTS.get(current.kind, 1)
+        fresh = [a for a in current.arguments if a.number not in seen]
+        seen.update(a.number for a in fresh)
+        stack += fresh
+    if found is None or not found.variables or found.dtype == "bool" or work > _MOST_WORK:
+        return None
+    return found if 2 * ITEM_SIZES[found.dtype] <= ITEM_SIZES[node.dtype] else None
 
 
 def _strides(flat: Index, variables: list[Variable]) -> list[int] | None:

@@ -1,0 +1,107 @@
+"""Products whose operands are narrower in memory than in arithmetic: quantised weights and bytes."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from programs import build, check, values
+
+from argosy_cinn import CinnCompiler
+from argosy_hwadapt import device
+from argosy_phi_ops import prim
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_tensorcore.storage import Strided
+
+RNG = np.random.default_rng(0)
+ROWS = (1, 7, 33)
+
+
+def linear(dtype, axis):
+    """``(x @ w) * scale`` with ``w`` converted to ``dtype``; it is contracted over its given axis."""
+
+    def program(x, w, scale):
+        product = prim.dot_general(x, prim.cast(w, dtype=dtype), lhs_contract=(1,), rhs_contract=(axis,))
+        return prim.mul(prim.cast(product, dtype="float32"), prim.broadcast_to(scale, product.shape))
+
+    return program
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("stored", ["int8", "uint8", "bfloat16"])
+def test_a_weight_is_converted_where_it_is_read(rows, axis, stored):
+    """One kernel, no memory for the converted weight, whatever the number of rows and the weight's layout."""
+    x, w = values(RNG, (rows, 1100), "float32"), values(RNG, (70, 1100), stored)
+    w = w if axis == 1 else np.ascontiguousarray(w.T)
+    scale = values(RNG, (70,), "float32", 0.01, 0.1)
+    report = check(linear("float32", axis), x, w, scale, scale=100).report()
+    assert report["kernel_calls"] == 1
+    assert report["arena_bytes"] == 0
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("stored", ["bfloat16", "int8"])
+def test_bfloat16_activations_times_narrow_weights(rows, axis, stored):
+    """Sums are in float32 and rounded once: a result is at most one rounding step of bfloat16 from exact."""
+    x, w = values(RNG, (rows, 1100), "bfloat16"), values(RNG, (70, 1100), stored)
+    exact = x.astype(np.float64) @ w.astype(np.float64).T
+    arguments = [x, w if axis == 1 else np.ascontiguousarray(w.T), np.ones(70, np.float32)]
+    executable = CinnCompiler().compile(build(linear("bfloat16", axis), arguments), device("cpu"))
+    (got,) = executable.run([Strided.from_array(a) for a in arguments])
+    step = 2.0 ** (np.floor(np.log2(np.abs(exact))) - 7)
+    room = np.abs(x.astype(np.float64)) @ np.abs(w.astype(np.float64)).T * 1e-5
+    assert (np.abs(got.array() - exact) <= step + room).all()
+    assert executable.report()["kernel_calls"] == 1
+
+
+@pytest.mark.parametrize("rows", [*ROWS, 200])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_integers_are_summed_exactly_in_int32(rows, dtype):
+    info = np.iinfo(np.int8 if dtype == "int16" else dtype)
+    x, w = (RNG.integers(info.min, info.max + 1, shape).astype(dtype) for shape in ((rows, 333), (75, 333)))
+
+    def program(x, w):
+        return prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(1,), accumulate="int32")
+
+    executable = check(program, x, w)
+    assert executable.report()["host_calls"] == {}
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_what_is_computed_from_a_narrow_weight_is_computed_where_it_is_read(rows, axis, dtype):
+    """Two numbers of four bits in a byte: their weights never lie in memory."""
+    x, w = values(RNG, (rows, 300), dtype), RNG.integers(-128, 128, (35, 300)).astype(np.int8)
+    arguments = [x, w if axis == 1 else np.ascontiguousarray(w.T)]
+
+    def program(x, w):
+        halves = (prim.shift_right(prim.shift_left(w, 4), 4), prim.shift_right(w, 4))
+        return [prim.dot_general(x, prim.cast(h, dtype=dtype), lhs_contract=(1,), rhs_contract=(axis,)) for h in halves]
+
+    executable = CinnCompiler().compile(build(program, arguments), device("cpu"))
+    got = [out.array().astype(np.float64) for out in executable.run([Strided.from_array(a) for a in arguments])]
+    low = ((w.astype(np.int32) & 15) ^ 8) - 8
+    for result, half in zip(got, (low, w.astype(np.int32) >> 4), strict=True):
+        exact = x.astype(np.float64) @ half.T
+        np.testing.assert_allclose(result, exact, rtol=2e-2 if dtype == "bfloat16" else 1e-4, atol=1e-2)
+    assert executable.report()["arena_bytes"] == 0
+
+
+def test_kernels_of_equal_shape_and_different_arithmetic_are_not_shared():
+    """The same bytes as float32 and, rounded on the way, as bfloat16: two products of one program."""
+    x, w = values(RNG, (2, 64), "float32"), values(RNG, (16, 64), "int8")
+
+    def program(x, w):
+        def product(x, dtype):
+            return prim.dot_general(x, prim.cast(w, dtype=dtype), lhs_contract=(1,), rhs_contract=(1,))
+
+        return [product(x, "float32"), product(prim.cast(x, dtype="bfloat16"), "bfloat16")]
+
+    arguments = [x, w]
+    exact, rounded = interpret(build(program, arguments), arguments, [])[0]
+    executable = CinnCompiler().compile(build(program, arguments), device("cpu"))
+    got = [out.array() for out in executable.run([Strided.from_array(a) for a in arguments])]
+    np.testing.assert_allclose(got[0], exact, rtol=1e-5, atol=1e-3)
+    assert got[1].dtype == np.dtype(ml_dtypes.bfloat16)
+    np.testing.assert_allclose(got[1].astype(np.float32), rounded.astype(np.float32), rtol=2e-2, atol=4)
