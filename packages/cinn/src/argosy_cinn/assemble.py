@@ -6,11 +6,11 @@ A segment is ``void segment<i>(ptr addresses, ptr dims)``; host calls lie betwee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count as numbers
 from re import sub
-from typing import Any
+from typing import Any, TypeAlias
 
 from argosy_cinn.attention.emit import emit_combination, emit_strips
 from argosy_cinn.attention.strips import Partial as StripPartial
@@ -42,6 +42,8 @@ from argosy_pir.values import OpResult
 
 #: Rows for which copying the right operand does not pay.
 _FEW_ROWS = 64
+#: Where the buffers of a kernel are.
+Places: TypeAlias = Callable[[Iterable[Any]], list[Place]]
 
 
 @dataclass(slots=True)
@@ -80,6 +82,7 @@ def assemble(plan: Plan, target: Target, traced: bool = False) -> Assembly:
             calls = _calls_of(assembly, plan, step)
             for call in calls:
                 call.made = list(step.group.members)
+                call.text = f"again: {call.text}" if step.repeated else call.text
             assembly.segments[-1] += calls
     order = numbers() if traced else None
     for i, calls in enumerate(assembly.segments):
@@ -97,38 +100,42 @@ def _calls_of(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
 
 def _calls(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
     calls: list[Call] = []
+
+    def places(keys: Iterable[Any]) -> list[Place]:
+        # A partial result that is not used (one chunk) has a slot, but no memory.
+        return [plan.places.get(step.key(key)) or Place(0) for key in keys]
+
     for body in step.bodies:
         if isinstance(body, Epilogue):
             assert step.group.product is not None
-            calls.append(_product_call(assembly, plan, step.group.product, body))
+            calls.append(_product_call(assembly, places, step.group.product, body))
             continue
         if isinstance(body, StripKernel):
-            calls += _strip_calls(assembly, plan, body)
+            calls += _strip_calls(assembly, places, body)
             continue
         if isinstance(body, ControlFlow):
             calls.append(_control_call(assembly, plan, body))
             continue
-        calls.append(_kernel_call(assembly, plan, body))
+        calls.append(_kernel_call(assembly, places, body))
         chunks = choose_chunks(body).count
         partial = [c for c in body.columns if has_partial(c, chunks)]
-        calls += [_kernel_call(assembly, plan, _combination(c, body, chunks)) for c in partial]
+        calls += [_kernel_call(assembly, places, _combination(c, body, chunks)) for c in partial]
     return calls
 
 
-def _kernel_call(assembly: Assembly, plan: Plan, kernel: Kernel) -> Call:
+def _kernel_call(assembly: Assembly, places: Places, kernel: Kernel) -> Call:
     slots: dict[Any, int] = {}
     text = kernel_text(kernel, slots)
     name = _once(assembly, text, _kernel_name(kernel), lambda name: emit_kernel(assembly.module, name, kernel, slots))
-    places = [_place(plan, buffer) for buffer in slots]
-    return Call(name, places, choose_chunks(kernel).count, None, _summary(kernel), kernel_cost(kernel))
+    return Call(name, places(slots), choose_chunks(kernel).count, None, _summary(kernel), kernel_cost(kernel))
 
 
-def _strip_calls(assembly: Assembly, plan: Plan, kernel: StripKernel) -> list[Call]:
+def _strip_calls(assembly: Assembly, places: Places, kernel: StripKernel) -> list[Call]:
     slots: dict[Any, int] = {}
     text = strip_text(kernel, slots)
     shape = f"{kernel.row.extent}x{kernel.column.extent}"
     name = _once(assembly, text, f"attention_{shape}", lambda n: emit_strips(assembly.module, n, kernel, slots))
-    calls = [Call(name, [_place(plan, v) for v in slots], kernel.chunks, None, kernel.summary(), Cost(*kernel.work()))]
+    calls = [Call(name, places(slots), kernel.chunks, None, kernel.summary(), Cost(*kernel.work()))]
     for sink in kernel.partial_sinks():
         slots = {sink.buffer: 0, StripPartial(sink.buffer): 1}
         text = f"sum of {kernel.parts} {[v.extent for v in (*kernel.outer, kernel.column)]} {sink.width} "
@@ -139,14 +146,8 @@ def _strip_calls(assembly: Assembly, plan: Plan, kernel: StripKernel) -> list[Ca
             emit_combination(assembly.module, name, kernel, sink, slots)
 
         name = _once(assembly, text, f"attention_sum_{kernel.parts}x{shape}", build)
-        places = [_place(plan, v) for v in slots]
-        calls.append(Call(name, places, kernel.elements, None, f"{kernel.parts} parts added up"))
+        calls.append(Call(name, places(slots), kernel.elements, None, f"{kernel.parts} parts added up"))
     return calls
-
-
-def _place(plan: Plan, buffer: Any) -> Place:
-    # A partial result that is not used (one chunk) has a slot, but no memory.
-    return plan.places.get(buffer) or Place(0)
 
 
 def _once(assembly: Assembly, text: str, name: str, build: Any) -> str:
@@ -205,7 +206,7 @@ def _control_call(assembly: Assembly, plan: Plan, flow: ControlFlow) -> Call:
 # -- matrix products
 
 
-def _product_call(assembly: Assembly, plan: Plan, product: Product, epilogue: Epilogue) -> Call:
+def _product_call(assembly: Assembly, places: Places, product: Product, epilogue: Epilogue) -> Call:
     slots: dict[Any, int] = {product.left.buffer: 0}
     slots.setdefault(product.right.buffer, len(slots))
     text = "\n".join([_problem_text(product, slots), epilogue_text(epilogue, slots)])
@@ -240,8 +241,7 @@ def _product_call(assembly: Assembly, plan: Plan, product: Product, epilogue: Ep
     shape = f"{'x'.join(map(str, product.batch))} of " if product.batch else ""
     fused = len(epilogue.graph.order) - 1
     line = f"{shape}{product.rows} x {product.columns} x {product.depth}, epilogue of {fused} operations"
-    places = [_place(plan, v) for v in slots]
-    return Call(_once(assembly, text, name, build), places, 0, product, line, product_cost(product, epilogue))
+    return Call(_once(assembly, text, name, build), places(slots), 0, product, line, product_cost(product, epilogue))
 
 
 def _problem_text(product: Product, slots: dict[Any, int]) -> str:

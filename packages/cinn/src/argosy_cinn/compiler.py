@@ -4,13 +4,15 @@
     outputs = executable.run(inputs, states)
 
 Options: ``threads`` (for the whole process), ``cache`` (an `ObjectCache`), ``passes`` (LLVM's level, None for none),
-``fuel`` (how many optimisations may happen) and ``without`` (kinds of them to leave out; see `argosy_cinn.fuel`).
+``fuel`` (how many optimisations may happen), ``without`` (kinds of them to leave out; see `argosy_cinn.fuel`) and
+``memory_budget`` (bytes that intermediate values may need: what does not fit is computed again).
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,6 +25,7 @@ from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.control import CompileRegion
 from argosy_cinn.dump import dump, dumping, record
 from argosy_cinn.executable import Executable, Views
+from argosy_cinn.explanation import size
 from argosy_cinn.fallback import InterpretedExecutable, interpreted
 from argosy_cinn.fuel import Budget
 from argosy_cinn.fusion.kernels import Partial
@@ -31,6 +34,7 @@ from argosy_cinn.native_control import Spare, Workspace
 from argosy_cinn.planning import plan_program, simplified
 from argosy_cinn.program_cache import BufferFacts, CallFacts, Manifest
 from argosy_cinn.recursion import deep_recursion
+from argosy_cinn.rematerialise import Again
 from argosy_cinn.runtime import ObjectCache, compile_object, default_cache, entry, set_threads
 from argosy_cinn.runtime.entry import Entry
 from argosy_cinn.runtime.jit import CodegenError, Library, link
@@ -51,7 +55,7 @@ from argosy_pir.types import TensorType
 from argosy_pir.values import OpResult, Value
 from argosy_tensorcore.storage import Strided
 
-_OPTIONS = frozenset({"threads", "cache", "passes", "fuel", "without"})
+_OPTIONS = frozenset({"threads", "cache", "passes", "fuel", "without", "memory_budget"})
 _DIALECTS = frozenset({"prim", "builtin", "control", "phi"})
 _SHOWN_BUFFERS = 32
 
@@ -205,7 +209,19 @@ def _code_of(static: Program, options: Mapping[str, Any]) -> _Code:
         manifest, code = made()  # what was stored is no code for this process
         library = link(code, manifest.entries)
     budget.settle()
+    _warn_of_memory(static.name, manifest)
     return _loaded(manifest, library, simplified, options, budget)
+
+
+def _warn_of_memory(name: str, manifest: Manifest) -> None:
+    done = manifest.recomputation
+    if done is not None and manifest.arena_bytes > done.budget:
+        warnings.warn(
+            f"program '{name}' needs {size(manifest.arena_bytes)} for intermediate values however much is computed "
+            f"again, more than the memory budget of {size(done.budget)} (without a budget {size(done.peak_before)})",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def _loaded(
@@ -243,6 +259,7 @@ def _facts(code: _Code, started: float) -> dict[str, Any]:
         "kernel_calls": manifest.kernel_calls,
         "host_calls": manifest.host_calls,
         "arena_bytes": manifest.arena_bytes,
+        **({} if manifest.recomputation is None else {"recomputed": asdict(manifest.recomputation)}),
         "compile_seconds": perf_counter() - started,
         "cache_hit": code.library.cache_hit,
     }
@@ -288,7 +305,7 @@ def generated_code(program: Program) -> str:
 
 def _assembled(program: Program, target: Target, budget: Budget, traced: bool = False) -> tuple[Plan, Assembly]:
     with deep_recursion(), budget.fusing():
-        plan = plan_program(program)
+        plan = plan_program(program, budget.memory)
         return plan, assemble(plan, target, traced)
 
 
@@ -354,6 +371,7 @@ def _manifest(program: Program, plan: Plan, assembly: Assembly) -> Manifest:
         lifetimes=[(formula(life.nbytes), life.first, life.last) for life in plan.lifetimes]
         if program.symbols()
         else [],
+        recomputation=plan.recomputation,
     )
 
 
@@ -377,7 +395,9 @@ def _buffer_facts(plan: Plan, positions: Mapping[Operation, int]) -> list[Buffer
 
 def _value(key: Any) -> Any:
     """The value that a buffer belongs to; partial results belong to their reduction's."""
-    return key.value if isinstance(key, (Partial, StripPartial, Spare, Workspace)) else key
+    while isinstance(key, (Again, Partial, StripPartial, Spare, Workspace)):
+        key = key.value
+    return key
 
 
 def _host_calls(

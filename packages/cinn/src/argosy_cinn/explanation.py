@@ -33,6 +33,7 @@ def describe(executable: Executable) -> str:
     manifest = executable.manifest
     operations = list(executable.views.simplified().block)
     lines = [f"arena {size(manifest.arena_bytes)}, {manifest.kernels} kernels, {len(manifest.hosts)} host calls"]
+    lines += recomputed_lines(executable)
     for i in range(manifest.segments):
         calls = [call for call in manifest.calls if call.segment == i]
         lines.append(f"segment {i}: {len(calls)} kernel calls")
@@ -46,6 +47,17 @@ def describe(executable: Executable) -> str:
     lines += [f"copy to state {index}" for index in manifest.copies]
     lines += buffer_lines(executable, operations)
     return "\n".join(lines)
+
+
+def recomputed_lines(executable: Executable) -> list[str]:
+    """What a memory budget did, if it did something."""
+    done = executable.manifest.recomputation
+    if done is None:
+        return []
+    return [
+        f"memory budget {size(done.budget)}: {size(executable.manifest.arena_bytes)} instead of "
+        f"{size(done.peak_before)}, {done.steps} steps run again, {100 * done.work:.1f}% more work"
+    ]
 
 
 def buffer_lines(executable: Executable, operations: Sequence[Operation]) -> list[str]:

@@ -5,13 +5,14 @@ in the environment, for all programs of a process together) lets only the first 
 kinds. The count is the same in every run. ``ARGOSY_FUEL_LOG`` names a file that is told the count and the last step.
 
 Kinds: ``rewrite.<primitive>``, ``common`` (equal operations), ``control`` (native branches and loops), ``attention``,
-``fuse``, ``recompute``, ``in-place``, ``stream``.
+``fuse``, ``recompute``, ``in-place``, ``stream``, ``rematerialise`` (under a memory budget).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,7 +22,7 @@ from argosy_cinn.once import STARTING
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult
 
-KINDS = ("rewrite", "common", "control", "attention", "fuse", "recompute", "in-place", "stream")
+KINDS = ("rewrite", "common", "control", "attention", "fuse", "recompute", "in-place", "stream", "rematerialise")
 _UNLIMITED = 1 << 62
 
 
@@ -62,9 +63,18 @@ def _name(where: Any) -> str:
 
 
 class Budget:
-    """What one compilation may do. It simplifies first, then fuses; either can be done again and does the same."""
+    """What one compilation may do. It simplifies first, then fuses; either can be done again and does the same.
 
-    def __init__(self, fuel: int | None = None, without: Collection[str] = (), process: bool = False) -> None:
+    ``memory``: the bytes that its intermediate values may need (`argosy_cinn.rematerialise`)."""
+
+    def __init__(
+        self,
+        fuel: int | None = None,
+        without: Collection[str] = (),
+        process: bool = False,
+        memory: int | None = None,
+    ) -> None:
+        self.memory = memory
         self.limited = fuel is not None or bool(without)
         self.process = process
         self._fuel = _UNLIMITED if fuel is None else fuel
@@ -80,10 +90,11 @@ class Budget:
         unknown = sorted({kind.partition(".")[0] for kind in without} - set(KINDS))
         if unknown:
             raise ValueError(f"option without: there is no kind {unknown}; there are: {', '.join(KINDS)}")
+        memory = memory_budget(options)
         if without or "fuel" in options:
-            return Budget(options.get("fuel"), without)
+            return Budget(options.get("fuel"), without, memory=memory)
         left = _process_fuel()
-        return Budget() if left is None else Budget(left, process=True)
+        return Budget(left, process=left is not None, memory=memory)
 
     @contextmanager
     def simplifying(self) -> Iterator[None]:
@@ -119,6 +130,24 @@ class Budget:
             _settle(self.spent, self._last)
 
 
+def memory_budget(options: Mapping[str, Any]) -> int | None:
+    """The bytes that intermediate values may need: the option ``memory_budget``, or ``ARGOSY_MEMORY_BUDGET`` (a number
+    of bytes, or of KiB, MiB or GiB). Raises ValueError for what is neither."""
+    given = options.get("memory_budget")
+    if given is not None:
+        if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+            raise ValueError(f"option memory_budget is {given!r}: expected a number of bytes")
+        return given
+    text = os.environ.get("ARGOSY_MEMORY_BUDGET")
+    if not text:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMG]iB|)", text.strip())
+    if found is None:
+        raise ValueError(f"ARGOSY_MEMORY_BUDGET is {text!r}: expected bytes, as in 500000000 or 512MiB")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _spent = 0
 _last = ""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from argosy_cinn.executable import Executable
-from argosy_cinn.explanation import places, size
+from argosy_cinn.explanation import places, recomputed_lines, size
 from argosy_cinn.limits import Limits, limits
 from argosy_cinn.report import Report, Table
 from argosy_cinn.tracing import Event
@@ -121,12 +121,13 @@ def _memory(executable: Executable) -> list[str | Table]:
     manifest = executable.manifest
     outputs = sum(_nbytes(v) for v in executable.compiled.outputs)
     head = f"peak {size(manifest.arena_bytes)} of intermediate values, {size(outputs)} of outputs"
+    heads = [head, *recomputed_lines(executable)]
     rows = []
     for b in manifest.buffers[:_SHOWN_BUFFERS]:
         op = operations[b.position]
         line = places([b.position], operations)
         rows.append([size(b.nbytes), f"{b.first}-{b.last}", op.name, str(op.results[0].type), line])
-    return [head, Table(["bytes", "steps", "made by", "type", "line"], [*rows])] if rows else [head]
+    return [*heads, Table(["bytes", "steps", "made by", "type", "line"], [*rows])] if rows else [*heads]
 
 
 def _nbytes(value: object) -> int:

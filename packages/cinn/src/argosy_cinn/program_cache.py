@@ -16,8 +16,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from argosy_cinn.fuel import memory_budget
 from argosy_cinn.memory_plan import Lifetime, plan
 from argosy_cinn.once import once
+from argosy_cinn.rematerialise import Recomputation
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
 from argosy_cinn.shapes import evaluated
 from argosy_cinn.target import Target
@@ -63,6 +65,7 @@ class Manifest:
     ``calls``, ``buffers`` (the largest first) and ``copies`` (states that are copied at the end) are what
     `argosy_cinn.explain` tells. Of programs with symbolic sizes, ``symbols`` are their names, ``lifetimes`` (formula of
     bytes, first, last step) the values that are placed in the arena when sizes are known, and figures are formulas.
+    ``recomputation`` is what a memory budget did.
     """
 
     segments: int
@@ -79,6 +82,7 @@ class Manifest:
     copies: list[int]
     symbols: list[str]
     lifetimes: list[tuple[str, int, int]]
+    recomputation: Recomputation | None = None
 
     @property
     def entries(self) -> list[str]:
@@ -123,6 +127,8 @@ def _decoded(data: bytes) -> tuple[Manifest, bytes]:
 def manifest_of(fields: dict[str, Any]) -> Manifest:
     """A manifest from what JSON kept of it. Raises TypeError or KeyError where fields are missing."""
     fields["calls"] = [CallFacts(*c) for c in fields["calls"]]
+    if fields.get("recomputation") is not None:
+        fields["recomputation"] = Recomputation(**fields["recomputation"])
     fields["buffers"] = [BufferFacts(*b) for b in fields["buffers"]]
     return Manifest(**fields)
 
@@ -150,6 +156,7 @@ def program_key(program: Program, target: Target, options: Mapping[str, Any]) ->
         _hash_block(digest, function.block, numbers)
     digest.update(f"{len(program.states)}|{target.key}|{code_generator_version()}|{_sources()}".encode())
     digest.update(repr([(k, options.get(k)) for k in ("passes", "fuel", "without")]).encode())
+    digest.update(f"memory {memory_budget(options)}".encode())
     return digest.hexdigest()
 
 

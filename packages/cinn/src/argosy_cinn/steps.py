@@ -8,7 +8,7 @@ element it is about to write. Other states are copied at the end.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,8 +22,10 @@ from argosy_cinn.loops.nest import has_partial, partial_dtype
 from argosy_cinn.loops.schedule import Kernel, choose_chunks, phases
 from argosy_cinn.memory_plan import Lifetime, plan
 from argosy_cinn.native_control import ControlFlow
+from argosy_cinn.rematerialise import Facts, Recomputation, Schedule, rematerialised, step_cost
 from argosy_cinn.shapes import count, estimate, sizes
 from argosy_cinn.target import Target
+from argosy_cinn.traffic import body_cost
 from argosy_pir.core import Operation
 from argosy_pir.dims import SymExpr
 from argosy_pir.types import ITEM_SIZES
@@ -38,12 +40,19 @@ class Place:
     offset: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Step:
     """One group, lowered to what runs one after the other; nothing for a host call."""
 
     group: Group
     bodies: list[Kernel | Epilogue | StripKernel | ControlFlow]
+    renamed: dict[Hashable, Hashable] = field(default_factory=dict)
+    """The versions of values that it reads and makes, where some are made again."""
+    repeated: bool = False
+
+    def key(self, value: Any) -> Any:
+        """What ``value`` is called in the memory plan when this step runs."""
+        return self.renamed.get(value, value)
 
 
 @dataclass(slots=True)
@@ -62,6 +71,7 @@ class Plan:
     in_place: set[Value] = field(default_factory=set)
     lifetimes: list[Lifetime] = field(default_factory=list)
     symbols: list[str] = field(default_factory=list)
+    recomputation: Recomputation | None = None
 
     @property
     def arena_entry(self) -> int:
@@ -75,11 +85,12 @@ def make_plan(
     native: Mapping[Operation, ControlFlow],
     streaming: bool = True,
     run_time: str | None = None,
+    budget: int | None = None,
 ) -> Plan:
     """Order the groups, lower them and place all values.
 
     ``native``: branches and loops that have native code. ``run_time``: memory is planned when sizes are known; the
-    prefix of the names of the offsets.
+    prefix of the names of the offsets. ``budget``: bytes of intermediate values, see `rematerialise`.
     """
     program = memory.program
     stored = _stored(memory, fusion)
@@ -90,7 +101,6 @@ def make_plan(
     in_place = _choose_in_place(memory, fusion, steps, after)
     if streaming:
         _choose_streaming(steps, in_place)
-    ordered = [steps[number] for number in _ordered(fusion, after)]
     updates = list(zip(program.states, program.state_updates, strict=True))
     changed = [(value, state.argument) for state, value in updates if value is not state.argument]
     copies = [(value, argument) for value, argument in changed if value not in in_place and 0 not in sizes(value)]
@@ -114,9 +124,24 @@ def make_plan(
     for value, argument in changed:
         if value in in_place:
             places[value] = places[argument]
+    ordered = [steps[number] for number in _ordered(fusion, after)]
+    recomputation = None
+    if budget is not None:
+
+        def placed(steps: Sequence[Step]) -> int:
+            return plan(_lifetimes(steps, stored, places, copies))[1]
+
+        writers: dict[Value, int] = {
+            argument: fusion.maker[value].number for value, argument in changed if value in in_place
+        }
+        copied = {v for v, _ in copies}
+        schedule = _schedule(ordered, stored, places, copied, writers)
+        orders = [ordered, schedule.freeing(after)]
+        ordered, recomputation = rematerialised(schedule, orders, budget, placed)
     lifetimes = _lifetimes(ordered, stored, places, copies)
     places.update((flow.workspace, Place(0)) for flow in native.values() if run_time is not None)
-    made = Plan(ordered, places, 0, constants, copies, in_place, lifetimes, list(program.symbols()))
+    symbols = list(program.symbols())
+    made = Plan(ordered, places, 0, constants, copies, in_place, lifetimes, symbols, recomputation)
     if run_time is not None:
         _place_at_run_time(made, run_time)
     else:
@@ -281,41 +306,77 @@ def _urgency(fusion: Fusion, followers: dict[int, list[int]]) -> dict[int, int]:
 
 
 def _lifetimes(
-    steps: list[Step], stored: set[Value], places: dict[Hashable, Place], copies: list[tuple[Value, BlockArgument]]
+    steps: Sequence[Step],
+    stored: set[Value],
+    places: Mapping[Hashable, Place],
+    copies: list[tuple[Value, BlockArgument]],
 ) -> list[Lifetime]:
-    first: dict[Value, int] = {}
-    last: dict[Value, int] = {}
+    first: dict[Hashable, int] = {}
+    last: dict[Hashable, int] = {}
+    bytes_of: dict[Hashable, int] = {}
     found: list[Lifetime] = []
     for i, step in enumerate(steps):
         for value in step.group.reads:
-            last[value] = i
+            last[step.key(value)] = i
         for value in step.group.members:
-            if value in stored and value not in places:
-                first[value] = last[value] = i
-        found += _partials(step, i)
+            key = step.key(value)
+            if value in stored and key not in places and has_bytes(value):
+                first[key] = last[key] = i
+                bytes_of[key] = nbytes(value)
+        found += [Lifetime(step.key(key), size, i, i) for key, size in _buffers(step).items()]
     for value, _ in copies:
         last[value] = len(steps)
-    return [*(Lifetime(v, nbytes(v), first[v], last[v]) for v in first if has_bytes(v)), *found]
+    return [*(Lifetime(key, bytes_of[key], first[key], last[key]) for key in first), *found]
 
 
-def _partials(step: Step, i: int) -> list[Lifetime]:
-    found: list[Lifetime] = []
+def _buffers(step: Step) -> dict[Hashable, int]:
+    """Bytes of what a step needs while it runs."""
+    found: dict[Hashable, int] = {}
     for body in step.bodies:
         if isinstance(body, StripKernel):
-            sinks = body.partial_sinks()
-            found += [Lifetime(StripPartial(s.buffer), body.partial_bytes(s), i, i) for s in sinks]
+            found.update((StripPartial(s.buffer), body.partial_bytes(s)) for s in body.partial_sinks())
         if isinstance(body, ControlFlow):
-            found += [Lifetime(key, size, i, i) for key, size in body.buffers().items()]
-            for region in body.regions:
-                found += [Lifetime(name, size, i, i) for name, size in region.run_time_buffers()]
+            found |= body.buffers()
+            found.update(buffer for region in body.regions for buffer in region.run_time_buffers())
         if not isinstance(body, Kernel):
             continue
         chunks = choose_chunks(body).count
         size = body.columns_count * chunks
         for c in body.columns:
             if has_partial(c, chunks):
-                found.append(Lifetime(c.partial, size * ITEM_SIZES[partial_dtype(c.dtype)], i, i))
+                found[c.partial] = size * ITEM_SIZES[partial_dtype(c.dtype)]
     return found
+
+
+# -- a budget
+
+
+def _schedule(
+    steps: Sequence[Step],
+    stored: set[Value],
+    places: Mapping[Hashable, Place],
+    copied: set[Value],
+    writers: Mapping[Value, int],
+) -> Schedule:
+    """What `rematerialise` asks about steps. Host calls and control flow stay as they are, with what they read.
+    ``writers``: the group that overwrites a state in place."""
+    arena = {v for step in steps for v in step.group.members if v in stored and v not in places and has_bytes(v)}
+    kept = copied.union(*(step.group.reads for step in steps if step.group.kind in ("host", "control")))
+    facts = {step.group.number: _facts(step, stored, arena, writers) for step in steps}
+    return Schedule(steps, facts, arena, kept & arena, writers)
+
+
+def _facts(step: Step, stored: set[Value], arena: set[Value], writers: Mapping[Value, int]) -> Facts:
+    group = step.group
+    writes = {v: nbytes(v) for v in group.members if v in stored and has_bytes(v)}
+    return Facts(
+        tuple(v for v in group.reads if v in arena),
+        writes,
+        _buffers(step),
+        tuple(v for v in group.reads if v in writers),
+        group.kind not in ("host", "control") and group.number not in writers.values(),
+        step_cost([body_cost(body, group.product) for body in step.bodies]),
+    )
 
 
 def has_bytes(value: Value) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from argosy_cinn.attention.strips import StripKernel
 from argosy_cinn.fusion.kernels import Epilogue
 from argosy_cinn.fusion.products import Product
 from argosy_cinn.loops.expressions import Expression
@@ -51,6 +52,16 @@ def product_cost(product: Product, epilogue: Epilogue) -> Cost:
         [n for n in epilogue.graph.order if n.kind != "load" or n.payload[0] not in operands], epilogue.variables
     )
     return Cost(read, sum(_stored(s, cells) for s in epilogue.stores), work)
+
+
+def body_cost(body: Any, product: Product | None) -> Cost:
+    """The cost of one part of a step; that of branches and loops is not known."""
+    if isinstance(body, Kernel):
+        return kernel_cost(body)
+    if isinstance(body, Epilogue):
+        assert product is not None
+        return product_cost(product, body)
+    return Cost(*body.work()) if isinstance(body, StripKernel) else Cost()
 
 
 def _operations(order: Iterable[Expression], variables: list[Any]) -> int:

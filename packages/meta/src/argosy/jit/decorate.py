@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from argosy.jit.conversion.source import ignored
+from argosy.jit.lowering import Backend, Configured
 from argosy.jit.static_function import StaticFunction, enabled
 from argosy.nn.layer import Layer
 
@@ -20,6 +21,7 @@ def to_static(
     backend: str | None = "CINN",
     full_graph: bool | None = None,
     property: bool = False,
+    memory_budget: int | None = None,
     **kwargs: Any,
 ) -> Any:
     """Capture a function, a method or a layer's ``forward`` as a program, compile it, and run that from then on.
@@ -33,6 +35,9 @@ def to_static(
     kind run as plain Python; ``jit.report()`` lists these places. Control flow that does nothing but set local
     variables is captured then, too; its branches are both run once during the capture.
     Either way later calls skip the Python code, guarded on what it read (see ``argosy.jit.guards``).
+    memory_budget: bytes that intermediate values may need: what does not fit is computed again in the backward pass
+    instead of being kept, cheapest first, whole layers where that is needed. Results are the same, bit for bit;
+    ``explain`` says what it costs, and a warning what is needed at least. None (the default) keeps everything.
 
     A captured function may hold a whole training step: ``backward()``, ``optimizer.step()`` and random numbers are
     captured, and states are updated in place.
@@ -42,9 +47,13 @@ def to_static(
     if property:
         raise NotImplementedError("to_static(property=True) is not implemented")
 
+    if memory_budget is not None and (isinstance(memory_budget, bool) or not isinstance(memory_budget, int)):
+        raise TypeError(f"to_static(): memory_budget is a number of bytes, got {memory_budget!r}")
+    chosen: Backend = backend if memory_budget is None else Configured(backend, memory_budget)
+
     def decorate(target: Any) -> Any:
         if isinstance(target, Layer):
-            target.forward = StaticFunction(target.forward, input_spec, backend, full_graph)  # type: ignore[method-assign]
+            target.forward = StaticFunction(target.forward, input_spec, chosen, full_graph)  # type: ignore[method-assign]
             return target
         if isinstance(target, StaticFunction):
             return target
@@ -52,7 +61,7 @@ def to_static(
             raise TypeError(f"to_static() takes a function, a method or a Layer, not {type(target).__name__}")
         if getattr(target, "_argosy_not_to_static", False):
             return target
-        return StaticFunction(target, input_spec, backend, full_graph)
+        return StaticFunction(target, input_spec, chosen, full_graph)
 
     return decorate if function is None else decorate(function)
 

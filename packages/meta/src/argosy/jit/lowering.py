@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import argosy_phi_ops.passes.decompose  # noqa: F401  (registers its pass)
 from argosy import settings
@@ -21,15 +21,24 @@ from argosy_phi_ops.errors import CompileError
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
 
-__all__ = ["PIPELINE", "build", "choose_compiler", "lower", "recorded", "simplify"]
+__all__ = ["PIPELINE", "Backend", "Configured", "build", "choose_compiler", "lower", "recorded", "simplify"]
 
+
+class Configured(NamedTuple):
+    """A backend with an option of its compiler: the bytes that intermediate values may need."""
+
+    backend: str | None
+    memory_budget: int
+
+
+Backend: TypeAlias = str | Configured | None
 PIPELINE = "decompose,taylor-mode,expand-gradients,cse,dce"
 _warned: set[str] = set()
 _dumps = 0
 _stages: list[tuple[str, str]] | None = None  # see `recorded`
 
 
-def lower(program: Program, backend: str | None) -> Executable:
+def lower(program: Program, backend: Backend) -> Executable:
     """Run the passes on ``program`` in place and compile it for the host."""
     simplify(program)
     return build(program, backend)
@@ -60,9 +69,16 @@ def recorded() -> Iterator[list[tuple[str, str]]]:
         _stages = previous
 
 
-def build(program: Program, backend: str | None, communicators: Any = ()) -> Executable:
+def build(program: Program, backend: Backend, communicators: Any = ()) -> Executable:
     """Compile a program that is simplified already; ``communicators`` serve its communication primitives."""
-    return get_compiler(choose_compiler(backend)).compile(program, device("cpu", 0), communicators)
+    options: dict[str, Any] = {}
+    if isinstance(backend, Configured):
+        options["memory_budget"] = backend.memory_budget
+        backend = backend.backend
+    name = choose_compiler(backend)
+    if name == "reference":
+        options.clear()  # it keeps nothing longer than it is needed
+    return get_compiler(name).compile(program, device("cpu", 0), communicators, options)
 
 
 def choose_compiler(backend: str | None) -> str:

@@ -31,7 +31,7 @@ def layouts_of(tensors: Sequence[Tensor]) -> tuple[Layout | None, ...] | None:
 
 def lower_partitioned(
     program: Program,
-    backend: str | None,
+    backend: lowering.Backend,
     inputs: tuple[Layout | None, ...] | None,
     states: tuple[Layout | None, ...] | None,
 ) -> PartitionedExecutable:

@@ -61,7 +61,7 @@ class StaticFunction:
         self,
         function: Callable[..., Any],
         input_spec: Sequence[InputSpec] | None = None,
-        backend: str | None = "CINN",
+        backend: lowering.Backend = "CINN",
         full_graph: bool | None = None,
     ) -> None:
         self.__wrapped__ = function
