@@ -95,6 +95,5 @@ ABSENT = frozenset({"tensor.random.gaussian"})
 """What the wheel has and argosy not yet; a name that arrives fails the suite until it is taken off."""
 
 SIGNATURES: dict[str, str] = {
-    "swapaxes": "the wheel shows the signature of transpose, which it calls in another way",
 }
 """Targets (or patterns) that take their arguments in another way, each with the reason."""

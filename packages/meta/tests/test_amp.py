@@ -134,9 +134,7 @@ def test_decorate_converts_models_and_keeps_master_weights():
     """At O2 parameters become half, normalisation stays float32, and the optimizer updates float32 copies."""
     model = paddle.nn.Sequential(paddle.nn.Linear(4, 4), paddle.nn.LayerNorm(4), paddle.nn.Linear(4, 4))
     optimizer = paddle.optimizer.AdamW(1e-4, parameters=model.parameters())
-    given = paddle.amp.decorate(
-        model, optimizer, "O2", "bfloat16", save_dtype="float32", excluded_layers=[model[2]]
-    )
+    given = paddle.amp.decorate(model, optimizer, "O2", "bfloat16", save_dtype="float32", excluded_layers=[model[2]])
     assert given == (model, optimizer)
     assert [layer.weight.dtype.name for layer in model] == ["bfloat16", "float32", "float32"]
     with paddle.amp.auto_cast(level="O2", dtype="bfloat16"):

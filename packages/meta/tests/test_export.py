@@ -70,3 +70,21 @@ def test_copies_of_captured_layers_are_their_own():
         other.weight.set_value(np.zeros((3, 2), np.float32))
         np.testing.assert_array_equal(other(_x(2)).numpy(), np.zeros((2, 2)) + other.bias.numpy())
         assert model(_x(2)).numpy().any()
+
+
+def test_inputs_with_open_batches_share_them_where_the_function_needs_it(tmp_path):
+    """A loss of two inputs [None, ...] exports for any batch that both have, and refuses two batches."""
+    model = _model()
+    model.eval()
+
+    def loss(x, label):
+        return nn.functional.cross_entropy(model(x), label, reduction="none")
+
+    specs = [paddle.static.InputSpec([None, 3], "float32", "x"), paddle.static.InputSpec([None], "int64", "label")]
+    paddle.jit.save(loss, tmp_path / "m", input_spec=specs)
+    loaded = paddle.jit.load(tmp_path / "m")
+    for n in (1, 4):
+        label = paddle.arange(n) % 2
+        np.testing.assert_allclose(loaded(_x(n), label).numpy(), loss(_x(n), label).numpy(), rtol=1e-5)
+    with pytest.raises(ValueError, match=r"input 1 has shape \[2\]: axis 0 .* is 3 here"):
+        loaded(_x(3), paddle.arange(2))

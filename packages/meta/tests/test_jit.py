@@ -421,3 +421,45 @@ def test_keeping_a_traced_tensor_where_there_was_none_teaches():
     with paddle.no_grad(), pytest.raises(RuntimeError, match=r"sets last, which was None(.|\n)*beforehand"):
         _static(f)(_x(4, 2))
     assert layer.last is None
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_training_step_on_inputs_with_open_batches_is_compiled_once(backend):
+    """Two inputs with batch None train at batches from 1 to 129 with one compilation, as the eager step does."""
+    specs = [paddle.static.InputSpec([None, 5]), paddle.static.InputSpec([None], "int64")]
+    models = [nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 3)) for _ in range(2)]
+    models[1].set_state_dict(models[0].state_dict())
+    optimizers = [paddle.optimizer.Adam(0.01, parameters=model.parameters()) for model in models]
+
+    def step(model, optimizer, x, label):
+        loss = nn.functional.cross_entropy(model(x), label)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    captured = paddle.jit.to_static(
+        lambda x, label: step(models[1], optimizers[1], x, label), full_graph=True, backend=backend, input_spec=specs
+    )
+    with paddle.jit.count_compiles() as compiles:
+        for n in (*range(1, 9), 16, 31, 64, 100, 129):
+            x, label = _x(n, 5), paddle.arange(n) % 3
+            expected = step(models[0], optimizers[0], x, label)
+            np.testing.assert_allclose(captured(x, label).item(), expected.item(), rtol=2e-4)
+    assert compiles.value == 1
+    for plain, static in zip(models[0].parameters(), models[1].parameters(), strict=True):
+        np.testing.assert_allclose(static.numpy(), plain.numpy(), rtol=2e-3, atol=2e-5)
+
+
+def test_open_batches_that_differ_are_another_program_or_an_error():
+    """What does not need equal sizes runs for different ones; what does says which operands differ."""
+    specs = [paddle.static.InputSpec([None, 3]), paddle.static.InputSpec([None, 3])]
+    separate = _static(lambda x, y: (x.sum(0), y * 2), input_spec=specs)
+    joined = _static(lambda x, y: x + y, input_spec=specs)
+    with paddle.jit.count_compiles() as compiles:
+        for n, m in ((2, 2), (4, 4), (2, 3), (5, 4), (7, 7)):
+            np.testing.assert_array_equal(separate(_x(n, 3), _x(m, 3))[1].numpy(), _x(m, 3).numpy() * 2)
+    assert compiles.value == 2
+    np.testing.assert_array_equal(joined(_x(2, 3), _x(2, 3)).numpy(), 2 * _x(2, 3).numpy())
+    with pytest.raises(ValueError, match=r"s0.*s1"):
+        joined(_x(2, 3), _x(4, 3))

@@ -66,7 +66,7 @@ FORMULAS = {
     "argmax": lambda x, axis=None, keepdim=False, dtype=None: np.argmax(x, axis, keepdims=keepdim),
     "argmin": lambda x, axis=None, keepdim=False, dtype=None: np.argmin(x, axis, keepdims=keepdim),
     "cumsum": np.cumsum, "cumprod": np.cumprod, "transpose": np.transpose, "moveaxis": np.moveaxis,
-    "swapaxes": np.swapaxes, "tile": np.tile, "flip": np.flip,
+    "swapaxes": lambda x, perm, axis1=None: np.swapaxes(x, perm, axis1) if axis1 is not None else x.transpose(perm), "tile": np.tile, "flip": np.flip,
     "roll": np.roll, "repeat_interleave": np.repeat, "where": np.where, "tril": np.tril, "triu": np.triu,
     "diagonal": np.diagonal, "concat": lambda x, axis=0: np.concatenate(x, axis), "stack": np.stack,
     "trace": lambda x, offset=0, axis1=0, axis2=1: np.trace(x, offset, axis1, axis2),

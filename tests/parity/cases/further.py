@@ -17,6 +17,31 @@ def cases() -> Iterator[Case]:
     yield from _matrices()
     yield from _keywords()
     yield from _methods()
+    yield from _other_frameworks()
+
+
+def _other_frameworks() -> Iterator[Case]:
+    for name in ("softmax", "compat.nn.functional.softmax", "Tensor.softmax"):
+        for shape in ((), (3,), (2, 3), (2, 3, 4), (2, 1, 3, 2)):
+            yield call(name, t(*shape))
+        yield call(name, t(2, 3, 4), -1)
+        yield call(name, t(2, 3), dim=0, dtype="float64")
+    for name in ("swapaxes", "swapdims", "Tensor.swapaxes", "Tensor.swapdims"):
+        yield call(name, t(2, 3, 4), [2, 0, 1])
+        yield call(name, t(2, 3, 4), 0, -1)
+        yield call(name, t(2, 3, 4), dim0=1, dim1=2)
+        yield call(name, t(2, 3), perm=[1, 0])
+    for p in (2.0, 1.0, 3.0, float("inf")):
+        yield call("pdist", t(4, 3), p)
+    yield call("pdist", t(1, 3))
+    yield call("pdist", t(3, 2, dtype="float64"))
+    yield call("pdist", t(3))
+    for causal in (False, True):
+        yield call("nn.functional.flash_attn_qkvpacked", t(2, 5, 3, 2, 4), causal=causal, return_softmax=True)
+        yield call(
+            "nn.functional.flash_attention.flash_attention", t(2, 5, 2, 4), t(2, 5, 2, 4), t(2, 5, 2, 4), causal=causal
+        )
+    yield call("nn.functional.flash_attention.flash_attention", t(1, 3, 2, 4), t(1, 5, 2, 4), t(1, 5, 2, 4))
 
 
 def _special() -> Iterator[Case]:

@@ -160,8 +160,17 @@ class _Sweep:
                 self.found[self.targets[leaf, 0]] = g
 
 
+def _refuse_dump(function: str, path: str | None) -> None:
+    if path is not None:
+        raise NotImplementedError(f"{function}: drawing the graph (dump_backward_graph_path) is not implemented")
+
+
 def backward(
-    tensors: Tensors, grad_tensors: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool = False
+    tensors: Tensors,
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool = False,
+    *,
+    dump_backward_graph_path: str | None = None,
 ) -> None:
     """Add the gradients of ``tensors``, weighted with ``grad_tensors`` (ones by default), to ``.grad`` of the
     leaves that they depend on. The graph is freed unless ``retain_graph``.
@@ -169,6 +178,7 @@ def backward(
     While capturing, a gradient request is recorded instead. Raises :class:`DifferentiationError` for a graph already
     freed, or a tensor that the gradient needs and that was changed in place.
     """
+    _refuse_dump("backward", dump_backward_graph_path)
     ends = _as_list(tensors)
     seeds = _as_list(grad_tensors) if grad_tensors is not None else [None] * len(ends)
     _check_seeds("backward", ends, seeds)
@@ -201,6 +211,8 @@ def grad(
     only_inputs: bool = True,
     allow_unused: bool = False,
     no_grad_vars: Tensor | Sequence[Tensor] | None = None,
+    *,
+    dump_backward_graph_path: str | None = None,
 ) -> list[Tensor | None]:
     """Gradients of ``outputs``, weighted with ``grad_outputs`` (ones by default), with respect to ``inputs``.
 
@@ -210,6 +222,7 @@ def grad(
     """
     if not only_inputs:
         raise NotImplementedError("grad(only_inputs=False) is not implemented, nor is it in Paddle")
+    _refuse_dump("grad", dump_backward_graph_path)
     ends, wanted = _as_list(outputs), _as_list(inputs)
     seeds = _as_list(grad_outputs) if grad_outputs is not None else [None] * len(ends)
     constants = [] if no_grad_vars is None else _as_list(no_grad_vars)

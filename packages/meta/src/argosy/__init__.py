@@ -17,7 +17,7 @@ _DTYPE_ALIASES = {
 }  # fmt: skip
 _SUBMODULES = (
     "nn", "linalg", "fft", "special", "functional", "optimizer", "io", "jit", "models", "autograd", "static", "device",
-    "distributed", "amp", "metric", "callbacks", "profiler", "regularizer", "incubate", "library",
+    "distributed", "amp", "metric", "callbacks", "profiler", "regularizer", "incubate", "library", "compat",
 )  # fmt: skip
 
 _FRAMEWORK = (
@@ -58,7 +58,9 @@ _TABLE: dict[str, str] = {
     "Tensor": "argosy.runtime:Tensor",
     "ParamAttr": "argosy.attributes:ParamAttr",
     "LazyGuard": "argosy.nn.lazy:LazyGuard",
-    "autocast": "argosy.amp.autocast:auto_cast",
+    "autocast": "argosy.amp.support:autocast",
+    "softmax": "argosy.compat.nn.functional:softmax",
+    **{name: f"argosy.dtypes:{name}" for name in ("pstring", "raw")},
     **{
         name: f"argosy.amp.support:{name}"
         for name in (

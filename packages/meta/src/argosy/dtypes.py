@@ -5,7 +5,23 @@ from __future__ import annotations
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.dtype import set_default_dtype as _set_default
 
-__all__ = ["get_default_dtype", "set_default_dtype"]
+__all__ = ["NoDType", "get_default_dtype", "pstring", "raw", "set_default_dtype"]
+
+
+class NoDType:
+    """A name of Paddle's among dtypes that no tensor can have; where a dtype is wanted it is refused."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"paddle.{self.name}"
+
+
+pstring = NoDType("pstring")
+"""The dtype of Paddle's tensors of strings."""
+raw = NoDType("raw")
+"""The dtype that is not defined."""
 
 
 def get_default_dtype() -> str:

@@ -18,6 +18,4 @@ def disable_static(place: object = None) -> None:
 
 def enable_static() -> None:
     """Raises NotImplementedError: there is no global static mode."""
-    raise NotImplementedError(
-        "enable_static() is not implemented; capture functions with argosy.jit.to_static instead"
-    )
+    raise NotImplementedError("enable_static() is not implemented; capture functions with argosy.jit.to_static instead")

@@ -31,7 +31,5 @@ def get_rng_state(device: object = None) -> list[Tensor]:
 def set_rng_state(state_list: Sequence[Tensor], device: object = None) -> None:
     """Put back what :func:`get_rng_state` gave. Raises ValueError for anything else."""
     if len(state_list) != 1 or list(state_list[0].shape) != [2]:
-        raise ValueError(
-            "set_rng_state() takes a list of one uint64 tensor of shape [2], as get_rng_state() gives it"
-        )
+        raise ValueError("set_rng_state() takes a list of one uint64 tensor of shape [2], as get_rng_state() gives it")
     context().generator.set_state(state_list[0])

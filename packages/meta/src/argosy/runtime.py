@@ -18,5 +18,6 @@ extension.register_methods(
         **{name: f"argosy_autoparallel.dist_tensor:{name}" for name in ("is_dist", "placements", "process_mesh")},
         "create_parameter": "argosy.creation:create_parameter",
         "create_tensor": "argosy.legacy:create_tensor",
+        "softmax": "argosy.compat.nn.functional:softmax",
     }
 )

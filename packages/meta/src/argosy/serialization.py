@@ -138,9 +138,7 @@ def _encode(x: Any, where: str, tensors: dict[str, Any]) -> Any:
     if isinstance(x, (list, tuple)):
         items = [_encode(v, _join(where, str(i)), tensors) for i, v in enumerate(x)]
         return {"tuple" if isinstance(x, tuple) else "list": items}
-    raise TypeError(
-        f"save() cannot write {type(x).__name__} at {where or 'the top'!r}; only tensors and plain values"
-    )
+    raise TypeError(f"save() cannot write {type(x).__name__} at {where or 'the top'!r}; only tensors and plain values")
 
 
 def _key(key: Any, where: str) -> str:

@@ -12,4 +12,6 @@ def _find(name: str) -> object | None:
     return operator_function(name) if name in _NAMES else None
 
 
-__getattr__, __dir__ = face(__name__, {}, globals(), _find)
+_TABLE = {"softmax": "argosy.compat.nn.functional:softmax"}
+
+__getattr__, __dir__ = face(__name__, _TABLE, globals(), _find)

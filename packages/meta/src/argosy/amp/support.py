@@ -1,13 +1,27 @@
-"""Which half-precision types the device computes with."""
+"""Which half-precision types the device computes with, and ``auto_cast`` by its older names."""
 
 from __future__ import annotations
 
 from typing import Any
 
 __all__ = [
-    "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_enabled",
+    "autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_enabled",
     "is_bfloat16_supported", "is_float16_supported",
 ]  # fmt: skip
+
+
+def autocast(
+    device_type: str | None = None, dtype: Any = "float16", enabled: bool = True, cache_enabled: bool = True
+) -> Any:
+    """``amp.auto_cast(enabled, dtype=dtype)``: a block of mixed precision on the device of its operands.
+
+    ``device_type`` and ``cache_enabled`` change nothing. Raises TypeError for a device type that is no string.
+    """
+    from argosy.amp.autocast import auto_cast
+
+    if device_type is not None and not isinstance(device_type, str):
+        raise TypeError(f"autocast: device_type should be a string or None, got {type(device_type).__name__}")
+    return auto_cast(enabled, dtype=dtype)
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:

@@ -86,9 +86,7 @@ class DataLoader:
         if self.collate_fn is not None:
             collate = self.collate_fn
         else:
-            collate = (
-                default_convert_fn if self.batch_size is None and not self._given_batches() else collate_arrays
-            )
+            collate = default_convert_fn if self.batch_size is None and not self._given_batches() else collate_arrays
         return Recipe(self.dataset, collate, self._stream, self.batch_size, self.drop_last)
 
     def _given_batches(self) -> bool:

@@ -8,14 +8,14 @@ from typing import Any
 
 from argosy.jit.conversion.source import converted, converted_callee
 from argosy.jit.input_spec import InputSpec
-from argosy.jit.specs import spec_type
+from argosy.jit.specs import alike, spec_types
 from argosy.jit.static_function import StaticFunction
 from argosy.jit.tracing import explain_break
 from argosy.nn.layer import Layer
 from argosy_infer import save_program
 from argosy_phi_ops.capture import Captured, Tracer
 from argosy_phi_ops.context import set_grad_enabled
-from argosy_phi_ops.errors import GraphBreak
+from argosy_phi_ops.errors import GraphBreak, ShapeError
 from argosy_pir.passes import PassManager
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
@@ -62,7 +62,7 @@ def _capture(layer: Any, specs: list[InputSpec]) -> Captured:
         sub.training = False
     recording = set_grad_enabled(False)
     try:
-        return _trace(plain, specs)
+        return _trace_sharing(plain, specs)
     except GraphBreak as error:
         raise explain_break(getattr(plain, "__qualname__", "forward"), error) from error
     finally:
@@ -71,15 +71,25 @@ def _capture(layer: Any, specs: list[InputSpec]) -> Captured:
             sub.training = mode
 
 
-def _trace(function: Any, specs: list[InputSpec]) -> Captured:
+def _trace_sharing(function: Any, specs: list[InputSpec]) -> Captured:
+    """The capture with as many open sizes as the function can do with: all, or one for the first axis of all inputs."""
+    choices = [alike(specs, axes) for axes in (0, 1, max((len(s.shape) for s in specs), default=0))]
+    for symbols in dict.fromkeys(choices):
+        try:
+            return _trace(function, specs, symbols)
+        except ShapeError:
+            if symbols == choices[-1]:
+                raise
+    raise AssertionError("one of the choices was the last")
+
+
+def _trace(function: Any, specs: list[InputSpec], symbols: Sequence[int]) -> Captured:
     tracer = Tracer("forward")
     tracer.callee = converted_callee
     function = converted(function, True)
     with tracer:
-        first, inputs = 0, []
-        for i, spec in enumerate(specs):
-            inputs.append(tracer.input(spec_type(spec, first), spec.name or f"x{i}"))
-            first += spec.shape.count(-1)
+        types = spec_types(specs, symbols)
+        inputs = [tracer.input(type, s.name or f"x{i}") for i, (s, type) in enumerate(zip(specs, types, strict=True))]
         results = function(*inputs)
         outputs = [results] if type(results) is Tensor else list(results)
         return tracer.finish(outputs)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any
 
 from argosy.jit.arguments import Call
@@ -11,12 +12,13 @@ from argosy_pir.dims import SymExpr
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import DType
 
-__all__ = ["matched_key", "spec_type", "traced_types"]
+__all__ = ["alike", "matched_key", "spec_type", "spec_types", "traced_types"]
 
 
 def matched_key(spec: Sequence[Any], call: Call, name: str) -> tuple[Any, ...]:
-    """The key of a call of which the spec decides the shapes. Raises ValueError where a tensor does not meet its
-    spec.
+    """The key of a call of which the spec decides the shapes, and the call which of the open sizes are one.
+
+    Raises ValueError where a tensor does not meet its spec.
     """
     wanted = [s for s in spec if isinstance(s, InputSpec)]
     if len(wanted) != len(call.tensors):
@@ -28,7 +30,7 @@ def matched_key(spec: Sequence[Any], call: Call, name: str) -> tuple[Any, ...]:
                 f"input_spec says {s}"
             )
     rest = tuple(part for part in call.key if not _is_tensor(part))
-    return "spec", tuple(x.stop_gradient for x in call.tensors), rest
+    return "spec", tuple(x.stop_gradient for x in call.tensors), rest, _equal_sizes(wanted, call)
 
 
 def _is_tensor(part: Any) -> bool:
@@ -36,25 +38,50 @@ def _is_tensor(part: Any) -> bool:
 
 
 def traced_types(call: Call, spec: Sequence[Any] | None) -> list[TensorType]:
-    """The types of the program's tensor inputs; sizes that the spec leaves open become symbols ``s0``, ``s1``, ..."""
+    """The types of the program's tensor inputs; sizes that the spec leaves open become symbols ``s0``, ``s1``, ...
+
+    Open sizes of one axis that are equal in the call are one symbol: a batch is. A call where they differ has another
+    key, so that it gets a program of its own (or the error of an operator that needs them equal).
+    """
     if spec is None:
         return [TensorType(x.payload.shape, x.payload.dtype.name) for x in call.tensors]
     wanted = [s for s in spec if isinstance(s, InputSpec)]
-    first = 0
-    types = []
-    for s in wanted:
-        types.append(spec_type(s, first))
-        first += s.shape.count(-1)
-    return types
+    return spec_types(wanted, _equal_sizes(wanted, call))
+
+
+def _equal_sizes(specs: Sequence[InputSpec], call: Call) -> tuple[int, ...]:
+    """For each open size the number of the first one of its axis that is equal in the call."""
+    first: dict[tuple[int, int], int] = {}
+    found: list[int] = []
+    for s, x in zip(specs, call.tensors, strict=True):
+        for axis, n in enumerate(s.shape):
+            if n == -1:
+                found.append(first.setdefault((axis, x.payload.shape[axis]), len(found)))
+    return tuple(found)
+
+
+def alike(specs: Sequence[InputSpec], axes: int) -> tuple[int, ...]:
+    """For each open size the number of the first one of its axis, where the axis is one of the first ``axes``."""
+    first: dict[int, int] = {}
+    found: list[int] = []
+    for s in specs:
+        for axis, n in enumerate(s.shape):
+            if n == -1:
+                found.append(first.setdefault(axis, len(found)) if axis < axes else len(found))
+    return tuple(found)
+
+
+def spec_types(specs: Sequence[InputSpec], symbols: Sequence[int]) -> list[TensorType]:
+    """The types that specs mean, their open sizes ``s<number>`` by the ``symbols`` of all of them in order."""
+    numbers = iter(symbols)
+    return [_type(s, numbers) for s in specs]
 
 
 def spec_type(spec: InputSpec, first: int) -> TensorType:
     """The type that a spec means, its open sizes named ``s<first>``, ``s<first + 1>``, ..."""
-    sizes: list[Any] = []
-    for n in spec.shape:
-        if n == -1:
-            sizes.append(SymExpr.symbol(f"s{first}"))
-            first += 1
-        else:
-            sizes.append(n)
-    return TensorType(tuple(sizes), spec.dtype.name)
+    return _type(spec, count(first))
+
+
+def _type(spec: InputSpec, numbers: Iterator[int]) -> TensorType:
+    shape = tuple(SymExpr.symbol(f"s{next(numbers)}") if n == -1 else n for n in spec.shape)
+    return TensorType(shape, spec.dtype.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Self
 
 from argosy.jit.paddle_format.program import load_paddle_program
@@ -19,24 +20,27 @@ __all__ = ["TranslatedLayer", "load"]
 class TranslatedLayer(Layer):
     """A layer whose forward runs an exported program. Its weights are buffers under the names they were exported with.
 
-    It is for evaluation: programs are exported in that mode, and no gradients flow.
+    It is for evaluation: programs are exported in that mode, and no gradients flow. ``jit.load`` makes it: of
+    ``programs``, predictors by the name of the method, and ``persistable_vars``, the states that they share.
     """
 
-    def __init__(self, predictor: Predictor) -> None:
+    def __init__(self, programs: Mapping[str, Predictor], persistable_vars: Mapping[str, Strided]) -> None:
         super().__init__()
-        self.__dict__["_predictor"] = predictor
+        self.__dict__["_programs"] = dict(programs)
         self.__dict__["training"] = False
-        self._buffers.update({name: Tensor._wrap(payload) for name, payload in predictor.states.items()})
+        self._buffers.update({name: Tensor._wrap(payload) for name, payload in persistable_vars.items()})
 
     def forward(self, *inputs: Any) -> Any:
         """The program's outputs: one tensor, or a list of them. Raises InputError for inputs that do not fit."""
         arrays = [to_numpy(x) if type(x) is Tensor else x for x in inputs]
-        outputs = [Tensor._wrap(Strided.from_array(a)) for a in self._predictor.run(*arrays)]
+        outputs = [Tensor._wrap(Strided.from_array(a)) for a in self._programs["forward"].run(*arrays)]
         return outputs[0] if len(outputs) == 1 else outputs
 
     def program(self, method_name: str = "forward") -> Any:
-        """The program."""
-        return self._predictor.program
+        """The program of a method. Raises ValueError for one that was not exported."""
+        if method_name not in self._programs:
+            raise ValueError(f"program: no method {method_name!r} was exported; there are {sorted(self._programs)}")
+        return self._programs[method_name].program
 
     def train(self, mode: bool = True) -> Self:
         """Raises NotImplementedError for training mode."""
@@ -55,5 +59,7 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
         raise NotImplementedError(f"jit.load() has no option {sorted(configs)}")
     base = os.fspath(path)
     if os.path.exists(base + ".json") and not os.path.exists(base + ".pir"):
-        return TranslatedLayer(Predictor(load_paddle_program(base)))
-    return TranslatedLayer(Predictor(load_program(path)))
+        predictor = Predictor(load_paddle_program(base))
+    else:
+        predictor = Predictor(load_program(path))
+    return TranslatedLayer({"forward": predictor}, predictor.states)

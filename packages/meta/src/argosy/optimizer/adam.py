@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from argosy.optimizer import checkpoint
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Pairs
 from argosy_phi_ops.dispatch import write
@@ -171,6 +172,13 @@ class AdamW(Adam):
         self._decoupled = float(weight_decay)
         self._lr_ratio = lr_ratio
         self._decays = apply_decay_param_fun
+
+    def sharded_state_dict(self, model_sharded_state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The states under the names of ``model.sharded_state_dict()``: ``<name>.moment1_0``, ``<name>.w_0`` ...
+
+        Sharded tensors come as they are. Raises ValueError for a parameter that the model's state dict lacks.
+        """
+        return checkpoint.structured(self, model_sharded_state_dict)
 
     def _decayed(self, parameter: Tensor, grad: Any, decay: Any) -> Any:
         return grad  # decoupled: see _shrunk

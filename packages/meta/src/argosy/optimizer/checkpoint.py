@@ -10,7 +10,7 @@ import numpy as np
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["collect", "fill", "restore"]
+__all__ = ["collect", "fill", "restore", "structured"]
 
 
 def collect(optimizer: Any) -> dict[str, Any]:
@@ -25,6 +25,26 @@ def collect(optimizer: Any) -> dict[str, Any]:
     if optimizer._scheduler is not None:
         found["LR_Scheduler"] = optimizer._scheduler.state_dict()
     return found
+
+
+def structured(optimizer: Any, model_state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The states under the names that the model's state dict has: ``<structured name>.<accumulator>_0`` and ``.w_0``.
+
+    Raises ValueError for a parameter that ``model_state`` lacks.
+    """
+    names: dict[str, str] = {}
+    for name, tensor in sorted(model_state.items()):
+        names.setdefault(str(tensor.name), name)
+    held = [
+        (parameter, f"{kind}_0", state)
+        for kind, of in optimizer._accumulators.items()
+        for parameter, state in of.items()
+    ]
+    held += [(parameter, "w_0", weight) for parameter, weight in optimizer._master_weights.items()]
+    missing = sorted({parameter for parameter, _, _ in held if parameter not in names})
+    if missing:
+        raise ValueError(f"sharded_state_dict: the model's state dict lacks parameters {missing[:3]}")
+    return {f"{names[parameter]}.{kind}": state for parameter, kind, state in held}
 
 
 def restore(optimizer: Any, state_dict: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from argosy.optimizer import checkpoint
+from argosy.optimizer.fused import FusedStorage
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.rate import Rate
 from argosy_autograd.modes import no_grad
@@ -33,7 +34,7 @@ class Group:
         self.options = options
 
 
-class Optimizer:
+class Optimizer(FusedStorage):
     """The base class: ``step`` collects gradients, clips, decays and calls :meth:`_update` for each parameter.
 
     learning_rate: a number or an ``lr.LRScheduler``; parameters: tensors, or dicts with ``params`` and own settings;

@@ -8,6 +8,8 @@ from functools import cache
 from math import ceil
 from typing import Any
 
+from numpy import triu_indices
+
 from argosy_phi_ops.composition import composed
 from argosy_phi_ops.errors import OperatorError, ShapeError
 from argosy_phi_ops.operator import get_operator as op
@@ -45,6 +47,25 @@ def norm(
 def vector_norm(x: Tensor, p: float = 2.0, axis: Axes = None, keepdim: bool = False, *, dtype: object = None) -> Tensor:
     """The ``p``-norm of vectors over ``axis``, of all elements by default; computed in ``dtype`` if given."""
     return op("vector_norm")(x if dtype is None else x.astype(dtype), p, axis, keepdim)
+
+
+@composed(aliases={"input": "x", "dim": "axis", "eps": "epsilon"}, out=True)
+def normalize(x: Tensor, p: float = 2, axis: int = 1, epsilon: float = 1e-12, out: Tensor | None = None) -> Tensor:
+    """``x`` divided by its p-norm along ``axis``, which counts as at least ``epsilon``; put in ``out`` if given."""
+    result = op("normalize")(x, p, axis, epsilon)
+    return result if out is None else op("normalize").deliver(op("normalize"), result, out)
+
+
+@composed()
+def pdist(x: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norms of the differences of all pairs of rows i < j of ``x`` [n, m]: [n (n - 1) / 2].
+
+    Raises ShapeError unless ``x`` has two axes.
+    """
+    if x.ndim != 2:
+        raise ShapeError(f"pdist takes rows [n, m], got shape {list(x.shape)}")
+    first, second = (Tensor(rows) for rows in triu_indices(x.shape[0], 1))
+    return op("norm")(op("index_select")(x, first, 0) - op("index_select")(x, second, 0), p, -1)
 
 
 @composed()

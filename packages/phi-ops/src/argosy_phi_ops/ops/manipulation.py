@@ -99,11 +99,15 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3, 4)), [0, 2], [1, 0])
 
 
-@operator(view=True)
-def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Two axes exchanged. A view."""
+@operator(view=True, aliases={"input": "x", "axis0": "perm", "dim0": "perm", "dim1": "axis1"})
+def swapaxes(x: Tensor, perm: int | Sequence[int], axis1: int | None = None) -> Tensor:
+    """The axes `perm` and `axis1` exchanged; or with a list `perm` alone as by `transpose`. A view."""
+    if axis1 is None:
+        if isinstance(perm, int):
+            raise AxisError(f"swapaxes: takes two axes or a permutation of all, got axis {perm} alone")
+        return transpose(x, perm)
     order = list(range(x.ndim))
-    first, second = axis_of("swapaxes", axis0, x.ndim), axis_of("swapaxes", axis1, x.ndim)
+    first, second = axis_of("swapaxes", perm, x.ndim), axis_of("swapaxes", axis1, x.ndim)
     order[first], order[second] = second, first
     return prim.transpose(x, permutation=tuple(order))
 
@@ -111,6 +115,7 @@ def swapaxes(x: Tensor, axis0: int, axis1: int) -> Tensor:
 @swapaxes.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3, 4)), 0, -1)
+    yield Sample(rng.standard_normal((2, 3, 4)), [2, 0, 1])
 
 
 @operator(view=True, inplace=True, aliases={"input": "x", "start_dim": "start_axis", "end_dim": "stop_axis"})

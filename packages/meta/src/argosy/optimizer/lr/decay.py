@@ -193,7 +193,4 @@ class CosineAnnealingDecay(LRScheduler):
 
     def get_lr(self) -> float:
         """The rate at this epoch."""
-        return (
-            self.eta_min
-            + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
-        )
+        return self.eta_min + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2

@@ -52,9 +52,7 @@ class LRScheduler:
         self.rate.set(rate)
         self.last_lr = self.rate.value
         if self.verbose:
-            _log.warning(
-                "Epoch %d: %s set learning rate to %s.", self.last_epoch, type(self).__name__, self.last_lr
-            )
+            _log.warning("Epoch %d: %s set learning rate to %s.", self.last_epoch, type(self).__name__, self.last_lr)
 
     def state_keys(self) -> None:
         """Name, in ``self.keys``, the attributes that :meth:`state_dict` holds."""

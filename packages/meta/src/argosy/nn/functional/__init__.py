@@ -27,6 +27,15 @@ _TABLE = {
     "batch_norm": "argosy.nn.statistics:batch_norm",
     "dropout": "argosy.nn.regularization:dropout",
 }
+_TABLE |= {
+    "flash_attention": "argosy.nn.functional.flash_attention",
+    **{
+        name: f"argosy.nn.functional.flash_attention:{name}"
+        for name in ("flash_attention_v3_varlen", "flash_attn_qkvpacked", "flash_attn_varlen_qkvpacked")
+    },
+    **{name: f"argosy.nn.functional.masked_attention:{name}" for name in ("flashmask_attention", "sparse_attention")},
+    **{name: f"argosy.nn.functional.experts:{name}" for name in ("moe_permute", "moe_unpermute")},
+}
 _TABLE |= {name: f"argosy.nn.{module}:{name}" for module, names in _COMPOSED.items() for name in names}
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals(), operator_function)

@@ -2,6 +2,6 @@
 
 from argosy.faces import face
 
-_TABLE = {"LBFGS": "argosy.optimizer.lbfgs:LBFGS"}
+_TABLE = {"LBFGS": "argosy.optimizer.lbfgs:LBFGS", "functional": "argosy.incubate.optimizer.functional"}
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())
