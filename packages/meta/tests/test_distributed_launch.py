@@ -231,6 +231,14 @@ def test_what_is_not_supported_is_refused_by_name(options, message, capsys):
     assert message in capsys.readouterr().err
 
 
+def test_what_follows_the_script_is_its_own():
+    """Options after the script are the script's, those that look like the launcher's or begin like them included."""
+    given = ["--nproc", "3", "--dev", "x", "--rank=3", "--ips", "-m", "--", "-h"]
+    chosen = parse(["--nproc_per_node", "2", "train.py", *given], "launch")
+    assert chosen.command == ["train.py", *given]
+    assert chosen.ranks == 2
+
+
 def test_devices_and_counts_give_the_number_of_ranks():
     """One rank for each device, or as many as were asked for; the script keeps its own options."""
     assert parse(["--device=0,1,2,3,4,5,6,7", "train.py"], "launch").ranks == 8

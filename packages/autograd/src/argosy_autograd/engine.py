@@ -319,7 +319,10 @@ def _as_list(tensors: Any) -> list[Any]:
 
 def _seed(y: Tensor) -> Tensor:
     payload = y.payload
-    return Tensor._wrap(Strided(np.ones(payload.shape, payload.dtype.numpy)))
+    ones = Tensor._wrap(Strided(np.ones(payload.shape, payload.dtype.numpy)))
+    if type(payload) is not Strided and hasattr(payload, "adopt_gradient"):
+        ones = payload.adopt_gradient(ones)
+    return ones
 
 
 def _check_seeds(name: str, ends: Sequence[Any], seeds: Sequence[Any]) -> None:

@@ -127,7 +127,7 @@ def _recorded(
     outputs: list[Any],
 ) -> list[Any]:
     fresh = _fresh(ctx, tensors, outputs)
-    _PyLayerNode(cls, ctx, edges, [y for y in fresh if type(y) is Tensor])
+    _PyLayerNode(cls, ctx, tensors, edges, [y for y in fresh if type(y) is Tensor])
     return fresh
 
 
@@ -197,12 +197,18 @@ class _PyLayerNode(Node):
     __slots__ = ("cls", "ctx", "types")
 
     def __init__(
-        self, cls: type[PyLayer], ctx: PyLayerContext, edges: Sequence[Edge | None], results: Sequence[Tensor]
+        self,
+        cls: type[PyLayer],
+        ctx: PyLayerContext,
+        tensors: Sequence[Tensor],
+        edges: Sequence[Edge | None],
+        results: Sequence[Tensor],
     ) -> None:
         super().__init__(cls.__name__, edges, results)
         self.cls = cls
         self.ctx: PyLayerContext | None = ctx
         self.types = [(y.payload.shape, y.payload.dtype.numpy) for y in results]
+        self.on_tensors = any(type(x.payload) is not Strided for x in (*tensors, *results))
 
     def pull_arrays(self, grads: list[Any]) -> Sequence[Any]:
         """See :class:`Node`."""

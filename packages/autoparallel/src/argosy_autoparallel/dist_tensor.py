@@ -109,10 +109,17 @@ class Sharded:
         from argosy_autoparallel.interpreter import relaid
 
         if not self.is_held:
-            raise RuntimeError(f"rank {rank()} holds nothing of a tensor on {self.mesh!r}: its value is not known here")
+            raise RuntimeError(
+                f"rank {rank()} holds nothing of a tensor on {self.mesh!r}: its value is not known here. item() gives "
+                "None on such ranks, numpy() no elements; reshard the tensor to a mesh with this rank to have it"
+            )
         if self.layout.is_replicated:
             return self.local.to_host()
         return relaid(self, Layout.replicated(self.mesh)).local.to_host()
+
+    def duplicate(self) -> Sharded:
+        """The same layout with memory of its own."""
+        return Sharded(Strided(np.array(self.local.ndarray, order="C")), self.shape, self.dtype, self.layout)
 
     def fill_from(self, source: NDArray[Any]) -> None:
         """Overwrite this rank's part with that of the global array ``source``."""

@@ -108,9 +108,12 @@ class Plan:
             TensorType(tuple(x.payload.shape), x.payload.dtype.name) if type(x) is Tensor else TensorType((), dtype)
             for x, dtype in zip(operands, targets, strict=True)
         ]
-        expansion = op.expand(types, attributes)
         layouts = [getattr(x.payload, "layout", None) if type(x) is Tensor else None for x in operands]
-        made = partition(expansion.program, layouts, (), rank())
+        expansion = op.expand(types, attributes)
+        try:
+            made = partition(expansion.program, layouts, (), rank())
+        except ValueError as error:
+            raise ValueError(f"{op.name}: {error}") from error
         self.bare = expansion.bare
         self.types = [(tuple(t.shape), as_dtype(t.dtype)) for t in expansion.result_types]
         mesh = next((layout.mesh for layout in layouts if layout is not None), None)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from argosy_phi_ops.context import context
 
 
 class ProcessMesh:
@@ -105,6 +107,21 @@ class ProcessMesh:
         line = self._mesh[tuple(slice(None) if i == axis else c for i, c in enumerate(where))]
         return ProcessMesh(line, [dim_name])
 
+    def get_group(self, dim_name: str | None = None) -> Any:
+        """Return the ``argosy.distributed`` group of this rank's line along the named dimension, the only one if
+        there is but one. Every rank of the job calls; those outside the mesh get the first line's, as no members.
+
+        Raises ValueError for an unknown name, or none where there are several dimensions, and RuntimeError without
+        ``argosy.distributed``.
+        """
+        if dim_name is None and self.ndim > 1:
+            raise ValueError(f"get_group: name one of the dimensions {self._dim_names} of {self!r}")
+        if _maker is None:
+            raise RuntimeError("ProcessMesh.get_group gives groups of argosy.distributed: import it first")
+        name = self._dim_names[0] if dim_name is None else dim_name
+        rank = context().rank
+        return _maker(self, self.get_submesh_with_dim(name, rank if self.contains(rank) else self.process_ids[0]))
+
     def contains(self, process_id: int) -> bool:
         """Say whether a rank is part of the mesh."""
         return bool((self._mesh == process_id).any())
@@ -146,6 +163,15 @@ class ProcessMesh:
         if dim_name not in self._dim_names:
             raise ValueError(f"dimension {dim_name!r} is not one of {self._dim_names}")
         return self._dim_names.index(dim_name)
+
+
+_maker: Callable[[ProcessMesh, ProcessMesh], Any] | None = None
+
+
+def set_group_maker(make: Callable[[ProcessMesh, ProcessMesh], Any]) -> None:
+    """Let ``make(mesh, line)`` give the groups of :meth:`ProcessMesh.get_group`: ``argosy.distributed`` calls this."""
+    global _maker
+    _maker = make
 
 
 def _as_ranks(

@@ -11,26 +11,22 @@ are emitted in the layout that a user of theirs asks for, so that a rank makes o
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import prod
 from typing import NamedTuple
 
+from argosy_autoparallel.choosing import Choosing
+from argosy_autoparallel.held import Held, captured, is_static, is_zero
 from argosy_autoparallel.localize import Local, emit_local
 from argosy_autoparallel.mesh import ProcessMesh
-from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
+from argosy_autoparallel.placement import Partial, ReduceType, Replicate
 from argosy_autoparallel.resharding.convert import convert
-from argosy_autoparallel.resharding.costs import step_cost
 from argosy_autoparallel.resharding.emitter import Emitter, static_shape
 from argosy_autoparallel.resharding.path import path_cost
-from argosy_autoparallel.spmd import Strategy, strategies
-from argosy_autoparallel.spmd.strategy import Setting
+from argosy_autoparallel.spmd import Strategy
 from argosy_autoparallel.spreading import source_placement, spreading
 from argosy_autoparallel.tensor_layout import Layout, decode_layout
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Operation, Program, TensorType, Value
-from argosy_pir.folding import constant_of
-from argosy_pir.scalars import decode_scalar
-from argosy_pir.values import OpResult
 from argosy_tensorcore.dtype import as_dtype
 
 __all__ = ["Partitioned", "partition"]
@@ -49,23 +45,6 @@ class Partitioned(NamedTuple):
     output_layouts: tuple[Layout | None, ...]
     state_layouts: tuple[Layout | None, ...]
     groups: frozenset[tuple[int, ...]]
-
-
-class _Held:
-    """The forms in which a value exists: ``versions`` by layout (None: plain, on every rank of the world)."""
-
-    __slots__ = ("depth", "mesh", "op", "primary", "versions")
-
-    def __init__(self) -> None:
-        self.versions: dict[Layout | None, Value | None] = {}
-        self.primary: Layout | None = None
-        self.op: Operation | None = None
-        self.depth = 0
-        self.mesh: ProcessMesh | None = None
-
-    @property
-    def deferred(self) -> bool:
-        return self.op is not None
 
 
 def partition(
@@ -97,7 +76,8 @@ class _Partitioner:
         self.rank = rank
         self.target = Program(program.name)
         self.emitter = Emitter(self.target, rank)
-        self.held: dict[Value, _Held] = {}
+        self.held: dict[Value, Held] = {}
+        self.choosing = Choosing(self.held)
         self.state_layouts = tuple(states) or (None,) * len(program.states)
         for value, layout in zip(program.inputs, inputs, strict=True):
             self._enter(value, layout, self.target.add_input(self._local_type(value, layout)))
@@ -138,7 +118,7 @@ class _Partitioner:
         return TensorType(layout.local(static_shape(value), self.rank).shape, value.dtype)
 
     def _enter(self, value: Value, layout: Layout | None, local: Value) -> None:
-        held = self.held[value] = _Held()
+        held = self.held[value] = Held()
         held.primary = layout
         held.versions[layout] = local if layout is None or layout.mesh.contains(self.rank) else None
         held.mesh = None if layout is None else layout.mesh
@@ -178,7 +158,7 @@ class _Partitioner:
         held.versions[layout] = made
         return made
 
-    def _converted(self, value: Value, held: _Held, layout: Layout) -> Value | None:
+    def _converted(self, value: Value, held: Held, layout: Layout) -> Value | None:
         shape, itemsize = static_shape(value), as_dtype(value.dtype).itemsize
         best: tuple[float, Layout, Value | None] | None = None
         for found, local in held.versions.items():
@@ -213,12 +193,12 @@ class _Partitioner:
         ]
         if not costs or min(costs) >= price:
             return []
-        chosen = self._choose(op, layout.mesh, layout.placements, value)
+        chosen = self.choosing.choose(op, layout.mesh, layout.placements, value)
         if Layout(layout.mesh, [s.results[0] for s in chosen]) != layout:
             return []
         return self._emit(op, layout.mesh, chosen)
 
-    def _get_deferred(self, value: Value, held: _Held, layout: Layout | None) -> Value | None:
+    def _get_deferred(self, value: Value, held: Held, layout: Layout | None) -> Value | None:
         op = held.op
         assert op is not None
         if layout is None:
@@ -231,7 +211,7 @@ class _Partitioner:
         if layout.is_partial:
             whole = Layout(layout.mesh, [Replicate() if p.is_partial() else p for p in layout.placements])
             made = self._get(value, whole)
-            if _is_zero(value) and _sums(layout):
+            if is_zero(value) and _sums(layout):
                 return made
             return convert(self.emitter, made, whole, layout, static_shape(value), value.dtype)
         if not layout.mesh.contains(self.rank):
@@ -240,7 +220,7 @@ class _Partitioner:
             whole = Layout.replicated(layout.mesh)
             made = self._get(value, None)
             return convert(self.emitter, made, whole, layout, static_shape(value), value.dtype)
-        chosen = self._choose(op, layout.mesh, [layout.placements[d] for d in range(layout.mesh.ndim)], value)
+        chosen = self.choosing.choose(op, layout.mesh, [layout.placements[d] for d in range(layout.mesh.ndim)], value)
         results = self._emit(op, layout.mesh, chosen)
         number = value.index  # type: ignore[attr-defined]
         at = Layout(layout.mesh, [s.results[number] for s in chosen])
@@ -262,7 +242,7 @@ class _Partitioner:
         if op.name == "builtin.constant":
             return True
         primitive = PRIMITIVES.get(op.name.removeprefix("prim.")) if op.dialect == "prim" else None
-        if primitive is None or primitive.category not in _DEFERRED or not all(map(_is_static, op.results)):
+        if primitive is None or primitive.category not in _DEFERRED or not all(map(is_static, op.results)):
             return False
         return all(self._everywhere(x) for x in op.operands)
 
@@ -276,7 +256,7 @@ class _Partitioner:
         mesh = self._mesh(op)
         depth = 1 + max((self.held[x].depth for x in op.operands), default=0)
         for result in op.results:
-            held = self.held[result] = _Held()
+            held = self.held[result] = Held()
             held.op, held.depth, held.mesh = op, depth, mesh
 
     def _mesh(self, op: Operation, values: Iterable[Value] | None = None) -> ProcessMesh | None:
@@ -288,7 +268,7 @@ class _Partitioner:
                 continue
             if mesh is not None:
                 raise ValueError(
-                    f"'{op.name}' at {op.location} has operands on different meshes, {mesh!r} and {found!r}; "
+                    f"'{op.name}'{_at(op)} has operands on different meshes, {mesh!r} and {found!r}; "
                     "reshard one of them first"
                 )
             mesh = found
@@ -304,12 +284,12 @@ class _Partitioner:
             self.held[op.result] = self.held[x]
             return
         made = self._get(x, target)
-        held = self.held[op.result] = _Held()
+        held = self.held[op.result] = Held()
         held.primary, held.mesh = target, target.mesh
         held.versions[target] = made
 
     def _run_operation(self, op: Operation) -> None:
-        inner = _captured(op)
+        inner = captured(op)
         mesh = self._mesh(op, [*op.operands, *inner])
         if mesh is None:
             operands = [self._get(x, None) for x in op.operands]
@@ -328,14 +308,14 @@ class _Partitioner:
             return
         for value in (*op.operands, *op.results):
             static_shape(value)  # refused here, with a reason
-        chosen = self._choose(op, mesh)
+        chosen = self.choosing.choose(op, mesh)
         results = self._emit(op, mesh, chosen)
         layouts = [Layout(mesh, [s.results[i] for s in chosen]) for i in range(len(op.results))]
         self._store(op, layouts, results)
 
     def _store(self, op: Operation, layouts: Sequence[Layout | None], values: Sequence[Value | None]) -> None:
         for result, layout, value in zip(op.results, layouts, values, strict=True):
-            held = self.held[result] = _Held()
+            held = self.held[result] = Held()
             held.primary, held.mesh = layout, None if layout is None else layout.mesh
             held.versions[layout] = value
 
@@ -347,84 +327,7 @@ class _Partitioner:
         self.target.block.append(made)
         return list(made.results)
 
-    # Choosing
-
-    def _choose(
-        self,
-        op: Operation,
-        mesh: ProcessMesh,
-        wanted: Sequence[Placement] | None = None,
-        result: Value | None = None,
-    ) -> list[Strategy]:
-        """A strategy for each mesh dimension; ``wanted`` are placements that ``result`` should get."""
-        chosen: list[Strategy] = []
-        taken: dict[str, int] = {}
-        number = 0 if result is None else result.index  # type: ignore[attr-defined]
-        types = [x.type for x in op.operands], [x.type for x in op.results]
-        for dim, size in enumerate(mesh.shape):
-            given = [self._present(x, mesh, dim) for x in op.operands]
-            options = strategies(Setting(op, *types, op.attributes, size, taken, given))  # type: ignore[arg-type]
-            if wanted is not None:
-                options = [s for s in options if s.results[number] == wanted[dim]] or options[:1]
-            elif not any(isinstance(p, Shard) for p in given):
-                options = [s for s in options if not s.factor]  # nothing is split unless something is already
-            best = min(options, key=lambda s: self._price(op, s, mesh, dim, size))  # the first of equals
-            if best.factor:
-                taken[best.factor] = taken.get(best.factor, 1) * size
-            chosen.append(best)
-        return chosen
-
-    def _present(self, value: Value, mesh: ProcessMesh, dim: int) -> Placement:
-        primary = self.held[value].primary
-        return Replicate() if primary is None or primary.mesh != mesh else primary.placements[dim]
-
-    def _price(self, op: Operation, strategy: Strategy, mesh: ProcessMesh, dim: int, n: int) -> tuple[float, int]:
-        """Bytes that the strategy costs, and how many operands change at all.
-
-        A strategy that needs no communication now is free, so that computation stays where its data is; of one that
-        does, reductions that it leaves for later count, too. Carrying a reduction through costs what it grows by.
-        """
-        cost, changes, carried = 0.0, 0, 0.0
-        for value, wanted in zip(op.operands, strategy.operands, strict=True):
-            price, changed = self._change(value, wanted, mesh, dim, n)
-            cost += price
-            changes += changed
-            if isinstance(wanted, Partial):
-                carried = max(carried, step_cost(wanted, Replicate(), _bytes(value), n))
-        later = sum(
-            step_cost(p, Replicate(), _bytes(value), n)
-            for value, p in zip(op.results, strategy.results, strict=True)
-            if isinstance(p, Partial)
-        )
-        if cost:
-            cost += later
-        elif carried:
-            cost += max(0.0, later - carried)
-        return cost, changes
-
-    def _change(self, value: Value, wanted: Placement, mesh: ProcessMesh, dim: int, n: int) -> tuple[float, bool]:
-        held = self.held[value]
-        if held.deferred:
-            return self._from_everywhere(value, wanted, n) if isinstance(wanted, Partial) else (0.0, False)
-        size = _bytes(value)
-        prices = []
-        for layout in held.versions:
-            at = Replicate() if layout is None else layout.placements[dim]
-            if isinstance(wanted, Partial) and not at.is_partial():
-                prices.append(self._from_everywhere(value, wanted, n))
-            else:
-                whole = size if layout is None else size / layout.parts(but=dim)
-                prices.append((step_cost(at, wanted, whole, n), at != wanted))
-        best = min(prices)
-        op = spreading(value)
-        before = None if op is None or not best[0] else source_placement(op, wanted)
-        if op is not None and before is not None and op.operand(0) in self.held:
-            best = min(best, (self._change(op.operand(0), before, mesh, dim, n)[0], True))
-        return best
-
-    def _from_everywhere(self, value: Value, wanted: Placement, n: int) -> tuple[float, bool]:
-        """A whole value made a term of a sum will be reduced again, unless it is zero."""
-        return (0.0, False) if _is_zero(value) else (step_cost(wanted, Replicate(), _bytes(value), n), True)
+    # Emitting
 
     def _emit(self, op: Operation, mesh: ProcessMesh, chosen: Sequence[Strategy]) -> list[Value | None]:
         operand_layouts = [Layout(mesh, [s.operands[i] for s in chosen]) for i in range(len(op.operands))]
@@ -436,40 +339,9 @@ class _Partitioner:
         return list(emit_local(local))
 
 
-def _captured(op: Operation) -> list[Value]:
-    """Values from outside that the regions of ``op`` read."""
-    if not op.regions:
-        return []
-    inside: set[Value] = set()
-    read: dict[Value, None] = {}
-    for inner in op.walk():
-        for region in inner.regions:
-            for block in region.blocks:
-                inside.update(block.arguments)
-        if inner is not op:
-            inside.update(inner.results)
-            read.update(dict.fromkeys(inner.operands))
-    return [value for value in read if value not in inside]
-
-
-def _bytes(value: Value) -> float:
-    return float(prod(static_shape(value)) * as_dtype(value.dtype).itemsize)
-
-
-def _is_static(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.type.is_static
-
-
 def _sums(layout: Layout) -> bool:
     return all(p.reduce_type() is ReduceType.kRedSum for p in layout.placements if isinstance(p, Partial))
 
 
-def _is_zero(value: Value) -> bool:
-    """Whether ``value`` is known to be zero everywhere: then it is each term of a sum that is zero, too."""
-    while isinstance(value, OpResult) and value.op.name in ("prim.broadcast", "prim.reshape", "prim.cast"):
-        value = value.op.operand(0)
-    dense = constant_of(value)
-    if dense is None or not dense.data:
-        return False
-    itemsize = as_dtype(dense.type.dtype).itemsize
-    return len(dense.data) == itemsize and decode_scalar(dense.data, dense.type.dtype) == 0
+def _at(op: Operation) -> str:
+    return "" if op.location.is_unknown else f" at {op.location}"

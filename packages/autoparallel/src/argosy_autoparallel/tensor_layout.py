@@ -33,8 +33,10 @@ class Layout:
         """The layout that a user asked for, for a tensor of ``ndim`` axes; missing placements are ``Replicate()``.
 
         Raises ``ValueError`` for more placements than mesh dimensions, an axis that the tensor does not have, and
-        reductions of different kinds; ``TypeError`` for what is no placement.
+        reductions of different kinds; ``TypeError`` for what is no placement, or no mesh.
         """
+        if not isinstance(mesh, ProcessMesh):
+            raise TypeError(f"a distributed tensor needs a ProcessMesh, got {type(mesh).__name__} {mesh!r}")
         given = list(placements or ())
         if len(given) > mesh.ndim:
             raise ValueError(f"{given} are {len(given)} placements, but {mesh!r} has {mesh.ndim} dimensions")

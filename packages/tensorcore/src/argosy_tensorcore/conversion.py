@@ -151,7 +151,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         )
     copy = shallow_copy(tensor)
     memo[id(tensor)] = copy
-    copy.payload = Strided.from_array(host_array(tensor, "deepcopy").copy(), _device_of(tensor))
+    copy.payload = _duplicate(tensor)
     copy._grad = deepcopy(tensor._grad, memo)
     copy.__dict__.update(deepcopy(tensor.__dict__, memo))
     return copy
@@ -168,6 +168,14 @@ def shallow_copy(tensor: Tensor) -> Tensor:
     copy._name = generate(tensor.name + "_deepcopy")
     copy.__dict__.update(tensor.__dict__)
     return copy
+
+
+def _duplicate(tensor: Tensor) -> Any:
+    """A payload with data of its own; a payload that lies otherwise than in one piece of memory has its own way."""
+    duplicate = getattr(tensor.payload, "duplicate", None)
+    if duplicate is not None:
+        return duplicate()
+    return Strided.from_array(host_array(tensor, "deepcopy").copy(), _device_of(tensor))
 
 
 def _device_of(tensor: Tensor) -> Any:

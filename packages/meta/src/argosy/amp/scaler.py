@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from argosy_autograd.modes import no_grad
@@ -60,13 +60,14 @@ class GradScaler:
         if id(optimizer) in self._unscaled:
             raise RuntimeError("unscale_() was already called for this optimizer since the last update()")
         self._unscaled.add(id(optimizer))
-        finite = True
         with no_grad():
-            for p in optimizer._parameter_list:
-                if not p.stop_gradient and p.grad is not None:
-                    write(p.grad, p.grad * (1.0 / self._scale))
-                    finite = finite and bool(p.grad.isfinite().all())
-        self._found_inf = self._found_inf or not finite
+            grads = [p.grad for p in optimizer._parameter_list if not p.stop_gradient and p.grad is not None]
+            for grad in grads:
+                write(grad, grad * (1.0 / self._scale))
+            self._found_inf = self._found_inf or not self._finite(grads)
+
+    def _finite(self, grads: Sequence[Any]) -> bool:
+        return all(bool(grad.isfinite().all()) for grad in grads)
 
     def step(self, optimizer: Any) -> None:
         """Unscale (unless done), and let ``optimizer`` step unless a gradient is infinite or NaN."""

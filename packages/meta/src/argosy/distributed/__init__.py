@@ -24,9 +24,10 @@ _MODULES = {
     "spawning": ("spawn",),
     "strategy": ("Strategy",),
     "semi_auto": (
-        "dtensor_from_fn", "dtensor_from_local", "dtensor_to_local", "get_mesh", "reshard", "set_mesh", "shard_layer",
-        "shard_tensor", "unshard_dtensor",
+        "dtensor_from_fn", "get_mesh", "reshard", "set_mesh", "shard_layer", "shard_tensor", "unshard_dtensor",
     ),
+    "local_parts": ("dtensor_from_local", "dtensor_to_local", "local_map"),
+    "sharded_scaler": ("shard_scaler",),
     "sharded_optimizer": ("ShardingStage1", "ShardingStage2", "ShardingStage3", "shard_optimizer"),
     "sharded_loader": ("ShardDataloader", "shard_dataloader"),
     "dist_model": ("DistModel", "to_static"),

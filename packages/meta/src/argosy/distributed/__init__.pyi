@@ -31,8 +31,8 @@ from argosy.distributed import communication as communication
 from argosy.distributed import debug as debug
 from argosy.distributed.group import destroy_process_group as destroy_process_group
 from argosy.distributed.semi_auto import dtensor_from_fn as dtensor_from_fn
-from argosy.distributed.semi_auto import dtensor_from_local as dtensor_from_local
-from argosy.distributed.semi_auto import dtensor_to_local as dtensor_to_local
+from argosy.distributed.local_parts import dtensor_from_local as dtensor_from_local
+from argosy.distributed.local_parts import dtensor_to_local as dtensor_to_local
 from argosy.distributed.collective import gather as gather
 from argosy.distributed.group import get_backend as get_backend
 from argosy.distributed.group import get_group as get_group
@@ -44,6 +44,7 @@ from argosy.distributed.point_to_point import irecv as irecv
 from argosy.distributed.environment import is_available as is_available
 from argosy.distributed.environment import is_initialized as is_initialized
 from argosy.distributed.point_to_point import isend as isend
+from argosy.distributed.local_parts import local_map as local_map
 from argosy.distributed.group import new_group as new_group
 from argosy.distributed.point_to_point import recv as recv
 from argosy.distributed.objects import recv_object_list as recv_object_list
@@ -58,6 +59,7 @@ from argosy.distributed.semi_auto import set_mesh as set_mesh
 from argosy.distributed.sharded_loader import shard_dataloader as shard_dataloader
 from argosy.distributed.semi_auto import shard_layer as shard_layer
 from argosy.distributed.sharded_optimizer import shard_optimizer as shard_optimizer
+from argosy.distributed.sharded_scaler import shard_scaler as shard_scaler
 from argosy.distributed.semi_auto import shard_tensor as shard_tensor
 from argosy.distributed.spawning import spawn as spawn
 from argosy.distributed.dist_model import to_static as to_static

@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from argosy_autoparallel.groups import set_world
+from argosy_autoparallel.mesh import ProcessMesh, set_group_maker
 from argosy_phi_ops.context import Context, context
 
 if TYPE_CHECKING:
@@ -35,11 +36,12 @@ _LAUNCHERS = (
 class Environment:
     """What one rank shares with the others: the communicator of all, and the groups made from it, by id."""
 
-    __slots__ = ("communicator", "groups", "next_group")
+    __slots__ = ("communicator", "groups", "lines", "next_group")
 
     def __init__(self, communicator: Communicator) -> None:
         self.communicator = communicator
         self.groups: dict[int, Group] = {}
+        self.lines: dict[tuple[int, ...], Group] = {}
         self.next_group = FIRST_GROUP
 
 
@@ -88,6 +90,15 @@ def _mpi_world(rank: int, size: int) -> Communicator:
             "the ranks with python -m argosy.distributed.launch, or with the mpiexec of the MPI that mpi4py uses"
         )
     return found
+
+
+def _line_group(mesh: ProcessMesh, line: ProcessMesh) -> Group:
+    from argosy.distributed.group import line_group
+
+    return line_group(mesh, line)
+
+
+set_group_maker(_line_group)
 
 
 def init_parallel_env(nccl_config: object = None) -> Group:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from argosy.distributed.environment import environment
+from argosy.distributed.solo import SoloCommunicator
 from argosy.distributed.task import Postbox
+from argosy_autoparallel.groups import communicators, ensure_groups
+from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.presence import leave
 from argosy_hwadapt.communicator import Communicator
 from argosy_phi_ops.context import context
 
-__all__ = ["Group", "destroy_process_group", "get_backend", "get_group", "new_group", "world_group"]
+__all__ = ["Group", "destroy_process_group", "get_backend", "get_group", "line_group", "new_group", "world_group"]
 
 
 class Group:
@@ -104,6 +107,24 @@ def new_group(
     return made
 
 
+def line_group(mesh: ProcessMesh, line: ProcessMesh) -> Group:
+    """The group of the ranks of ``line``, a line of ``mesh``; every rank of the job must call. The same line gives the
+    same group, whose communicator is the one that distributed tensors use.
+    """
+    joined = environment()
+    ensure_groups(mesh)
+    ranks = tuple(line.process_ids)
+    if ranks not in joined.lines:
+        member = joined.communicator.rank in ranks
+        alone = SoloCommunicator() if len(ranks) == 1 else None
+        part = (alone or communicators()[ranks]) if member else None
+        joined.lines[ranks] = joined.groups[joined.next_group] = Group(
+            joined.next_group, ranks, part, f"_mesh_line{joined.next_group}"
+        )
+        joined.next_group += 1
+    return joined.lines[ranks]
+
+
 def _check_ranks(ranks: list[int], size: int) -> None:
     repeated = sorted({rank for rank in ranks if ranks.count(rank) > 1})
     if repeated:
@@ -137,7 +158,9 @@ def destroy_process_group(group: Group | None = None) -> None:
     joined = environment()
     for id in [id for id in joined.groups if id != 0] if group is None else [group.id]:
         left = joined.groups.pop(id)
-        if left.is_member() and id != 0:
+        if left in joined.lines.values():
+            del joined.lines[tuple(left.ranks)]  # its communicator stays: distributed tensors have it
+        elif left.is_member() and id != 0:
             left.communicator.close()
     if group is None:
         leave()

@@ -15,12 +15,10 @@ from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "dtensor_from_fn", "dtensor_from_local", "dtensor_to_local", "get_mesh", "reshard", "set_mesh", "shard_layer",
-    "shard_tensor", "unshard_dtensor",
+    "dtensor_from_fn", "get_mesh", "reshard", "set_mesh", "shard_layer", "shard_tensor", "unshard_dtensor",
 ]  # fmt: skip
 
 unshard_dtensor = api.unshard_dtensor
-dtensor_to_local = api.dtensor_to_local
 
 
 def shard_tensor(
@@ -44,12 +42,6 @@ def reshard(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placeme
     """The tensor in another layout, on its mesh or another one; differentiable."""
     environment()
     return api.reshard(dist_tensor, mesh, placements)
-
-
-def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placement]) -> Tensor:
-    """The distributed tensor whose part on this rank is ``local_tensor``; parts are equally large everywhere."""
-    environment()
-    return api.dtensor_from_local(local_tensor, mesh, placements)
 
 
 def dtensor_from_fn(

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from argosy.distributed.environment import environment
-from argosy.distributed.semi_auto import dtensor_from_local, shard_tensor
+from argosy.distributed.local_parts import dtensor_from_local
+from argosy.distributed.semi_auto import shard_tensor
 from argosy.distributed.share_reading import Rows, ShareReader, can_read_shares, common_share
 from argosy.io.sampler import DistributedBatchSampler
 from argosy_autoparallel import Placement, ProcessMesh, Replicate, Shard

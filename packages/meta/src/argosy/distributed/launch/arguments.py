@@ -83,6 +83,7 @@ def parse(arguments: Sequence[str] | None, prog: str) -> Launch:
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=prog,
+        allow_abbrev=False,  # options are recognised before the script is found: its own may begin like ours
         description="Run a script as several ranks on this machine. Each rank's output goes to LOG_DIR/workerlog.N, "
         "rank 0's also to the terminal; a rank that fails ends the job.",
     )

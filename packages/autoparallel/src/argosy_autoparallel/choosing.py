@@ -1,0 +1,100 @@
+"""Which strategy an operation takes: the one that costs least communication for its operands' present layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from argosy_autoparallel.held import Held, bytes_of, is_zero
+from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.placement import Partial, Placement, Replicate, Shard
+from argosy_autoparallel.resharding.costs import step_cost
+from argosy_autoparallel.spmd import Strategy, strategies
+from argosy_autoparallel.spmd.strategy import Setting
+from argosy_autoparallel.spreading import source_placement, spreading
+from argosy_pir import Operation, Value
+
+__all__ = ["Choosing"]
+
+
+class Choosing:
+    """Choices for the values of one program, as they are ``held`` by the time of each."""
+
+    def __init__(self, held: Mapping[Value, Held]) -> None:
+        self.held = held
+
+    def choose(
+        self,
+        op: Operation,
+        mesh: ProcessMesh,
+        wanted: Sequence[Placement] | None = None,
+        result: Value | None = None,
+    ) -> list[Strategy]:
+        """A strategy for each mesh dimension; ``wanted`` are placements that ``result`` should get."""
+        chosen: list[Strategy] = []
+        taken: dict[str, int] = {}
+        number = 0 if result is None else result.index  # type: ignore[attr-defined]
+        types = [x.type for x in op.operands], [x.type for x in op.results]
+        for dim, size in enumerate(mesh.shape):
+            given = [self._present(x, mesh, dim) for x in op.operands]
+            options = strategies(Setting(op, *types, op.attributes, size, taken, given))  # type: ignore[arg-type]
+            if wanted is not None:
+                options = [s for s in options if s.results[number] == wanted[dim]] or options[:1]
+            elif not any(isinstance(p, Shard) for p in given):
+                options = [s for s in options if not s.factor]  # nothing is split unless something is already
+            best = min(options, key=lambda s: self._price(op, s, mesh, dim, size))  # the first of equals
+            if best.factor:
+                taken[best.factor] = taken.get(best.factor, 1) * size
+            chosen.append(best)
+        return chosen
+
+    def _present(self, value: Value, mesh: ProcessMesh, dim: int) -> Placement:
+        primary = self.held[value].primary
+        return Replicate() if primary is None or primary.mesh != mesh else primary.placements[dim]
+
+    def _price(self, op: Operation, strategy: Strategy, mesh: ProcessMesh, dim: int, n: int) -> tuple[float, int]:
+        """Bytes that the strategy costs, and how many operands change at all.
+
+        A strategy that needs no communication now is free, so that computation stays where its data is; of one that
+        does, reductions that it leaves for later count, too. Carrying a reduction through costs what it grows by.
+        """
+        cost, changes, carried = 0.0, 0, 0.0
+        for value, wanted in zip(op.operands, strategy.operands, strict=True):
+            price, changed = self._change(value, wanted, mesh, dim, n)
+            cost += price
+            changes += changed
+            if isinstance(wanted, Partial):
+                carried = max(carried, step_cost(wanted, Replicate(), bytes_of(value), n))
+        later = sum(
+            step_cost(p, Replicate(), bytes_of(value), n)
+            for value, p in zip(op.results, strategy.results, strict=True)
+            if isinstance(p, Partial)
+        )
+        if cost:
+            cost += later
+        elif carried:
+            cost += max(0.0, later - carried)
+        return cost, changes
+
+    def _change(self, value: Value, wanted: Placement, mesh: ProcessMesh, dim: int, n: int) -> tuple[float, bool]:
+        held = self.held[value]
+        if held.deferred:
+            return self._from_everywhere(value, wanted, n) if isinstance(wanted, Partial) else (0.0, False)
+        size = bytes_of(value)
+        prices = []
+        for layout in held.versions:
+            at = Replicate() if layout is None else layout.placements[dim]
+            if isinstance(wanted, Partial) and not at.is_partial():
+                prices.append(self._from_everywhere(value, wanted, n))
+            else:
+                whole = size if layout is None else size / layout.parts(but=dim)
+                prices.append((step_cost(at, wanted, whole, n), at != wanted))
+        best = min(prices)
+        op = spreading(value)
+        before = None if op is None or not best[0] else source_placement(op, wanted)
+        if op is not None and before is not None and op.operand(0) in self.held:
+            best = min(best, (self._change(op.operand(0), before, mesh, dim, n)[0], True))
+        return best
+
+    def _from_everywhere(self, value: Value, wanted: Placement, n: int) -> tuple[float, bool]:
+        """A whole value made a term of a sum will be reduced again, unless it is zero."""
+        return (0.0, False) if is_zero(value) else (step_cost(wanted, Replicate(), bytes_of(value), n), True)

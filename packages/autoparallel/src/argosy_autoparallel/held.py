@@ -1,0 +1,70 @@
+"""A value of the global program in the layouts in which it exists by now, and what is known of it beforehand."""
+
+from __future__ import annotations
+
+from math import prod
+
+from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.resharding.emitter import static_shape
+from argosy_autoparallel.tensor_layout import Layout
+from argosy_pir import Operation, TensorType, Value
+from argosy_pir.folding import constant_of
+from argosy_pir.scalars import decode_scalar
+from argosy_pir.values import OpResult
+from argosy_tensorcore.dtype import as_dtype
+
+__all__ = ["Held", "bytes_of", "captured", "is_static", "is_zero"]
+
+
+class Held:
+    """The forms in which a value exists: ``versions`` by layout (None: plain, on every rank of the world)."""
+
+    __slots__ = ("depth", "mesh", "op", "primary", "versions")
+
+    def __init__(self) -> None:
+        self.versions: dict[Layout | None, Value | None] = {}
+        self.primary: Layout | None = None
+        self.op: Operation | None = None
+        self.depth = 0
+        self.mesh: ProcessMesh | None = None
+
+    @property
+    def deferred(self) -> bool:
+        return self.op is not None
+
+
+def captured(op: Operation) -> list[Value]:
+    """Values from outside that the regions of ``op`` read."""
+    if not op.regions:
+        return []
+    inside: set[Value] = set()
+    read: dict[Value, None] = {}
+    for inner in op.walk():
+        for region in inner.regions:
+            for block in region.blocks:
+                inside.update(block.arguments)
+        if inner is not op:
+            inside.update(inner.results)
+            read.update(dict.fromkeys(inner.operands))
+    return [value for value in read if value not in inside]
+
+
+def bytes_of(value: Value) -> float:
+    """The size of the global value."""
+    return float(prod(static_shape(value)) * as_dtype(value.dtype).itemsize)
+
+
+def is_static(value: Value) -> bool:
+    """Whether it is a tensor of sizes known beforehand."""
+    return isinstance(value.type, TensorType) and value.type.is_static
+
+
+def is_zero(value: Value) -> bool:
+    """Whether ``value`` is known to be zero everywhere: then it is each term of a sum that is zero, too."""
+    while isinstance(value, OpResult) and value.op.name in ("prim.broadcast", "prim.reshape", "prim.cast"):
+        value = value.op.operand(0)
+    dense = constant_of(value)
+    if dense is None or not dense.data:
+        return False
+    itemsize = as_dtype(dense.type.dtype).itemsize
+    return len(dense.data) == itemsize and decode_scalar(dense.data, dense.type.dtype) == 0
