@@ -86,8 +86,8 @@ class Derived:
 
 def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
     """The derivative of an application, cached. ``key`` is (operator, (dtype, shape) of each tensor operand or
-    the class of a number, attributes by :func:`argosy_autograd.tape.named_attributes`, whether each operand
-    wants a gradient).
+    the class of a number, attributes by :func:`argosy_phi_ops.operator.attribute_key`, whether each
+    operand wants a gradient).
 
     Raises :class:`MissingRule` where a primitive on the way has no rule.
     """

@@ -91,6 +91,8 @@ class _Sweep:
 
     def run(self) -> None:
         """Go back as far as there is anything to do."""
+        if not self.recorded and not self.mixed and self.targets is None and not self.blocked:
+            self._run_plainly()
         heap, pending = self.heap, self.pending
         while heap:
             node = heappop(heap)[1]
@@ -104,17 +106,53 @@ class _Sweep:
                     continue
             edges = node.edges
             assert edges is not None
-            if node.on_tensors and not self.recorded:
-                self.mixed = True
-                outgoing = node.pull_tensors([None if g is None else _as_tensor(g) for g in grads])
-            else:
-                if self.mixed:
-                    grads = [_as_array(g) for g in grads]
-                outgoing = node.pull_tensors(grads) if self.recorded else node.pull_arrays(grads)
-            for edge, g in zip(edges, outgoing, strict=True):
+            for edge, g in zip(edges, self._pulled(node, grads), strict=True):
                 if edge is not None and g is not None:
                     self.send(edge, g)
             if not self.retain:
+                node.release()
+
+    def _pulled(self, node: Node, grads: list[Any]) -> Sequence[Any]:
+        if node.on_tensors and not self.recorded:
+            self.mixed = True
+            return node.pull_tensors([None if g is None else _as_tensor(g) for g in grads])
+        if self.mixed:
+            grads = [_as_array(g) for g in grads]
+        return node.pull_tensors(grads) if self.recorded else node.pull_arrays(grads)
+
+    def _run_plainly(self) -> None:
+        """The way back to all leaves over arrays, with nothing recorded: what training does. :meth:`send` is written
+        out. Stops where a gradient is a tensor."""
+        heap, pending, leaves, retain = self.heap, self.pending, self.leaves, self.retain
+        while heap:
+            node = heap[0][1]
+            edges = node.edges
+            if edges is None:
+                node.check_alive()
+            if node.on_tensors:
+                return
+            heappop(heap)
+            grads = pending.pop(node)
+            if node.hooks is not None or node.retained is not None:
+                self._call_hooks(node, grads)
+            for edge, g in zip(edges, node.pull_arrays(grads), strict=True):  # type: ignore[arg-type]
+                if edge is None or g is None:
+                    continue
+                to, slot = edge
+                if type(to) is Tensor:
+                    entry = leaves.get(id(to))
+                    if entry is None:
+                        leaves[id(to)] = [to, g]
+                    else:
+                        entry[1] = np.asarray(entry[1] + g)
+                    continue
+                waiting = pending.get(to)
+                if waiting is None:
+                    waiting = pending[to] = [None] * to.results
+                    heappush(heap, (-to.sequence, to))
+                old = waiting[slot]
+                waiting[slot] = g if old is None else np.asarray(old + g)
+            if not retain:
                 node.release()
 
     def _call_hooks(self, node: Node, grads: list[Any]) -> None:

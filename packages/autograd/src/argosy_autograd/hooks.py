@@ -87,7 +87,8 @@ def retain_grads(tensor: Tensor) -> None:
 # What is kept for the backward pass
 
 _KEY = "autograd.saved_tensors_hooks"
-_active = 0
+active = 0
+"""How many blocks of :class:`saved_tensors_hooks` are entered, in all threads."""
 
 
 class saved_tensors_hooks:
@@ -100,20 +101,20 @@ class saved_tensors_hooks:
         self.unpack_hook = unpack_hook
 
     def __enter__(self) -> saved_tensors_hooks:
-        global _active
-        _active += 1
+        global active
+        active += 1
         context().values.setdefault(_KEY, []).append(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        global _active
-        _active -= 1
+        global active
+        active -= 1
         context().values[_KEY].pop()
 
 
 def packing() -> bool:
     """Whether :class:`saved_tensors_hooks` are on here."""
-    return bool(_active and context().values.get(_KEY))
+    return bool(active and context().values.get(_KEY))
 
 
 class _Packed:

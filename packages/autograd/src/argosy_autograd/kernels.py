@@ -23,11 +23,16 @@ class EagerKernel:
     """``keeps(wants)`` gives the positions in (operands..., results...) to keep for the operands that want gradients;
     ``run(grads, saved, attributes, key)`` the gradients of all operands (None where not wanted)."""
 
-    __slots__ = ("keeps", "run")
+    __slots__ = ("alike", "keeps", "run")
 
     def __init__(self, keeps: Callable[[tuple[bool, ...]], tuple[int, ...]], run: Callable[..., Any]) -> None:
         self.keeps = keeps
         self.run = run
+        self.alike: Callable[..., Any] | None = None
+
+    def run_for(self, types: Sequence[Any]) -> Callable[..., Any]:
+        """The quickest form of ``run``: ``alike`` where two operands of one type need no sum over repeated axes."""
+        return self.alike if self.alike is not None and types[0] == types[1] else self.run
 
     def fits(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
         """Whether it is for operands of these (dtype, shape): tensors of one wide real dtype. Promotion and
@@ -87,6 +92,22 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Arra
     return _reduced(g, _shape(key, 0)) if x else None, _reduced(g, _shape(key, 1)) if y else None
 
 
+def _alike(name: str) -> Callable[..., Any]:
+    """Decorator: the form of a kernel for two operands of one shape."""
+
+    def register(run: Callable[..., Any]) -> Callable[..., Any]:
+        KERNELS[name].alike = run
+        return run
+
+    return register
+
+
+@_alike("add")
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
+    g, (x, y) = grads[0], key[3]
+    return g if x else None, g if y else None
+
+
 @_kernel("subtract", _nothing)
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
     g, (x, y) = grads[0], key[3]
@@ -99,6 +120,15 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Arra
     return (
         _reduced(g * _array(saved, 1), _shape(key, 0)) if x else None,
         _reduced(g * _array(saved, 0), _shape(key, 1)) if y else None,
+    )
+
+
+@_alike("multiply")
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
+    g = grads[0]
+    return (
+        np.asarray(g * saved[1].ndarray) if 1 in saved else None,
+        np.asarray(g * saved[0].ndarray) if 0 in saved else None,
     )
 
 

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argosy_autograd import hooks
 from argosy_autograd.errors import DifferentiationError, MissingRule
-from argosy_autograd.hooks import pack_saved, packing, unpack_saved
-from argosy_autograd.kernels import KERNELS, EagerKernel
+from argosy_autograd.kernels import KERNELS
 from argosy_phi_ops.dispatch import Recorder, bind
+from argosy_phi_ops.operator import attribute_key
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import ArrayType, Strided
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ Edge = tuple[Any, int]
 """Where a gradient goes: (node, number of the result), or (leaf tensor, 0)."""
 
 _sequence = count(1)
+_new = object.__new__
+_NOTHING: dict[int, Any] = {}
 
 
 def edge_of(x: Any) -> Edge | None:
@@ -39,11 +42,6 @@ def edge_of(x: Any) -> Edge | None:
         return None
     node = x._node
     return (x, 0) if node is None else (node, x._slot)
-
-
-def named_attributes(attributes: dict[str, Any]) -> tuple[Any, ...]:
-    """Attributes as part of a key: values with their types, since 1 == 1.0 == True."""
-    return tuple([(name, type(value), value) for name, value in attributes.items()])
 
 
 def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
@@ -102,68 +100,57 @@ class Node:
         return f"<Node {self.sequence} {self.name}>"
 
 
-class OperatorNode(Node):
-    """The node of an operator application. ``key`` is what :func:`derive` takes; ``saved`` maps positions in
-    (operands..., results...) to what was kept and its version."""
+class Recipe:
+    """What all applications of an operator have in common whose operands have the same types and want the same
+    gradients. ``key`` is what :func:`derive` takes; ``keeps`` are positions in (operands..., results...) of what is
+    kept; ``run`` is the hand-written derivative, None where the derived program is used."""
 
-    __slots__ = ("attributes", "kernel", "key", "saved")
+    __slots__ = ("attributes", "keeps", "key", "name", "run")
+
+    def __init__(self, op: Any, types: Sequence[Any], attributes: dict[str, Any], wants: tuple[bool, ...]) -> None:
+        self.name = op.name
+        self.attributes = attributes
+        self.run: Callable[..., Any] | None = None
+        self.key = (op, tuple(types), attribute_key(attributes) if attributes else (), wants)
+        kernel = KERNELS.get(op.name)
+        if kernel is not None and kernel.fits(types, attributes):
+            self.keeps = kernel.keeps(wants)
+            self.run = kernel.run_for(types)
+        else:
+            self.keeps = _keeps(self.key, attributes)
+
+
+class OperatorNode(Node):
+    """The node of an operator application. ``saved`` holds what ``recipe.keeps`` names, with its version."""
+
+    __slots__ = ("recipe", "saved")
 
     def __init__(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
-        # Runs after every recorded operator: one loop, no calls that can be spared.
-        edges: list[Edge | None] = []
-        types: list[Any] = []
-        for x in operands:
-            edge = None
-            if type(x) is Tensor:
-                payload = x.payload
-                dtype = payload.dtype
-                types.append((dtype, payload.shape))
-                if not x.stop_gradient and dtype.kind in "fc":
-                    node = x._node
-                    edge = (x, 0) if node is None else (node, x._slot)
-            else:
-                types.append(type(x))
-            edges.append(edge)
-        self.sequence = next(_sequence)
-        self.name = op.name
-        self.edges = edges
-        self.results = len(results)
-        self.hooks = self.retained = None
-        self.on_tensors = False
-        self.attributes = attributes
-        wants = tuple([edge is not None for edge in edges])
-        key = self.key = (op, tuple(types), named_attributes(attributes) if attributes else (), wants)
-        kernel = KERNELS.get(op.name)
-        if kernel is not None and not kernel.fits(types, attributes):
-            kernel = None
-        self.kernel: EagerKernel | None = kernel
-        saved: dict[int, Any] = {}
-        self.saved: dict[int, Any] | None = saved
-        count = len(edges)
-        for i in kernel.keeps(wants) if kernel is not None else _keeps(key, attributes):
-            saved[i] = _save(operands[i] if i < count else results[i - count])
-        for slot, result in enumerate(results):
-            if not result.stop_gradient:
-                result._node = self
-                result._slot = slot
+        edges = tuple([edge_of(x) for x in operands])
+        types = [(x.payload.dtype, x.payload.shape) if type(x) is Tensor else type(x) for x in operands]
+        self.recipe = Recipe(op, types, attributes, tuple([edge is not None for edge in edges]))
+        super().__init__(op.name, edges, results)
+        self.saved: Sequence[Any] | None = _saved(self.recipe.keeps, operands, results)
 
     def pull_arrays(self, grads: list[Any]) -> Sequence[Any]:
         """See :class:`Node`; by the registered kernel, or the derived program."""
-        saved = self._unpacked()
-        if self.kernel is not None:
-            made: Sequence[Any] = self.kernel.run(grads, saved, self.attributes, self.key)
+        recipe = self.recipe
+        saved = self._unpacked() if recipe.keeps else _NOTHING
+        if recipe.run is not None:
+            made: Sequence[Any] = recipe.run(grads, saved, recipe.attributes, recipe.key)
             return made
-        rule = derive(self.key, self.attributes)
+        rule = derive(recipe.key, recipe.attributes)
         arrays = [_array(saved[i], rule.types[i].dtype) for i in rule.keeps]
-        count = len(self.key[1])
+        count = len(recipe.key[1])
         arrays += [_or_zeros(grads[i], rule.types[count + i]) for i in rule.cotangents]
         return self._complete(dict(zip(rule.operands, rule.run(arrays), strict=True)))
 
     def pull_tensors(self, grads: list[Any]) -> Sequence[Any]:
         """See :class:`Node`; applies the derived program as an operator, so that it is recorded in turn."""
-        rule = derive(self.key, self.attributes)
+        key = self.recipe.key
+        rule = derive(key, self.recipe.attributes)
         self._unpacked()
-        count = len(self.key[1])
+        count = len(key[1])
         tensors = [self._handle(i, rule) for i in rule.keeps]
         for i in rule.cotangents:
             g = grads[i]
@@ -174,7 +161,7 @@ class OperatorNode(Node):
 
     def _complete(self, found: dict[int, Any]) -> list[Any]:
         """Zeros for operands that want a gradient and get none: the derivative is zero wherever it exists (floor)."""
-        _, types, _, wants = self.key
+        _, types, _, wants = self.recipe.key
         return [
             found[i] if i in found else np.zeros(t[1], t[0].numpy) if want else None
             for i, (t, want) in enumerate(zip(types, wants, strict=True))
@@ -184,7 +171,7 @@ class OperatorNode(Node):
         """A saved operand or result as a tensor with its place in the graph."""
         assert self.saved is not None
         assert self.edges is not None
-        value = unpack_saved(self.saved[position])[0]
+        value = hooks.unpack_saved(self.saved[self.recipe.keeps.index(position)])[0]
         count = len(self.edges)
         if position >= count:
             return _tensor(value, (self, position - count), rule.types[position].dtype)
@@ -195,10 +182,16 @@ class OperatorNode(Node):
         self.check_alive()
         assert self.saved is not None
         found = {}
-        for position, entry in self.saved.items():
-            value, version = unpack_saved(entry)
-            if version is not None and value.version != version:
-                self._complain(position, value, version)
+        for position, entry in zip(self.recipe.keeps, self.saved, strict=True):
+            value, version = entry
+            if type(value) is Strided:
+                storage = value._storage
+                if (0 if storage is None else storage.version) != version:
+                    self._complain(position, value, version)
+            else:
+                value, version = hooks.unpack_saved(entry)
+                if version is not None and value.version != version:
+                    self._complain(position, value, version)
             found[position] = value
         return found
 
@@ -238,11 +231,16 @@ def _keeps(key: tuple[Any, ...], attributes: dict[str, Any]) -> tuple[int, ...]:
         return ()
 
 
+def _saved(keeps: Sequence[int], operands: Sequence[Any], results: Sequence[Tensor]) -> tuple[Any, ...]:
+    count = len(operands)
+    return tuple([_save(operands[i] if i < count else results[i - count]) for i in keeps])
+
+
 def _save(value: Any) -> Any:
     if type(value) is not Tensor:
         return value, None
-    if packing():
-        return pack_saved(value)
+    if hooks.packing():
+        return hooks.pack_saved(value)
     payload = value.payload
     if type(payload) is Strided:
         storage = payload._storage
@@ -269,6 +267,11 @@ def _or_zeros(array: Any, type: Any) -> Any:
     return np.zeros(type.shape, as_dtype(type.dtype).numpy) if array is None else array
 
 
+def _recipe_of(route: Any, edges: Sequence[Edge | None]) -> Recipe:
+    types = [(t.dtype, t.shape) if type(t) is ArrayType else t for t in route.types]
+    return Recipe(route.op, types, route.attributes, tuple([edge is not None for edge in edges]))
+
+
 class Tape(Recorder):
     """What dispatch calls after each operator that has an operand with gradients."""
 
@@ -277,6 +280,48 @@ class Tape(Recorder):
         if op.opaque:
             op, operands, attributes = _equivalent(op, operands, attributes, results)
         OperatorNode(op, operands, attributes, results)
+
+    def record_route(self, route: Any, operands: Sequence[Any], result: Tensor) -> None:
+        """The same for an application that looks like an earlier one: its recipe is found, the rest is written out."""
+        edges: list[Edge | None] = []
+        wants = 0
+        for x in operands:
+            wants += wants
+            if type(x) is not Tensor or x.stop_gradient:
+                edges.append(None)
+            else:
+                wants += 1
+                before = x._node
+                edges.append((x, 0) if before is None else (before, x._slot))
+        recipe = route.recipes.get(wants)
+        if recipe is None:
+            recipe = route.recipes[wants] = _recipe_of(route, edges)
+        node = _new(OperatorNode)
+        node.sequence = next(_sequence)
+        node.name = recipe.name
+        node.recipe = recipe
+        node.edges = edges
+        node.results = 1
+        node.hooks = node.retained = None
+        node.on_tensors = False
+        keeps = recipe.keeps
+        if not keeps:
+            node.saved = ()
+        elif hooks.active:
+            node.saved = _saved(keeps, operands, (result,))
+        else:
+            node.saved = saved = []
+            for i in keeps:
+                x = operands[i] if i < len(operands) else result
+                if type(x) is Tensor:
+                    payload = x.payload
+                    storage = payload._storage
+                    saved.append((payload, 0 if storage is None else storage.version))
+                else:
+                    saved.append((x, None))
+        result.stop_gradient = False
+        result._node = node
+        result._slot = 0
 
     def rebind(self, target: Tensor, value: Tensor) -> None:
         """``target`` was overwritten with ``value``: its history is that of the value from now on."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from argosy_phi_ops import extension, promotion
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.expansion import describe, inline_body
-from argosy_phi_ops.operator import Operator
+from argosy_phi_ops.operator import Operator, attribute_key
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
@@ -27,8 +28,8 @@ from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "Interpreter", "Recorder", "bind", "call", "deliver", "layer", "rebind", "record_results", "recording",
-    "set_recorder", "suspended", "write",
+    "Interpreter", "Plan", "Recorder", "active_recorder", "bind", "call", "deliver", "layer", "payload_of", "plan_for",
+    "rebind", "record_results", "recording", "set_recorder", "suspended", "write",
 ]  # fmt: skip
 
 _wrap = Tensor._wrap
@@ -71,6 +72,13 @@ class Recorder:
         """``target`` now holds ``value``: its history becomes that of ``value``."""
         raise NotImplementedError
 
+    def record_route(self, route: Any, operands: Sequence[Any], result: Tensor) -> None:
+        """Like :meth:`record`, also marking ``result`` as wanting gradients, for an application that looks like an
+        earlier one. ``route`` is a :class:`argosy_phi_ops.routes.Route`; what was worked out at the first application
+        may stay in its ``recipes``."""
+        result.stop_gradient = False
+        self.record(route.op, operands, route.attributes, (result,))
+
 
 _recorder: Recorder | None = None
 
@@ -81,7 +89,7 @@ def set_recorder(recorder: Recorder | None) -> None:
     _recorder = recorder
 
 
-def _active_recorder() -> Recorder | None:
+def active_recorder() -> Recorder | None:
     """The installed recorder, or the one that autograd registered, which is loaded now."""
     if _recorder is None and (source := extension.recorder_source()):
         set_recorder(extension.load(source))
@@ -224,19 +232,33 @@ def suspended() -> Iterator[None]:
 
 
 class Plan:
-    """How to run an operator on operands of given types: conversions, and a kernel on arrays."""
+    """How to run an operator on operands of given types: conversions, and a kernel on arrays.
 
-    __slots__ = ("dtypes", "kernel", "plain")
+    ``kernel`` takes the list of arrays and the attributes; ``positional``, where there is one, is the same function
+    taking them as arguments.
+    """
 
-    def __init__(self, dtypes: tuple[Any, ...], kernel: Callable[..., Any]) -> None:
+    __slots__ = ("dtypes", "kernel", "plain", "positional")
+
+    def __init__(
+        self, dtypes: tuple[Any, ...], kernel: Callable[..., Any], positional: Callable[..., Any] | None = None
+    ) -> None:
         self.dtypes = dtypes
         self.kernel = kernel
         self.plain = not any(dtypes)
+        self.positional = positional
+
+    def on_arrays(self, attributes: dict[str, Any]) -> Callable[..., Any]:
+        """The kernel with its attributes filled in, as a function of arrays."""
+        if self.positional is not None:
+            return partial(self.positional, **attributes) if attributes else self.positional
+        kernel = self.kernel
+        return lambda *arrays: kernel(arrays, attributes)
 
 
 def run_kernel(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """Execute on the operands' arrays, wrap the results, and record when gradients are wanted."""
-    plan = _plan(op, operands, attributes)
+    plan = plan_for(op, operands, attributes)
     arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
     if not plan.plain:
         arrays = [a if d is None else np.asarray(a, d) for a, d in zip(arrays, plan.dtypes, strict=True)]
@@ -246,10 +268,10 @@ def run_kernel(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
         _explain(op, arrays, attributes, error)
         raise
     if type(results) is not tuple:
-        result = _wrap(_payload(op, operands, results))
+        result = _wrap(payload_of(op, operands, results))
         record_results(op, operands, attributes, (result,))
         return result
-    wrapped = tuple(_wrap(_payload(op, operands, array)) for array in results)
+    wrapped = tuple(_wrap(payload_of(op, operands, array)) for array in results)
     record_results(op, operands, attributes, wrapped)
     return wrapped
 
@@ -267,13 +289,16 @@ def _explain(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any], er
         raise better from None
 
 
-def _payload(op: Operator, operands: Sequence[Any], array: Any) -> Strided:
+def payload_of(op: Operator, operands: Sequence[Any], array: Any) -> Strided:
     if type(array) is not np.ndarray:
         array = np.asarray(array)
     for x in operands:
         if type(x) is Tensor:
             given = x.payload.ndarray
-            if array is given or (array.base is not None and np.may_share_memory(array, given)):
+            base = array.base
+            if array is given or (
+                base is not None and (base is given or base is given.base or np.may_share_memory(array, given))
+            ):
                 if op.view and x is operands[0] and array.flags.writeable:
                     view: Strided = x.payload.share(array)
                     return view
@@ -298,18 +323,18 @@ def record_results(
     for result in results:
         if result.payload.dtype.kind in "fc":
             result.stop_gradient = False
-    recorder = _recorder or _active_recorder()
+    recorder = _recorder or active_recorder()
     if recorder is not None:
         recorder.record(op, operands, attributes, results)
 
 
-def _plan(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
+def plan_for(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
     if op.kernel is not None:
         key: Any = tuple([(x.payload.dtype, x.payload.ndim > 0) if type(x) is Tensor else type(x) for x in operands])
     else:
         key = (
             tuple([(x.payload.dtype, x.payload.shape) if type(x) is Tensor else (type(x), x) for x in operands]),
-            tuple([(name, type(value), value) for name, value in attributes.items()]),  # 1 == 1.0 == True
+            attribute_key(attributes),
         )
     plan: Plan | None = op.plans.get(key)
     if plan is None:
@@ -324,14 +349,17 @@ def _make_plan(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
         None if dtype == old else as_dtype(dtype).numpy for dtype, (old, _) in zip(targets, described, strict=True)
     )
     if op.kernel is not None:
-        return Plan(dtypes, _direct(op))
+        return Plan(dtypes, *_direct(op))
     types = [TensorType(tuple(np.shape(_array(x))), dtype) for x, dtype in zip(operands, targets, strict=True)]
     expansion = op.expand(types, attributes)
     from argosy_phi_ops.reference.interpreter import prepare
+    from argosy_phi_ops.reference.straight import StraightLine
 
     run = prepare(expansion.program)
     if expansion.bare:
-        return Plan(dtypes, lambda arrays, _: run(arrays)[0])
+        line = getattr(run, "__self__", None)
+        single = line.single if type(line) is StraightLine else None
+        return Plan(dtypes, lambda arrays, _: run(arrays)[0], single and (lambda *arrays, **_: single(*arrays)))
     return Plan(dtypes, lambda arrays, _: tuple(run(arrays)))
 
 
@@ -339,15 +367,16 @@ def _array(x: Any) -> Any:
     return x.payload.ndarray if type(x) is Tensor else x
 
 
-def _direct(op: Operator) -> Callable[[list[Any], dict[str, Any]], Any]:
+def _direct(op: Operator) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """The operator's own kernel: of a list of arrays and attributes, and where it can be of arguments."""
     kernel, signature = op.kernel, op.signature
     assert kernel is not None
     names = [p.name for p in signature.operands]
     body = op.body.__code__
     leading = body.co_varnames[: len(names)] == tuple(names)
     if not signature.segmented and leading and body.co_kwonlyargcount == 0:
-        return lambda arrays, attributes: kernel(*arrays, **attributes)
-    return lambda arrays, attributes: kernel(**signature.regroup(arrays, attributes))
+        return lambda arrays, attributes: kernel(*arrays, **attributes), kernel
+    return lambda arrays, attributes: kernel(**signature.regroup(arrays, attributes)), None
 
 
 def _with_randomness(

@@ -14,7 +14,7 @@ from argosy_phi_ops import extension
 from argosy_phi_ops.composition import Composed, find_function
 from argosy_phi_ops.dispatch import rebind, recording, write
 from argosy_phi_ops.index import MEMBERS
-from argosy_phi_ops.operator import NO_ATTRIBUTES, Operator, get_operator
+from argosy_phi_ops.operator import NO_KEYWORDS, Operator, get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["find", "inplace", "resolve"]
@@ -56,8 +56,21 @@ def _inplace_form(name: str) -> object | None:
 
 
 def _method(op: Operator | Composed) -> Callable[..., Any]:
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        return op(self, *args, **kwargs)
+    if isinstance(op, Operator) and op.plain == 1:
+        entry = op.entry or op.make_entry()
+
+        def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+            return op.route(op, (self, *args), kwargs) if args or kwargs else entry(self)
+
+    elif isinstance(op, Operator):
+
+        def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+            return op.route(op, (self, *args), kwargs) if args or kwargs else op(self)
+
+    else:
+
+        def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+            return op(self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = op.name
     method.__doc__ = op.__doc__
@@ -121,13 +134,14 @@ def _as_operand(y: Any) -> Any:
 def _binary(op: Operator, name: str) -> Callable[[Tensor, Any], Any]:
     comparison = name in _COMPARISONS
 
-    def method(self: Tensor, other: Any) -> Any:
+    def otherwise(self: Tensor, other: Any) -> Any:
         if type(other) is Tensor or type(other) in _NUMBERS:
-            return op.apply(op, (self, other), NO_ATTRIBUTES) if op.plain else op(self, other)
+            return op.route(op, (self, other), NO_KEYWORDS)
         if comparison and other is None:
             return name == "ne"
         return op(self, _as_operand(other)) if _acceptable(other) else NotImplemented
 
+    method = op.binary(op, otherwise) if op.plain == 2 else otherwise
     method.__name__ = f"__{name}__"
     method.__doc__ = op.__doc__
     return method

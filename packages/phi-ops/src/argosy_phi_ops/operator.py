@@ -26,20 +26,28 @@ from typing import Any
 from argosy_phi_ops.aliases import ALIASES
 from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.index import MODULES
-from argosy_phi_ops.signature import Signature
+from argosy_phi_ops.signature import ATTRIBUTE, Signature
 from argosy_tensorcore.tensor import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argosy_phi_ops.expansion import Expansion
 
-__all__ = ["OPERATORS", "Operator", "Sample", "get_operator", "operator"]
+__all__ = ["OPERATORS", "Operator", "Sample", "attribute_key", "get_operator", "operator"]
 
 NO_ATTRIBUTES: dict[str, Any] = {}
 """The attributes of an operator that has none; never changed."""
 
+NO_KEYWORDS: dict[str, Any] = {}
+
 OPERATORS: dict[str, Operator] = {}
 """The operators declared so far; :func:`get_operator` imports what is missing."""
+
+
+def attribute_key(attributes: dict[str, Any]) -> tuple[Any, ...]:
+    """Attributes as part of a key: values with their types, since 1 == 1.0 == True; floats by their digits, since
+    0.0 == -0.0 and NaN equals nothing."""
+    return tuple([(k, type(v), repr(v) if type(v) is float else v) for k, v in attributes.items()])
 
 
 class Sample:
@@ -66,8 +74,9 @@ class _ShownSignature:
 class Operator:
     """A declared operator. Calling it binds operands and attributes at the one bind point of ``dispatch``.
 
-    ``apply``, ``deliver`` and ``decompose`` belong to the modules :mod:`dispatch` and :mod:`expansion`, which build on
-    this one and put themselves in the place of these when they are imported.
+    ``apply``, ``deliver``, ``decompose``, ``route`` and ``binary`` belong to the modules :mod:`dispatch`,
+    :mod:`expansion` and :mod:`routes`, which build on this one and put themselves in the place of these when they are
+    imported.
     """
 
     __signature__ = _ShownSignature()
@@ -89,6 +98,24 @@ class Operator:
         """Put ``results`` in ``out``; see :func:`argosy_phi_ops.dispatch.deliver`."""
         import_module("argosy_phi_ops.dispatch")
         return Operator.deliver(op, results, out)
+
+    @staticmethod
+    def route(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call ``op``, shortly where it can be; see :func:`argosy_phi_ops.routes.general`."""
+        import_module("argosy_phi_ops.routes")
+        return Operator.route(op, args, kwargs)
+
+    @staticmethod
+    def unary(op: Operator) -> Callable[[Tensor], Any]:
+        """The entry of ``op`` for one tensor; see :func:`argosy_phi_ops.routes.unary`."""
+        import_module("argosy_phi_ops.routes")
+        return Operator.unary(op)
+
+    @staticmethod
+    def binary(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -> Callable[[Tensor, Any], Any]:
+        """The entry of ``op`` for two tensors; see :func:`argosy_phi_ops.routes.binary`."""
+        import_module("argosy_phi_ops.routes")
+        return Operator.binary(op, otherwise)
 
     def __init__(
         self,
@@ -121,6 +148,11 @@ class Operator:
         self.sampler: Callable[..., Iterator[Sample]] | None = None
         self.expansions: dict[Any, Expansion] = {}
         self.plans: dict[Any, Any] = {}
+        self.routes: dict[Any, Any] = {}
+        self.pairs: dict[Any, Any] = {}
+        self.kinds = tuple([None if p.kind == ATTRIBUTE else p.kind for p in self.signature.parameters])
+        self.places = {p.name: i for i, p in enumerate(self.signature.parameters) if p.name not in keywords}
+        self.entry: Callable[..., Any] | None = None
 
     def reference(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator: the numpy kernel for eager execution, called like the body with (promoted) arrays."""
@@ -134,8 +166,23 @@ class Operator:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the operator to tensors (at the bind point) or to IR values (inlining its body)."""
-        if self.plain and len(args) == self.plain and not kwargs and all(type(x) is Tensor for x in args):
-            return self.apply(self, args, NO_ATTRIBUTES)
+        if len(args) == self.plain and not kwargs and type(args[0]) is Tensor:
+            entry = self.entry or self.make_entry()
+            return entry(*args)
+        return self.route(self, args, kwargs)
+
+    def make_entry(self) -> Callable[..., Any]:
+        """Make and keep ``entry``: what a call with nothing but tensors goes to."""
+        if self.plain == 1:
+            self.entry = self.unary(self)
+        elif self.plain == 2:
+            self.entry = self.binary(self, lambda x, y: self.route(self, (x, y), NO_KEYWORDS))
+        else:
+            self.entry = lambda *operands: self.route(self, operands, NO_KEYWORDS)
+        return self.entry
+
+    def long_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Bind ``args`` and ``kwargs`` in full generality and apply the operator."""
         if self.keywords and kwargs and not kwargs.keys().isdisjoint(self.keywords):
             return import_module("argosy_phi_ops.keywords").call_with_keyword(self, args, kwargs)
         out = kwargs.pop("out", None) if kwargs else None
@@ -148,8 +195,7 @@ class Operator:
 
     def expand(self, operand_types: Sequence[Any], attributes: dict[str, Any]) -> Expansion:
         """The decomposition into primitives for operands of these types, cached. Raises what the body raises."""
-        named = tuple([(name, type(value), value) for name, value in attributes.items()])  # 1 == 1.0 == True
-        key = (tuple(operand_types), named)
+        key = (tuple(operand_types), attribute_key(attributes))
         found = self.expansions.get(key)
         if found is None:
             found = self.expansions[key] = self.decompose(self, key[0], attributes)

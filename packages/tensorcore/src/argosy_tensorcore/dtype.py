@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
 
 _LAYOUT: dict[str, tuple[str, int]] = {
@@ -124,6 +126,8 @@ _known |= {alias: _known[name] for alias, name in _ALIASES.items()}
 _known |= {bool: bool_, int: int64, float: float64, complex: complex128}  # as numpy reads Python's types
 
 _default = float32
+default_listeners: list[Callable[[], None]] = []
+"""Called when the default dtype has changed: by those who remember what it led to."""
 
 
 def as_dtype(x: object) -> DType:
@@ -164,7 +168,10 @@ def set_default_dtype(x: object) -> None:
     dtype = as_dtype(x)
     if dtype.kind != "f" or dtype.itemsize == 1:
         raise TypeError(f"the default dtype must be float16, bfloat16, float32 or float64, not {dtype!r}")
-    _default = dtype
+    if dtype is not _default:
+        _default = dtype
+        for listener in default_listeners:
+            listener()
 
 
 class finfo:

@@ -20,9 +20,31 @@ from argosy_tensorcore.shape import contiguous_strides, extent, is_contiguous
 if TYPE_CHECKING:
     from argosy_hwadapt import Buffer, Device
 
+
+class ArrayType:
+    """The element type and shape of an array. Equal ones are the same object (until very many have been met), so that
+    what was planned for operands of some types is found again by identity.
+
+    dtype: DType; shape: tuple of ints; ndim: number of axes; differentiable: whether elements are real or complex
+    numbers of floating kind.
+    """
+
+    __slots__ = ("differentiable", "dtype", "ndim", "shape")
+
+    def __init__(self, dtype: DType, shape: tuple[int, ...]) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self.ndim = len(shape)
+        self.differentiable = dtype.kind in "fc"
+
+    def __repr__(self) -> str:
+        return f"ArrayType({self.dtype.name}, {list(self.shape)})"
+
+
 Array = np.ndarray[Any, Any]
 _materialising = allocate_lock()
-_dtypes: dict[np.dtype[Any], DType] = {}  # as they are met
+_TYPES_KEPT = 1 << 16
+_array_types: dict[tuple[np.dtype[Any], tuple[int, ...]], ArrayType] = {}  # as they are met
 
 
 def host_device() -> Device:
@@ -85,15 +107,16 @@ class Strided:
     ndarray: zero-copy view for the host (what ``array()`` returns; reading it raises BufferError when the
     host cannot see the memory); dtype: DType; shape: tuple of ints; ndim; size: element count; strides and
     offset: in elements; contiguous: row-major without gaps; nbytes: of the elements; address: of the first
-    element (host devices only).
+    element (host devices only); array_type: dtype and shape as one object (:class:`ArrayType`).
     """
 
     __slots__ = (
-        "_storage", "address", "contiguous", "dtype", "nbytes", "ndarray", "ndim", "offset", "shape", "size",
-        "strides",
+        "_storage", "address", "array_type", "contiguous", "dtype", "nbytes", "ndarray", "ndim", "offset", "shape",
+        "size", "strides",
     )  # fmt: skip
     is_traced = False
     ndarray: Array
+    array_type: ArrayType
     dtype: DType
     shape: tuple[int, ...]
     ndim: int
@@ -109,11 +132,12 @@ class Strided:
         self.ndarray = ndarray
         self._storage = None
         try:
-            self.dtype = _dtypes[ndarray.dtype]
+            self.array_type = known = _array_types[ndarray.dtype, ndarray.shape]
         except KeyError:
-            self.dtype = _learn(ndarray.dtype)
-        self.shape = shape = ndarray.shape
-        self.ndim = len(shape)
+            self.array_type = known = _learn(ndarray.dtype, ndarray.shape)
+        self.dtype = known.dtype
+        self.shape = known.shape
+        self.ndim = known.ndim
 
     def __getattr__(self, name: str) -> Any:
         """Fill a slot on first use."""
@@ -239,9 +263,17 @@ class Strided:
         return f"Strided(dtype={self.dtype.name}, shape={list(self.shape)}, {layout})"
 
 
-def _learn(dtype: np.dtype[Any]) -> DType:
-    """The DType of a numpy dtype met for the first time. Raises TypeError when tensors have no such dtype."""
-    return _dtypes.setdefault(dtype, as_dtype(dtype))
+def _learn(dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayType:
+    """The type of an array of a dtype and shape met for the first time. Raises TypeError when tensors have no such
+    dtype."""
+    if len(_array_types) >= _TYPES_KEPT:
+        _array_types.clear()  # what was planned for the old ones is planned anew
+    return _array_types.setdefault((dtype, shape), ArrayType(as_dtype(dtype), shape))
+
+
+def _array_type(p: Strided) -> ArrayType:
+    key = (p.dtype.numpy, p.shape)
+    return _array_types.get(key) or _learn(*key)
 
 
 def _shareable(a: Array) -> bool:
@@ -344,6 +376,7 @@ def _strides(p: Strided) -> tuple[int, ...]:
 
 
 _DERIVE: dict[str, Callable[[Strided], Any]] = {
+    "array_type": _array_type,
     "ndarray": _host_view,
     "ndim": lambda p: len(p.shape),
     "size": lambda p: prod(p.shape),

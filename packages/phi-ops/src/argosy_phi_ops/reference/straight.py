@@ -84,6 +84,15 @@ class StraightLine:
             kept |= used
         return dead[::-1]
 
+    @property
+    def single(self) -> Any:
+        """The kernel that is the whole program: of all inputs in order, giving the one output; else None."""
+        if len(self.steps) != 1:
+            return None
+        call, operands, first, count = self.steps[0]
+        whole = operands == tuple(range(self.inputs)) and count == 1 and self.returned == [first]
+        return call if whole else None
+
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """The outputs for these inputs; outputs may be views of inputs, never of constants."""
         values = self.template.copy()

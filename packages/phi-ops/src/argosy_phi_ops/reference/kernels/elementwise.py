@@ -76,6 +76,7 @@ def _kernel_of(ufunc: Any) -> Kernel:
         return result if type(result) is np.ndarray else np.asarray(result)
 
     call.__name__ = call.__qualname__ = ufunc.__name__
+    call.ufunc = ufunc  # type: ignore[attr-defined]  # for callers that know that the result has axes
     return call
 
 

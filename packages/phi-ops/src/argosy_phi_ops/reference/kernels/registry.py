@@ -79,6 +79,9 @@ def _run_with_errstate(function: Callable[..., Any], *arguments: Any, **keywords
 
 
 quiet = _Quiet()
+shared_run: Callable[..., Any] = _Quiet().run
+"""``quiet.run`` without the look-up of the thread's own context, which costs more than entering it. Raises RuntimeError
+while another thread is in it: call ``quiet.run`` then."""
 ieee = np.errstate(all="ignore")  # decorator of kernels of several steps
 
 

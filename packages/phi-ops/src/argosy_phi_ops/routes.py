@@ -1,0 +1,382 @@
+"""The short way of eager execution: applications of an operator that look like an earlier one.
+
+The first application to operands of some types and with some attributes goes the long way through
+:mod:`argosy_phi_ops.dispatch`; what it worked out (how arguments bind, which kernel, which type comes out, what the
+tape must keep) stays as a :class:`Route`. Later ones find it by the identity of the operands' types, call the kernel,
+wrap the array and leave a node. Whatever is out of the ordinary (layers, traced or distributed operands, attributes
+that are no plain data, randomness, several results) has no route and goes the long way every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops import dispatch
+from argosy_phi_ops.context import AMBIENT, context
+from argosy_phi_ops.operator import NO_ATTRIBUTES, OPERATORS, Operator
+from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
+from argosy_phi_ops.signature import LIST, OPERAND, OPTIONAL
+from argosy_tensorcore.dtype import DType, default_listeners
+from argosy_tensorcore.storage import ArrayType, Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Route", "binary", "forget", "general", "unary"]
+
+_KEPT = 1024  # routes of one operator; varied attributes must not fill the memory
+_NONE: Any = type(None)
+_PLAIN = frozenset({int, bool, str, _NONE, DType})
+_NUMBERS = frozenset({int, float, bool, complex})
+_new = object.__new__
+_ndarray = np.ndarray
+_array = np.array
+
+
+class Route:
+    """How an operator is applied to operands of certain types.
+
+    ``kernel`` takes arrays; ``dtypes`` are what they are converted to first, None where nothing is; ``result`` is the
+    type that comes out; ``record(route, operands, result)`` leaves a node when an operand wants gradients, and
+    ``recipes`` belongs to it: what it worked out, by which operands want them.
+    """
+
+    __slots__ = ("attributes", "dtypes", "kernel", "op", "recipes", "record", "result", "types")
+
+    def __init__(
+        self, op: Operator, types: Sequence[Any], attributes: dict[str, Any], plan: dispatch.Plan, result: ArrayType
+    ) -> None:
+        self.op = op
+        self.types = tuple(types)
+        self.attributes = attributes
+        self.dtypes = None if plan.plain else plan.dtypes
+        self.kernel = plan.on_arrays(attributes)
+        self.result = result
+        tensors = [t for t in types if type(t) is ArrayType]
+        if not result.differentiable:
+            self.record: Callable[[Route, Sequence[Any], Tensor], None] = _nothing_recorded
+        else:
+            self.record = _record_first if all(t.differentiable for t in tensors) else _record_generally
+        self.recipes: dict[Any, Any] = {}
+
+
+def forget() -> None:
+    """Drop all plans and routes: something that they were made with has changed."""
+    for op in OPERATORS.values():
+        op.plans.clear()
+        op.routes.clear()
+        op.pairs.clear()
+
+
+default_listeners.append(forget)
+
+
+def _type_of(x: Any) -> Any:
+    """What a route tells operands apart by; AttributeError for tensors that are no plain arrays."""
+    return x.payload.array_type if type(x) is Tensor else type(x)
+
+
+def _routed(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], result: Any) -> Route | None:
+    """The route for applications like this one, which gave ``result``; None where there is no short way."""
+    if op.random or op.opaque or type(result) is not Tensor or type(result.payload) is not Strided:
+        return None
+    if any(type(x) is Tensor and type(x.payload) is not Strided for x in operands):
+        return None
+    if not any(type(x) is Tensor for x in operands):
+        return None
+    plan = dispatch.plan_for(op, operands, attributes)
+    return Route(op, [_type_of(x) for x in operands], attributes, plan, result.payload.array_type)
+
+
+# Operators of one or two tensors and nothing else
+
+
+def unary(op: Operator) -> Callable[[Tensor], Any]:
+    """The entry of ``op``, which has no attributes, for one tensor."""
+    routes: dict[ArrayType, Route] = op.pairs
+
+    def first(x: Tensor) -> Any:
+        result = dispatch.call(op, (x,), NO_ATTRIBUTES)
+        route = _routed(op, (x,), NO_ATTRIBUTES, result)
+        if route is not None and route.dtypes is None and not op.view:
+            if len(routes) >= _KEPT:
+                routes.clear()
+            routes[x.payload.array_type] = route
+        return result
+
+    def entry(x: Tensor) -> Any:
+        silent = False
+        if AMBIENT.word:
+            ambient = context()
+            if ambient.layers:
+                return dispatch.call(op, (x,), NO_ATTRIBUTES)
+            silent = not ambient.grad_enabled
+        given = x.payload
+        try:
+            route = routes[given.array_type]
+        except (KeyError, AttributeError):
+            return first(x)
+        array = route.kernel(given.ndarray)
+        if type(array) is _ndarray and array.base is None and array is not given.ndarray:
+            payload = _new(Strided)
+            payload.ndarray = array
+            payload._storage = None
+            payload.array_type = known = route.result
+            payload.dtype = known.dtype
+            payload.shape = known.shape
+            payload.ndim = known.ndim
+        else:
+            payload = dispatch.payload_of(op, (x,), array)
+        result = _new(Tensor)
+        result.payload = payload
+        result._node = None
+        result.stop_gradient = True
+        if not (silent or x.stop_gradient):
+            route.record(route, (x,), result)
+        return result
+
+    return entry
+
+
+def binary(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -> Callable[[Tensor, Any], Any]:
+    """The entry of ``op``, which has no attributes, for a tensor and another one or a number; ``otherwise`` takes any
+    other second operand. Everything is in one function: this is what an ``x + y`` costs."""
+    pairs: dict[Any, dict[Any, Route]] = op.pairs
+
+    def first(x: Tensor, y: Any) -> Any:
+        result = dispatch.call(op, (x, y), NO_ATTRIBUTES)
+        route = _elementwise(op, (x, y), result)
+        if route is not None:
+            by_type = pairs.setdefault(x.payload.array_type, {})
+            if len(pairs) > _KEPT or len(by_type) > _KEPT:
+                pairs.clear()
+            by_type[_type_of(y)] = route
+        return result
+
+    def entry(x: Tensor, y: Any) -> Any:
+        kind = type(y)
+        if kind is not Tensor and kind not in _NUMBERS:
+            return otherwise(x, y)
+        silent = False
+        if AMBIENT.word:
+            ambient = context()
+            if ambient.layers:
+                return dispatch.call(op, (x, y), NO_ATTRIBUTES)
+            silent = not ambient.grad_enabled
+        left = x.payload
+        try:
+            if kind is Tensor:
+                right = y.payload
+                route = pairs[left.array_type][right.array_type]
+                right = right.ndarray
+            else:
+                route = pairs[left.array_type][kind]
+                right = _array(y, route.dtypes)
+        except (KeyError, AttributeError):
+            return first(x, y)
+        payload = _new(Strided)
+        try:
+            payload.ndarray = shared_run(route.kernel, left.ndarray, right)
+        except RuntimeError:  # another thread is in it
+            payload.ndarray = quiet.run(route.kernel, left.ndarray, right)
+        payload._storage = None
+        payload.array_type = known = route.result
+        payload.dtype = known.dtype
+        payload.shape = known.shape
+        payload.ndim = known.ndim
+        result = _new(Tensor)
+        result.payload = payload
+        result._node = None
+        result.stop_gradient = True
+        if not (silent or (x.stop_gradient and (kind is not Tensor or y.stop_gradient))):
+            route.record(route, (x, y), result)
+        return result
+
+    return entry
+
+
+def _elementwise(op: Operator, operands: tuple[Any, Any], result: Any) -> Route | None:
+    """The route of a binary entry: a numpy function for a tensor and what is of its dtype, or becomes so. Only results
+    with axes: without, numpy gives scalars."""
+    ufunc = getattr(op.kernel, "ufunc", None)
+    route = None if ufunc is None else _routed(op, operands, NO_ATTRIBUTES, result)
+    if route is None or not route.result.ndim:
+        return None
+    dtypes, route.dtypes = route.dtypes, None
+    assert ufunc is not None
+    if type(operands[1]) is not Tensor:
+        route.dtypes = dtypes and dtypes[1]
+    if dtypes is not None and (dtypes[0] is not None or (type(operands[1]) is Tensor and dtypes[1] is not None)):
+        return None
+    route.kernel = ufunc
+    return route
+
+
+def _nothing_recorded(route: Route, operands: Sequence[Any], result: Tensor) -> None:
+    """Results that are no floating numbers have no gradient."""
+
+
+def _record_first(route: Route, operands: Sequence[Any], result: Tensor) -> None:
+    """Find the recorder, which is loaded with the first tensor that wants gradients."""
+    recorder = dispatch.active_recorder()
+    if recorder is None:
+        _record_generally(route, operands, result)
+    else:
+        route.record = recorder.record_route
+        recorder.record_route(route, operands, result)
+
+
+def _record_generally(route: Route, operands: Sequence[Any], result: Tensor) -> None:
+    dispatch.record_results(route.op, operands, route.attributes, (result,))
+
+
+# Any call of an operator
+
+
+def general(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call ``op``: by the route of an earlier call that looked the same, else the long way."""
+    silent = False
+    if AMBIENT.word:
+        ambient = context()
+        if ambient.layers:
+            return op.long_call(args, kwargs)
+        silent = not ambient.grad_enabled
+    operands: list[Any] = []
+    key = _key(op, args, kwargs, operands)
+    if key is None:
+        return op.long_call(args, kwargs)
+    route = op.routes.get(key)
+    if route is None:
+        return _first(op, args, kwargs, key)
+    arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
+    if route.dtypes is not None:
+        arrays = [a if d is None else np.asarray(a, d) for a, d in zip(arrays, route.dtypes, strict=True)]
+    try:
+        array = route.kernel(*arrays)
+    except (ValueError, TypeError, IndexError):
+        return op.long_call(args, kwargs)  # explains it
+    if type(array) is _ndarray and array.base is None and not any([array is a for a in arrays]):
+        payload = _new(Strided)
+        payload.ndarray = array
+        payload._storage = None
+        payload.array_type = known = route.result
+        payload.dtype = known.dtype
+        payload.shape = known.shape
+        payload.ndim = known.ndim
+    else:
+        payload = dispatch.payload_of(op, operands, array)
+    result = _new(Tensor)
+    result.payload = payload
+    result._node = None
+    result.stop_gradient = True
+    if not silent:
+        for x in operands:
+            if type(x) is Tensor and not x.stop_gradient:
+                route.record(route, operands, result)
+                break
+    return result
+
+
+def _first(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any) -> Any:
+    """The long way; a route is left where the key tells operands and attributes of the call apart."""
+    operands, attributes = op.signature.bind(args, kwargs)
+    result = op.apply(op, operands, attributes)
+    route = _routed(op, operands, attributes, result)
+    if route is not None:
+        if len(op.routes) >= _KEPT:
+            op.routes.clear()
+        op.routes[key] = route
+    return result
+
+
+def _key(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], operands: list[Any]) -> Any:
+    """What calls have in common that bind alike and run the same kernel: types of tensors and of numbers in their
+    place, attributes by value. ``operands`` receives them in order. None when the call is out of the ordinary."""
+    kinds = op.kinds
+    if len(args) > len(kinds):
+        return None
+    parts: list[Any] = []
+    try:
+        for x, place in zip(args, kinds, strict=False):
+            if type(x) is Tensor and place is OPERAND:
+                parts.append(x.payload.array_type)
+                operands.append(x)
+            elif not _add_part(parts, operands, x, place):
+                return None
+        if not kwargs:
+            return tuple(parts)
+        last = len(args)
+        for name, x in kwargs.items():
+            at = op.places.get(name, -1)
+            operand = kinds[at] is not None
+            if at < (last if operand else len(args)):
+                return None  # another name of a parameter, or operands out of order
+            last = at + 1 if operand else last
+            parts.append(name)
+            if not _add_part(parts, operands, x, kinds[at]):
+                return None
+    except AttributeError:  # a payload that is no plain array
+        return None
+    return tuple(parts)
+
+
+def _add_part(parts: list[Any], operands: list[Any], x: Any, place: str | None) -> bool:
+    """Add what tells the argument ``x`` apart from others; False when nothing does."""
+    kind = type(x)
+    if place is None:
+        return _add_attribute(parts, x, kind)
+    if kind is Tensor and place is not LIST:
+        parts.append(x.payload.array_type)
+        operands.append(x)
+        return True
+    if kind in _NUMBERS and place is not LIST:
+        parts.append(kind)
+        operands.append(x)
+        return True
+    if place is LIST and kind in (list, tuple) and all([type(item) is Tensor for item in x]):
+        parts.append(tuple([item.payload.array_type for item in x]))
+        operands.extend(x)
+        return True
+    if x is None and place is OPTIONAL:
+        parts.append(_NONE)
+        return True
+    return False
+
+
+def _add_attribute(parts: list[Any], x: Any, kind: type) -> bool:
+    if kind in _PLAIN:
+        parts.append(kind)
+        parts.append(x)
+        return True
+    if kind is float and x == x and x != 0:  # no NaN, and not the zeros, which differ by sign
+        parts.append(kind)
+        parts.append(x)
+        return True
+    if kind in (list, tuple):
+        frozen = _frozen(x)
+        if frozen is not None:
+            parts.append(kind)
+            parts.append(frozen)
+            return True
+    return False
+
+
+def _frozen(items: Any) -> tuple[Any, ...] | None:
+    """A sequence of integers, strings, None and such sequences as a tuple; None when it holds anything else."""
+    made: list[Any] = []
+    for item in items:
+        kind = type(item)
+        if kind is tuple or kind is list:
+            item = _frozen(item)
+            if item is None:
+                return None
+        elif kind is not int and kind is not str and item is not None:
+            return None
+        made.append(item)
+    return tuple(made)
+
+
+Operator.route = staticmethod(general)  # type: ignore[method-assign]
+Operator.unary = staticmethod(unary)  # type: ignore[method-assign]
+Operator.binary = staticmethod(binary)  # type: ignore[method-assign]
