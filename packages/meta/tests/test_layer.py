@@ -174,3 +174,22 @@ def test_seed_rms_norm_runs_eagerly():
     x = np.random.default_rng(0).standard_normal((4, 768)).astype(np.float32)
     expected = x / np.sqrt((x.astype(np.float64) ** 2).mean(-1, keepdims=True) + 1e-6)
     np.testing.assert_allclose(RMSNorm()(paddle.to_tensor(x)).numpy(), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_parameters_follow_the_default_dtype():
+    """Of layers of every kind and of a user's own; a dtype that is given wins."""
+
+    class Own(paddle.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.w = self.create_parameter([2])
+
+    nn = paddle.nn
+    paddle.set_default_dtype("float64")
+    try:
+        layers = [nn.Linear(2, 2), nn.Conv2D(2, 2, 1), nn.LayerNorm(2), nn.Embedding(2, 2), nn.LSTM(2, 2), Own()]
+        given = nn.Layer.create_parameter(nn.Layer(), [2], dtype="float32")
+    finally:
+        paddle.set_default_dtype("float32")
+    assert {p.dtype for layer in layers for p in layer.parameters()} == {paddle.float64}
+    assert given.dtype == paddle.float32

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from argosy_tensorcore.place import Place, as_place
 
-__all__ = ["CPUPlace", "get_available_device", "get_device", "set_device"]
+__all__ = [
+    "CPUPlace", "get_available_device", "get_device", "is_compiled_with_cinn", "is_compiled_with_cuda",
+    "is_compiled_with_custom_device", "is_compiled_with_distribute", "is_compiled_with_ipu", "is_compiled_with_rocm",
+    "is_compiled_with_xpu", "set_device",
+]  # fmt: skip
 
 _current = Place("cpu")
 
@@ -35,3 +41,38 @@ def get_available_device() -> list[str]:
 def CPUPlace() -> Place:
     """The place of host memory."""
     return Place("cpu")
+
+
+def is_compiled_with_cuda() -> bool:
+    """False: devices come as packages of their own, see :func:`get_available_device`."""
+    return False
+
+
+def is_compiled_with_rocm() -> bool:
+    """False, as :func:`is_compiled_with_cuda`."""
+    return False
+
+
+def is_compiled_with_xpu() -> bool:
+    """False, as :func:`is_compiled_with_cuda`."""
+    return False
+
+
+def is_compiled_with_ipu() -> bool:
+    """False, as :func:`is_compiled_with_cuda`."""
+    return False
+
+
+def is_compiled_with_custom_device(device_type: str) -> bool:
+    """Whether a package offers the kind of device ``device_type``."""
+    return device_type != "cpu" and device_type in get_available_device()
+
+
+def is_compiled_with_cinn() -> bool:
+    """Whether the compiler argosy-cinn is installed."""
+    return find_spec("argosy_cinn") is not None
+
+
+def is_compiled_with_distribute() -> bool:
+    """True: collectives between processes are part of argosy."""
+    return True

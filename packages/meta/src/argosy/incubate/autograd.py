@@ -53,7 +53,7 @@ class Jacobian:
         return self._rows[number]
 
     def __getitem__(self, indexes: Any) -> Tensor:
-        index = indexes if isinstance(indexes, tuple) else (indexes,)
+        index: tuple[Any, ...] = indexes if isinstance(indexes, tuple) else (indexes,)
         if any(each is Ellipsis for each in index):
             raise IndexError("Jacobian: an ellipsis is no index of it; write the slices out")
         index += (slice(None),) * (2 + self._batch - len(index))

@@ -12,7 +12,7 @@ from argosy.nn.hooks import HookHandle, Hooks
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.context import AMBIENT
 from argosy_tensorcore import naming
-from argosy_tensorcore.dtype import DType, as_dtype
+from argosy_tensorcore.dtype import DType, as_dtype, default_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
@@ -40,10 +40,11 @@ def _captured_forward(layer: Layer) -> Callable[..., Any]:
 
 
 def own_dtype(dtype: object, device: object = None) -> object:
-    """The dtype of a layer's parameters, float32 by default. Raises NotImplementedError for a device but the cpu."""
+    """The dtype of a layer's parameters, by default the default dtype. Raises NotImplementedError for a device but the
+    cpu."""
     if device is not None and "cpu" not in str(device).lower():
         raise NotImplementedError(f"a layer on device {device!r}: operators run on the cpu only so far")
-    return "float32" if dtype is None else dtype
+    return default_dtype() if dtype is None else dtype
 
 
 class Layer:
@@ -60,6 +61,8 @@ class Layer:
         own = self.__dict__
         own["training"] = True
         own["_full_name"] = naming.generate(name_scope or _snake(type(self).__name__))
+        if dtype == "float32":  # as in Paddle the default gives way to set_default_dtype
+            dtype = default_dtype()
         own["_dtype"] = as_dtype(dtype).name if dtype is not None else None
         own["_parameters"] = {}
         own["_buffers"] = {}
