@@ -12,10 +12,12 @@ from test_programs import f32, mm, softmax
 from argosy_cinn import CinnCompiler
 from argosy_cinn.__main__ import main
 from argosy_cinn.bisect import Outcome, command_runner, find_step
-from argosy_cinn.replay import replay
+from argosy_cinn.replay import arguments_of, replay
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_pir import Program
+from argosy_phi_ops.context import building
+from argosy_pir import Builder, Program, TensorType
+from argosy_pir.dims import SymExpr
 from argosy_tensorcore.storage import Strided
 
 
@@ -59,6 +61,36 @@ def test_a_dump_is_run_again_and_compared(dumped, capsys):
     (folder / "inputs.npz").unlink()
     assert main(["replay", str(folder), "--repeat", "1"]) == 0
     assert "largest error" in capsys.readouterr().out
+
+
+def test_a_dump_of_a_program_with_symbolic_sizes_is_run_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ARGOSY_DUMP", str(tmp_path / "dump"))
+    n = SymExpr.symbol("n")
+    program = Program("rows")
+    x = program.add_input(TensorType((n, 6), "float32"))
+    w = program.add_state("w", TensorType((6, 6), "float32")).argument
+    with building(Builder.at_end(program.block)):
+        y = softmax(mm(x, prim.tanh(w)))
+        program.set_outputs([y], [prim.sub(w, prim.reduce_sum(y, axes=(0, 1)))])
+    executable = CinnCompiler().compile(program, device("cpu"))
+    given = f32(20, 6)
+    executable.run([Strided(given)], [Strided(f32(6, 6))])
+    monkeypatch.delenv("ARGOSY_DUMP")
+    (folder,) = (tmp_path / "dump").iterdir()
+    assert "kernel calls" in (folder / "kernels.txt").read_text()
+    inputs, _ = arguments_of(Program.parse((folder / "simplified.pir").read_text()), folder, {"n": 20})
+    assert (inputs[0] == given).all(), "arguments are those of the first call"
+    for sizes in ({}, {"n": 33}):
+        table, good = replay(folder, folder, 1, sizes)
+        assert good
+        assert all(float(row[1]) < 1e-5 for row in table.rows)
+    assert main(["replay", str(folder), "--repeat", "1", "--size", "n=3"]) == 0
+    with pytest.raises(ValueError, match=r"has no sizes \['m'\]; it has \['n'\]"):
+        replay(folder, folder, 1, {"m": 3})
+    with pytest.raises(SystemExit, match="--size n: expected a name and a number"):
+        main(["replay", str(folder), "--size", "n"])
+    (folder / "inputs.npz").unlink()
+    assert replay(folder, folder, 1)[1]
 
 
 def test_a_difference_from_the_reference_is_found(dumped, monkeypatch):

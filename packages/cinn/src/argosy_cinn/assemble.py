@@ -27,13 +27,14 @@ from argosy_cinn.loops import elementwise
 from argosy_cinn.loops.expressions import Graph, describe
 from argosy_cinn.loops.indices import Variable, of
 from argosy_cinn.loops.nest import PARAMETERS, Pointers, emit_kernel, has_partial, partial_dtype
-from argosy_cinn.loops.schedule import ColumnReduction, Kernel, Reduction, Store, choose_chunks
+from argosy_cinn.loops.schedule import ColumnReduction, Kernel, Reduction, Store, choose_chunks, shares_columns
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.native_control import ControlFlow, emit_control
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import FLOAT, I64, LLVM_TYPES, PTR, VOID, Value, constant, lanes_of
 from argosy_cinn.runtime import parallel_for
 from argosy_cinn.runtime.trace import traced_call
+from argosy_cinn.runtime.workers import thread_count
 from argosy_cinn.steps import Place, Plan, Step, nbytes
 from argosy_cinn.target import Target
 from argosy_cinn.traffic import Cost, kernel_cost, product_cost
@@ -48,7 +49,8 @@ Places: TypeAlias = Callable[[Iterable[Any]], list[Place]]
 
 @dataclass(slots=True)
 class Call:
-    """A call of a kernel: its name, the places of its buffers in table order, and a line for `explain`."""
+    """A call of a kernel: its name, the places of its buffers in table order, and a line for `explain`. ``chunks`` 0 is
+    one for each thread, or what the ``problem`` wants."""
 
     kernel: str
     places: list[Place]
@@ -127,7 +129,8 @@ def _kernel_call(assembly: Assembly, places: Places, kernel: Kernel) -> Call:
     slots: dict[Any, int] = {}
     text = kernel_text(kernel, slots)
     name = _once(assembly, text, _kernel_name(kernel), lambda name: emit_kernel(assembly.module, name, kernel, slots))
-    return Call(name, places(slots), choose_chunks(kernel).count, None, _summary(kernel), kernel_cost(kernel))
+    chunks = 0 if shares_columns(kernel) else choose_chunks(kernel).count
+    return Call(name, places(slots), chunks, None, _summary(kernel), kernel_cost(kernel))
 
 
 def _strip_calls(assembly: Assembly, places: Places, kernel: StripKernel) -> list[Call]:
@@ -397,6 +400,8 @@ def _emit_call(b: Function, call: Call, kernel: str, table: Value) -> None:
         problem = _problem(b, call.problem, None, None)
         kinds = _variants(b, problem)
         chunks = _choose_variant(b, problem, kinds, lambda kind: [b.index(grid(b, *_variant(b, problem, kind)))])[0]
+    elif isinstance(chunks, int) and chunks == 0:
+        chunks = thread_count(b)
     if isinstance(chunks, int) and chunks == 1:
         b.call(kernel, VOID, table, constant(I64, 0), constant(I64, 1))
     else:

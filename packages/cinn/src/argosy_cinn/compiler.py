@@ -23,7 +23,7 @@ from argosy_cinn import program_cache, tracing
 from argosy_cinn.assemble import Assembly, assemble
 from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.control import CompileRegion
-from argosy_cinn.dump import dump, dumping, record
+from argosy_cinn.dump import dump, dumping, record, record_sizes
 from argosy_cinn.executable import Executable, Views
 from argosy_cinn.explanation import size
 from argosy_cinn.fallback import InterpretedExecutable, interpreted
@@ -112,7 +112,10 @@ class CinnCompiler:
             raise
         except (Exception, RecursionError) as error:  # noqa: BLE001  (code for each combination of sizes is there)
             reason = f"{type(error).__name__}: {error}"  # formulas have no order: a choice may compare what is unknown
-        return SpecialisingExecutable(program, code, reason, lambda numbers: static(numbers, program))
+        made = SpecialisingExecutable(program, code, reason, lambda numbers: static(numbers, program))
+        if code is not None and code.folder is not None:
+            record_sizes(made, code.folder)
+        return made
 
 
 def compile_static(
@@ -150,22 +153,30 @@ def compile_symbolic(
     started = perf_counter()
     static = to_primitives(program)
     code = _code_of(static, options)
-    if dumping():
-        code.dump(static, program.name)
+    folder = code.dump(static, program.name) if dumping() else None
     code.simplified.forget()
-    constants, facts = _constants(code.manifest), _facts(code, started)
+    facts = _facts(code, started)
 
     def executable(symbols: Mapping[str, int]) -> Executable:
-        manifest, dims = program_cache.for_sizes(code.manifest, symbols)
-        made = Executable(
-            program, static, device, code.entries, [], {}, constants, manifest, communicators,
-            {**facts, "arena_bytes": manifest.arena_bytes}, code.views, symbols, dims,
-        )  # fmt: skip
+        made = _for_sizes(code, program, static, device, communicators, facts, symbols)
         tracing.register(made)
         return made
 
     values = [*static.block.arguments, *(r for op in static.walk() for r in op.results)]
-    return CodeForSizes(executable, list({v.shape: None for v in values if isinstance(v.type, TensorType)}))
+    return CodeForSizes(executable, list({v.shape: None for v in values if isinstance(v.type, TensorType)}), folder)
+
+
+def _for_sizes(
+    code: _Code, program: Program, static: Program, device: Device, communicators: Mapping[tuple[int, ...], Any],
+    facts: dict[str, Any], symbols: Mapping[str, int],
+) -> Executable:  # fmt: skip
+    """The executable of given sizes of code for all sizes."""
+    manifest, dims = program_cache.for_sizes(code.manifest, symbols)
+    facts = {**facts, "arena_bytes": manifest.arena_bytes}
+    return Executable(
+        program, static, device, code.entries, [], {}, _constants(manifest), manifest, communicators, facts,
+        code.views, symbols, dims,
+    )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -237,10 +248,15 @@ def _loaded(
     return _Code(manifest, entries, simplified, Views(simplified, instrumented), library, budget)
 
 
-def load_compiled(program: Program, manifest: Manifest, data: bytes, device: Device) -> Executable:
-    """The executable of a simplified program whose manifest and machine code are at hand, as in a dump."""
+def load_compiled(
+    program: Program, manifest: Manifest, data: bytes, device: Device, symbols: Mapping[str, int] | None = None
+) -> Executable:
+    """The executable of a simplified program whose manifest and machine code are at hand, as in a dump; ``symbols``:
+    its sizes, where it has such."""
     started, budget = perf_counter(), Budget(0)
     code = _loaded(manifest, link(data, manifest.entries), Simplified(program, budget), {}, budget)
+    if manifest.symbols:
+        return _for_sizes(code, program, program, device, {}, _facts(code, started), symbols or {})
 
     def compile_region(region: Program) -> Callable[[Sequence[Strided]], list[Strided]]:
         return compile_static(region, region, device, {}, {}).bind(())

@@ -2,8 +2,8 @@
 
 A folder ``<number>-<name>.cinn`` holds ``program.pir`` (primitives, as given), ``simplified.pir``, ``kernels.txt``
 (what is fused, with memory and lines), ``code.ll`` (LLVM), ``code.s`` (assembly), ``code.o`` and ``manifest.json``
-(what `argosy_cinn.replay` runs), and, once it has run, ``inputs.npz``: the arguments of its first call. Programs with
-sizes known at run time leave no ``kernels.txt`` and ``inputs.npz``.
+(what `argosy_cinn.replay` runs), and, once it has run, ``inputs.npz``: the arguments of its first call, as bytes, and
+the sizes that were not known before. Programs with such sizes leave ``kernels.txt`` then, too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,9 +27,12 @@ from argosy_tensorcore.storage import Strided
 if TYPE_CHECKING:
     from argosy_cinn.executable import Executable
     from argosy_cinn.program_cache import Manifest
+    from argosy_cinn.specialise import SpecialisingExecutable
 
 #: Arguments larger than this together are not recorded.
 _MOST_INPUTS = 1 << 28
+#: What the names of recorded sizes begin with.
+SIZE = "size "
 _count = 0
 
 
@@ -56,6 +59,27 @@ def record(executable: Executable, folder: Path) -> None:
     executable.bind = _recording(executable.bind, folder / "inputs.npz")  # type: ignore[method-assign, assignment]
 
 
+def record_sizes(executable: SpecialisingExecutable, folder: Path) -> None:
+    """Write, when it is called first, what a program with symbolic sizes does, and with what."""
+    plain = executable.bind
+
+    def bind(states: Sequence[Strided]) -> Call:
+        call = plain(states)
+
+        def first(inputs: Sequence[Strided]) -> list[Strided]:
+            if not (folder / "inputs.npz").exists():
+                sizes = executable.sizes_of(inputs, states)
+                _save(folder / "inputs.npz", inputs, states, sizes)
+            results = call(inputs)
+            if not (folder / "kernels.txt").exists():
+                (folder / "kernels.txt").write_text(executable.describe() + "\n")
+            return results
+
+        return first
+
+    executable.bind = bind  # type: ignore[method-assign]
+
+
 def _next_folder(name: str) -> Path:
     global _count
     with STARTING:
@@ -66,18 +90,19 @@ def _next_folder(name: str) -> Path:
     return folder
 
 
-Bind = Callable[[Sequence[Strided]], Callable[[Sequence[Strided]], list[Strided]]]
+Call = Callable[[Sequence[Strided]], list[Strided]]
+Bind = Callable[[Sequence[Strided]], Call]
 
 
 def _recording(bind: Bind, path: Path) -> Bind:
     """``bind`` whose callables record the arguments of the first call of all."""
 
-    def recorded(states: Sequence[Strided]) -> Callable[[Sequence[Strided]], list[Strided]]:
+    def recorded(states: Sequence[Strided]) -> Call:
         call = bind(states)
 
         def first(inputs: Sequence[Strided]) -> list[Strided]:
             if not path.exists():
-                _save(path, inputs, states)
+                _save(path, inputs, states, {})
             return call(inputs)
 
         return first
@@ -85,10 +110,11 @@ def _recording(bind: Bind, path: Path) -> Bind:
     return recorded
 
 
-def _save(path: Path, inputs: Sequence[Strided], states: Sequence[Strided]) -> None:
+def _save(path: Path, inputs: Sequence[Strided], states: Sequence[Strided], sizes: Mapping[str, int]) -> None:
     arrays: dict[str, Any] = {f"input{i}": p.array() for i, p in enumerate(inputs)}
     arrays |= {f"state{i}": p.array() for i, p in enumerate(states)}
     if sum(a.nbytes for a in arrays.values()) <= _MOST_INPUTS:
         # bytes: numpy's files know no bfloat16
         data: dict[str, Any] = {name: np.frombuffer(a.tobytes(), np.uint8) for name, a in arrays.items()}
+        data.update((SIZE + name, np.array(n)) for name, n in sizes.items())
         np.savez(path, **data)

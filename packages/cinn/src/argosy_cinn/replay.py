@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -18,15 +18,17 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.compiler import CinnCompiler, load_compiled
+from argosy_cinn.dump import SIZE
 from argosy_cinn.explanation import size
 from argosy_cinn.measure import time
 from argosy_cinn.program_cache import manifest_of
 from argosy_cinn.report import Table
 from argosy_cinn.runtime import ObjectCache
-from argosy_cinn.shapes import sizes
+from argosy_cinn.shapes import TYPICAL
 from argosy_hwadapt import device
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_phi_ops.reference.symbols import evaluate_shape
 from argosy_pir.program import Program
 from argosy_tensorcore.storage import Strided
 
@@ -39,25 +41,36 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m argosy_cinn replay", description="Run a dumped program again.")
     parser.add_argument("folder", type=Path, help="a folder that ARGOSY_DUMP made")
     parser.add_argument("--against", type=Path, help="a dump of the same program by another commit")
+    parser.add_argument("--size", action="append", default=[], metavar="NAME=N",
+                        help="a size that was not known at compile time (default: as recorded, else 128)")  # fmt: skip
     parser.add_argument("--repeat", type=int, default=20, help="timed runs of each (default 20)")
     given = parser.parse_args(arguments)
-    table, good = replay(given.folder, given.against or given.folder, given.repeat)
+    table, good = replay(given.folder, given.against or given.folder, given.repeat, dict(map(_size, given.size)))
     sys.stdout.write("\n".join([*table.text(), ""]))
     return 0 if good else 1
 
 
-def replay(folder: Path, against: Path, repeats: int = 20) -> tuple[Table, bool]:
-    """A table of errors and times, and whether the present code agrees with the reference."""
+def _size(text: str) -> tuple[str, int]:
+    name, _, number = text.partition("=")
+    if not name or not number.isdecimal():
+        raise SystemExit(f"--size {text}: expected a name and a number, as in --size n=512")
+    return name, int(number)
+
+
+def replay(
+    folder: Path, against: Path, repeats: int = 20, sizes: Mapping[str, int] | None = None
+) -> tuple[Table, bool]:
+    """A table of errors and times, and whether the present code agrees with the reference. ``sizes``: those of a
+    program whose sizes are known at run time; where they are not the recorded ones, arguments are random."""
     program = Program.parse((folder / "simplified.pir").read_text(), str(folder))
-    if program.symbols():
-        raise NotImplementedError(f"{folder} is a program with sizes known at run time, which is not replayed yet")
-    inputs, states = arguments_of(program, folder)
+    symbols = sizes_of(program, folder, sizes or {})
+    inputs, states = arguments_of(program, folder, symbols)
     outputs, updates = interpret(program, inputs, [s.copy() for s in states])
     wanted = [*outputs, *updates]
     now = CinnCompiler().compile(program, device("cpu"), options={"cache": ObjectCache(None)})
     rows: list[Sequence[str]] = []
     good = True
-    for label, executable in (("present", now), (f"dumped in {against.name}", dumped(against))):
+    for label, executable in (("present", now), (f"dumped in {against.name}", dumped(against, symbols))):
         difference = _difference(_results(executable, inputs, states), wanted)
         good &= label != "present" or difference <= _tolerance(wanted)
         facts = executable.report()
@@ -67,35 +80,54 @@ def replay(folder: Path, against: Path, repeats: int = 20) -> tuple[Table, bool]
     return Table(["code", "largest error", "time", "kernel calls", "arena"], rows), good
 
 
-def dumped(folder: Path) -> Executable:
+def sizes_of(program: Program, folder: Path, given: Mapping[str, int]) -> dict[str, int]:
+    """The number of each symbol of a program: given, recorded, or a typical one. Raises ValueError for what is no
+    symbol of it."""
+    if not given.keys() <= set(program.symbols()):
+        unknown = sorted(given.keys() - set(program.symbols()))
+        raise ValueError(f"the program of {folder} has no sizes {unknown}; it has {list(program.symbols())}")
+    recorded: dict[str, int] = {}
+    if (folder / "inputs.npz").exists():
+        with np.load(folder / "inputs.npz") as found:
+            recorded = {name.removeprefix(SIZE): int(found[name]) for name in found.files if name.startswith(SIZE)}
+    return {name: given.get(name, recorded.get(name, TYPICAL)) for name in program.symbols()}
+
+
+def dumped(folder: Path, symbols: Mapping[str, int] | None = None) -> Executable:
     """The executable of a dump's own machine code. Raises ValueError where it is for another program version."""
     program = Program.parse((folder / "simplified.pir").read_text(), str(folder))
     try:
         manifest = manifest_of(json.loads((folder / "manifest.json").read_text()))
     except TypeError as error:
         raise ValueError(f"{folder} was dumped by a version whose manifest has other fields: {error}") from error
-    return load_compiled(program, manifest, (folder / "code.o").read_bytes(), device("cpu"))
+    return load_compiled(program, manifest, (folder / "code.o").read_bytes(), device("cpu"), symbols)
 
 
-def arguments_of(program: Program, folder: Path) -> tuple[list[Array], list[Array]]:
-    """Recorded inputs and states of a dump, or random ones."""
+def arguments_of(
+    program: Program, folder: Path, symbols: Mapping[str, int] | None = None
+) -> tuple[list[Array], list[Array]]:
+    """Recorded inputs and states of a dump, or random ones where there are none, or ``symbols`` are others."""
+    known = dict(symbols or {})
     recorded = folder / "inputs.npz"
     inputs, states = program.inputs, [s.argument for s in program.states]
-    if recorded.exists():
+    if recorded.exists() and sizes_of(program, folder, {}) == known:
         with np.load(recorded) as found:
             return tuple(  # type: ignore[return-value]
-                [found[f"{name}{i}"].view(numpy_dtype(v.dtype)).reshape(sizes(v)) for i, v in enumerate(values)]
+                [
+                    found[f"{name}{i}"].view(numpy_dtype(v.dtype)).reshape(evaluate_shape(v.shape, known))
+                    for i, v in enumerate(values)
+                ]
                 for name, values in (("input", inputs), ("state", states))
             )
     rng = np.random.default_rng(0)
-    return [_random(rng, v) for v in inputs], [_random(rng, v) for v in states]
+    return [_random(rng, v, known) for v in inputs], [_random(rng, v, known) for v in states]
 
 
-def _random(rng: np.random.Generator, value: Any) -> Array:
-    dtype = numpy_dtype(value.dtype)
+def _random(rng: np.random.Generator, value: Any, symbols: dict[str, int]) -> Array:
+    dtype, shape = numpy_dtype(value.dtype), evaluate_shape(value.shape, symbols)
     if dtype.kind in "iub":
-        return rng.integers(0, 2, sizes(value)).astype(dtype)
-    return rng.standard_normal(sizes(value)).astype(dtype)
+        return rng.integers(0, 2, shape).astype(dtype)
+    return rng.standard_normal(shape).astype(dtype)
 
 
 def _results(executable: Executable, inputs: Sequence[Array], states: Sequence[Array]) -> list[Array]:

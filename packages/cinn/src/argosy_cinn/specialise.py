@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from argosy_phi_ops.reference.symbols import bind_symbols, evaluate_attribute, evaluate_shape
@@ -32,10 +33,12 @@ Call = Callable[[Sequence[Strided]], list[Strided]]
 
 @dataclass(frozen=True, slots=True)
 class CodeForSizes:
-    """Code for all sizes: ``executable`` makes the executable of given sizes, ``shapes`` are those of all values."""
+    """Code for all sizes: ``executable`` makes the executable of given sizes, ``shapes`` are those of all values.
+    ``folder``: where it was dumped."""
 
     executable: Callable[[Mapping[str, int]], Executable]
     shapes: list[tuple[Any, ...]]
+    folder: Path | None = None
 
     def fits(self, symbols: Mapping[str, int]) -> bool:
         """Whether all tensors have elements, and not too many of them."""
@@ -87,12 +90,7 @@ class SpecialisingExecutable:
     def for_sizes(self, inputs: Sequence[Strided], states: Sequence[Strided]) -> Executable | InterpretedExecutable:
         """The executable for the sizes of these arguments."""
         program = self.program
-        labels = [f"input {i}" for i in range(len(program.inputs))] + [f"state {s.name!r}" for s in program.states]
-        payloads = [*inputs, *states]
-        if len(payloads) != len(labels):
-            raise ValueError(f"program '{program.name}' takes {len(labels)} inputs and states, got {len(payloads)}")
-        arguments = zip(labels, program.block.arguments, [p.array() for p in payloads], strict=True)
-        symbols = bind_symbols(arguments)
+        symbols = self.sizes_of(inputs, states)
         key = tuple(symbols[name] for name in program.symbols())
         code = self._shared
         if code is None or key in self._specialised or not code.fits(symbols):
@@ -109,6 +107,16 @@ class SpecialisingExecutable:
             self._met += 1
         self._latest = found
         return found
+
+    def sizes_of(self, inputs: Sequence[Strided], states: Sequence[Strided]) -> dict[str, int]:
+        """The numbers that arguments give for symbols. Raises ``ShapeError`` naming the one that does not fit."""
+        program = self.program
+        labels = [f"input {i}" for i in range(len(program.inputs))] + [f"state {s.name!r}" for s in program.states]
+        payloads = [*inputs, *states]
+        if len(payloads) != len(labels):
+            raise ValueError(f"program '{program.name}' takes {len(labels)} inputs and states, got {len(payloads)}")
+        arguments = zip(labels, program.block.arguments, [p.array() for p in payloads], strict=True)
+        return bind_symbols(arguments)
 
     def report(self) -> dict[str, Any]:
         """The figures of the latest sizes, and: ``compilations``, how often code was generated (one for all sizes, one

@@ -21,6 +21,7 @@ from argosy_cinn.loops.schedule import (
     phase_roots,
     phases,
     row_buffers,
+    shares_columns,
 )
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function, Module
@@ -31,6 +32,8 @@ from argosy_cinn.runtime.workers import scratch
 PARAMETERS = [("ptr noalias", "table"), ("i64", "chunk"), ("i64", "chunks")]
 #: Bodies below this cost are unrolled.
 _LIGHT = 24
+#: Elements that a thread's share of a row is a multiple of.
+_LINE = 32
 #: Bytes of the widest element.
 _WIDEST = 8
 
@@ -59,9 +62,9 @@ class _Fixed:
 def emit_kernel(module: Module, name: str, kernel: Kernel, slots: Mapping[Any, int]) -> None:
     """Define the kernel function ``name``; ``slots`` gives each buffer's place in the table."""
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
-        table, chunk, _ = b.arguments
+        table, chunk, chunks = b.arguments
         b.sizes_from(table, len(slots))
-        _Nest(b, kernel, Pointers(b, table, slots)).emit(chunk)
+        _Nest(b, kernel, Pointers(b, table, slots)).emit(chunk, chunks)
 
 
 def choose_lanes(module: Module, kernel: Kernel) -> int:
@@ -108,7 +111,8 @@ class _Nest:
         slab = scratch(b, row * len(nodes))
         return {n.number: b.at(slab, row * i, I8) for i, n in enumerate(nodes)}
 
-    def emit(self, chunk: Value) -> None:
+    def emit(self, chunk: Value, chunks: Value) -> None:
+        """The chunk of that number; of an update, ``chunks`` is how many share it."""
         b, kernel = self.b, self.kernel
         top = Evaluator(b, self.pointers, {})
         top.prepare(kernel.roots(), self.everything, 0)
@@ -124,10 +128,20 @@ class _Nest:
         begin = b.mul(chunk, self.chunks.size) if several(self.chunks.count) else 0
         end = b.minimum(b.add(begin, self.chunks.size), kernel.rows) if several(self.chunks.count) else kernel.rows
         self._start_columns(top, chunk)
+        first, last = (0, self.lane.extent) if not shares_columns(kernel) else self._own_columns(chunk, chunks)
         with b.loop(begin, end) as t:
             self.saved.clear()
             row = Evaluator(b, self.pointers, self._coordinates(t.index), parent=top)
-            self._row(row, chunk, 0, self.lane.extent)
+            self._row(row, chunk, first, last)
+
+    # -- updates that threads share
+
+    def _own_columns(self, chunk: Value, chunks: Value) -> tuple[MachineIndex, MachineIndex]:
+        """The columns of an update that are this chunk's, whole cache lines where rows begin at one."""
+        b, extent = self.b, self.lane.extent
+        size = b.mul(b.div(b.add(b.div(b.add(extent, b.sub(chunks, 1)), chunks), _LINE - 1), _LINE), _LINE)
+        first = b.minimum(b.mul(chunk, size), extent)
+        return first, b.minimum(b.add(first, size), extent)
 
     def _coordinates(self, t: Value) -> dict[int, MachineIndex]:
         b, found = self.b, {}

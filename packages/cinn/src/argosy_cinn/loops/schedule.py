@@ -13,13 +13,15 @@ from math import prod
 from typing import Any
 
 from argosy_cinn.loops.expressions import Expression, Graph, children, lookups
-from argosy_cinn.loops.indices import Index, Variable
+from argosy_cinn.loops.indices import Index, Lookup, Variable
 from argosy_cinn.shapes import at_least_one, ceil_div, estimate, larger
 
 #: Elements a chunk should at least have: some ten microseconds of work.
 _CHUNK_ELEMENTS = 1 << 15
 _MOST_CHUNKS = 256
 _MOST_PARTIALS = 32
+#: Columns that several threads can share.
+_WIDE = 128
 #: Nodes this expensive are kept in a row buffer between phases.
 _EXPENSIVE = 8
 _ROW_BUFFER_BYTES = 1 << 16
@@ -122,7 +124,7 @@ class Chunks:
 
 def choose_chunks(kernel: Kernel) -> Chunks:
     """How rows are cut into chunks."""
-    if kernel.update:
+    if kernel.update and meetings(kernel):
         return Chunks(1, kernel.rows, False)
     rows, columns = kernel.rows, kernel.columns_count * prod(v.extent for v in kernel.sequential)
     if rows == 1 and not kernel.reductions and not kernel.columns and len(kernel.inner) == 1:
@@ -131,6 +133,22 @@ def choose_chunks(kernel: Kernel) -> Chunks:
     most = _MOST_PARTIALS if kernel.columns else _MOST_CHUNKS
     size = larger(larger(ceil_div(_CHUNK_ELEMENTS, at_least_one(columns)), ceil_div(rows, most)), 1)
     return Chunks(at_least_one(ceil_div(rows, size)), size, False)
+
+
+def meetings(kernel: Kernel) -> list[Lookup]:
+    """The run-time integers that decide where an update writes, and so which of its elements may meet."""
+    return [atom for s in kernel.stores for atom in lookups(s.index) if atom.variables]
+
+
+def shares_columns(kernel: Kernel) -> bool:
+    """Whether the threads share an update whose elements may meet: each goes through all rows in order, for some of the
+    columns. An element then has one thread, so that any number of them gives the same bits.
+
+    Narrow rows are left to one thread: to find out whose each of them is costs a thread more than to write it.
+    """
+    found, lane = meetings(kernel), kernel.inner[-1]
+    large = estimate(kernel.rows * kernel.columns_count) >= 2 * _CHUNK_ELEMENTS and estimate(lane.extent) >= _WIDE
+    return bool(kernel.update and found and large) and not any(atom.variables & lane.variables for atom in found)
 
 
 def refine_map(kernel: Kernel) -> None:

@@ -20,6 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     devices.add_argument("--why", action="store_true", help="say of the others why they cannot")
     commands.add_parser("launch", help="run a script as several ranks", add_help=False)
     commands.add_parser("bisect", help="find the optimisation that makes a command fail", add_help=False)
+    commands.add_parser("explain", help="show what a function of a script is compiled to", add_help=False)
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["launch"]:
         from argosy.distributed.launch.command import main as launch
@@ -29,6 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from argosy_cinn.bisect import main as bisect
 
         return bisect(given[1:])
+    if given[:1] == ["explain"]:
+        from argosy.cli.explain import main as explain
+
+        return explain(given[1:])
     chosen = parser.parse_args(given)
     if chosen.command == "run-check":
         from argosy.cli.check import run_check
