@@ -203,3 +203,10 @@ def test_equal_builds_give_equal_text():
         return module.text()
 
     assert text() == text()
+
+
+def test_names_made_unique_do_not_meet_others_names():
+    """A name that looks like a numbered one stays its own."""
+    module = Module(Target.host())
+    names = [module.unique(name) for name in ("f.1", "f", "f", "f", "f.1")]
+    assert len(set(names)) == len(names)

@@ -284,8 +284,11 @@ class Module:
     def unique(self, name: str) -> str:
         """``name``, or ``name.1``, ``name.2``... when it is taken in this module."""
         count = self._names.get(name, 0)
+        while (found := f"{name}.{count}" if count else name) in self._names:
+            count += 1
         self._names[name] = count + 1
-        return name if count == 0 else f"{name}.{count}"
+        self._names.setdefault(found, 1)
+        return found
 
     @contextmanager
     def function(
