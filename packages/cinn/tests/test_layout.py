@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from programs import check, values
 
+from argosy_cinn import explain
 from argosy_phi_ops import prim
 
 RNG = np.random.default_rng(0)
@@ -193,3 +194,21 @@ def test_a_convolution_of_one_pixel_reads_its_input_in_place():
     plain = {"strides": (1, 1), "padding": ((0, 0), (0, 0)), "lhs_dilation": (1, 1), "rhs_dilation": (1, 1)}
     report = check(lambda x, w: prim.conv(x, w, groups=1, **plain), f32(3, 8, 5, 7), f32(6, 8, 1, 1), scale=20).report()
     assert report["kernel_calls"] == 1
+
+
+@pytest.mark.parametrize("low", [(0, 0), (3, 2), (13, 4)])
+def test_a_block_assigned_to_a_state_is_written_in_place(low):
+    """Padding a mask and a block and selecting: only the block is computed, and the rest is not touched."""
+    rng = np.random.default_rng(0)
+    state, block = (rng.standard_normal(shape).astype(np.float32) for shape in ((16, 8), (3, 4)))
+    edges = {"low": low, "high": (13 - low[0], 4 - low[1]), "interior": (0, 0)}
+
+    def program(block, state):
+        mask = prim.pad(prim.constant(True, "bool", (3, 4)), prim.constant(False, "bool", ()), **edges)
+        padded = prim.pad(prim.mul(block, 2.0), prim.constant(0.0, "float32", ()), **edges)
+        new = prim.select(mask, padded, state)
+        return [prim.reduce_sum(new, axes=(1,))], [new]
+
+    executable = check(program, block, states=[state], scale=4)
+    assert executable.report()["arena_bytes"] == 0
+    assert "3 rows of 4" in explain(executable)

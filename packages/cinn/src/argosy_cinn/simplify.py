@@ -29,7 +29,7 @@ from argosy_pir.dialect import get_definition
 from argosy_pir.opdef import EFFECT
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
-from argosy_pir.values import OpResult, Value
+from argosy_pir.values import BlockArgument, OpResult, Value
 
 Rule = Callable[[Operation], "Value | None"]
 
@@ -348,12 +348,35 @@ def _neg(op: Operation) -> Value | None:
     return inner.operand(0) if inner is not None else None
 
 
+_WRITE = "prim.dynamic_update_slice"
+
+
 def _select(op: Operation) -> Value | None:
     condition, x, y = op.operands
     chosen = splat_of(condition)
     if chosen is not None:
         return x if chosen else y
-    return x if x is y else None
+    return x if x is y else _block_written(op)
+
+
+def _block_written(op: Operation) -> Value | None:
+    """A selection between a small padded block and an argument is a write into the argument, which may be in place:
+    what assigning to a slice of a state (a cache of keys) becomes."""
+    mask, block = (_defined_by(v, "prim.pad") for v in op.operands[:2])
+    x = op.operand(2)
+    if mask is None or block is None or not (isinstance(x, BlockArgument) or _defined_by(x, _WRITE)):
+        return None
+    update, place = block.operand(0), block.attributes
+    same = all(mask.attributes[name] == place[name] for name in ("low", "high", "interior"))
+    edges = (*place["low"], *place["high"])
+    known = all(isinstance(n, int) for n in (*x.shape, *update.shape, *edges))
+    if not same or not known or any(place["interior"]) or min(edges, default=0) < 0:
+        return None
+    inside, outside = splat_of(mask.operand(0)), splat_of(mask.operand(1))
+    if outside is None or outside or not inside or 4 * count(update) > count(x) or 0 in update.shape:
+        return None
+    starts = [_constant(n, TensorType((), "int64")) for n in place["low"]]
+    return _emit("dynamic_update_slice", x, update, *starts)
 
 
 def _is(value: Value, number: int) -> bool:

@@ -87,12 +87,12 @@ def weight_only_linear(
     if weight.shape[1] != size:
         raise ShapeError(f"weight_only_linear: x {x.type} has not the features of weight {weight.type} [out, in]")
     groups = _group_count("weight_only_linear", size, group_size)
-    parts = [weight] if weight_dtype == "int8" else _halves(weight)
+    parts = [(weight, 1.0)] if weight_dtype == "int8" else _scaled_halves(weight)
     scales = _by_group(weight_scale)
     results = []
-    for i, part in enumerate(parts):
+    for i, (part, unit) in enumerate(parts):
         own = prim.slice(scales, start=(0, i * part.shape[0]), limit=(groups, (i + 1) * part.shape[0]), stride=(1, 1))
-        results.append(_scaled_product(x, part, own))
+        results.append(_scaled_product(x, part, own if unit == 1.0 else prim.mul(own, unit)))
     result = results[0] if len(results) == 1 else prim.concat(*results, axis=x.ndim - 1)
     return _finished(result, bias, x.dtype)
 
@@ -161,6 +161,13 @@ def _halves(packed: Tensor) -> list[Tensor]:
     return [prim.shift_right(prim.shift_left(packed, 4), 4), prim.shift_right(packed, 4)]
 
 
+def _scaled_halves(packed: Tensor) -> list[tuple[Tensor, float]]:
+    """Those numbers where they lie in an int32, and what one of them counts: no shift brings them down, since scales
+    do, exactly (units are powers of two)."""
+    wide = prim.cast(packed, dtype="int32")
+    return [(prim.shift_left(wide, 28), 2.0**-28), (prim.bitwise_and(wide, -16), 2.0**-4)]
+
+
 def _unpacked(packed: Tensor) -> Tensor:
     return prim.concat(*_halves(packed), axis=0)
 
@@ -169,6 +176,9 @@ def _scaled_product(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
     """``x`` [..., in] times a quantised weight [out, in] with scales [groups, out], in float32."""
     groups, out = scales.shape
     *outer, size = x.shape
+    # Few rows wait for memory: their weights are not rounded. int32 that is no byte is too wide for float16.
+    if weight.dtype == "int32" and (x.dtype == "float16" or all(n == 1 for n in outer)):
+        x = prim.cast(x, dtype="float32")
     last, values = len(outer), prim.cast(weight, dtype=x.dtype)
     if groups == 1:
         y = prim.dot_general(x, values, lhs_contract=(last,), rhs_contract=(1,), accumulate="float32")
