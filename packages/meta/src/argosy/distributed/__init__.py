@@ -39,6 +39,7 @@ _TABLE: dict[str, str] = {
         for name in ("Partial", "Placement", "ProcessMesh", "ReduceType", "Replicate", "Shard")
     },
     "communication": "argosy.distributed.communication",
+    "fleet": "argosy.distributed.fleet",
     "debug": "argosy.distributed.debug",
 }
 

@@ -33,6 +33,7 @@ from argosy.distributed.group import destroy_process_group as destroy_process_gr
 from argosy.distributed.semi_auto import dtensor_from_fn as dtensor_from_fn
 from argosy.distributed.local_parts import dtensor_from_local as dtensor_from_local
 from argosy.distributed.local_parts import dtensor_to_local as dtensor_to_local
+from argosy.distributed import fleet as fleet
 from argosy.distributed.collective import gather as gather
 from argosy.distributed.group import get_backend as get_backend
 from argosy.distributed.group import get_group as get_group

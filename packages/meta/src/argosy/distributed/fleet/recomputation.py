@@ -1,0 +1,143 @@
+"""Regions of a forward pass that are computed again in the backward pass instead of being kept (Chen et al., 2016)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
+from argosy.amp.autocast import applied, current
+from argosy.jit.arguments import tensors_in
+from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.hooks import saved_tensors_hooks
+from argosy_autograd.modes import enable_grad, is_grad_enabled
+from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.context import context
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["recompute", "recompute_sequential"]
+
+
+class _Region:
+    """One call of a function: in place of each tensor that the tape would keep, its number is kept.
+
+    The first of them that the backward pass asks for makes the function run again, with the random state and the mixed
+    precision of the first time; the tensors are let go when all have been asked for.
+    """
+
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any], same_random: bool) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.random = context().generator.get_state() if same_random else None
+        self.precision = current()
+        self.versions = self._versions()
+        self.count = 0
+        self.left: set[int] = set()
+        self.made: list[Tensor] = []
+
+    def _versions(self) -> list[int]:
+        found: list[int] = []
+        tensors_in([list(self.args), dict(self.kwargs)], lambda x: found.append(x.payload.version))
+        return found
+
+    def run(self) -> Any:
+        """The first time."""
+        with saved_tensors_hooks(self._number, self._tensor):  # type: ignore[arg-type]
+            return self.function(*self.args, **self.kwargs)
+
+    def _number(self, tensor: Tensor) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def _tensor(self, number: int) -> Tensor:
+        if not self.made:
+            self._again()
+        tensor = self.made[number]
+        self.left.discard(number)
+        if not self.left:
+            self.made = []
+        return tensor
+
+    def _again(self) -> None:
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        if self._versions() != self.versions:
+            raise DifferentiationError(f"recompute: an argument of {name} was changed in place after the call")
+        generator = context().generator
+        now = generator.get_state()
+        if self.random is not None:
+            generator.set_state(self.random)
+        made: list[Tensor] = []
+        try:
+            with enable_grad(), applied(self.precision), saved_tensors_hooks(_kept_in(made), _unused):
+                self.function(*self.args, **self.kwargs)
+        finally:
+            if self.random is not None:
+                generator.set_state(now)
+        if len(made) != self.count:
+            raise DifferentiationError(
+                f"recompute: {name} kept {self.count} tensors for its gradient, but {len(made)} when it ran again: it "
+                "should compute the same each time"
+            )
+        self.made, self.left = made, set(range(len(made)))
+
+
+def _kept_in(made: list[Tensor]) -> Callable[[Tensor], int]:
+    def keep(tensor: Tensor) -> int:
+        made.append(tensor)
+        return len(made) - 1
+
+    return keep
+
+
+def _unused(packed: Any) -> Tensor:
+    raise DifferentiationError("recompute: the graph of the second run has no gradient of its own")
+
+
+def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """``function(*args, **kwargs)``, of which the backward pass keeps the arguments alone and computes the rest again.
+
+    ``preserve_rng_state`` (True) draws the same random numbers then; ``use_reentrant`` changes nothing: gradients reach
+    everything that the function reads. What it does besides computing, as running statistics, happens twice. In a
+    captured function the region is captured once and kept as the compiler plans it. Raises TypeError for what cannot be
+    called; the backward pass raises DifferentiationError where arguments were changed in place meanwhile, or the second
+    run kept other tensors than the first.
+    """
+    same_random = bool(kwargs.pop("preserve_rng_state", True))
+    kwargs.pop("use_reentrant", None)
+    if not callable(function):
+        raise TypeError(f"recompute: a function or a layer is wanted, got {type(function).__name__}")
+    if active_tracer() is not None or not is_grad_enabled():
+        return function(*args, **kwargs)
+    return _Region(function, args, kwargs, same_random).run()
+
+
+def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **kwargs: Any) -> Any:
+    """The functions (or layers of a Sequential) one after the other, in ``ctx["segments"]`` (1) recomputed regions.
+
+    The last region is computed once, as its backward pass comes first. Raises ValueError for no segments.
+    """
+    segments = int(ctx.get("segments", 1))
+    chain = list(functions)
+    if segments < 1:
+        raise ValueError(f"recompute_sequential: segments should be positive, got {segments}")
+    size = max(len(chain) // segments, 1)
+    starts = list(range(0, size * (segments - 1), size))[: max(len(chain) - 1, 0)]
+    for start in starts:
+        result = recompute(
+            _chained(chain[start : start + size]),
+            *args,
+            preserve_rng_state=ctx.get("preserve_rng_state", True),
+            **kwargs,
+        )
+        args, kwargs = (result if isinstance(result, tuple) else (result,)), {}
+    return _chained(chain[len(starts) * size :])(*args, **kwargs)
+
+
+def _chained(functions: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        result: Any = args[0] if len(args) == 1 else args
+        for function in functions:
+            result = function(*args, **kwargs)
+            args, kwargs = (result if isinstance(result, tuple) else (result,)), {}
+        return result
+
+    return run
