@@ -135,6 +135,22 @@ def test_sizes_that_the_file_does_not_hold_are_refused_before_allocation():
         loads(b"\x80\x04Nr\xff\xff\xff\x7f.", "f", lambda a, _: a)
 
 
+def test_bytes_that_many_arrays_share_are_no_way_to_much_memory():
+    """A small file whose arrays all refer to the same bytes (a bomb) is refused; one array in many places is not."""
+    array = np.zeros(4096)
+    function, arguments, state = array.__reduce__()
+    bombs = []
+    for _ in range(1000):
+        bomb = _Call(function, *arguments)
+        bomb.call = (function, arguments, state)
+        bombs.append(bomb)
+    bomb_file = pickle.dumps(bombs, 4)
+    assert len(bomb_file) < 100 * 4096
+    with pytest.raises(CheckpointError, match="more memory than the file has bytes"):
+        loads(bomb_file, "f", lambda a, _: a)
+    assert len(loads(pickle.dumps([array] * 1000, 4), "f", lambda a, _: a)) == 1000
+
+
 def test_nests_within_themselves_are_refused():
     """A list that holds itself, and a doubling of references 100 deep, are refused without running away."""
     loop: list[object] = []

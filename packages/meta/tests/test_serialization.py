@@ -1,5 +1,7 @@
 """Checkpoints: what goes in comes out, and damage is named."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,31 @@ def test_missing_files_are_missing(tmp_path):
     """A path that does not exist raises FileNotFoundError."""
     with pytest.raises(FileNotFoundError):
         paddle.load(tmp_path / "none.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ({"a": {"dtype": "F32", "shape": [10**9, 10**9], "data_offsets": [0, 8]}}, "needs 4000000000000000000"),
+        ({"a": {"dtype": "F32", "shape": [10**18], "data_offsets": [0, 4 * 10**18]}}, "cut short"),
+        ({"a": {"dtype": "F32", "shape": [0, 10**30], "data_offsets": [0, 8]}}, "shape"),
+        (
+            {
+                "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+                "b": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+            },
+            "overlaps",
+        ),
+        (
+            {"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}, "__metadata__": {"argosy.tree": "[" * 10**5}},
+            "not JSON",
+        ),
+    ],
+)
+def test_sizes_and_nests_that_a_file_only_claims_are_refused(tmp_path, header, says):
+    """10^18 elements, tensors that share bytes and nests without end are errors before memory is taken."""
+    text = json.dumps(header).encode()
+    path = tmp_path / "a.safetensors"
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(8))
+    with pytest.raises(ValueError, match=says):
+        paddle.load(path)

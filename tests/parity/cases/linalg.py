@@ -60,7 +60,7 @@ def _contractions() -> Iterator[Case]:
         ("ij->ji", ((2, 3),)), ("ij->", ((2, 3),)), ("bij,bjk->bik", ((2, 2, 3), (2, 3, 2))),
         ("...ij,...jk->...ik", ((2, 2, 3), (3, 2))), ("i,j->ij", ((2,), (3,))), ("i,i->", ((3,), (3,))),
         ("ij,jk,kl->il", ((2, 3), (3, 2), (2, 4))), ("bhqd,bhkd->bhqk", ((1, 2, 3, 2), (1, 2, 4, 2))),
-        ("i...->...", ((2, 3),)),
+        ("i...->...", ((2, 3),)), ("ij,kl->lijk", ((2, 3), (2, 4))),
     ):  # fmt: skip
         yield call("einsum", equation, *(t(*s) for s in shapes))
 

@@ -94,7 +94,8 @@ def loads(data: bytes, name: str, make: Callable[[Any, str | None], Any]) -> Any
     """What the pickle ``data`` holds; ``make(array, tensor name or None)`` gives what stands for each array.
 
     ``name`` is the file's, for messages. The table of names is left out. Raises CheckpointError for a damaged file,
-    for one that asks for anything but plain data and arrays, naming it, and for one nested deeper than 64.
+    for one that asks for anything but plain data and arrays, naming it, for one nested deeper than 64, and for one whose
+    arrays would take more memory than the file has bytes.
     """
     _check_codes(data, name)
     try:
@@ -103,7 +104,7 @@ def loads(data: bytes, name: str, make: Callable[[Any, str | None], Any]) -> Any
         raise
     except (pickle.UnpicklingError, ValueError, TypeError, EOFError, AttributeError, IndexError, KeyError) as error:
         raise CheckpointError(f"{name}: the pickle is damaged: {error}") from error
-    return _Builder(name, make).top(tree)
+    return _Builder(name, make, len(data)).top(tree)
 
 
 def _check_codes(data: bytes, name: str) -> None:
@@ -226,10 +227,11 @@ class _Unpickler(pickle.Unpickler):
 
 
 class _Builder:
-    """Rebuilds what was read, each shared part once."""
+    """Rebuilds what was read, each shared part once, in arrays of at most ``room`` bytes together."""
 
-    def __init__(self, name: str, make: Callable[[Any, str | None], Any]) -> None:
+    def __init__(self, name: str, make: Callable[[Any, str | None], Any], room: int) -> None:
         self._name = name
+        self._room = room
         self._make = make
         self._done: dict[int, Any] = {}
 
@@ -268,6 +270,9 @@ class _Builder:
         raise CheckpointError(f"{self._name}: refused, {type(x).__name__.strip('_')} where plain data belongs")
 
     def _array(self, x: _Array, tensor_name: Any) -> Any:
+        self._room -= len(x.data) if isinstance(x.data, (bytes, bytearray, str)) else 0
+        if self._room < 0:  # arrays that share their bytes in the file would not share memory here
+            raise CheckpointError(f"{self._name}: refused, its arrays take more memory than the file has bytes")
         try:
             array = x.build()
         except (ValueError, TypeError) as error:

@@ -41,7 +41,7 @@ class _Region:
 
     def run(self) -> Any:
         """The first time."""
-        with saved_tensors_hooks(self._number, self._tensor):  # type: ignore[arg-type]
+        with saved_tensors_hooks(self._number, self._tensor):
             return self.function(*self.args, **self.kwargs)
 
     def _number(self, tensor: Tensor) -> int:

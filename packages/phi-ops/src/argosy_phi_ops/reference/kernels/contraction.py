@@ -39,11 +39,10 @@ def dot_general(
     result_dtype = numpy_dtype(accumulate) if accumulate else lhs.dtype
     if accumulate:
         lhs, rhs = lhs.astype(result_dtype, copy=False), rhs.astype(result_dtype, copy=False)
-    if lhs.ndim == 2 == rhs.ndim and not lhs_batch:  # the common case, without the reshapes
+    if lhs.ndim == 2 == rhs.ndim and len(lhs_contract) == 1 and not lhs_batch:  # the common case, without the reshapes
         left = lhs if lhs_contract[0] == 1 else lhs.T
         right = rhs if rhs_contract[0] == 0 else rhs.T
-        if len(lhs_contract) == 1:
-            return rounded(quiet.run(np.matmul, widened(left), widened(right)), result_dtype)
+        return rounded(quiet.run(np.matmul, widened(left), widened(right)), result_dtype)
     left, rows = _arranged(widened(lhs), [lhs_batch, _free(lhs, lhs_batch, lhs_contract), lhs_contract], 1)
     right, columns = _arranged(
         widened(rhs), [rhs_batch, rhs_contract, _free(rhs, rhs_batch, rhs_contract)], 2
