@@ -15,7 +15,9 @@ from argosy_autograd.kernels import KERNELS
 from argosy_autograd.tape import OperatorNode, edge_of
 from argosy_autograd.whole import WHOLE_RULES
 from argosy_phi_ops import get_operator
+from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.index import MODULES
+from argosy_phi_ops.operator import Sample
 from argosy_phi_ops.routes import forget
 from argosy_pir import TensorType
 from argosy_tensorcore.tensor import Tensor
@@ -67,6 +69,90 @@ def test_operator_differentiates(name):
         with np.errstate(all="ignore"):
             checked = name not in NO_DIFFERENCES
             check_program(program, arrays, order=1, rtol=1e-4, atol=1e-5, differences=checked, kinks=True)
+
+
+NO_SECOND_DIFFERENCES = {"logsumexp": "a sample has infinities, around which a difference is none"}
+SLOW = ("gammainc", "gammaincc", "grid_sample")  # thousands of operations in their gradients' gradients
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.soak] * (n in SLOW)) for n in sorted(MODULES)])
+def test_the_gradient_differentiates(name):
+    """Second derivatives in both modes agree with differences of first ones at every sample, kinks left out."""
+    if name in {**UNCHECKED, **NO_DIFFERENCES, **NO_SECOND_DIFFERENCES}:
+        return
+    for op, sample in samples(name):
+        _check_sample(op, sample, order=2)
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_complex_operands_are_differentiated_or_refused(name):
+    """Every sample of real numbers, with imaginary parts: derivatives agree with differences along complex directions
+    (a cotangent is dL/da + i dL/db), or the operator's error says that it takes no complex numbers."""
+    if name in {**UNCHECKED, **NO_DIFFERENCES, "svd": "singular vectors are unique only up to a phase"}:
+        return
+    rng = np.random.default_rng(5)
+    refusals = []
+
+    def turned(x):
+        if isinstance(x, list):
+            return [turned(v) for v in x]
+        real = isinstance(x, np.ndarray) and x.dtype == np.float64
+        return x + 1j * rng.standard_normal(x.shape) if real else x
+
+    for op, sample in samples(name):
+        given = Sample(*map(turned, sample.args), **{k: turned(v) for k, v in sample.kwargs.items()})
+        if any(np.iscomplexobj(x) for arg in given.args for x in (arg if isinstance(arg, list) else [arg])):
+            try:
+                _check_sample(op, given, order=1)
+            except OperatorError as error:
+                refusals.append(str(error))
+    assert all(name in text and "complex" in text for text in refusals), refusals
+
+
+def _check_sample(op, sample, order):
+    operands, attributes = bound(op, sample)
+    if op.random or not operands or any(type(x) is not Tensor for x in operands):
+        return
+    arrays = [np.asarray(x.payload.ndarray) for x in operands]
+    if any(a.dtype.name in ("float32", "complex64") for a in arrays):
+        return
+    program = op.expand([TensorType(a.shape, a.dtype.name) for a in arrays], attributes).program
+    with np.errstate(all="ignore"):
+        check_program(program, arrays, order=order, rtol=10.0 ** (order - 5), atol=10.0 ** (order - 6), kinks=True)
+
+
+def adjugate(a):
+    """The transposed cofactors, of float64 matrices."""
+    minors = [[np.delete(np.delete(a, i, 0), j, 1) for j in range(len(a))] for i in range(len(a))]
+    return np.array([[(-1) ** (i + j) * np.linalg.det(m) for j, m in enumerate(row)] for i, row in enumerate(minors)])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[0, 1], [0, 1]], [[1, 2, 3], [4, 5, 6], [7, 8, 9]], np.diag([1, 2, 0, 4]), np.diag([1, 2, 3, 0]),
+        [[0, 1, 2, 3], [0, 1, 5, 3], [0, 7, 2, 1], [0, 1, 1, 1]], np.ones((4, 4)), np.zeros((5, 5)),
+        np.outer(range(5), range(5)) + np.diag([0, 1, 1, 1, 1]),
+    ],
+    ids=range(8),
+)  # fmt: skip
+def test_the_gradient_of_a_singular_determinant_is_the_adjugate(matrix, dtype):
+    """The determinant is a polynomial; a pivot of zero does not keep its derivative from existing."""
+    x = Tensor(np.array(matrix, dtype), stop_gradient=False)
+    y = get_operator("det")(x)
+    assert abs(y.numpy()) <= (1e-4 if dtype == "float32" else 1e-12)
+    (g,) = grad(y, x)
+    expected = adjugate(np.array(matrix, "float64"))
+    np.testing.assert_allclose(g.numpy(), expected, atol=1e-3 if dtype == "float32" else 1e-9)
+
+
+def test_binary_cross_entropy_at_certainty_has_the_gradient_of_paddle():
+    """(p - label) / max(p (1 - p), 1e-12): values recorded from the wheel."""
+    p = Tensor(np.array([0, 1, 0, 1, 0.3], np.float32), stop_gradient=False)
+    label = Tensor(np.array([0, 0, 1, 0.5, 0.2], np.float32))
+    loss = get_operator("binary_cross_entropy")(p, label, reduction="sum")
+    np.testing.assert_allclose(grad(loss, p)[0].numpy(), [0, 1e12, -1e12, 5e11, 0.47619051], rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))

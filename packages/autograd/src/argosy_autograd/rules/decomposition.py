@@ -28,6 +28,7 @@ from argosy_autograd.registry import jvp, vjp
 from argosy_autograd.reverse import vjp_values
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building, context
+from argosy_phi_ops.pivots import zero_pivots
 from argosy_pir import Block, Builder, Region
 
 # Triangles and diagonals of the last two axes
@@ -161,6 +162,8 @@ def _(results: tuple[Value, Value], x: Value, dx: Value) -> tuple[Value, None]:
     packed, pivots = results
     rows, columns = x.shape[-2:]
     low, up = _square_factors(packed, rows, columns)
+    filled = zero_pivots(_diagonal(up))
+    up = up + where(_on_diagonal(up), _as_rows(filled, up), 0)
     inner = _solve(low, matmul(_permutation(pivots, x), dx), lower=True, unit=True)
     inner = _solve(up, inner, lower=False, left=False)
     unit_low = where(_on_diagonal(low), 1, _below(low))

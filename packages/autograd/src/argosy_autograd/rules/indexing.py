@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy_autograd.algebra import Value, plus, where, zeros, zeros_like
+from argosy_autograd.algebra import Value, conj, plus, where, zeros, zeros_like
 from argosy_autograd.along import add_along, take_along
 from argosy_autograd.registry import jvp, vjp
 from argosy_phi_ops import prim
@@ -121,8 +121,8 @@ def _other_factors(y: Value, x: Value, indices: Value, updates: Value, at: dict[
 def _scatter_product(
     g: Value, y: Value, x: Value, indices: Value, updates: Value, inside: Value, at: dict[str, Any]
 ) -> tuple[Value, None, Value]:
-    g_u = prim.gather(g, indices, **at) * _other_factors(y, x, indices, updates, at)
-    return prim.scatter(g, indices, updates, kind="mul", **at), None, where(inside, g_u, 0)
+    g_u = prim.gather(g, indices, **at) * conj(_other_factors(y, x, indices, updates, at))
+    return prim.scatter(g, indices, conj(updates), kind="mul", **at), None, where(inside, g_u, 0)
 
 
 def _scatter_choice(

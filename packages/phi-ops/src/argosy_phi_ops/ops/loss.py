@@ -285,9 +285,17 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator()
 def binary_cross_entropy(input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
-    """``-(label log(input) + (1 - label) log(1 - input))`` of probabilities; the logarithms count as at least -100."""
-    logs = [_bounded_log(p) for p in (input, prim.sub(1.0, input))]
+    """``-(label log(input) + (1 - label) log(1 - input))`` of probabilities; the logarithms count as at least -100.
+
+    The derivative is ``(input - label) / max(input (1 - input), 1e-12)``, Paddle's at probabilities 0 and 1, too.
+    """
+    given = prim.stop_gradient(input)
+    edge = prim.le(prim.mul(given, prim.sub(1.0, given)), 1e-12)
+    inner = prim.select(edge, given, input)
+    logs = [_bounded_log(p) for p in (inner, prim.sub(1.0, inner))]
     loss = prim.neg(prim.add(prim.mul(label, logs[0]), prim.mul(prim.sub(1.0, label), logs[1])))
+    slope = prim.mul(prim.sub(given, prim.stop_gradient(label)), 1e12)
+    loss = prim.add(loss, prim.select(edge, prim.mul(prim.sub(input, given), slope), 0.0))  # adds nothing but slope
     return reduced("binary_cross_entropy", loss if weight is None else prim.mul(loss, weight), reduction)
 
 

@@ -11,6 +11,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import AxisError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, resolved_shape, section
+from argosy_phi_ops.ops.bits import reread, reread_array
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
@@ -368,13 +369,26 @@ assign.samples(copied)
 
 @operator(view=True)
 def view(x: Tensor, shape_or_dtype: Sequence[int] | str) -> Tensor:
-    """The same elements under another shape, or the same bits under another dtype of that width."""
+    """The same elements under another shape, or the same bits under another dtype; the last axis grows for a narrower
+    one and shrinks for a wider one. A view where the strides allow it.
+    """
     if isinstance(shape_or_dtype, str):
-        return prim.bitcast(x, dtype=shape_or_dtype)
+        return reread("view", x, shape_or_dtype)
     return prim.reshape(x, shape=resolved_shape("view", shape_or_dtype, x.shape))
+
+
+@view.reference
+def _(x: Any, shape_or_dtype: Sequence[int] | str) -> Any:
+    if isinstance(shape_or_dtype, str):
+        return reread_array("view", x, shape_or_dtype)
+    return x.reshape(resolved_shape("view", shape_or_dtype, x.shape))
 
 
 @view.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), [-1])
     yield Sample(rng.standard_normal((2, 3)), "int64")
+    yield Sample(rng.standard_normal((2, 3)), "int16")
+    yield Sample(rng.integers(0, 100, (2, 4)).astype(np.int16), "float32")
+    yield Sample(rng.standard_normal((2, 4)), "complex128")
+    yield Sample(rng.standard_normal((2, 3)) + 1j, "uint32")

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import ones_at, per_axis, section
 from argosy_phi_ops.ops.convolution import Padding, Pairs, channels_first, channels_last, padding_pairs
 from argosy_phi_ops.ops.reduction import count_of
-from argosy_phi_ops.primitives.checks import FLOATING
+from argosy_phi_ops.primitives.checks import FLOATING, ORDERED
 from argosy_tensorcore.tensor import Tensor
 
 Sizes = int | Sequence[int]
@@ -68,6 +68,8 @@ def _places(x: Tensor, windows: _Windows) -> Iterator[Tensor]:
 
 
 def _least(dtype: str) -> Any:
+    if dtype not in ORDERED:
+        raise DTypeError(f"max pooling compares numbers; expected real elements, got {dtype}")
     return float("-inf") if dtype in FLOATING else int(np.iinfo(dtype).min)
 
 
@@ -319,9 +321,7 @@ def _adaptive(name: str, x: Tensor, output_size: Sizes, reduce: Callable[[Tensor
     return x
 
 
-def _adapted(
-    x: Tensor, axis: int, n: int, outputs: int, reduce: Callable[[Tensor, tuple[int, ...]], Tensor]
-) -> Tensor:
+def _adapted(x: Tensor, axis: int, n: int, outputs: int, reduce: Callable[[Tensor, tuple[int, ...]], Tensor]) -> Tensor:
     if n % outputs == 0:  # equal windows
         split = prim.reshape(x, shape=(*x.shape[:axis], outputs, n // outputs, *x.shape[axis + 1 :]))
         return reduce(split, (axis + 1,))

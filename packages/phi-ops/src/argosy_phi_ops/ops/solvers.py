@@ -11,6 +11,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.linalg import matmul
+from argosy_phi_ops.pivots import zero_pivots
 from argosy_phi_ops.primitives.checks import COMPLEX
 from argosy_tensorcore.tensor import Tensor
 
@@ -183,11 +184,40 @@ def _swaps(pivots: Tensor) -> Tensor:
 
 @operator()
 def det(x: Tensor) -> Tensor:
-    """The determinants: the product of the pivots of an LU decomposition, with the sign of its row exchanges."""
-    _square("det", x)
+    """The determinants: the product of the pivots of an LU decomposition, with the sign of its row exchanges.
+
+    Up to three rows by cofactors, whose derivatives of every order hold for singular matrices, too; of larger singular
+    matrices the first derivative does, the adjugate (see :mod:`argosy_phi_ops.pivots`).
+    """
+    size = _square("det", x)
+    if isinstance(size, int) and 1 <= size <= 3:
+        return _expanded(x, size)
     packed, pivots = prim.lu(x)
-    product = prim.reduce_prod(_diagonal(packed), axes=(x.ndim - 2,))
+    diagonal = _diagonal(packed)
+    filled = zero_pivots(diagonal)
+    product = prim.reduce_prod(prim.add(diagonal, filled), axes=(x.ndim - 2,))
+    singular = prim.reduce_or(prim.ne(filled, 0.0), axes=(x.ndim - 2,))
+    product = prim.sub(product, prim.stop_gradient(prim.select(singular, product, 0.0)))  # exactly zero
     return prim.mul(product, prim.cast(_swaps(pivots), dtype=x.dtype))
+
+
+def _expanded(x: Tensor, size: int) -> Tensor:
+    """The determinants of matrices of at most three rows, expanded along the first row."""
+
+    def entry(i: int, j: int) -> Tensor:
+        none = (0,) * (x.ndim - 2)
+        part = prim.slice(x, start=(*none, i, j), limit=(*x.shape[:-2], i + 1, j + 1), stride=(1,) * x.ndim)
+        return prim.reshape(part, shape=x.shape[:-2])
+
+    def minor(i: int, j: int) -> Tensor:  # of rows 1 and 2
+        return prim.sub(prim.mul(entry(1, i), entry(2, j)), prim.mul(entry(1, j), entry(2, i)))
+
+    if size == 1:
+        return entry(0, 0)
+    if size == 2:
+        return prim.sub(prim.mul(entry(0, 0), entry(1, 1)), prim.mul(entry(0, 1), entry(1, 0)))
+    terms = [prim.mul(entry(0, i), minor(*rest)) for i, rest in enumerate(((1, 2), (2, 0), (0, 1)))]
+    return prim.add(prim.add(terms[0], terms[1]), terms[2])
 
 
 def squares(rng: np.random.Generator) -> Iterator[Sample]:
@@ -207,6 +237,8 @@ def slogdet(x: Tensor) -> Tensor:
     diagonal = _diagonal(packed)
     sign = prim.mul(prim.reduce_prod(prim.sign(diagonal), axes=(x.ndim - 2,)), prim.cast(_swaps(pivots), dtype=x.dtype))
     size = prim.reduce_sum(prim.log(prim.abs(diagonal)), axes=(x.ndim - 2,))
+    if x.dtype in COMPLEX:
+        size = prim.cast(size, dtype=x.dtype)
     return prim.concat(*(prim.reshape(v, shape=(1, *v.shape)) for v in (sign, size)), axis=0)
 
 

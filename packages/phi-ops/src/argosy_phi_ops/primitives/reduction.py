@@ -65,9 +65,9 @@ argmin = _arg("argmin", "Index of the first minimum along ``axis``; of the first
 @primitive("reduction")
 def cumulative(x: TensorType, *, axis: int, kind: str, reverse: bool = False) -> TensorType:
     """Inclusive running ``kind`` (sum, prod, max, min, logsumexp) along ``axis``, from the end when ``reverse``."""
-    check_dtype("cumulative", x, NUMERIC)
-    check_axes("cumulative", (axis,), len(x.shape))
     require(kind in CUMULATIVE_KINDS, f"prim.cumulative: kind {kind!r}, expected one of {', '.join(CUMULATIVE_KINDS)}")
+    check_dtype("cumulative", x, NUMERIC if kind in ("sum", "prod") else NUMERIC & ORDERED)
+    check_axes("cumulative", (axis,), len(x.shape))
     return x
 
 
