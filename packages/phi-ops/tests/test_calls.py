@@ -8,6 +8,7 @@ import pytest
 from argosy_phi_ops.composition import find_function
 from argosy_phi_ops.context import context
 from argosy_phi_ops.errors import OperatorError
+from argosy_phi_ops.kept import Kept
 from argosy_phi_ops.methods import find
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -133,3 +134,25 @@ def test_bad_calls_end_in_errors_that_are_meant_for_users(call):
         except (ValueError, TypeError, IndexError, RuntimeError):
             pass
     assert failed == []
+
+
+def test_plans_of_an_operator_are_bounded():
+    """Shapes that never come again do not fill the memory; what was dropped is worked out anew."""
+    op = get_operator("det")
+    held = op.plans, op.expansions
+    op.plans, op.expansions = Kept(4), Kept(4)
+    try:
+        for n in [*range(1, 9), 1, 2]:
+            assert op(Tensor(np.eye(n) * 2)).item() == 2**n
+            assert len(op.plans) <= 4
+            assert len(op.expansions) <= 4
+        assert type(held[0]) is Kept
+    finally:
+        op.plans, op.expansions = held
+
+
+def test_a_bounded_table_drops_its_oldest_entry():
+    kept = Kept(2)
+    for key in "abbc":
+        kept[key] = key.upper()
+    assert dict(kept) == {"b": "B", "c": "C"}

@@ -18,6 +18,7 @@ from argosy_autograd.transform import vjp_values
 from argosy_autograd.whole import WHOLE_RULES
 from argosy_phi_ops.context import building
 from argosy_phi_ops.expansion import Expansion, describe
+from argosy_phi_ops.kept import Kept
 from argosy_phi_ops.operator import Operator
 from argosy_phi_ops.promotion import promote
 from argosy_phi_ops.reference.interpreter import prepare
@@ -42,7 +43,7 @@ class ProgramOperator:
     def __init__(self, name: str, program: Program) -> None:
         self.name = self.__name__ = name
         self.expansion = Expansion(program, bare=False)
-        self.plans: dict[Any, Any] = {}
+        self.plans: dict[Any, Any] = Kept(64)
 
     def expand(self, operand_types: Sequence[Any], attributes: dict[str, Any]) -> Expansion:
         """The program; it was made for operands of these types."""

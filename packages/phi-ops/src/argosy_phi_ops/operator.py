@@ -26,6 +26,7 @@ from typing import Any
 from argosy_phi_ops.aliases import ALIASES
 from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.index import MODULES
+from argosy_phi_ops.kept import Kept
 from argosy_phi_ops.signature import ATTRIBUTE, Signature
 from argosy_tensorcore.tensor import Tensor
 
@@ -146,8 +147,8 @@ class Operator:
         self.plain = 0 if self.signature.segmented or self.signature.attributes else len(self.signature.operands)
         self.kernel: Callable[..., Any] | None = None
         self.sampler: Callable[..., Iterator[Sample]] | None = None
-        self.expansions: dict[Any, Expansion] = {}
-        self.plans: dict[Any, Any] = {}
+        self.expansions: dict[Any, Expansion] = Kept()
+        self.plans: dict[Any, Any] = Kept()
         self.routes: dict[Any, Any] = {}
         self.pairs: dict[Any, Any] = {}
         self.kinds = tuple([None if p.kind == ATTRIBUTE else p.kind for p in self.signature.parameters])
