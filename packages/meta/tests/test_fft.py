@@ -1,0 +1,120 @@
+"""``paddle.fft`` against numpy's: every function, norm, size and axis; gradients to second order; captured."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy_autograd import check_grads
+
+RNG = np.random.default_rng(0)
+NORMS = ("backward", "forward", "ortho")
+ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+SEVERAL = ("fftn", "ifftn", "rfftn", "irfftn")
+REAL = ("rfft", "ihfft", "rfftn", "rfft2", "ihfft2", "ihfftn")
+
+
+def signal(name, shape):
+    x = RNG.standard_normal(shape)
+    return x if name in REAL else x + 1j * RNG.standard_normal(shape)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("name", ONE)
+def test_one_axis(name, norm):
+    """Even, odd, cut and padded lengths, along either axis."""
+    for shape, n, axis in [((8,), None, -1), ((3, 7), None, 0), ((3, 7), 5, 1), ((4, 5), 9, -1), ((5, 4), 6, 0)]:
+        x = signal(name, shape)
+        got = getattr(paddle.fft, name)(paddle.to_tensor(x), n, axis, norm).numpy()
+        expected = getattr(np.fft, name)(x, n, axis, norm)
+        np.testing.assert_allclose(got, expected, atol=1e-12)
+        assert got.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_axes(name, norm):
+    """Of one to three axes, in any order, with sizes or without."""
+    for shape, s, axes in [
+        ((4, 5), None, None),
+        ((4, 6, 5), (3, 8), (0, 2)),
+        ((4, 6, 5), None, (2, 0)),
+        ((3, 4, 6), (4, 7), (1, 2)),
+    ]:
+        x = signal(name, shape)
+        got = getattr(paddle.fft, name)(paddle.to_tensor(x), s, axes, norm).numpy()
+        np.testing.assert_allclose(got, getattr(np.fft, name)(x, s, axes, norm), atol=1e-12)
+        if axes is None:
+            two = getattr(paddle.fft, name[:-1] + "2")(paddle.to_tensor(x), norm=norm).numpy()
+            np.testing.assert_allclose(two, got, atol=1e-12)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_hermitian_of_several_axes(norm):
+    """numpy has none: hfftn is fftn along all axes but the last and hfft there; ihfftn takes it back."""
+    x = signal("", (3, 4, 5))
+    got = paddle.fft.hfftn(paddle.to_tensor(x), (3, 4, 9), norm=norm).numpy()
+    expected = np.fft.hfft(np.fft.fftn(x, axes=(0, 1), norm=norm), 9, -1, norm)
+    np.testing.assert_allclose(got, expected, atol=1e-12)
+    y = RNG.standard_normal((3, 4, 6))
+    spectrum = paddle.fft.ihfftn(paddle.to_tensor(y), norm=norm)
+    np.testing.assert_allclose(paddle.fft.hfftn(spectrum, (3, 4, 6), norm=norm).numpy(), y, atol=1e-12)
+    plane = paddle.fft.ihfft2(paddle.to_tensor(y), norm=norm)
+    np.testing.assert_allclose(paddle.fft.hfft2(plane, (4, 6), norm=norm).numpy(), y, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [*ONE, *SEVERAL, "hfft2", "ihfft2"])
+def test_gradients_to_second_order(name):
+    """Of sum |f(x)|^3, against finite differences: real and complex inputs, odd lengths, cut and padded."""
+    shape = (3, 5) if name[-1] in "n2" else (5,)
+    for sizes in (None, 4, 7):
+        given = None if sizes is None else (3, sizes) if len(shape) == 2 else sizes
+
+        def cubed(re, im, given=given):
+            z = re if name in REAL else paddle.complex(re, im)
+            return (getattr(paddle.fft, name)(z, given).abs() ** 3).sum() + (im**3).sum()
+
+        check_grads(cubed, list(RNG.standard_normal((2, *shape))), order=2)
+
+
+def test_a_spectral_derivative_in_a_compiled_step():
+    """d/dx of sin on a circle by its spectrum, and the gradient of its energy by the values: 2 k^2 u."""
+
+    def slope(u):
+        k = paddle.fft.rfftfreq(16, 1 / 16, dtype="float64")
+        return paddle.fft.irfft(paddle.complex(paddle.zeros_like(k), k) * paddle.fft.rfft(u))
+
+    def energy(u):
+        return paddle.grad((slope(u) ** 2).sum(), u)[0]
+
+    x = np.arange(16) * 2 * np.pi / 16
+    u = paddle.to_tensor(np.sin(3 * x), stop_gradient=False)
+    np.testing.assert_allclose(slope(u).numpy(), 3 * np.cos(3 * x), atol=1e-12)
+    np.testing.assert_allclose(energy(u).numpy(), 18 * np.sin(3 * x), atol=1e-11)
+    compiled = paddle.jit.to_static(energy, full_graph=True)
+    np.testing.assert_allclose(compiled(u).numpy(), 18 * np.sin(3 * x), atol=1e-11)
+
+
+def test_frequencies_and_shifts():
+    """fftfreq, rfftfreq, fftshift, ifftshift of even and odd lengths."""
+    for n in (6, 7):
+        np.testing.assert_allclose(paddle.fft.fftfreq(n, 0.5).numpy(), np.fft.fftfreq(n, 0.5), rtol=1e-6)
+        np.testing.assert_allclose(paddle.fft.rfftfreq(n, 0.5).numpy(), np.fft.rfftfreq(n, 0.5), rtol=1e-6)
+        x = RNG.standard_normal((n, 3))
+        np.testing.assert_array_equal(paddle.fft.fftshift(paddle.to_tensor(x)).numpy(), np.fft.fftshift(x))
+        np.testing.assert_array_equal(paddle.fft.ifftshift(paddle.to_tensor(x), 0).numpy(), np.fft.ifftshift(x, 0))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: paddle.fft.fftn(x, axes=(0, 2)), r"axes \[0, 2\] do not name"),
+        (lambda x: paddle.fft.fftn(x, s=(4, 0)), r"fftn: s \[4, 0\]"),
+        (lambda x: paddle.fft.fftn(x, s=(4,), axes=(0, 1)), "a positive length for each"),
+        (lambda x: paddle.fft.irfft(x[:, :1]), "give no element"),
+        (lambda x: paddle.fft.fft(x, norm="unit"), "unit"),
+    ],
+)
+def test_errors_say_what_is_wrong(call, message):
+    """Axes, sizes, norms."""
+    with pytest.raises(ValueError, match=message):
+        call(paddle.to_tensor(signal("", (4, 3))))
