@@ -17,7 +17,7 @@ _DTYPE_ALIASES = {
 }  # fmt: skip
 _SUBMODULES = (
     "nn", "linalg", "fft", "special", "functional", "optimizer", "io", "jit", "models", "autograd", "static", "device",
-    "distributed", "amp", "metric", "callbacks", "profiler", "regularizer", "incubate", "library", "compat",
+    "distributed", "amp", "metric", "callbacks", "profiler", "regularizer", "incubate", "science", "library", "compat",
 )  # fmt: skip
 
 _FRAMEWORK = (

@@ -103,6 +103,7 @@ from argosy.dtypes import pstring as pstring
 from argosy.dtypes import raw as raw
 from argosy import regularizer as regularizer
 from argosy.serialization import save as save
+from argosy import science as science
 from argosy.random import seed as seed
 from argosy.framework import set_cuda_rng_state as set_cuda_rng_state
 from argosy.dtypes import set_default_dtype as set_default_dtype

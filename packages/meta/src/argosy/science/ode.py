@@ -1,0 +1,60 @@
+"""``odeint``: initial value problems of ordinary differential equations, with derivatives through every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from argosy.science.loops import scan
+from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["odeint"]
+
+Field = Callable[..., Any]
+
+
+def _euler(f: Field, t: Any, y: Any, h: Any) -> Any:
+    return y + h * f(t, y)
+
+
+def _midpoint(f: Field, t: Any, y: Any, h: Any) -> Any:
+    return y + h * f(t + h / 2, y + h / 2 * f(t, y))
+
+
+def _rk4(f: Field, t: Any, y: Any, h: Any) -> Any:
+    a = f(t, y)
+    b = f(t + h / 2, y + h / 2 * a)
+    c = f(t + h / 2, y + h / 2 * b)
+    return y + h / 6 * (a + 2 * b + 2 * c + f(t + h, y + h * c))
+
+
+METHODS = {"euler": _euler, "midpoint": _midpoint, "rk4": _rk4}
+"""Explicit Runge-Kutta methods of order 1, 2 and 4 (Hairer, Norsett, Wanner, 1993, section II.1)."""
+
+
+def odeint(func: Field, y0: Tensor, t: Tensor, *args: Any, method: str = "rk4", substeps: int = 1) -> Any:
+    """The solution of ``dy/dt = func(t, y, *args)`` with ``y(t[0]) = y0`` at the times ``t`` [n]: [n, *y0.shape].
+
+    Every interval of ``t`` (increasing or decreasing) is ``substeps`` equal steps of ``method``: "euler", "midpoint"
+    or "rk4". Derivatives by ``y0``, ``t``, ``args`` and whatever ``func`` reads go through the steps, so they are
+    exactly those of what was computed; of any order. Captured, the steps are one loop.
+    """
+    if method not in METHODS:
+        raise ValueError(f"odeint(): method {method!r} is unknown; there are {', '.join(METHODS)}")
+    if t.ndim != 1 or t.shape[0] < 1 or substeps < 1:
+        raise ValueError(f"odeint(): t should be of shape [n], substeps positive; got {list(t.shape)} and {substeps}")
+    advance = METHODS[method]
+
+    def interval(carried: list[Any], slices: list[Any]) -> tuple[list[Any], list[Any]]:
+        (y,), (start, end) = carried, slices
+        h = (end - start) / substeps
+        for k in range(substeps):
+            y = advance(lambda s, z: func(s, z, *args), start + k * h, y, h)
+        return [y], [y]
+
+    first = get_operator("unsqueeze")(y0, 0)
+    if t.shape[0] == 1:
+        return first
+    _, (path,) = scan(interval, [y0], [t[:-1], t[1:]])  # type: ignore[index]
+    return get_operator("concat")([first, path], 0)
