@@ -13,6 +13,7 @@ from argosy_autoparallel.dist_tensor import Sharded
 from argosy_phi_ops.context import context
 from argosy_phi_ops.dispatch import bind
 from argosy_phi_ops.operator import get_operator
+from argosy_pir import TensorType
 from argosy_tensorcore.tensor import Tensor
 
 MESHES = {"2": [0, 1], "4": [0, 1, 2, 3], "2x2": [[0, 1], [2, 3]]}
@@ -66,9 +67,12 @@ def layouts_of(arrays, mesh_ndim, limit, rng, partial=True):
     return [tuple(s[rng.integers(len(s))] for s in single) for _ in range(limit)]
 
 
+# Primitives that all layouts of a sample have together: of operators with thousands of them, not all layouts are tried.
+LARGEST = 12_000
+
 # What they tell apart, a sum of rounded terms loses: bits, equality, the sign of zero.
 EXACT = {"view", "equal_all", "allclose"}
-WHOLE = {"copysign", "isclose"}  # the sign of zero, and infinities that cancel: no sum keeps them
+WHOLE = {"copysign", "isclose", "signbit"}  # the sign of zero, and infinities that cancel: no sum keeps them
 
 
 def distributed(tensor, mesh, placements, stop_gradient=True, exact=False):
@@ -113,14 +117,17 @@ def listed(results):
     return list(results) if isinstance(results, tuple | list) else [results]
 
 
-def prove(names, mesh_ranks, limit, seed=0):
-    """Check the samples of operators on all ranks of a mesh; returns how many cases were run."""
+def prove(names, mesh_ranks, limit, seed=0, longest=None):
+    """Check the samples of operators on all ranks of a mesh; returns how many cases were run.
+
+    Samples whose program has more than ``longest`` primitives are left out.
+    """
     size = int(np.asarray(mesh_ranks).size)
 
     def main(rank):
         mesh = ProcessMesh(mesh_ranks)
         rng = np.random.default_rng(seed)
-        return sum(_prove_one(name, mesh, limit, rng) for name in names)
+        return sum(_prove_one(name, mesh, limit, rng, longest) for name in names)
 
     try:
         return on_ranks(main, size, timeout=600)[0]
@@ -129,17 +136,29 @@ def prove(names, mesh_ranks, limit, seed=0):
             get_operator(name).plans.clear()  # one for each layout: many gigabytes over all operators
 
 
-def _prove_one(name, mesh, limit, rng):
+def length(op, operands, attributes):
+    """The number of primitives of an application, at least 1; an opaque operator has none."""
+    if op.opaque:
+        return 1
+    types = [
+        TensorType(tuple(x.shape), x.dtype.name) if type(x) is Tensor else TensorType((), "float32") for x in operands
+    ]
+    return max(1, sum(1 for _ in op.expand(types, attributes).program.walk()))
+
+
+def _prove_one(name, mesh, limit, rng, longest):
     op = get_operator(name)
     count = 0
     for number, sample in enumerate(samples(name)):
         operands, attributes = bound(op, sample)
         tensors = [i for i, x in enumerate(operands) if type(x) is Tensor and x.dtype.name != "uint64"]
-        if not tensors:
+        primitives = length(op, operands, attributes) if tensors else 0
+        if not tensors or (longest is not None and primitives > longest):
             continue
         expected = [np.asarray(r.payload.array()) for r in listed(bind(op, operands, attributes))]
         arrays = [operands[i].payload.array() for i in tensors]
-        for layouts in layouts_of(arrays, mesh.ndim, limit, rng, partial=name not in WHOLE):
+        affordable = max(limit if limit < 8 else 8, min(limit, LARGEST // primitives))
+        for layouts in layouts_of(arrays, mesh.ndim, affordable, rng, partial=name not in WHOLE):
             given = list(operands)
             for i, placements in zip(tensors, layouts, strict=True):
                 given[i] = distributed(operands[i], mesh, placements, exact=name in EXACT)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argosy_autoparallel.groups import rank
+from argosy_autoparallel.kind import Kind, kind_of
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement
 from argosy_autoparallel.presence import presence
@@ -27,15 +28,23 @@ __all__ = ["Sharded", "is_dist", "layout_of"]
 class Sharded:
     """``local`` is this rank's part (of no elements on a rank outside the mesh) of a tensor of global ``shape``."""
 
-    __slots__ = ("_presence", "dtype", "layout", "local", "shape")
+    __slots__ = ("_presence", "dtype", "kind", "layout", "local", "shape")
     is_traced = False
 
     def __init__(self, local: Strided, shape: Sequence[int], dtype: DType, layout: Layout) -> None:
+        kind = self.kind = kind_of(tuple(shape), dtype, layout)
         self.local = local
-        self.shape = tuple(shape)
-        self.dtype = dtype
-        self.layout = layout
+        self.shape, self.dtype, self.layout = kind.shape, dtype, layout
         self._presence = presence()
+
+    def beside(self, local: Strided, kind: Kind) -> Sharded:
+        """Another payload of this rank, where the presence of this one saves asking for it."""
+        made = _new(Sharded)
+        made.local = local
+        made.kind = kind
+        made.shape, made.dtype, made.layout = kind.shape, kind.dtype, kind.layout
+        made._presence = self._presence
+        return made
 
     @property
     def mesh(self) -> ProcessMesh:
@@ -145,6 +154,9 @@ class Sharded:
 
     def __repr__(self) -> str:
         return f"Sharded({self.dtype.name} {list(self.shape)}, {self.layout!r})"
+
+
+_new = object.__new__
 
 
 def layout_of(tensor: Tensor) -> Layout | None:

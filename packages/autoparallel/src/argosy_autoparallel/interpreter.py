@@ -7,22 +7,25 @@ nothing of their own: the tape records operators on global types, and its backwa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from argosy_autoparallel.dist_tensor import Sharded
 from argosy_autoparallel.groups import communicators, rank
+from argosy_autoparallel.kind import Kind, kind_of
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.partition import partition
 from argosy_autoparallel.presence import presence, serve
 from argosy_autoparallel.tensor_layout import Layout, encode_layout
 from argosy_phi_ops import prim, promotion
+from argosy_phi_ops.context import context
 from argosy_phi_ops.dispatch import Interpreter, bind, rebind, record_results
 from argosy_phi_ops.expansion import describe
 from argosy_phi_ops.operator import operator
 from argosy_phi_ops.reference.interpreter import ProgramPlan, prepare
+from argosy_phi_ops.reference.straight import is_straight
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
@@ -96,7 +99,7 @@ class SpmdLayer(Interpreter):
 class Plan:
     """How this rank runs an operator: a function from local arrays to local arrays, and the results' layouts."""
 
-    __slots__ = ("bare", "layouts", "numbers", "program", "run", "types")
+    __slots__ = ("bare", "first", "kinds", "numbers", "program", "run", "single")
 
     def __init__(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> None:
         described = [describe(x.payload if type(x) is Tensor else x) for x in operands]
@@ -115,10 +118,14 @@ class Plan:
         except ValueError as error:
             raise ValueError(f"{op.name}: {error}") from error
         self.bare = expansion.bare
-        self.types = [(tuple(t.shape), as_dtype(t.dtype)) for t in expansion.result_types]
+        self.first = next((i for i, layout in enumerate(layouts) if layout is not None), None)
         mesh = next((layout.mesh for layout in layouts if layout is not None), None)
-        self.layouts = [_held_by(layout, mesh) for layout in made.output_layouts]
+        self.kinds = [
+            kind_of(tuple(t.shape), as_dtype(t.dtype), _held_by(layout, mesh))
+            for t, layout in zip(expansion.result_types, made.output_layouts, strict=True)
+        ]
         self.program = made.program
+        self.single = len(self.kinds) == 1 and is_straight(made.program)
         self.run = _runner(made.program)
 
 
@@ -138,15 +145,16 @@ def _runner(program: Program) -> Callable[[Sequence[Array]], list[Array]]:
 
 
 def _plan(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
-    parts: list[Any] = []
+    key: Any = [_LAYER, context().rank]  # kinds are found by identity: nothing else has them in its key
     for x in operands:
         if type(x) is Tensor:
             payload = x.payload
-            parts.append((payload.dtype, payload.shape, payload.layout if type(payload) is Sharded else None))
+            key.append(payload.kind if type(payload) is Sharded else (payload.dtype, payload.shape))
         else:
-            parts.append(type(x))
-    named = tuple([(name, type(value), value) for name, value in attributes.items()]) if attributes else ()
-    key = (_LAYER, rank(), tuple(parts), named)
+            key.append(type(x))
+    for name, value in attributes.items():
+        key += name, type(value), value
+    key = tuple(key)
     found: Plan | None = op.plans.get(key)
     if found is None:
         found = op.plans[key] = Plan(op, operands, attributes)
@@ -164,15 +172,28 @@ def _run(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> tuple[
         else:
             arrays.append(x.payload.ndarray)
     made = plan.run(arrays)
-    results = [
-        Tensor._wrap(Sharded(_owned(a), shape, dtype, layout))
-        for a, (shape, dtype), layout in zip(made, plan.types, plan.layouts, strict=True)
-    ]
-    return tuple(results), plan.bare
+    if plan.first is None:
+        return tuple(
+            [Tensor._wrap(Sharded(_owned(a), k.shape, k.dtype, k.layout)) for a, k in _pairs(made, plan)]
+        ), plan.bare
+    beside = operands[plan.first].payload.beside
+    if plan.single and _is_fresh(made[0], arrays):
+        return (Tensor._wrap(beside(Strided(made[0]), plan.kinds[0])),), plan.bare
+    return tuple([Tensor._wrap(beside(_owned(a), kind)) for a, kind in _pairs(made, plan)]), plan.bare
+
+
+def _pairs(made: Sequence[Array], plan: Plan) -> Iterator[tuple[Array, Kind]]:
+    return zip(made, plan.kinds, strict=True)
+
+
+def _is_fresh(array: Array, arrays: Sequence[Array]) -> bool:
+    """Whether a straight program's one result has memory of its own: programs may hand inputs and views of them on."""
+    if type(array) is not np.ndarray or array.base is not None or not array.flags.c_contiguous:
+        return False
+    return all([array is not x for x in arrays])
 
 
 def _owned(array: Array) -> Strided:
-    """Programs may hand inputs and views of them through; a result has memory of its own."""
     return Strided(np.array(array, order="C"))
 
 
