@@ -10,7 +10,7 @@ from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_tensorcore.storage import Strided
 
-DTYPES = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
+DTYPES = {name: np.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2")}
 #: Rounding steps of the result's dtype that a compiled program may be away from the reference.
 TOLERANCE = {
     "complex64": 2e-5,

@@ -13,8 +13,11 @@ from argosy_phi_ops.reference.interpreter import interpret
 from argosy_tensorcore.storage import Strided
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
-WHOLE = ("int8", "int32", "int64", "uint8", "uint32")
-ALL = (*FLOATS, *WHOLE, "bool", "complex64")
+WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+COMPLEX = ("complex64", "complex128")
+#: What reference kernels alone compute with.
+STORED = ("float8_e4m3fn", "float8_e5m2")
+ALL = (*FLOATS, *WHOLE, "bool", *COMPLEX, *STORED)
 
 
 def is_float(x):
@@ -23,20 +26,22 @@ def is_float(x):
 
 def bounded(x):
     """Floats stay small, so that rounding stays small; whole numbers wrap around."""
+    if x.dtype in COMPLEX:
+        return prim.mul(x, prim.constant(0.5, x.dtype, x.shape))
     return prim.tanh(x) if is_float(x) else x
 
 
 def arithmetic(a, b, i):
     if a.dtype == "bool":
         return getattr(prim, ("logical_and", "logical_or", "logical_xor", "maximum", "minimum")[i % 5])(a, b)
-    names = ("add", "sub", "mul") if a.dtype == "complex64" else ("add", "sub", "mul", "maximum", "minimum")
+    names = ("add", "sub", "mul") if a.dtype in COMPLEX else ("add", "sub", "mul", "maximum", "minimum")
     return bounded(getattr(prim, names[i % len(names)])(a, b))
 
 
 def alone(a, b, i):
     if a.dtype == "bool":
         return prim.logical_not(a)
-    if a.dtype == "complex64":
+    if a.dtype in COMPLEX:
         return (prim.neg, prim.conj)[i % 2](a)
     if is_float(a):
         return (prim.neg, prim.abs, prim.tanh, prim.logistic)[i % 4](a)
@@ -67,7 +72,7 @@ def cut(a, b, i):
 
 
 def reduced(a, b, i):
-    if 0 in a.shape or a.dtype == "complex64":
+    if 0 in a.shape or a.dtype in COMPLEX:
         return a
     axes = ((0,), (1,), (0, 1))[i % 3]
     kind = (("reduce_and", "reduce_or") if a.dtype == "bool" else ("reduce_sum", "reduce_max", "reduce_min"))[i % 2]
@@ -77,7 +82,7 @@ def reduced(a, b, i):
 
 
 def running(a, b, i):
-    if a.dtype in ("bool", "complex64", "float16", "bfloat16") or 0 in a.shape:
+    if a.dtype in ("bool", "float16", "bfloat16", *COMPLEX, *STORED) or 0 in a.shape:
         return a
     return bounded(prim.cumulative(a, axis=i % 2, kind=("sum", "max")[i % 2], reverse=bool(i % 3)))
 
@@ -92,7 +97,8 @@ def product(a, b, i):
 def there_and_back(a, b, i):
     """Through a wider dtype, which keeps every number."""
     wider = {"float32": "float64", "float16": "float32", "bfloat16": "float32", "bool": "int32", "int8": "int64",
-             "int32": "int64", "uint8": "int32", "uint32": "int64"}.get(a.dtype)  # fmt: skip
+             "int16": "int32", "int32": "int64", "uint8": "int32", "uint16": "int32", "uint32": "int64",
+             "float8_e4m3fn": "float16", "float8_e5m2": "float16"}.get(a.dtype)  # fmt: skip
     return a if wider is None else prim.cast(prim.cast(a, dtype=wider), dtype=a.dtype)
 
 
@@ -116,7 +122,7 @@ def strided(array, kind):
 
 
 def random_values(rng, shape, dtype):
-    if dtype == "complex64":
+    if dtype in COMPLEX:
         return (rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape)).astype(dtype)
     return values(rng, shape, dtype, -1, 1)
 
