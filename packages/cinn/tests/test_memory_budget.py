@@ -85,6 +85,17 @@ def test_what_cannot_be_kept_warns_with_the_least_there_is_and_runs():
     assert run(executable) == run(compiled())
 
 
+def test_a_budget_that_cannot_help_changes_nothing():
+    plain = compiled(lambda x: prim.reduce_sum(prim.tanh(mm(x, x)), axes=(0,)), [f32(64, 64)], ())
+    with pytest.warns(RuntimeWarning, match="memory budget"):
+        executable = compiled(
+            lambda x: prim.reduce_sum(prim.tanh(mm(x, x)), axes=(0,)), [f32(64, 64)], (), memory_budget=1
+        )
+    report = executable.report()
+    assert report["recomputed"] == {"budget": 1, "peak_before": report["arena_bytes"], "steps": 0, "work": 0.0}
+    assert executable.code() == plain.code()
+
+
 def test_compiled_programs_are_kept_by_budget(tmp_path):
     cache = ObjectCache(tmp_path)
     whole = compiled(cache=cache).report()["arena_bytes"]

@@ -87,3 +87,22 @@ def test_rows_known_at_run_time():
         _, (want,) = interpret(program, arrays, [table.copy()])
         assert_equal(on_threads(executable, arrays, table), want, 50)
     assert executable.report()["compilations"] == 1
+
+
+def test_places_in_a_table_whose_size_is_known_at_run_time():
+    rows, n = SymExpr.symbol("rows"), SymExpr.symbol("n")
+    program = Program("cache")
+    indices = program.add_input(TensorType((n, 1), "int64"))
+    updates = program.add_input(TensorType((n, 8), "float32"))
+    state = program.add_state("table", TensorType((rows, 8), "float32"))
+    with building(Builder.at_end(program.block)):
+        made = prim.scatter(state.argument, indices, updates, axes=(0,), kind="set")
+    program.set_outputs([], [made])
+    executable = CinnCompiler().compile(program, device("cpu"))
+    for size in (3, 50):
+        arrays = [RNG.integers(-1, size + 2, (20, 1)), values(RNG, (20, 8), "float32")]  # some are outside
+        table = values(RNG, (size, 8), "float32")
+        _, (want,) = interpret(program, arrays, [table.copy()])
+        assert_equal(on_threads(executable, arrays, table), want)
+    assert executable.report()["compilations"] == 1
+    assert executable.report()["not_symbolic"] == ""

@@ -111,6 +111,18 @@ def test_greedy_generation_equals_running_the_whole_program_again_and_again():
     assert sorted(generator.allocator.free) == [0, 1, 2, 3]  # all blocks came back
 
 
+def test_prompts_of_any_length_need_one_compilation():
+    pytest.importorskip("argosy_cinn")
+    program, states = model(), weights()
+    plain = Generator(LoadedProgram(program, states), capacity=32, block_size=4, compiler="reference")
+    compiled = Generator(LoadedProgram(program, states), capacity=32, block_size=4, compiler="cinn")
+    for prompt in ([1, 2, 3], [4], [5, 6, 7, 8, 9, 10, 1]):
+        assert compiled.generate(prompt, 5) == plain.generate(prompt, 5)
+    report = compiled.predictor.executable.report()
+    assert report["not_symbolic"] == ""
+    assert report["compilations"] == 1
+
+
 def test_sampling_repeats_for_a_seed_and_differs_between_seeds():
     program, states = model(), weights()
     generator = Generator(LoadedProgram(program, states), capacity=64, compiler="reference")

@@ -1,5 +1,8 @@
 """``argosy explain script.py:function``."""
 
+import subprocess
+import sys
+
 import pytest
 
 from argosy.cli.main import main
@@ -25,7 +28,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def script(tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.path", ["", *__import__("sys").path])
+    monkeypatch.setattr("sys.path", ["", *sys.path])
     path = tmp_path / "train.py"
     path.write_text(SCRIPT)
     return str(path)
@@ -39,6 +42,13 @@ def test_a_function_is_shown_and_saved(script, tmp_path, capsys):
     assert "step: one program" in shown
     assert "train.py:8" in shown
     assert "<table>" in page.read_text()
+
+
+def test_the_package_runs_as_the_command(script):
+    command = [sys.executable, "-m", "argosy", "explain", f"{script}:nothing"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 2
+    assert "has no 'nothing'" in ended.stderr
 
 
 def test_a_method_is_shown_without_running_it(script, capsys):

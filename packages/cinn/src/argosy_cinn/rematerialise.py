@@ -303,6 +303,10 @@ def rematerialised(
         if peak <= budget or least > limit:
             break
         limit -= max(peak - budget, 1)
+    if peak >= before:  # nothing that helps can be dropped
+        for step in orders[0]:
+            step.renamed = {}
+        return list(orders[0]), Recomputation(budget, before, 0, 0.0)
     return schedule.steps, Recomputation(budget, before, len(schedule.repeated), schedule.work())
 
 

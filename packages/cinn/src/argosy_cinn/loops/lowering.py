@@ -87,7 +87,11 @@ class Lowering:
         return of(Lookup(self.value(value, position), extent))
 
     def _compare(self, kind: str, x: Expression, number: int) -> Expression:
-        constant = self.graph.node("constant", "int64", (), number.to_bytes(8, "little", signed=True))
+        constant = (
+            self.graph.node("constant", "int64", (), number.to_bytes(8, "little", signed=True))
+            if isinstance(number, int)
+            else self.graph.index(Index((), number), "int64")
+        )
         return self.graph.node(kind, "bool", (x, constant), ())
 
     def all(self, conditions: list[Expression]) -> Expression | None:
