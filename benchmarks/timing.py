@@ -30,8 +30,10 @@ def arguments(description: str, frameworks: tuple[str, ...], cases: tuple[str, .
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, set(range(options.core, options.core + options.threads)))
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARGOSY_NUM_THREADS"):
-        os.environ[name] = str(options.threads)
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARGOSY_NUM_THREADS")
+    if any(os.environ.get(name) != str(options.threads) for name in names):
+        os.environ.update(dict.fromkeys(names, str(options.threads)))
+        os.execv(sys.executable, sys.orig_argv)  # numpy is loaded already, and its threads with it: start afresh
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     if options.framework.startswith("torch"):
         import torch

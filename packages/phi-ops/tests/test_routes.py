@@ -185,3 +185,27 @@ def test_overflow_is_quiet():
     for _ in range(2):
         assert (x + x).numpy().tolist() == [float("inf")] * 3
         assert (x * 1e30).numpy().tolist() == [float("inf")] * 3
+
+
+@given(
+    rows=st.integers(1, 4),
+    classes=st.integers(1, 5),
+    ignored=st.sampled_from([-100, 0, 2]),
+    labels=st.lists(st.sampled_from([-100, -1, 0, 1, 2, 7]), min_size=4, max_size=4),
+    scale=st.sampled_from([1.0, 100.0]),
+)
+def test_the_specialised_loss_is_that_of_the_decomposition(rows, classes, ignored, labels, scale):
+    """Labels that are ignored or outside the classes included."""
+    x = Tensor(np.random.default_rng(rows).standard_normal((rows, classes)) * scale)
+    label = Tensor(np.array(labels[:rows]))
+    first, second = twice("cross_entropy", x, label, ignore_index=ignored)
+    np.testing.assert_allclose(second.numpy(), first.numpy(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "shapes"), [("matmul", [(2, 3), (3, 4)]), ("relu", [(3,)]), ("sum", [(2, 3)])])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_specialised_kernels_are_those_of_the_operator(name, shapes, dtype):
+    """Small integers, so that every order of summation agrees; also of views."""
+    rng = np.random.default_rng(0)
+    operands = [Tensor(rng.integers(-9, 9, shape[::-1]).astype(dtype).T) for shape in shapes]
+    agree(*twice(name, *operands))

@@ -6,6 +6,7 @@ These functions are what tensor methods, optimizers and layers use.
 from __future__ import annotations
 
 from math import prod
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.storage import Storage, Strided
 from argosy_tensorcore.tensor import Tensor
+
+_OURS = 3  # references to what only a slot holds: the slot, a local variable, getrefcount's argument
+_LARGE = 1 << 14  # bytes that take longer to fill with zeros than to note that they are zeros
 
 __all__ = ["accumulate_grad", "clear_grad", "clear_gradient", "is_symbolic_zero", "symbolic_zero", "zero_grad"]
 
@@ -87,8 +91,12 @@ def clear_gradient(tensor: Tensor, set_to_zero: bool = True) -> None:
         tensor._grad = get_operator("zeros_like")(old)
     else:
         payload = old.payload
-        payload.ndarray[...] = 0
-        payload.bump_version()
+        alone = getrefcount(old) <= _OURS and getrefcount(payload) <= _OURS and payload._storage is None
+        if alone and payload.nbytes >= _LARGE and getrefcount(payload.ndarray) < _OURS:
+            tensor._grad = symbolic_zero(tensor)  # nobody can tell: the next gradient need not be added to zeros
+        else:
+            payload.ndarray[...] = 0
+            payload.bump_version()
 
 
 def clear_grad(self: Tensor, set_to_zero: bool = True) -> None:

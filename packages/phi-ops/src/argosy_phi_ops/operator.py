@@ -146,6 +146,7 @@ class Operator:
         self.signature = Signature(self.name, body, aliases or {}, ("rng", "counter") if random else ())
         self.plain = 0 if self.signature.segmented or self.signature.attributes else len(self.signature.operands)
         self.kernel: Callable[..., Any] | None = None
+        self.choose: Callable[..., Any] | None = None
         self.sampler: Callable[..., Iterator[Sample]] | None = None
         self.expansions: dict[Any, Expansion] = Kept()
         self.plans: dict[Any, Any] = Kept()
@@ -159,6 +160,13 @@ class Operator:
         """Decorator: the numpy kernel for eager execution, called like the body with (promoted) arrays."""
         self.kernel = kernel
         return kernel
+
+    def specialised(self, choose: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorator: ``choose(types, attributes)`` gives a quicker kernel for tensors of exactly these
+        :class:`~argosy_tensorcore.storage.ArrayType` (which need no promotion), called with their arrays alone, or
+        None. Its results are those of the reference kernel up to rounding."""
+        self.choose = choose
+        return choose
 
     def samples(self, sampler: Callable[..., Iterator[Sample]]) -> Callable[..., Iterator[Sample]]:
         """Decorator: the generator function of test inputs; it gets a ``numpy.random.Generator``."""

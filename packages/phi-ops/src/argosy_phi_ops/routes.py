@@ -51,13 +51,16 @@ class Route:
         self.types = tuple(types)
         self.attributes = attributes
         self.dtypes = None if plan.plain else plan.dtypes
-        self.kernel = plan.on_arrays(attributes)
+        special = None
+        if op.choose is not None and plan.plain and all(type(t) is ArrayType for t in types):
+            special = op.choose(types, attributes)
+        self.kernel: Callable[..., Any] = special or plan.on_arrays(attributes)
         self.result = result
         tensors = [t for t in types if type(t) is ArrayType]
         if not result.differentiable:
             self.record: Callable[[Route, Sequence[Any], Tensor], None] = _nothing_recorded
         else:
-            self.record = _record_first if all(t.differentiable for t in tensors) else _record_generally
+            self.record = _record_first if all(t.differentiable for t in tensors) else _record_mixed
         self.recipes: dict[Any, Any] = {}
 
 
@@ -223,8 +226,17 @@ def _record_first(route: Route, operands: Sequence[Any], result: Tensor) -> None
     if recorder is None:
         _record_generally(route, operands, result)
     else:
-        route.record = recorder.record_route
+        if route.record is _record_first:
+            route.record = recorder.record_route
         recorder.record_route(route, operands, result)
+
+
+def _record_mixed(route: Route, operands: Sequence[Any], result: Tensor) -> None:
+    """Some operands are integers, which have no gradient even where they are said to want one."""
+    mixed = any(
+        [type(x) is Tensor and not (x.stop_gradient or x.payload.array_type.differentiable) for x in operands]
+    )
+    (_record_generally if mixed else _record_first)(route, operands, result)
 
 
 def _record_generally(route: Route, operands: Sequence[Any], result: Tensor) -> None:

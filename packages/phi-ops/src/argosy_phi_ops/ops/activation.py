@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import pi, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,16 @@ def relu(x: Tensor) -> Tensor:
 
 
 relu.reference(lambda x: KERNELS["maximum"](x, x.dtype.type(0)))
+
+
+@relu.specialised
+def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    if types[0].dtype.name not in ("float32", "float64"):
+        return None
+    zero = np.zeros((), types[0].dtype.numpy)
+    return lambda x: np.maximum(x, zero)
+
+
 relu.samples(real)
 
 

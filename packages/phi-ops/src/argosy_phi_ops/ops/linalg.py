@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -51,6 +52,15 @@ def _(x: np.ndarray, y: np.ndarray, transpose_x: bool, transpose_y: bool) -> np.
     if is_narrow_float(left.dtype):
         return rounded(np.matmul(widened(left), widened(right)), left.dtype)  # numpy widens bfloat16 in its result
     return np.matmul(left, right)
+
+
+@matmul.specialised
+def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    """Two matrices as they are: ``dot`` costs half of what ``np.matmul`` costs for small ones."""
+    plain = all(t.ndim == 2 and t.dtype.name in ("float32", "float64") for t in types)
+    if not plain or attributes["transpose_x"] or attributes["transpose_y"]:
+        return None
+    return np.ndarray.dot
 
 
 @matmul.samples

@@ -5,7 +5,8 @@ The pick of a label's class is a sum over ``select(index == label)``, which fuse
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from argosy_phi_ops.ops.activation import largest
 from argosy_phi_ops.ops.arguments import along, axis_of, positive_part, restore, without
 from argosy_phi_ops.ops.reduction import count_of
 from argosy_phi_ops.primitives.checks import INTEGER
+from argosy_phi_ops.reference.kernels.registry import Array, ieee
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -59,6 +61,35 @@ def cross_entropy(
         return _soft_cross_entropy(log_probability, label, weight, reduction, at, label_smoothing)
     everyone = weight is None and ignore_index < 0
     return _hard_cross_entropy(log_probability, label, weight, ignore_index, reduction, at, label_smoothing, everyone)
+
+
+@cross_entropy.specialised
+def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    """The mean over class indices along the last axis, none of them weighed or smoothed."""
+    if len(types) != 2 or types[0].dtype.name not in ("float32", "float64") or types[1].dtype.kind not in "iu":
+        return None
+    ordinary = attributes["reduction"] == "mean" and attributes["use_softmax"] and not attributes["soft_label"]
+    last = attributes["axis"] in (-1, types[0].ndim - 1) and not attributes["label_smoothing"]
+    if not (ordinary and last and types[1].shape == types[0].shape[:-1] and prod(types[0].shape)):
+        return None
+    classes, count, ignored = types[0].shape[-1], prod(types[1].shape), attributes["ignore_index"]
+    return lambda x, label: _mean_cross_entropy(x.reshape(-1, classes), label.reshape(-1), count, ignored)
+
+
+@ieee
+def _mean_cross_entropy(x: Array, label: Array, count: int, ignored: int) -> Array:
+    """Of rows [count, classes]; a label outside the classes picks nothing, as in the decomposition."""
+    shifted = x - x.max(axis=1, keepdims=True)
+    valid = label != ignored
+    if valid.all() and label.min() >= 0 and label.max() < x.shape[1]:
+        picked = shifted[np.arange(count), label]
+        taken = np.log(np.exp(shifted).sum(axis=1)) - picked
+        return np.asarray(taken.sum() / x.dtype.type(count))
+    inside = valid & (label >= 0) & (label < x.shape[1])
+    picked = shifted[np.arange(count), np.where(inside, label, 0)]
+    taken = np.where(inside, np.log(np.exp(shifted).sum(axis=1)) - picked, 0)
+    total = count if ignored < 0 else max(int(np.count_nonzero(valid)), 1)
+    return np.asarray(taken.sum() / x.dtype.type(total), x.dtype)
 
 
 def _log_softmax(x: Tensor, axis: int) -> Tensor:

@@ -12,6 +12,7 @@ from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, ones_at, restore
 from argosy_phi_ops.primitives.checks import BOOL, COMPLEX, FLOATING, REAL_OF
+from argosy_phi_ops.reference.kernels.registry import quiet
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -51,6 +52,15 @@ def sum_(x: Tensor, axis: Axes = None, dtype: str | None = None, keepdim: bool =
     x = _as(x, dtype)
     axes = axes_of("sum", axis, x.ndim)
     return keep(prim.reduce_sum(x, axes=axes), x.shape, axes, keepdim)
+
+
+@sum_.specialised
+def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    """All elements of a wide real tensor."""
+    ordinary = types[0].dtype.name in ("float32", "float64") and attributes["axis"] is None
+    if not ordinary or attributes["dtype"] is not None or attributes["keepdim"]:
+        return None
+    return lambda x: quiet.run(np.add.reduce, x, None)
 
 
 @sum_.samples
