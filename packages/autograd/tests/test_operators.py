@@ -202,6 +202,9 @@ def cases():
     yield "softmax", (x * 5,), {}
     yield "cross_entropy", (x, np.array([2, 0])), {}
     yield "cross_entropy", (rng.standard_normal((2, 2, 3)), np.array([[2, -100], [1, 0]])), {}
+    yield "gelu", (x, True), {}
+    yield "layer_norm", (x, x.shape[-1], y[0], y[-1]), {}
+    yield "layer_norm", (np.stack([x, y * 3]), [x.shape[-1]], x[0], x[-1]), {"epsilon": 1e-2}
     yield "linear", (x, w), {}
     yield "linear", (np.stack([x, y]), w, rng.standard_normal(4)), {}
 
@@ -210,10 +213,11 @@ def cases():
 def test_kernels_equal_the_derived_program(name, args, kwargs):
     """For every choice of operands that want gradients; and they keep all that the derived program reads."""
     op = get_operator(name)
-    count = sum(isinstance(a, np.ndarray) and a.dtype.kind == "f" for a in args)
-    for choice in range(1, 2**count):
+    places = [i for i, a in enumerate(args) if isinstance(a, np.ndarray) and a.dtype.kind == "f"]
+    for choice in range(1, 2 ** len(places)):
+        wanted = {place for bit, place in enumerate(places) if choice >> bit & 1}
         given = [
-            Tensor(a, stop_gradient=not choice >> i & 1) if isinstance(a, np.ndarray) else a for i, a in enumerate(args)
+            Tensor(a, stop_gradient=i not in wanted) if isinstance(a, np.ndarray) else a for i, a in enumerate(args)
         ]
         operands, attributes = op.signature.bind(tuple(given), kwargs)
         result = op(*given, **kwargs)

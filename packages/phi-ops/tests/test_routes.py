@@ -202,6 +202,14 @@ def test_the_specialised_loss_is_that_of_the_decomposition(rows, classes, ignore
     np.testing.assert_allclose(second.numpy(), first.numpy(), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_specialised_gelu_is_that_of_the_decomposition(dtype):
+    """By tanh, to rounding."""
+    x = Tensor(np.linspace(-12, 12, 50).astype(dtype))
+    first, second = twice("gelu", x, True)
+    np.testing.assert_allclose(second.numpy(), first.numpy(), rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-6)
+
+
 @pytest.mark.parametrize(("name", "shapes"), [("matmul", [(2, 3), (3, 4)]), ("relu", [(3,)]), ("sum", [(2, 3)])])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 def test_specialised_kernels_are_those_of_the_operator(name, shapes, dtype):

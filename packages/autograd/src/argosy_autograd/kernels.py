@@ -8,6 +8,7 @@ which use that, find it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -289,5 +290,81 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Arra
     return powers.reshape(x.shape), None
 
 
-for _name, _kind in (("softmax", _SoftmaxKernel), ("cross_entropy", _CrossEntropyKernel)):
+@_kernel("gelu", lambda wants: (0,))
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
+    """By tanh: ``d/dx 0.5 x (1 + tanh u) = 0.5 (1 + tanh u + x u' (1 - tanh^2 u))`` with ``u = a x + b x^3``."""
+    x = _array(saved, 0)
+    a, b = sqrt(2 / pi), sqrt(2 / pi) * 0.044715
+    with np.errstate(all="ignore"):
+        square = x * x
+        t = square * b
+        t += a
+        t *= x
+        np.tanh(t, out=t)
+        square *= 3 * b
+        square += a
+        square *= x
+        slope = t * t
+        np.subtract(1, slope, out=slope)
+        slope *= square
+        slope += t
+        slope += 1
+        slope *= 0.5
+        slope *= grads[0]
+    return (slope,)
+
+
+class _GeluKernel(EagerKernel):
+    __slots__ = ()
+
+    def fits(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        """By tanh, of tensors with axes."""
+        return super().fits(types, attributes) and types[0][1] != () and attributes["approximate"] is True
+
+
+@_kernel("layer_norm", lambda wants: (*((0,) if wants[0] or wants[1] else ()), *((1,) if wants[0] else ())))
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> Any:
+    """Over rows: with ``h`` the standardised ``x`` and ``r`` what it was scaled by, ``r (v - mean v - h mean(v h))``
+    for ``v = g w``."""
+    wants = key[3]
+    size = _shape(key, 1)[0]
+    g = grads[0].reshape(-1, size)
+    gx = gw = None
+    with np.errstate(all="ignore"):
+        if wants[0] or wants[1]:
+            x = _array(saved, 0).reshape(-1, size)
+            h = x - x.mean(axis=1, keepdims=True)
+            r = 1 / np.sqrt(np.einsum("ij,ij->i", h, h)[:, None] / size + x.dtype.type(attributes["epsilon"]))
+            h *= r
+        if wants[1]:
+            gw = np.einsum("ij,ij->j", g, h)
+        if wants[0]:
+            v = g * _array(saved, 1)
+            along = np.einsum("ij,ij->i", v, h)[:, None] / size
+            v -= v.mean(axis=1, keepdims=True)
+            h *= along
+            v -= h
+            v *= r
+            gx = v.reshape(_shape(key, 0))
+    return gx, gw, g.sum(axis=0) if wants[2] else None
+
+
+class _LayerNormKernel(EagerKernel):
+    __slots__ = ()
+
+    def fits(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        """Over the last axis, with weight and bias as vectors."""
+        if len(types) != 3 or not super().fits(types, attributes) or len(types[0][1]) < 1:
+            return False
+        sizes = types[0][1][-1:]
+        given = attributes["normalized_shape"]
+        over_last = ((given,) if isinstance(given, int) else tuple(given)) == sizes
+        return over_last and types[1][1] == types[2][1] == sizes and sizes[0] > 0
+
+
+_SPECIAL = {
+    "gelu": _GeluKernel, "layer_norm": _LayerNormKernel, "softmax": _SoftmaxKernel,
+    "cross_entropy": _CrossEntropyKernel,
+}  # fmt: skip
+for _name, _kind in _SPECIAL.items():
     KERNELS[_name] = _kind(KERNELS[_name].keeps, KERNELS[_name].run)

@@ -16,7 +16,7 @@ import numpy as np
 
 from argosy_phi_ops import dispatch
 from argosy_phi_ops.context import AMBIENT, context
-from argosy_phi_ops.operator import NO_ATTRIBUTES, OPERATORS, Operator
+from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Operator
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
 from argosy_phi_ops.signature import LIST, OPERAND, OPTIONAL
 from argosy_tensorcore.dtype import DType, default_listeners
@@ -144,7 +144,14 @@ def unary(op: Operator) -> Callable[[Tensor], Any]:
 
 def binary(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -> Callable[[Tensor, Any], Any]:
     """The entry of ``op``, which has no attributes, for a tensor and another one or a number; ``otherwise`` takes any
-    other second operand. Everything is in one function: this is what an ``x + y`` costs."""
+    other second operand."""
+    if getattr(op.kernel, "ufunc", None) is None:
+        return lambda x, y: general(op, (x, y), NO_KEYWORDS) if _is_operand(y) else otherwise(x, y)
+    return _binary_elementwise(op, otherwise)
+
+
+def _binary_elementwise(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -> Callable[[Tensor, Any], Any]:
+    """Everything is in one function: this is what an ``x + y`` costs."""
     pairs: dict[Any, dict[Any, Route]] = op.pairs
 
     def first(x: Tensor, y: Any) -> Any:
@@ -199,20 +206,23 @@ def binary(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -> Callable[[T
     return entry
 
 
+def _is_operand(y: Any) -> bool:
+    return type(y) is Tensor or type(y) in _NUMBERS
+
+
 def _elementwise(op: Operator, operands: tuple[Any, Any], result: Any) -> Route | None:
-    """The route of a binary entry: a numpy function for a tensor and what is of its dtype, or becomes so. Only results
-    with axes: without, numpy gives scalars."""
+    """The route of a binary entry: a numpy function for a tensor and what is of its dtype, or becomes so."""
     ufunc = getattr(op.kernel, "ufunc", None)
-    route = None if ufunc is None else _routed(op, operands, NO_ATTRIBUTES, result)
-    if route is None or not route.result.ndim:
+    if ufunc is None or type(result) is not Tensor or type(result.payload) is not Strided:
         return None
-    dtypes, route.dtypes = route.dtypes, None
-    assert ufunc is not None
-    if type(operands[1]) is not Tensor:
-        route.dtypes = dtypes and dtypes[1]
-    if dtypes is not None and (dtypes[0] is not None or (type(operands[1]) is Tensor and dtypes[1] is not None)):
+    x, y = operands
+    if type(y) is Tensor and x.payload.dtype is not y.payload.dtype:
         return None
-    route.kernel = ufunc
+    route = _routed(op, operands, NO_ATTRIBUTES, result)
+    if route is None or (route.dtypes is not None and (route.dtypes[0] is not None or type(y) is Tensor)):
+        return None
+    route.dtypes = route.dtypes and route.dtypes[1]
+    route.kernel = ufunc if route.result.ndim else op.kernel  # type: ignore[assignment]  # for 0-D, numpy gives scalars
     return route
 
 
@@ -233,9 +243,7 @@ def _record_first(route: Route, operands: Sequence[Any], result: Tensor) -> None
 
 def _record_mixed(route: Route, operands: Sequence[Any], result: Tensor) -> None:
     """Some operands are integers, which have no gradient even where they are said to want one."""
-    mixed = any(
-        [type(x) is Tensor and not (x.stop_gradient or x.payload.array_type.differentiable) for x in operands]
-    )
+    mixed = any([type(x) is Tensor and not (x.stop_gradient or x.payload.array_type.differentiable) for x in operands])
     (_record_generally if mixed else _record_first)(route, operands, result)
 
 

@@ -57,6 +57,27 @@ def gelu(x: Tensor, approximate: bool = False) -> Tensor:
     return prim.mul(prim.mul(x, 0.5), prim.add(prim.erf(prim.mul(x, sqrt(0.5))), 1.0))
 
 
+@gelu.specialised
+def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    """By tanh, in place in two arrays."""
+    if types[0].dtype.name not in ("float32", "float64") or not types[0].ndim or attributes["approximate"] is not True:
+        return None
+    return _gelu_by_tanh
+
+
+@ieee
+def _gelu_by_tanh(x: Array) -> Array:
+    inner = x * x
+    inner *= sqrt(2 / pi) * 0.044715
+    inner += sqrt(2 / pi)
+    inner *= x
+    np.tanh(inner, out=inner)
+    inner += 1
+    inner *= 0.5
+    inner *= x
+    return inner
+
+
 @gelu.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield from real(rng)
