@@ -14,6 +14,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARGOSY_NUM_THREADS")
+# A machine's settings of which kernels a library of matrix products uses: each framework shall choose its own.
+_FORCED = {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "MKL_ENABLE_INSTRUCTIONS", "ATEN_CPU_CAPABILITY"}
+
 
 def arguments(description: str, frameworks: tuple[str, ...], cases: tuple[str, ...] = ()) -> argparse.Namespace:
     """Parse the common options and pin the process before any framework is imported.
@@ -30,10 +34,11 @@ def arguments(description: str, frameworks: tuple[str, ...], cases: tuple[str, .
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, set(range(options.core, options.core + options.threads)))
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARGOSY_NUM_THREADS")
-    if any(os.environ.get(name) != str(options.threads) for name in names):
-        os.environ.update(dict.fromkeys(names, str(options.threads)))
-        os.execv(sys.executable, sys.orig_argv)  # numpy is loaded already, and its threads with it: start afresh
+    wanted = dict.fromkeys(_THREADS, str(options.threads))
+    if _FORCED & os.environ.keys() or any(os.environ.get(name) != count for name, count in wanted.items()):
+        kept = {name: value for name, value in os.environ.items() if name not in _FORCED}
+        # numpy is loaded already, and its threads with it: start afresh
+        os.execve(sys.executable, sys.orig_argv, {**kept, **wanted})
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     if options.framework.startswith("torch"):
         import torch

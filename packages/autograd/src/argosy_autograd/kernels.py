@@ -359,7 +359,7 @@ class _LayerNormKernel(EagerKernel):
         sizes = types[0][1][-1:]
         given = attributes["normalized_shape"]
         over_last = ((given,) if isinstance(given, int) else tuple(given)) == sizes
-        return over_last and types[1][1] == types[2][1] == sizes and sizes[0] > 0
+        return bool(over_last and types[1][1] == types[2][1] == sizes and sizes[0] > 0)
 
 
 _SPECIAL = {
