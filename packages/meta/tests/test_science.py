@@ -117,3 +117,25 @@ def test_levenberg_marquardt_on_rosenbrock(compiled):
     )
     np.testing.assert_allclose(fit.x.numpy(), [2, -3], rtol=1e-6)
     assert fit.cost < 1e-14
+
+
+def test_the_operation_that_made_the_first_nan_is_named():
+    """A square root at zero is fine until it is differentiated: the division of its gradient, and this line."""
+    x = tensor([0.0, 4.0])
+
+    def value(x):
+        return paddle.sqrt(x).sum()
+
+    def slope(x):
+        return paddle.grad(value(x) * 2, x)[0]
+
+    assert science.first_nan(value, x) is None
+    culprit = science.first_nan(slope, x)
+    assert culprit.phase == "input-gradient"
+    assert culprit.elements == 1
+    assert "test_science.py" in culprit.where
+    assert science.first_nan(slope, x, infinities=False) is None
+    logarithm = science.first_nan(lambda x: paddle.log(x - 1) * 2, x)
+    assert logarithm.operation == "log"
+    assert logarithm.operands == ((-1.0, 3.0),)
+    assert "log (forward) at " in str(logarithm)

@@ -3,6 +3,7 @@
 from argosy.faces import face
 
 _TABLE = {
+    "first_nan": "argosy.science.nans:first_nan",
     "fixed_point": "argosy.science.implicit:fixed_point",
     "levenberg_marquardt": "argosy.science.least_squares:levenberg_marquardt",
     "linear_solve": "argosy.science.implicit:linear_solve",
