@@ -8,6 +8,7 @@ import pytest
 from argosy_phi_ops.composition import find_function
 from argosy_phi_ops.context import context
 from argosy_phi_ops.errors import OperatorError
+from argosy_phi_ops.index import MODULES
 from argosy_phi_ops.kept import Kept
 from argosy_phi_ops.methods import find
 from argosy_phi_ops.operator import get_operator
@@ -134,6 +135,39 @@ def test_bad_calls_end_in_errors_that_are_meant_for_users(call):
         except (ValueError, TypeError, IndexError, RuntimeError):
             pass
     assert failed == []
+
+
+SPOILED = {"text": "text", "a mapping": {}, "a far number": 99}
+
+
+@pytest.mark.parametrize("value", SPOILED.values(), ids=SPOILED)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_errors_of_a_spoiled_attribute_name_the_operator(value):
+    """Each attribute of each operator replaced in a call that works: no error is one of Python's or numpy's insides."""
+    failed = []
+    for name in MODULES:
+        op = get_operator(name)
+        sample = next(iter(op.sampler(np.random.default_rng(0))), None) if op.sampler else None
+        if sample is None:
+            continue
+        args = [as_tensors(a) for a in sample.args]
+        given = op.signature.match(tuple(args), {k: as_tensors(v) for k, v in sample.kwargs.items()})
+        for p in op.signature.attributes:
+            if p.name in op.signature.hidden:
+                continue
+            call = {k: v for k, v in given.items() if k not in op.signature.hidden} | {p.name: value}
+            try:
+                op(**call)
+            except (OperatorError, NotImplementedError, RuntimeError):
+                pass
+            except Exception as error:  # noqa: BLE001 (which is the question)
+                if op.name not in str(error):
+                    failed.append(f"{name}({p.name}={value!r}): {error!r}")
+    assert failed == []
+
+
+def as_tensors(x):
+    return Tensor(x) if isinstance(x, np.ndarray) else [as_tensors(v) for v in x] if isinstance(x, list) else x
 
 
 def test_plans_of_an_operator_are_bounded():

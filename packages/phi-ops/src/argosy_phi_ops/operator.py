@@ -199,8 +199,20 @@ class Operator:
             args, out = args[:-1], args[-1]
         operands, attributes = self.signature.bind(args, kwargs)
         if out is not None:
-            return self.deliver(self, self.apply(self, operands, attributes), out)
-        return self.apply(self, operands, attributes)
+            return self.deliver(self, self.applied(operands, attributes), out)
+        return self.applied(operands, attributes)
+
+    def applied(self, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        """Apply the operator to what :meth:`Signature.bind` gives; errors of Python's insides become
+        :class:`OperatorError`, naming the operator and the argument.
+        """
+        try:
+            return self.apply(self, operands, attributes)
+        except (TypeError, ValueError, LookupError, AttributeError, AssertionError, ArithmeticError) as error:
+            better = import_module("argosy_phi_ops.explanation").explained(self, operands, attributes, error)
+            if better is None:
+                raise
+            raise better from error
 
     def expand(self, operand_types: Sequence[Any], attributes: dict[str, Any]) -> Expansion:
         """The decomposition into primitives for operands of these types, cached. Raises what the body raises."""

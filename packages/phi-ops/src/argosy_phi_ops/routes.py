@@ -301,7 +301,7 @@ def general(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _first(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any) -> Any:
     """The long way; a route is left where the key tells operands and attributes of the call apart."""
     operands, attributes = op.signature.bind(args, kwargs)
-    result = op.apply(op, operands, attributes)
+    result = op.applied(operands, attributes)
     route = _routed(op, operands, attributes, result)
     if route is not None:
         if len(op.routes) >= _KEPT:
