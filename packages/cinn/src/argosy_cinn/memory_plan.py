@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 #: Bytes between the starts of successive values modulo a page.
 STAGGER = 832
 _PAGE = 4096
@@ -29,23 +31,27 @@ class Lifetime:
 
 def plan(lifetimes: Sequence[Lifetime]) -> tuple[dict[Hashable, int], int]:
     """Offset of every value, and the size of the arena in bytes."""
-    placed: list[tuple[int, int, Lifetime]] = []
+    spans: list[tuple[int, int]] = []
+    lives = np.empty((2, len(lifetimes)), np.int64)  # first and last steps of what is placed
     offsets: dict[Hashable, int] = {}
     size, colour = 0, 0
     for value in sorted(lifetimes, key=lambda v: (-v.nbytes, v.first, v.last)):
         nbytes = value.nbytes + _ALIGN
         if value.nbytes >= _STAGGERED:
             colour = (colour + STAGGER) % _PAGE // _ALIGN * _ALIGN
-        start = _lowest(placed, value, nbytes, colour if value.nbytes >= _STAGGERED else 0)
-        placed.append((start, start + nbytes, value))
+        count = len(spans)
+        (meets,) = np.nonzero((lives[0, :count] <= value.last) & (value.first <= lives[1, :count]))
+        busy = sorted([spans[i] for i in meets.tolist()])
+        start = _lowest(busy, nbytes, colour if value.nbytes >= _STAGGERED else 0)
+        lives[:, count] = value.first, value.last
+        spans.append((start, start + nbytes))
         offsets[value.key] = start
         size = max(size, start + nbytes)
     return offsets, size
 
 
-def _lowest(placed: Sequence[tuple[int, int, Lifetime]], value: Lifetime, nbytes: int, colour: int) -> int:
-    """The lowest start that is free during the value's life and has the colour modulo a page."""
-    busy = sorted((a, z) for a, z, other in placed if other.first <= value.last and value.first <= other.last)
+def _lowest(busy: Sequence[tuple[int, int]], nbytes: int, colour: int) -> int:
+    """The lowest start of ``nbytes`` outside the busy spans, which are sorted, that has the colour modulo a page."""
     start = _aligned(0, colour)
     for a, z in busy:
         if start + nbytes <= a:

@@ -224,9 +224,11 @@ def _choose_in_place(memory: Memory, fusion: Fusion, steps: dict[int, Step], aft
         others = [g for g in readers.get(argument, ()) if g is not maker]
         if any(g.ancestors & maker.bit for g in others) or not allowed("in-place", value):
             continue
+        more = 0
         for other in others:
             after[maker.number].add(other.number)
-            _add_ancestors(fusion, maker, other.ancestors | other.bit)
+            more |= other.ancestors | other.bit
+        _add_ancestors(fusion, maker, more)
         if maker.kind == "update":
             steps[maker.number].bodies.pop(0)  # no copy is needed
         chosen.add(value)
@@ -234,6 +236,8 @@ def _choose_in_place(memory: Memory, fusion: Fusion, steps: dict[int, Step], aft
 
 
 def _add_ancestors(fusion: Fusion, group: Group, more: int) -> None:
+    if not more & ~group.ancestors:
+        return  # what comes after the group has all of its ancestors already
     group.ancestors |= more
     for other in fusion.groups.values():
         if other.ancestors & group.bit:

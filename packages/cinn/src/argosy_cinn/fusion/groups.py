@@ -234,8 +234,9 @@ class Fusion:
         self.groups[merged.number] = merged
         self.maker.update(dict.fromkeys(merged.members, merged))
         reach = merged.ancestors | merged.bit
+        earliest = min(first.first, second.first)  # whatever reads them has a member after it
         for other in self.groups.values():
-            if other.ancestors & bits:
+            if other.order > earliest and other.ancestors & bits:
                 other.ancestors = (other.ancestors & ~bits) | reach
 
     # -- siblings
