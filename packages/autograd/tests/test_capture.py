@@ -274,3 +274,29 @@ def test_hooks_on_traced_tensors_become_part_of_the_program():
         return w.grad
 
     assert run(capture(f, [TensorType((1,), "float64")]), [np.array([3.0])])[0].tolist() == [360.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: get_operator("cast")(get_operator("argmax")(x), "float64"), r"on the way, argmax \(.*test_capture"),
+        (lambda x: x.detach() * 3, r"on the way, stop_gradient \(.*test_capture.*constant for differentiation"),
+    ],
+)
+def test_a_wall_on_the_way_is_named(function, message):
+    """The operation that has no derivative, and its line."""
+    with Tracer() as tracer:
+        x = tracer.input(TensorType((3,), "float64"), stop_gradient=False)
+        with pytest.raises(UnusedInput, match=message):
+            ag.grad(function(x).sum(), x)
+
+
+def test_integer_inputs_are_told_to_be_cast():
+    """Eager and while capturing."""
+    x = Tensor(np.arange(3))
+    with pytest.raises(UnusedInput, match=r"int64.*cast it before"):
+        ag.grad((x * 2).sum(), x)
+    with Tracer() as tracer:
+        x = tracer.input(TensorType((3,), "int64"))
+        with pytest.raises(UnusedInput, match=r"int64.*cast it before"):
+            ag.grad((x * 2).sum(), x)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_autograd.errors import DifferentiationError, UnusedInput
+from argosy_autograd.errors import DifferentiationError, unused_input
 from argosy_autograd.gradients import accumulate_grad
 from argosy_autograd.tape import Edge, Node, edge_of
 from argosy_phi_ops.capture import active_tracer
@@ -300,10 +300,7 @@ def _grad(
         edge = edge_of(x)
         if edge is None or edge not in reached:
             if not allow_unused:
-                raise UnusedInput(
-                    f"grad(): the outputs do not depend on input {i} ({x.name}, {x.dtype.name} {list(x.shape)}, "
-                    f"stop_gradient={x.stop_gradient}); pass allow_unused=True to get None for it"
-                )
+                raise unused_input(i, x, x.name)
             results.append(None)
             continue
         found: Any = sweep.found.get(targets[edge])

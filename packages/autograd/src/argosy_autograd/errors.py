@@ -1,5 +1,9 @@
 """Errors of differentiation. Each refines the builtin that a caller would catch."""
 
+from __future__ import annotations
+
+from typing import Any
+
 
 class DifferentiationError(RuntimeError):
     """A gradient was asked for that cannot be given: a graph already freed, a saved tensor overwritten, an
@@ -12,3 +16,20 @@ class MissingRule(DifferentiationError, NotImplementedError):
 
 class UnusedInput(DifferentiationError, ValueError):
     """A gradient was asked for with respect to a tensor that the outputs do not depend on."""
+
+
+def unused_input(number: int, x: Any, name: str = "", wall: str = "") -> UnusedInput:
+    """The error for input ``number`` that the outputs do not depend on, with its likely reason; ``wall`` tells which
+    operation on the way has no derivative, where that is known."""
+    described = f"{name + ', ' if name else ''}{x.dtype.name} {list(x.shape)}, stop_gradient={x.stop_gradient}"
+    reason = ""
+    if x.dtype.kind not in "fc":
+        reason = "; it is no floating tensor: cast it before computing with it"
+    elif wall:
+        reason = f"; on the way, {wall}"
+    elif x.stop_gradient:
+        reason = "; set its stop_gradient to False before computing with it"
+    return UnusedInput(
+        f"grad(): the outputs do not depend on input {number} ({described}){reason}; pass allow_unused=True to get "
+        "None for it"
+    )

@@ -9,7 +9,7 @@ from typing import Any
 import argosy_autograd.dialect  # noqa: F401  (registers the dialect)
 from argosy_autograd.activity import has_gradient, read_values
 from argosy_autograd.algebra import zeros_like
-from argosy_autograd.errors import DifferentiationError, UnusedInput
+from argosy_autograd.errors import DifferentiationError, unused_input
 from argosy_autograd.gradients import is_symbolic_zero
 from argosy_autograd.modes import no_grad
 from argosy_autograd.registry import NOT_APPLICABLE
@@ -56,10 +56,7 @@ def traced_grad(
     reached = _reached(outputs, {v for v, x in zip(values, wanted, strict=True) if not x.stop_gradient})
     for i, (x, value) in enumerate(zip(wanted, values, strict=True)):
         if value not in reached and not allow_unused:
-            raise UnusedInput(
-                f"grad(): the outputs do not depend on input {i} ({x.dtype.name} {list(x.shape)}, stop_gradient="
-                f"{x.stop_gradient}); pass allow_unused=True to get None for it"
-            )
+            raise unused_input(i, x, wall=_wall(outputs, value))
     chosen = [v for v in values if v in reached]
     found = dict(zip(chosen, _request(tracer, outputs, chosen, seeds), strict=True)) if chosen else {}
     wrap = _differentiable if create_graph else _constant
@@ -135,6 +132,28 @@ def _reached(outputs: Sequence[Value], wrt: set[Value]) -> set[Value]:
             found.add(value)
         if isinstance(value, OpResult) and value.op.name.removeprefix("prim.") not in NOT_APPLICABLE:
             stack.extend(v for v in read_values(value.op) if has_gradient(v))
+    return found
+
+
+def _wall(outputs: Sequence[Value], target: Value) -> str:
+    """Which operation between ``target`` and the outputs, the one nearest to the outputs, lets no gradient pass."""
+    came_from: dict[Value, Value | None] = dict.fromkeys(outputs)
+    stack = list(outputs)
+    while stack and target not in came_from:
+        value = stack.pop()
+        if isinstance(value, OpResult):
+            new = [v for v in read_values(value.op) if v not in came_from]
+            came_from.update(dict.fromkeys(new, value))
+            stack.extend(new)
+    found = ""
+    at = came_from.get(target)
+    while at is not None:
+        assert isinstance(at, OpResult)
+        name = at.op.name.partition(".")[2]
+        if name in NOT_APPLICABLE or not has_gradient(at):
+            reason = NOT_APPLICABLE.get(name, f"gives {at.dtype}, which has no derivative")
+            found = f"{name} ({at.op.location}) {reason}"
+        at = came_from[at]
     return found
 
 
