@@ -94,8 +94,8 @@ def loads(data: bytes, name: str, make: Callable[[Any, str | None], Any]) -> Any
     """What the pickle ``data`` holds; ``make(array, tensor name or None)`` gives what stands for each array.
 
     ``name`` is the file's, for messages. The table of names is left out. Raises CheckpointError for a damaged file,
-    for one that asks for anything but plain data and arrays, naming it, for one nested deeper than 64, and for one whose
-    arrays would take more memory than the file has bytes.
+    for one that asks for anything but plain data and arrays, naming it, for one nested deeper than 64, and for one
+    whose arrays would take more memory than the file has bytes.
     """
     _check_codes(data, name)
     try:

@@ -1,0 +1,35 @@
+"""The tool that says which public names the suite executes tells what ran from what did not."""
+
+from __future__ import annotations
+
+import sys
+
+import argosy as paddle
+from coverage_of_names import Watch, executed, page
+
+
+def test_calls_are_told_from_names_that_were_not_called() -> None:
+    """Operators, methods, in-place forms, composed functions and layers count when they ran, and only then."""
+    watch, before = Watch(), sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        x = paddle.ones([2, 3])
+        paddle.tanh(x)
+        x.reshape([3, 2])
+        x.add_(x)
+        paddle.hstack([x, x])
+        paddle.nn.ReLU6()(x)
+    finally:
+        sys.setprofile(before)
+    for name in ("ones", "tanh", "Tensor.reshape", "Tensor.add_", "hstack", "nn.ReLU6", "nn.ReLU6.forward", "pi"):
+        assert executed(watch, name), name
+    for name in ("cosh", "Tensor.multiply_", "vstack", "nn.Softplus", "nn.Softplus.forward", "nn.functional.unfold"):
+        assert not executed(watch, name), name
+
+
+def test_the_page_counts_by_area_and_lists_the_rest() -> None:
+    """A name that ran raises its area's count; others are listed."""
+    text = page({"io.DataLoader"})
+    assert "| io | 20 | 1 | 5.0% |" in text
+    assert "- io: `io.BatchSampler`" in text
+    assert "`io.DataLoader`" not in text
