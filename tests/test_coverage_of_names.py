@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 
-import argosy as paddle
 from coverage_of_names import Watch, executed, page
+
+import argosy as paddle
 
 
 def test_calls_are_told_from_names_that_were_not_called() -> None:
