@@ -179,7 +179,8 @@ def page(found: set[str]) -> str:
     head = (
         "# Paddle's public names that the suite executes\n\nWritten by `tests/coverage_of_names.py` from runs of the "
         "suite; see there what counts (what was not run here may well be "
-        "executed by the rest: the share is a lower bound). Signatures are compared by `tests/parity/test_signatures.py`.\n\n"
+        "executed by the rest: the share is a lower bound). Signatures are compared by "
+        "`tests/parity/test_signatures.py`.\n\n"
         "| area | names | executed | share |\n|---|---|---|---|\n"
     )
     last = f"| **all** | {total} | {hit} | {hit / total:.1%} |"
