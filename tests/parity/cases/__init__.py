@@ -39,6 +39,10 @@ FAMILIES = (
 )
 
 UNCOVERED = {
+    **dict.fromkeys(
+        ("llm_int8_linear", "weight_dequantize", "weight_only_linear", "weight_quantize"),
+        "the wheel has no kernel of it for CPUs",
+    ),
     "empty": "its contents are whatever the memory held",
     "empty_like": "its contents are whatever the memory held",
     "fft_c2c": "the wheel shows it through paddle.fft",
