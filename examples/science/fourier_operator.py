@@ -68,10 +68,10 @@ class Operator(nn.Layer):
 
 def main() -> float:
     """Train, compare on new initial values, draw one; gives the mean relative error."""
-    arguments = options(__doc__, steps=1500)
+    arguments = options(__doc__, steps=4000)
     paddle.seed(arguments.seed)
     rng = np.random.default_rng(arguments.seed)
-    starts, ends = solutions(rng, 600)
+    starts, ends = solutions(rng, 1100)
     model = Operator()
 
     def loss(u: Tensor, wanted: Tensor) -> Tensor:
@@ -79,15 +79,15 @@ def main() -> float:
         return off.sqrt().mean()
 
     def sample() -> list[Tensor]:
-        chosen = rng.integers(0, 500, 20)
+        chosen = rng.integers(0, 1000, 20)
         return [tensor(starts[chosen]), tensor(ends[chosen])]
 
     train(loss, model.parameters(), sample, arguments.steps, arguments.rate, refresh=1)
     with paddle.no_grad():
-        made = model(tensor(starts[500:])).numpy()
-    found = float(np.mean([error(m, e) for m, e in zip(made, ends[500:], strict=True)]))
+        made = model(tensor(starts[1000:])).numpy()
+    found = float(np.mean([error(m, e) for m, e in zip(made, ends[1000:], strict=True)]))
     x = np.arange(POINTS) / POINTS
-    report("Fourier operator", made[0], ends[500], (x,), ("x", "u at t = 1"), arguments.plots)
+    report("Fourier operator", made[0], ends[1000], (x,), ("x", "u at t = 1"), arguments.plots)
     print(f"mean relative L2 error of 100 new solutions: {found:.2e}")
     return found
 

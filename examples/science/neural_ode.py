@@ -29,7 +29,7 @@ def trajectories(starts: Array, count: int) -> Array:
 
 def main() -> float:
     """Train, compare, draw; gives the error of the angle from a new start."""
-    arguments = options(__doc__, steps=2000)
+    arguments = options(__doc__, steps=15000)
     paddle.seed(arguments.seed)
     rng = np.random.default_rng(arguments.seed)
     data = trajectories(np.array([[2.5, 0.0], [1.0, 0.0], [0.0, 1.8], [-2.0, -0.5]]), 101)
