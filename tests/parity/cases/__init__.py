@@ -59,10 +59,6 @@ UNCOVERED = {
     "lu_factor": "the wheel shows it as linalg.lu",
     "permutation_of": "the wheel shows it as linalg.lu_unpack",
     "paged_attention": "the wheel has no such operator on CPU",
-    "llm_int8_linear": "the wheel shows it in nn.quant and computes it for GPUs of given architectures",
-    "weight_dequantize": "the wheel shows it in nn.quant and computes it for GPUs of given architectures",
-    "weight_only_linear": "the wheel shows it in nn.quant and computes it for GPUs of given architectures",
-    "weight_quantize": "the wheel shows it in nn.quant and computes it for GPUs of given architectures",
 }
 """Operators without cases, each with the reason."""
 
