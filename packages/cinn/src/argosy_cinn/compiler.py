@@ -360,10 +360,11 @@ def _manifest(program: Program, plan: Plan, assembly: Assembly) -> Manifest:
     host_calls: dict[str, int] = {}
     for op in assembly.hosts:
         host_calls[op.name] = host_calls.get(op.name, 0) + 1
-    places = [
+    arguments = set(program.block.arguments)
+    places = [  # of the body's own values: host calls see no others
         (positions[v.op] if isinstance(v, OpResult) else -1, v.index, place.entry, place.offset)  # type: ignore[attr-defined]
         for v, place in plan.places.items()
-        if isinstance(v, Value)
+        if v in arguments or (isinstance(v, OpResult) and v.op in positions)
     ]
     constants = []
     for value in plan.constants:
@@ -396,7 +397,7 @@ def _call_facts(assembly: Assembly, positions: Mapping[Operation, int]) -> list[
         CallFacts(
             i, call.kernel, formula(call.chunks), call.text,
             formula(call.cost.read), formula(call.cost.written), formula(call.cost.operations),
-            sorted({positions[v.op] for v in call.made if isinstance(v, OpResult)}),
+            sorted({positions[v.op] for v in call.made if isinstance(v, OpResult) and v.op in positions}),
         )
         for i, calls in enumerate(assembly.segments)
         for call in calls
