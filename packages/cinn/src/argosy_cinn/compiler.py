@@ -362,7 +362,7 @@ def _manifest(program: Program, plan: Plan, assembly: Assembly) -> Manifest:
         host_calls[op.name] = host_calls.get(op.name, 0) + 1
     arguments = set(program.block.arguments)
     places = [  # of the body's own values: host calls see no others
-        (positions[v.op] if isinstance(v, OpResult) else -1, v.index, place.entry, place.offset)  # type: ignore[attr-defined]
+        (positions[v.op] if isinstance(v, OpResult) else -1, v.index, place.entry, place.offset)
         for v, place in plan.places.items()
         if v in arguments or (isinstance(v, OpResult) and v.op in positions)
     ]
