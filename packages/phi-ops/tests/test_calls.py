@@ -65,7 +65,7 @@ def test_views_share_memory_and_members_convert():
     x = Tensor(np.arange(6.0).reshape(2, 3))
     x.T[0, 1] = 9.0
     assert x[1, 0].item() == 9.0
-    x.unfold(1, 2, 1)[0, 0, 1] = 8.0
+    x.unfold(1, 2, 2)[0, 0, 1] = 8.0
     assert x[0, 1].item() == 8.0
     assert x.int().dtype.name == "int32"
     assert x.to("float32").dtype.name == "float32"
