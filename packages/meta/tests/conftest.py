@@ -1,5 +1,18 @@
 """Every program captured in these tests is verified after each pass."""
 
+import gc
 import os
 
+import pytest
+
+from argosy_phi_ops.context import AMBIENT
+
 os.environ["ARGOSY_VERIFY"] = "1"
+
+
+@pytest.fixture(autouse=True)
+def plain_dispatch_afterwards():
+    """Distributed tensors in reference cycles hold dispatch on its long way until they are collected."""
+    yield
+    if AMBIENT.word:
+        gc.collect()
