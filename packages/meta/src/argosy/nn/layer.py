@@ -8,6 +8,7 @@ from typing import Any, Self
 from argosy.attributes import as_param_attr
 from argosy.creation import make_parameter
 from argosy.nn import state, traversal
+from argosy.nn.conversions import Conversions
 from argosy.nn.hooks import HookHandle, Hooks
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.context import AMBIENT
@@ -47,7 +48,7 @@ def own_dtype(dtype: object, device: object = None) -> object:
     return default_dtype() if dtype is None else dtype
 
 
-class Layer:
+class Layer(Conversions):
     """The base of everything in ``nn``: subclass it, make sublayers and parameters in ``__init__``, write
     ``forward``.
 
@@ -364,64 +365,6 @@ class Layer:
         for p in self.parameters():
             p.stop_gradient = not requires_grad
         return self
-
-    def to(
-        self, device: object = None, dtype: object = None, blocking: bool | None = None, non_blocking: object = None
-    ) -> Self:
-        """Convert floating parameters and buffers to ``dtype``. Devices other than the cpu are not implemented."""
-        if device is not None and str(device) != "cpu":
-            raise NotImplementedError(f"Layer.to(device={device!r}): operators run on the cpu only so far")
-        return self if dtype is None else self.astype(dtype)
-
-    def astype(self, dtype: object = None) -> Self:
-        """Convert floating parameters and buffers to ``dtype``, in place of the old data."""
-        wanted = as_dtype(dtype if dtype is not None else "float32")
-        for layer in self.sublayers(include_self=True):
-            layer.__dict__["_dtype"] = wanted.name
-        for tensor in (*self.parameters(), *self.buffers()):
-            state.convert(tensor, wanted)
-        return self
-
-    def float(self, excluded_layers: object = None) -> Self:
-        """``astype("float32")``."""
-        return self._converted("float32", excluded_layers)
-
-    def float16(self, excluded_layers: object = None) -> Self:
-        """``astype("float16")``."""
-        return self._converted("float16", excluded_layers)
-
-    def bfloat16(self, excluded_layers: object = None) -> Self:
-        """``astype("bfloat16")``."""
-        return self._converted("bfloat16", excluded_layers)
-
-    def half(self) -> Self:
-        """``astype("float16")``."""
-        return self.astype("float16")
-
-    def type(self, dst_type: object) -> Self:
-        """``astype(dst_type)``."""
-        return self.astype(dst_type)
-
-    def cpu(self) -> Self:
-        """``to("cpu")``."""
-        return self.to("cpu")
-
-    def cuda(self, device: object = None) -> Self:
-        """Parameters on a GPU: raises NotImplementedError, as :meth:`to` does."""
-        return self.to("gpu" if device is None else device)
-
-    def xpu(self, device: object = None) -> Self:
-        """Parameters on an XPU: raises NotImplementedError, as :meth:`to` does."""
-        return self.to("xpu" if device is None else device)
-
-    def double(self) -> Self:
-        """``astype("float64")``."""
-        return self.astype("float64")
-
-    def _converted(self, dtype: str, excluded_layers: object) -> Self:
-        if excluded_layers is not None:
-            raise NotImplementedError(f"{dtype}(excluded_layers=...) is not implemented; convert sublayers one by one")
-        return self.astype(dtype)
 
     # ---- state
 
