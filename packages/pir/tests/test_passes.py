@@ -108,7 +108,7 @@ def test_timing_and_statistics():
     limited = PassManager("cse,dce", fuel=1)
     limited.run(Program.parse(TEXT))
     assert limited.session.statistics == {"cse": 1}
-    assert limited.session.last == "cse"
+    assert limited.session.last == "cse of test.neg at unknown"
 
 
 def test_registering():

@@ -32,7 +32,7 @@ def test_size_is_a_list_that_equals_tuples():
     assert type(size[1:]) is Size
     assert type(size + [5]) is type((1,) + size) is Size  # noqa: RUF005
     assert size.numel() == 24
-    assert repr(size) == "[2, 3, 4]"
+    assert repr(size) == "paddle.Size([2, 3, 4])"
     with pytest.raises(TypeError):
         hash(size)
 

@@ -60,20 +60,22 @@ class Builder:
         result_types: Iterable[Type] | None = None,
         regions: Iterable[Region] = (),
         location: Location | None = None,
+        inferred: bool = False,
     ) -> Operation:
         """Make and insert an operation; its results are ``.results``, a single one ``.result``.
 
-        Without ``result_types`` its dialect infers them, and what that raises for operands that do not fit
-        comes through. Raises ``VerifyError`` where the operation breaks its description.
+        ``inferred``: ``result_types`` come from the dialect's own rule and are not checked again. Without
+        ``result_types`` its dialect infers them, and what that raises for operands that do not fit comes through.
+        Raises ``VerifyError`` where the operation breaks its description.
         """
         operands = tuple(operands)
         regions = tuple(regions)
         if result_types is None:
-            attributes = Attributes(attributes or {})
+            attributes, inferred = Attributes(attributes or {}), True
             result_types = _infer(name, operands, attributes, regions)
         op = Operation(name, operands, result_types, attributes, regions, location or self.location)
         try:
-            check_operation(op)
+            check_operation(op, inferred)
         except IRError:
             op.drop()
             raise

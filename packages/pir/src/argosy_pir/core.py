@@ -263,9 +263,13 @@ class Block:
 
     def add_argument(self, type: Type, name_hint: str | None = None, index: int | None = None) -> BlockArgument:
         """Add an argument at ``index`` (by default the end); those after it move up."""
+        if index is None or index == len(self.arguments):  # the others keep their places
+            made = BlockArgument(self, len(self.arguments), type, name_hint)
+            self.arguments = (*self.arguments, made)
+            return made
         arguments = list(self.arguments)
         made = BlockArgument(self, 0, type, name_hint)
-        arguments.insert(len(arguments) if index is None else index, made)
+        arguments.insert(index, made)
         self._set_arguments(arguments)
         return made
 

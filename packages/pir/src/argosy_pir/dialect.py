@@ -130,11 +130,12 @@ def has_trait(op: Operation, trait: str) -> bool:
     return definition is not None and trait in definition.traits
 
 
-def check_operation(op: Operation) -> None:
-    """Check one operation against its description (not its regions' contents); raises ``VerifyError``."""
+def check_operation(op: Operation, inferred: bool = False) -> None:
+    """Check one operation against its description (not its regions' contents); raises ``VerifyError``. ``inferred``:
+    its result types come from the description's own rule, just now."""
     definition = get_definition(op.name)
     if definition is not None:
-        definition.check(op)
+        definition.check(op, inferred)
         return
     dialect = get_dialect(op.dialect)
     if dialect is not None:

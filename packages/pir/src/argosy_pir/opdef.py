@@ -139,14 +139,15 @@ class OpDef:
             return []
         raise VerifyError(f"'{self.name}' does not infer its result types; give them")
 
-    def check(self, op: Operation) -> None:
-        """Check the numbers of operands, results and regions, attributes, inferred types, and ``verify``."""
+    def check(self, op: Operation, inferred: bool = False) -> None:
+        """Check the numbers of operands, results and regions, attributes, types (unless ``inferred``: they come from
+        this description's own rule), and ``verify``."""
         problem = self._problem(len(op._operands), op.attributes, len(op.regions))
         if problem is not None:
             raise VerifyError(problem, op)
         if self.results is not None and len(op.results) != self.results:
             raise VerifyError(f"has {self.results} results, got {len(op.results)}", op)
-        if self.infer is not None:
+        if self.infer is not None and not inferred:
             self._check_types(op)
         if self.verify is not None:
             self.verify(op)

@@ -84,13 +84,14 @@ class Program:
     :meth:`set_outputs`.
     """
 
-    __slots__ = ("attributes", "functions", "name", "region", "states")
+    __slots__ = ("_names", "attributes", "functions", "name", "region", "states")
 
     def __init__(self, name: str = "main", input_types: Iterable[Type] = ()) -> None:
         self.name = _checked(name)
         self.attributes = Attributes()
         self.functions: dict[str, Function] = {}
         self.states: list[State] = []
+        self._names: set[str] = set()
         self.region = Region([Block(input_types)])
         self.region.parent = self
 
@@ -130,14 +131,21 @@ class Program:
     ) -> State:
         """Add a state; its value on entry is ``.argument``. If the program has a terminator already, it
         returns the state unchanged. Raises ``IRError`` for a name that is taken."""
-        if any(state.name == name for state in self.states):
+        if name in self._state_names():
             raise IRError(f"program '{self.name}' already has a state named {name!r}")
+        self._names.add(name)
         state = State(name, self.block.add_argument(type, name_hint), attributes)
         self.states.append(state)
         last = self.block.last
         if last is not None and last.name == RETURN:
             last.set_operands((*last.operands, state.argument))
         return state
+
+    def _state_names(self) -> set[str]:
+        """Names that are taken; collected anew where states came or went otherwise."""
+        if len(self._names) != len(self.states):
+            self._names = {state.name for state in self.states}
+        return self._names
 
     def set_outputs(self, outputs: Iterable[Value], state_updates: Sequence[Value] | None = None) -> Operation:
         """End the block with a return of ``outputs`` and the states' new values (None: all unchanged, or as

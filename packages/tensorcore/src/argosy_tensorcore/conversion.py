@@ -74,7 +74,7 @@ def scalar(tensor: Tensor, purpose: str) -> Any:
     """The one element as a numpy or Python number. Raises NotScalarError when there is not exactly one."""
     a = host_array(tensor, purpose)
     if a.size != 1:
-        raise NotScalarError(f"{purpose} needs a tensor of exactly one element; this one has shape {tensor.shape}")
+        raise NotScalarError(f"{purpose} needs a tensor of exactly one element; this one has shape {list(a.shape)}")
     return a.reshape(()).item()
 
 
@@ -85,14 +85,14 @@ def item(tensor: Tensor, index: tuple[int, ...]) -> Any:
     a = host_array(tensor, "item()")
     if not index:
         if a.size != 1:
-            raise NotScalarError(f"item() without an index needs one element; this tensor has shape {tensor.shape}")
+            raise NotScalarError(f"item() without an index needs one element; this tensor has shape {list(a.shape)}")
         return a.item()
     if len(index) not in (1, a.ndim):
-        raise ValueError(f"item() takes a flat index or {a.ndim} indices for shape {tensor.shape}, not {len(index)}")
+        raise ValueError(f"item() takes a flat index or {a.ndim} indices for shape {list(a.shape)}, not {len(index)}")
     try:
         return a.item(*index)
     except IndexError as error:
-        raise IndexError(f"item{index} is out of range for a tensor of shape {tensor.shape}") from error
+        raise IndexError(f"item{index} is out of range for a tensor of shape {list(tensor.shape)}") from error
 
 
 def payload_of(data: Any, dtype: object, place: Place) -> Strided:
@@ -134,7 +134,8 @@ def write(tensor: Tensor, value: Any, operator: str, cast: bool) -> None:
     source = host_array(value, operator) if hasattr(value, "payload") else np.asarray(value)
     target: Strided = tensor.payload
     if source.shape != target.shape:
-        raise DataError(f"{operator}: the tensor has shape {tensor.shape}, the value has shape {list(source.shape)}")
+        shapes = list(target.shape), list(source.shape)
+        raise DataError(f"{operator}: the tensor has shape {shapes[0]}, the value has shape {shapes[1]}")
     if not cast and as_dtype(source.dtype) is not target.dtype:
         raise DataError(f"{operator}: the tensor is {target.dtype.name}, the value is {as_dtype(source.dtype).name}")
     target.fill_from(source)

@@ -20,7 +20,10 @@ class UniqueNames:
         return f"{prefix}_{count}"
 
 
-_source: Callable[[str], str] = UniqueNames().generate
+process_names = UniqueNames()
+"""The counts of the process, which are used unless another source is installed."""
+
+_source: Callable[[str], str] = process_names.generate
 
 
 def set_name_source(generate: Callable[[str], str]) -> None:

@@ -31,6 +31,9 @@ class Size(list[Any]):
     def __radd__(self, other: Iterable[Any]) -> Size:
         return Size([*other, *self])
 
+    def __repr__(self) -> str:
+        return f"paddle.Size({list.__repr__(self)})"
+
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""
         return prod(self)

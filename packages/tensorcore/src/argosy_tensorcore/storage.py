@@ -111,8 +111,8 @@ class Strided:
     """
 
     __slots__ = (
-        "_storage", "address", "array_type", "contiguous", "dtype", "nbytes", "ndarray", "ndim", "offset", "shape",
-        "size", "strides",
+        "_memory", "_storage", "address", "array_type", "contiguous", "dtype", "nbytes", "ndarray", "ndim", "offset",
+        "shape", "size", "strides",
     )  # fmt: skip
     is_traced = False
     ndarray: Array
@@ -127,6 +127,7 @@ class Strided:
     contiguous: bool
     address: int
     _storage: Storage | None
+    _memory: bytearray | None  # of a result of native code, which makes no array before somebody asks for it
 
     def __init__(self, ndarray: Array) -> None:
         self.ndarray = ndarray
@@ -340,7 +341,9 @@ def _overwrite(p: Strided, source: Array) -> None:
 def _host_view(p: Strided) -> Array:
     storage, itemsize = p._storage, p.dtype.itemsize
     if storage is None:
-        raise AttributeError("ndarray")
+        if p._memory is None:
+            raise AttributeError("ndarray")
+        return np.ndarray(p.shape, p.dtype.numpy, p._memory)
     if 0 in p.shape or storage.nbytes == 0:
         return np.empty(p.shape, p.dtype.numpy)
     strides = [stride * itemsize for stride in p.strides]
@@ -376,6 +379,7 @@ def _strides(p: Strided) -> tuple[int, ...]:
 
 
 _DERIVE: dict[str, Callable[[Strided], Any]] = {
+    "_memory": lambda p: None,
     "array_type": _array_type,
     "ndarray": _host_view,
     "ndim": lambda p: len(p.shape),

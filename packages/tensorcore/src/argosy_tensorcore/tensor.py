@@ -303,7 +303,8 @@ class Tensor(metaclass=_TensorType):
             if type(value) is not Tensor:
                 raise TypeError(f"a gradient is a Tensor or None, not {type(value).__name__}")
             if value.payload.shape != self.payload.shape:
-                raise ValueError(f"the gradient of a tensor of shape {self.shape} cannot have shape {value.shape}")
+                shapes = list(self.shape), list(value.shape)
+                raise ValueError(f"the gradient of a tensor of shape {shapes[0]} cannot have shape {shapes[1]}")
         self._grad = value
 
     @grad.deleter
@@ -375,7 +376,9 @@ class Tensor(metaclass=_TensorType):
         return printing.format_tensor(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and self.size == 1 else object.__format__(self, spec)
+        as_number = not self.ndim or (spec and self.size == 1)
+        number = self.item() if as_number else None  # also None where this rank has no part of the tensor
+        return object.__format__(self, spec) if number is None else format(number, spec)
 
     # ---- writing it
 

@@ -48,7 +48,7 @@ def _merge(block: Block, table: Table) -> bool:
             continue
         key = _key(op)
         first = table.setdefault(key, op)
-        if first is not op and spend("cse"):
+        if first is not op and spend("cse", op):
             op.replace_with(first.results)
             changed = True
     return changed

@@ -28,7 +28,7 @@ def _sweep(block: Block) -> bool:
     changed = False
     for op in reversed(block):
         if is_dead(op):
-            if spend("dce"):
+            if spend("dce", op):
                 op.erase()
                 changed = True
         elif op.regions:
