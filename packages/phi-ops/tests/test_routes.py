@@ -210,6 +210,22 @@ def test_the_specialised_gelu_is_that_of_the_decomposition(dtype):
     np.testing.assert_allclose(second.numpy(), first.numpy(), rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("queries", [1, 4, 6])
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.3}, {"is_causal": True, "training": False}])
+def test_the_specialised_attention_is_that_of_the_decomposition(dtype, queries, options):
+    """With fewer, as many and more queries than keys; also of views."""
+    rng = np.random.default_rng(1)
+    query, key, value = (
+        Tensor(rng.standard_normal(shape).astype(dtype).swapaxes(1, 2))
+        for shape in ((2, 3, queries, 5), (2, 3, 4, 5), (2, 3, 4, 2))
+    )
+    first, second = twice("scaled_dot_product_attention", query, key, value, **options)
+    tolerance = 1e-5 if dtype == "float32" else 1e-13
+    np.testing.assert_allclose(second.numpy(), first.numpy(), rtol=tolerance, atol=tolerance)
+    assert first.dtype is second.dtype
+
+
 @pytest.mark.parametrize(("name", "shapes"), [("matmul", [(2, 3), (3, 4)]), ("relu", [(3,)]), ("sum", [(2, 3)])])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 def test_specialised_kernels_are_those_of_the_operator(name, shapes, dtype):

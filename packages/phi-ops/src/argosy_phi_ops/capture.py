@@ -233,7 +233,7 @@ class Tracer(Interpreter):
         values = self._operands(op, operands, recording)
         expansion = op.expand([v.type for v in values], attributes)
         made = self.builder.create(
-            f"phi.{op.name}", values, attributes, result_types=expansion.result_types, location=location
+            f"phi.{op.name}", values, attributes, expansion.result_types, location=location, inferred=True
         )
         active = any(type(x) is Tensor and self._is_active(x) for x in operands)
         wants = recording and any(type(x) is Tensor and not x.stop_gradient for x in operands)
@@ -379,12 +379,19 @@ _OURS = frozenset(
 )  # fmt: skip
 
 
+_is_ours: dict[str, bool] = {}  # by module, as they are met
+
+
 def user_location() -> Location:
     """The source line nearest to the top of the Python stack that is not the framework's own."""
     frame = sys._getframe(1)
     found = frame
     while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] not in _OURS:
+        name = frame.f_globals.get("__name__", "")
+        ours = _is_ours.get(name)
+        if ours is None:
+            ours = _is_ours[name] = name.partition(".")[0] in _OURS
+        if not ours:
             found = frame
             break
         frame = frame.f_back  # type: ignore[assignment]

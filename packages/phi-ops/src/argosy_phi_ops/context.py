@@ -45,13 +45,14 @@ class Context:
 
     ``layers`` is the interpreter stack, innermost last; ``builder`` and ``location`` are where primitives emit while an
     operator's body is expanded; ``values`` holds what other packages keep for each rank, under keys of their own.
+    ``grad_enabled`` is each thread's own, and True at first.
     """
 
-    __slots__ = ("_generator", "builder", "grad_enabled", "layers", "location", "mesh", "rank", "size", "values")
+    __slots__ = ("_generator", "_of_thread", "builder", "layers", "location", "mesh", "rank", "size", "values")
 
     def __init__(self, rank: int = 0, size: int = 1) -> None:
         self.layers: list[Any] = []
-        self.grad_enabled = True
+        self._of_thread = threading.local()
         self.builder: Builder | None = None
         self.location: Location | None = None
         self.rank = rank
@@ -59,6 +60,16 @@ class Context:
         self.mesh: object | None = None
         self.values: dict[str, Any] = {}
         self._generator: Generator | None = None
+
+    @property
+    def grad_enabled(self) -> bool:
+        """Whether operators record for differentiation on this thread."""
+        enabled: bool = getattr(self._of_thread, "grad_enabled", True)
+        return enabled
+
+    @grad_enabled.setter
+    def grad_enabled(self, enabled: bool) -> None:
+        self._of_thread.grad_enabled = enabled
 
     @property
     def generator(self) -> Generator:

@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["METHODS", "load", "recorder_source", "register_methods", "register_recorder"]
+__all__ = [
+    "METHODS", "load", "native_source", "recorder_source", "register_methods", "register_native", "register_recorder",
+]  # fmt: skip
 
 METHODS: dict[str, str] = {}
 """Methods of ``Tensor`` that other packages provide, by name."""
 
 _recorder: list[str] = []
+_native: list[str] = []
 
 
 def register_methods(table: Mapping[str, str]) -> None:
@@ -30,6 +33,16 @@ def register_recorder(source: str) -> None:
 def recorder_source() -> str | None:
     """What :func:`register_recorder` was given last."""
     return _recorder[0] if _recorder else None
+
+
+def register_native(source: str) -> None:
+    """Name what makes the native build of eager execution: a function of a layout, see :mod:`argosy_phi_ops.native`."""
+    _native[:] = [source]
+
+
+def native_source() -> str | None:
+    """What :func:`register_native` was given last."""
+    return _native[0] if _native else None
 
 
 def load(source: str) -> Any:

@@ -130,6 +130,8 @@ MODULES: dict[str, str] = {
     # repetition
     "broadcast_to": "repetition", "expand": "repetition", "expand_as": "repetition", "pad": "repetition",
     "repeat_interleave": "repetition", "tile": "repetition",
+    # resizing
+    "interpolate": "resizing",
     # sampling
     "affine_grid": "sampling", "grid_sample": "sampling",
     # search
@@ -151,8 +153,7 @@ MODULES: dict[str, str] = {
     # unpooling
     "fractional_windows": "unpooling", "unpool": "unpooling",
     # vision
-    "channel_shuffle": "vision", "im2col": "vision", "interpolate": "vision", "pixel_shuffle": "vision",
-    "pixel_unshuffle": "vision",
+    "channel_shuffle": "vision", "im2col": "vision", "pixel_shuffle": "vision", "pixel_unshuffle": "vision",
     # windows
     "as_strided": "windows", "crop": "windows", "polar": "windows", "reduce_as": "windows",
     "renorm": "windows", "shard_index": "windows", "unfold": "windows",

@@ -16,6 +16,7 @@ import numpy as np
 
 from argosy_phi_ops import dispatch
 from argosy_phi_ops.context import AMBIENT, context
+from argosy_phi_ops.native import plans as native
 from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Operator
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
 from argosy_phi_ops.signature import LIST, OPERAND, OPTIONAL
@@ -39,10 +40,10 @@ class Route:
 
     ``kernel`` takes arrays; ``dtypes`` are what they are converted to first, None where nothing is; ``result`` is the
     type that comes out; ``record(route, operands, result)`` leaves a node when an operand wants gradients, and
-    ``recipes`` belongs to it: what it worked out, by which operands want them.
+    ``recipes`` belongs to it: what it worked out, by which operands want them. ``place`` is where its native plan is.
     """
 
-    __slots__ = ("attributes", "dtypes", "kernel", "op", "recipes", "record", "result", "types")
+    __slots__ = ("attributes", "dtypes", "kernel", "op", "place", "recipes", "record", "result", "types")
 
     def __init__(
         self, op: Operator, types: Sequence[Any], attributes: dict[str, Any], plan: dispatch.Plan, result: ArrayType
@@ -62,6 +63,7 @@ class Route:
         else:
             self.record = _record_first if all(t.differentiable for t in tensors) else _record_mixed
         self.recipes: dict[Any, Any] = {}
+        self.place: int | None = None
 
 
 def forget() -> None:
@@ -70,6 +72,7 @@ def forget() -> None:
         op.plans.clear()
         op.routes.clear()
         op.pairs.clear()
+    native.forget()
 
 
 default_listeners.append(forget)
@@ -162,6 +165,7 @@ def _binary_elementwise(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -
             if len(pairs) > _KEPT or len(by_type) > _KEPT:
                 pairs.clear()
             by_type[_type_of(y)] = route
+            native.learn(route)
         return result
 
     def entry(x: Tensor, y: Any) -> Any:
@@ -307,6 +311,7 @@ def _first(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any
         if len(op.routes) >= _KEPT:
             op.routes.clear()
         op.routes[key] = route
+        native.learn(route)
     return result
 
 

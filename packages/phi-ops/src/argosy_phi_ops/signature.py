@@ -21,6 +21,7 @@ __all__ = ["ATTRIBUTE", "LIST", "OPERAND", "OPTIONAL", "SHARED_ALIASES", "Parame
 
 OPERAND, OPTIONAL, LIST, ATTRIBUTE = "operand", "optional", "list", "attribute"
 _KINDS = {"Tensor": OPERAND, "Tensor | None": OPTIONAL, "Sequence[Tensor]": LIST}
+_SCALARS = ("int", "int | None", "float", "float | None", "bool")
 REQUIRED = object()
 
 SHARED_ALIASES = {"input": "x", "x": "input", "other": "y", "dim": "axis", "keepdims": "keepdim", "tensors": "x"}
@@ -28,20 +29,27 @@ SHARED_ALIASES = {"input": "x", "x": "input", "other": "y", "dim": "axis", "keep
 
 
 class Parameter:
-    """One parameter: its name, kind and default (``REQUIRED`` where there is none)."""
+    """One parameter: its name, kind and default (``REQUIRED`` where there is none).
 
-    __slots__ = ("default", "kind", "name")
+    scalar: an attribute that is one number, for which a tensor of one element may stand.
+    """
 
-    def __init__(self, name: str, kind: str, default: Any) -> None:
+    __slots__ = ("default", "kind", "name", "scalar")
+
+    def __init__(self, name: str, kind: str, default: Any, scalar: bool = False) -> None:
         self.name = name
         self.kind = kind
         self.default = default
+        self.scalar = scalar
 
 
 class Signature:
     """The parameters of an operator, and the binding of a call to them."""
 
-    __slots__ = ("aliases", "attributes", "hidden", "keyword_only", "name", "operands", "parameters", "segmented")
+    __slots__ = (
+        "aliases", "attributes", "hidden", "keyword_only", "lists", "name", "operands", "parameters", "segmented",
+        "visible",
+    )  # fmt: skip
 
     def __init__(
         self, name: str, body: Callable[..., Any], aliases: dict[str, str], hidden: Sequence[str] = ()
@@ -55,7 +63,7 @@ class Signature:
         notes = body.__annotations__
         self.name = name
         self.parameters = tuple(
-            Parameter(p, _KINDS.get(notes.get(p, ""), ATTRIBUTE), by_name.get(p, REQUIRED))
+            Parameter(p, _KINDS.get(notes.get(p, ""), ATTRIBUTE), by_name.get(p, REQUIRED), notes.get(p) in _SCALARS)
             for p in code.co_varnames[:count]
         )
         self.operands = tuple(p for p in self.parameters if p.kind != ATTRIBUTE)
@@ -63,6 +71,8 @@ class Signature:
         self.segmented = any(p.kind != OPERAND for p in self.operands)
         self.aliases = aliases
         self.hidden = frozenset(hidden)
+        self.visible = [p for p in self.parameters if p.name not in self.hidden]
+        self.lists = any(p.kind == LIST for p in self.parameters)
         self.keyword_only = frozenset(code.co_varnames[code.co_argcount : count])
 
     def shown(
@@ -106,15 +116,18 @@ class Signature:
         segments: list[int] = []
         for p in self.operands:
             segments.append(self._take(p, given[p.name], operands))
-        attributes = {p.name: normalise_attribute(given[p.name]) for p in self.attributes}
+        attributes = {
+            p.name: _item(given[p.name]) if p.scalar else normalise_attribute(given[p.name]) for p in self.attributes
+        }
         if self.segmented:
             attributes["segments"] = tuple(segments)
         return tuple(operands), attributes
 
     def match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The value of every parameter. Raises ``TypeError`` as Python would for a wrong call."""
-        visible = [p for p in self.parameters if p.name not in self.hidden]
-        args = self._gathered(args)
+        visible = self.visible
+        if self.lists:
+            args = self._gathered(args)
         if len(args) > len(visible):
             if len(args) != len(visible) + 1 or not (args[-1] is None or isinstance(args[-1], str)):
                 raise TypeError(f"{self.name}() takes {len(visible)} arguments, got {len(args)}")
@@ -198,7 +211,7 @@ def normalise_attribute(value: Any) -> Any:
     if value is None or kind in (int, float, bool, str, complex):
         return value
     if kind in (list, tuple):
-        return tuple(normalise_attribute(item) for item in value)
+        return tuple(_item(item) for item in value)
     if isinstance(value, DType):
         return value.name
     if isinstance(value, Tensor):
@@ -208,7 +221,14 @@ def normalise_attribute(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return normalise_attribute(value.tolist())
     if isinstance(value, (list, tuple)):
-        return tuple(normalise_attribute(item) for item in value)
+        return tuple(_item(item) for item in value)
     if hasattr(value, "__index__") and not hasattr(value, "evaluate"):
         return value.__index__()
     return value
+
+
+def _item(value: Any) -> Any:
+    """One number of an attribute: a tensor of one element is that, whatever its rank."""
+    if isinstance(value, Tensor) and value.ndim and value.size == 1:
+        return value.item()
+    return normalise_attribute(value)

@@ -3,6 +3,7 @@
 # mypy: disable-error-code="no-any-return,index,operator"
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -106,7 +107,8 @@ def range(
 ) -> Tensor:
     """``start, start + step, ...`` up to and including ``end`` (``arange`` leaves it out)."""
     low, high = (0, start) if end is None else (start, end)
-    beyond = high + step / 2 if isinstance(step, float) or isinstance(high, float) else high + (1 if step > 0 else -1)
+    low, high, step = (v.item() if isinstance(v, Tensor) else v for v in (low, high, step))
+    beyond = low + (math.floor((high - low) / step) + 0.5) * step  # halfway to the first that is left out
     kind = dtype or default_dtype().name
     return op("arange")(low, beyond, step, kind, device=device, requires_grad=requires_grad)
 

@@ -34,9 +34,9 @@ def uniform_(x: Tensor, min: float = 0, max: float = 1.0, seed: int = 0) -> Tens
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """``x`` overwritten with normal numbers; complex ones have that variance in total."""
     if x.dtype.kind != "c":
-        return _filled(x, op("gaussian")(list(x.shape), mean, std, _floating(x)))
+        return _filled(x, op("gaussian")(list(x.shape), mean, std, dtype=_floating(x)))
     width = "float64" if x.dtype.name == "complex128" else "float32"
-    parts = [op("gaussian")(list(x.shape), 0.0, std / 2**0.5, width) for _ in range(2)]
+    parts = [op("gaussian")(list(x.shape), 0.0, std / 2**0.5, dtype=width) for _ in range(2)]
     return _filled(x, op("complex")(parts[0], parts[1]) + mean)
 
 
@@ -57,7 +57,7 @@ def log_normal(mean: Any = 1.0, std: Any = 2.0, shape: Sequence[int] | None = No
 @composed()
 def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
     """``x`` overwritten with numbers whose logarithms are normal."""
-    return _filled(x, op("exp")(op("gaussian")(list(x.shape), mean, std, _floating(x))))
+    return _filled(x, op("exp")(op("gaussian")(list(x.shape), mean, std, dtype=_floating(x))))
 
 
 @composed()

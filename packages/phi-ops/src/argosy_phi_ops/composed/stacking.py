@@ -201,7 +201,8 @@ def broadcast_shapes(*shapes: Sequence[int]) -> list[int]:
 def multiplex(inputs: Sequence[Tensor], index: Tensor) -> Tensor:
     """Row i of the result is row i of the tensor ``inputs[index[i]]``."""
     if len(inputs) < 2 or index.ndim > 2:
-        raise ShapeError(f"multiplex takes two tensors or more and an index [n, 1], got {len(inputs)}, {index.shape}")
+        found = f"{len(inputs)}, {list(index.shape)}"
+        raise ShapeError(f"multiplex takes two tensors or more and an index [n, 1], got {found}")
     rows = _shaped(index, [-1])
     together = get_operator("stack")(list(inputs), 0)
     places = get_operator("stack")([rows, get_operator("arange")(rows.shape[0], dtype=rows.dtype)], 1)

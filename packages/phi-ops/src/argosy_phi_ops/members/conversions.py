@@ -134,17 +134,17 @@ def new_full(
 def _new(name: str) -> Callable[..., Tensor]:
     def method(
         var: Tensor,
-        size: int | Sequence[int],
-        *,
+        *size: Any,
         dtype: Any = None,
         device: Any = None,
         requires_grad: bool = False,
         pin_memory: bool = False,
     ) -> Tensor:
-        return _made(var, lambda d: op(name)(_size(size), d), dtype, device, requires_grad, pin_memory)
+        sizes = _size(size[0]) if len(size) == 1 else list(size)
+        return _made(var, lambda d: op(name)(sizes, d), dtype, device, requires_grad, pin_memory)
 
     method.__name__ = method.__qualname__ = f"new_{name}"
-    method.__doc__ = f"A tensor of that size made by ``{name}``, in the dtype of ``var`` unless told."
+    method.__doc__ = f"A tensor of those sizes (or that list of them) by ``{name}``, by default in ``var``'s dtype."
     return method
 
 

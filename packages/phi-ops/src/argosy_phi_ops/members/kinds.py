@@ -4,11 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
+from math import prod
 from typing import Any, NoReturn
 
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["MEMBERS"]
+
+
+class VarType(Enum):
+    """The kinds of variables that a tensor can be, with Paddle's numbers."""
+
+    DENSE_TENSOR = 7
 
 
 def _no(self: Tensor) -> bool:
@@ -50,9 +58,10 @@ def _grad_fn(self: Tensor) -> Any:
     return self._node
 
 
-def _num_shard(self: Tensor) -> int:
-    """Into how many parts the tensor is split: 1."""
-    return 1
+def _num_shard(self: Tensor) -> int | None:
+    """Into how many parts the tensor is split; None unless it is distributed."""
+    mesh = getattr(self.payload, "mesh", None)
+    return None if mesh is None else prod(n for n, p in zip(mesh.shape, self.placements, strict=True) if p.is_shard())
 
 
 def is_dist(self: Tensor) -> bool:
@@ -60,14 +69,16 @@ def is_dist(self: Tensor) -> bool:
     return getattr(self.payload, "placements", None) is not None
 
 
-_SPARSE = ("values", "to_sparse_coo", "coalesce", "cols", "crows", "dense_dim", "indices", "is_coalesced", "nnz",
-           "sparse_dim", "to_sparse_csr")  # fmt: skip
+_SPARSE = ("values", "to_sparse_coo", "coalesce", "cols", "crows", "indices", "is_coalesced", "nnz",
+           "to_sparse_csr")  # fmt: skip
 
 MEMBERS: dict[str, Any] = {
     **{name: _of_dense(name, "sparse tensors") for name in _SPARSE},
     **{name: _of_dense(name, "selected rows") for name in ("rows", "get_selected_rows")},
     **{name: _of_dense(name, "string tensors") for name in ("set_string_list", "set_vocab", "get_map_tensor")},
     **{name: _no for name in ("is_sparse", "is_sparse_coo", "is_sparse_csr")},
+    "dense_dim": lambda self: self.ndim,
+    "sparse_dim": lambda self: 0,
     "is_dist": is_dist,
     "placements": property(lambda self: getattr(self.payload, "placements", None)),
     "process_mesh": property(lambda self: getattr(self.payload, "mesh", None)),
@@ -79,7 +90,7 @@ MEMBERS: dict[str, Any] = {
     "grad_": property(lambda self: self.grad),
     "num_shard": property(_num_shard),
     "layout": property(lambda self: "NCHW"),
-    "type": property(lambda self: "LoDTensor"),
+    "type": property(lambda self: VarType.DENSE_TENSOR),
     "block": property(lambda self: None),
 }
 """Name -> method or property."""

@@ -96,7 +96,9 @@ def detach_(self: Tensor) -> Tensor:
 
 def reconstruct_from_(self: Tensor, other: Tensor) -> None:
     """The tensor shows the data of ``other`` from now on."""
+    detach_(self)
     rebind(self, other.detach())
+    self.stop_gradient = other.stop_gradient
 
 
 MEMBERS: dict[str, Any] = {

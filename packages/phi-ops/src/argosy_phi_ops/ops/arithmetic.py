@@ -8,8 +8,8 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import integer_pairs, pairs, positive_part
+from argosy_phi_ops.operator import Sample, get_operator, operator
+from argosy_phi_ops.ops.arguments import integer_pairs, pairs
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING, INTEGER
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
@@ -204,7 +204,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def scale(
     x: Tensor, scale: Tensor = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: str | None = None
 ) -> Tensor:
-    """``scale * x + bias``, or ``scale * (x + bias)``; then the activation `act` ("relu" or "tanh"), if any."""
+    """``scale * x + bias``, or ``scale * (x + bias)``; then the activation named `act`, if any."""
     factor = _converted(scale, x.dtype)
     offset = bias if x.dtype in FLOATING | COMPLEX else int(bias)
     if not bias_after_scale:
@@ -212,11 +212,7 @@ def scale(
     x = prim.mul(x, factor)
     if bias_after_scale:
         x = prim.add(x, offset)
-    if act is None:
-        return x
-    if act not in ("relu", "tanh"):
-        raise NotImplementedError(f"scale: activation {act!r} is not implemented; there are relu and tanh")
-    return prim.tanh(x) if act == "tanh" else positive_part(x)
+    return x if act is None else get_operator(act)(x)
 
 
 @scale.samples
@@ -225,6 +221,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, 2.0, 1.0)
     yield Sample(x, 2.0, 1.0, bias_after_scale=False)
     yield Sample(x, np.asarray(0.5), act="relu")
+    yield Sample(x, 2.0, act="sigmoid")
     yield Sample(rng.integers(0, 9, 3), 3, 1.0)
 
 

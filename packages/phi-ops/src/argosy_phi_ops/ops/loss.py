@@ -18,6 +18,7 @@ from argosy_phi_ops.ops.activation import largest
 from argosy_phi_ops.ops.arguments import along, axis_of, positive_part, restore, without
 from argosy_phi_ops.ops.reduction import count_of
 from argosy_phi_ops.primitives.checks import INTEGER
+from argosy_phi_ops.promotion import kind_of
 from argosy_phi_ops.reference.kernels.registry import Array, ieee
 from argosy_tensorcore.tensor import Tensor
 
@@ -53,11 +54,13 @@ def cross_entropy(
     shape), or with `soft_label` probabilities in the shape of `input`. Indices equal to `ignore_index` count nothing.
     `weight` [classes] weighs classes; the mean divides by the weights that took part (but by the number of all labels
     when there are no weights and `ignore_index` is negative, as in Paddle). Without `use_softmax` the input
-    holds probabilities. `label_smoothing` gives that share of every label to all classes alike.
+    holds probabilities. `label_smoothing` gives that share of every label to all classes alike; with it labels may be
+    one-hot, too.
     """
     at = axis_of("cross_entropy", axis, input.ndim)
     log_probability = _log_softmax(input, at) if use_softmax else prim.log(input)
-    if soft_label:
+    one_hot = label_smoothing and label.shape == input.shape and kind_of(label.dtype) == 2
+    if soft_label or one_hot:
         return _soft_cross_entropy(log_probability, label, weight, reduction, at, label_smoothing)
     everyone = weight is None and ignore_index < 0
     return _hard_cross_entropy(log_probability, label, weight, ignore_index, reduction, at, label_smoothing, everyone)
@@ -103,10 +106,10 @@ def _soft_cross_entropy(
 ) -> Tensor:
     if label.shape != log_probability.shape:
         raise ShapeError(f"cross_entropy: soft labels {label.type} differ in shape from input {log_probability.type}")
-    label = label if label.dtype == log_probability.dtype else prim.cast(label, dtype=log_probability.dtype)
-    if smoothing:
+    if smoothing:  # in the labels' own precision, as Paddle
         classes = count_of(label.shape, (axis,), label.dtype)
         label = prim.add(prim.mul(label, 1 - smoothing), prim.div(prim.constant(smoothing, label.dtype), classes))
+    label = label if label.dtype == log_probability.dtype else prim.cast(label, dtype=log_probability.dtype)
     loss = prim.neg(prim.reduce_sum(prim.mul(label, log_probability), axes=(axis,)))
     total = None
     if weight is not None:

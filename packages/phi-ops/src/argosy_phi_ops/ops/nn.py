@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import sqrt
 from typing import Any
 
@@ -12,6 +12,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import AxisError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.activation import softmax
+from argosy_phi_ops.reference import attention
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.tensor import Tensor
@@ -46,20 +47,19 @@ def embedding(
     x: Tensor,
     weight: Tensor,
     padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
     sparse: bool = False,
     scale_grad_by_freq: bool = False,
 ) -> Tensor:
     """Rows of `weight` [classes, features] at the indices `x`; those of `padding_idx` are zeros without gradient.
 
-    Gradients are dense, also with `sparse`. Raises ``NotImplementedError`` for `max_norm` and `scale_grad_by_freq`, and
-    when run eagerly :class:`AxisError` for an index outside the table (a compiled program clamps it).
+    With `scale_grad_by_freq` a row's gradient is the mean over the places that take it, not the sum. Gradients are
+    dense, also with `sparse`. Raises, when run eagerly, :class:`AxisError` for an index outside the table (a compiled
+    program clamps it).
     """
-    if max_norm is not None or scale_grad_by_freq:
-        raise NotImplementedError("embedding: max_norm and scale_grad_by_freq are not implemented")
     indices = prim.reshape(x, shape=(*x.shape, 1))
     rows = prim.gather(weight, indices, axes=(0,))
+    if scale_grad_by_freq:
+        rows = _averaged(rows, _frequencies(indices, weight.shape[0]))
     if padding_idx is None:
         return rows
     index = padding_idx if padding_idx >= 0 else padding_idx + weight.shape[0]
@@ -67,17 +67,30 @@ def embedding(
     return prim.select(missing, 0.0, rows)
 
 
+def _frequencies(indices: Tensor, classes: Any) -> Tensor:
+    """How often each index occurs among all, in the shape of the indices."""
+    ones = prim.constant(1, "int32", indices.shape[:-1])
+    counts = prim.scatter(prim.constant(0, "int32", (classes,)), indices, ones, axes=(0,), kind="add")
+    return prim.gather(counts, indices, axes=(0,))
+
+
+def _averaged(rows: Tensor, counts: Tensor) -> Tensor:
+    """``rows`` exactly, whose gradient is divided by the counts."""
+    share = prim.div(1.0, prim.cast(counts, dtype=rows.dtype))
+    change = prim.sub(rows, prim.stop_gradient(rows))  # zero
+    weights = prim.broadcast(share, shape=rows.shape, axes=tuple(range(counts.ndim)))
+    return prim.add(prim.stop_gradient(rows), prim.mul(change, weights))
+
+
 @embedding.reference
 def _(
     x: Array,
     weight: Array,
     padding_idx: int | None,
-    max_norm: Any,
-    norm_type: float,
     sparse: bool,
     scale_grad_by_freq: bool,
 ) -> Array:
-    if x.dtype.kind not in "iu" or weight.ndim != 2 or max_norm is not None or scale_grad_by_freq:
+    if x.dtype.kind not in "iu" or weight.ndim != 2:
         raise TypeError("embedding")  # the body says it in full
     if x.size and not (0 <= int(x.min()) and int(x.max()) < len(weight)):
         raise AxisError(f"embedding: indices from {x.min()} to {x.max()} for a table of {len(weight)} rows")
@@ -126,6 +139,16 @@ def scaled_dot_product_attention(
     weights = softmax(scores)
     mixed = prim.dot_general(weights, value, lhs_contract=(3,), rhs_contract=(1,), lhs_batch=(0, 1), rhs_batch=(0, 2))
     return prim.transpose(mixed, permutation=(0, 2, 1, 3))
+
+
+@scaled_dot_product_attention.specialised
+def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    dtype = types[0].dtype
+    plain = attention.fits([t.shape for t in types], dtype.name, attributes)
+    if not plain or any(t.dtype is not dtype for t in types):
+        return None
+    causal = attributes["is_causal"]
+    return lambda q, k, v: attention.attend(q, k, v, attention.scale_of(q, attributes), causal)
 
 
 def inverse_root(size: Any, dtype: str) -> Any:

@@ -138,7 +138,8 @@ def tensordot(x: Tensor, y: Tensor, axes: int | Sequence[Any] = 2) -> Tensor:
     elif axes and isinstance(axes[0], int):
         pairs = tuple(axes), tuple(axes)
     else:
-        pairs = tuple(axes[0]), tuple(axes[-1])
+        first, second = tuple(axes[0]), tuple(axes[-1])
+        pairs = (*first, *second[len(first) :]), (*second, *first[len(second) :])  # the longer list goes on for both
     if not pairs[0]:
         return _all_products(x, y)
     left = tuple(axis_of("tensordot", a, x.ndim) for a in pairs[0])

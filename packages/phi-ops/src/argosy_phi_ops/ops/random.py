@@ -14,7 +14,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import FACTORY, axes_of, section
+from argosy_phi_ops.ops.arguments import FACTORY, axes_of, section, table
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.dtype import default_dtype
@@ -22,6 +22,7 @@ from argosy_tensorcore.rng import normal_from_bits, uniform_from_bits
 from argosy_tensorcore.tensor import Tensor
 
 _FRACTION_BITS = {"float32": 24, "float16": 11, "bfloat16": 8}
+_PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
 def uniform_values(rng: Tensor, counter: int, shape: Sequence[Any], dtype: str) -> Tensor:
@@ -37,7 +38,15 @@ def uniform_values(rng: Tensor, counter: int, shape: Sequence[Any], dtype: str) 
 
 
 def normal_values(rng: Tensor, counter: int, shape: Sequence[Any], dtype: str) -> Tensor:
-    """Standard normal numbers: ``sqrt(2) erfinv(x)`` of the midpoints x of equal cells of (-1, 1)."""
+    """Standard normal numbers: ``sqrt(2) erfinv(x)`` of the midpoints x of equal cells of (-1, 1).
+
+    Complex ones have independent parts of variance 1/2 each.
+    """
+    if dtype in _PARTS:
+        pairs = normal_values(rng, counter, (*shape, 2), _PARTS[dtype])
+        halves = (section(pairs, len(shape), i, i + 1) for i in (0, 1))
+        parts = (prim.mul(prim.reshape(half, shape=tuple(shape)), 0.5**0.5) for half in halves)
+        return prim.complex(*parts)
     if dtype == "float64":
         high, low = (prim.cast(prim.shift_right(w, 6), dtype="int64") for w in _words(rng, counter, shape))
         cell, digits = prim.add(prim.shift_left(high, 26), low), 52
@@ -82,9 +91,9 @@ def uniform(
     rng: Tensor | None = None,
     counter: int = 0,
 ) -> Tensor:
-    """Numbers uniform in [min, max)."""
+    """Numbers uniform in [min, max); with a `seed` other than 0 the same ones at every call."""
     if seed:
-        raise NotImplementedError("uniform: a seed of its own is not implemented; seed the generator")
+        rng, counter = table(np.array([seed & 0xFFFFFFFFFFFFFFFF, 0], np.uint64)), 0
     values = uniform_values(rng, counter, _dims(shape), dtype or default_dtype().name)
     return prim.add(prim.mul(values, float(max - min)), float(min))
 
@@ -94,6 +103,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample([2, 3])
     yield Sample([5], "float64", 0.0, 3.0)
     yield Sample([4], "bfloat16")
+    yield Sample([3], seed=7)
 
 
 def floats(rng: np.random.Generator) -> Iterator[Sample]:
@@ -127,6 +137,10 @@ def randn(shape: int | Sequence[int], dtype: str | None = None, rng: Tensor | No
 @randn.reference
 def _(shape: int | Sequence[int], dtype: str | None, rng: Array, counter: int) -> Array:
     name = dtype or default_dtype().name
+    if name in _PARTS:
+        part = _PARTS[name]
+        pairs = normal_from_bits(_bits(rng, counter, (*_dims(shape), 2), part), part) * np.dtype(part).type(0.5**0.5)
+        return np.asarray(pairs[..., 0] + 1j * pairs[..., 1], name)
     return normal_from_bits(_bits(rng, counter, _dims(shape), name), name)
 
 
@@ -138,11 +152,14 @@ def gaussian(
     shape: int | Sequence[int],
     mean: float = 0.0,
     std: float = 1.0,
+    seed: int = 0,
     dtype: str | None = None,
     rng: Tensor | None = None,
     counter: int = 0,
 ) -> Tensor:
     """Normal numbers with that mean and standard deviation."""
+    if seed:
+        raise NotImplementedError("gaussian: a seed of its own is not implemented; seed the generator")
     values = normal_values(rng, counter, _dims(shape), dtype or default_dtype().name)
     return prim.add(prim.mul(values, float(std)), float(mean))
 
@@ -161,9 +178,14 @@ def normal(
     rng: Tensor | None = None,
     counter: int = 0,
 ) -> Tensor:
-    """Normal numbers: of `shape` for numbers `mean` and `std`, else in the shape that the tensors broadcast to."""
+    """Normal numbers: of `shape` for numbers `mean` and `std`, else in the shape that the tensors broadcast to.
+
+    About a complex `mean` they are complex, and `std` is that of the whole, not of a part.
+    """
     dims = prim.broadcast_shapes([mean.shape, std.shape]) if shape is None else _dims(shape)
     dtype = mean.dtype if mean.ndim else std.dtype if std.ndim else default_dtype().name
+    if mean.dtype.startswith("complex") and dtype not in _PARTS:
+        dtype = "complex128" if dtype == "float64" else "complex64"
     given = [v if v.dtype == dtype else prim.cast(v, dtype=dtype) for v in (mean, std)]
     return prim.add(prim.mul(normal_values(rng, counter, dims, dtype), given[1]), given[0])
 

@@ -12,6 +12,8 @@ from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, section
 from argosy_phi_ops.ops.reduction import keep
+from argosy_phi_ops.promotion import kind_of
+from argosy_tensorcore.dtype import as_dtype, default_dtype
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -88,15 +90,17 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((3, 6)), 1, 0, keepdim=True)
 
 
-@operator(promote="float", aliases={"input": "x", "dim": "axis"})
+@operator(aliases={"input": "x", "dim": "axis"})
 def median(x: Tensor, axis: Axes = None, keepdim: bool = False, mode: str = "avg") -> Tensor:
     """The middle element over `axis` in sorted order; NaN if any is, and of no elements.
 
-    Of an even number the mean of the middle two (`mode` "avg"). Mode "min" takes the lower one; along one axis it gives
-    its index, too.
+    Of an even number the mean of the middle two (`mode` "avg"), of integers in the default dtype. Mode "min" takes the
+    lower one as it is; along one axis it gives its index, too.
     """
     if mode == "min" and axis is not None:
         return _lower_median(x, axis, keepdim)
+    if mode != "min" and kind_of(x.dtype) < 2:
+        x = prim.cast(x, dtype=default_dtype().name)
     axes = axes_of("median", axis, x.ndim)
     count: Any = 1
     for i in axes:
@@ -108,11 +112,13 @@ def median(x: Tensor, axis: Axes = None, keepdim: bool = False, mode: str = "avg
     flat = prim.reshape(prim.transpose(x, permutation=(*kept, *axes)), shape=(*shape, count))
     ordered = prim.sort(flat, axis=len(kept), keys=1)
     ordered = ordered[0] if isinstance(ordered, tuple) else ordered
-    low, high = ((count - 1) // 2, (count - 1) // 2 if mode == "min" else count // 2)
-    middle = [prim.reshape(section(ordered, len(kept), i, i + 1), shape=shape) for i in (low, high)]
-    mean = prim.mul(prim.add(middle[0], middle[1]), 0.5)
-    missing = prim.reduce_or(prim.is_nan(flat), axes=(len(kept),))
-    return keep(prim.select(missing, float("nan"), mean), x.shape, axes, keepdim)
+    low, high = (
+        prim.reshape(section(ordered, len(kept), i, i + 1), shape=shape) for i in ((count - 1) // 2, count // 2)
+    )
+    middle = low if mode == "min" else prim.mul(prim.add(low, high), 0.5)
+    if kind_of(x.dtype) == 2:
+        middle = prim.select(prim.reduce_or(prim.is_nan(flat), axes=(len(kept),)), float("nan"), middle)
+    return keep(middle, x.shape, axes, keepdim)
 
 
 def _lower_median(x: Tensor, axis: Axes, keepdim: bool) -> tuple[Tensor, Tensor]:
@@ -122,7 +128,14 @@ def _lower_median(x: Tensor, axis: Axes, keepdim: bool) -> tuple[Tensor, Tensor]
     size = x.shape[at]
     if not isinstance(size, int):
         raise NotImplementedError("median: mode='min' along an axis of symbolic size is not implemented")
-    return kthvalue(x, (size - 1) // 2 + 1, at, keepdim)
+    values, order = kthvalue(x, (size - 1) // 2 + 1, at, keepdim)
+    if kind_of(x.dtype) != 2:
+        return values, order
+    places = prim.select(prim.is_nan(x), prim.iota(shape=x.shape, axis=at, dtype="int64"), size)
+    first = prim.reduce_min(places, axes=(at,))  # of the NaNs, which the result then is one of
+    first = prim.reshape(first, shape=values.shape)
+    missing = prim.lt(first, size)
+    return prim.select(missing, float("nan"), values), prim.select(missing, first, order)
 
 
 @median.samples
@@ -131,6 +144,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x)
     yield Sample(x, 0, keepdim=True)
     yield Sample(np.array([1.0, np.nan, 2.0]))
+    yield Sample(np.array([[1.0, np.nan, 2.0], [3.0, 1.0, 2.0]]), 1, mode="min")
 
 
 @operator(aliases={"input": "values"}, keywords=("side", "sorter"))
@@ -139,6 +153,7 @@ def searchsorted(sorted_sequence: Tensor, values: Tensor, out_int32: bool = Fals
     batch = sorted_sequence.ndim - 1
     if batch and tuple(sorted_sequence.shape[:-1]) != tuple(values.shape[:-1]):
         raise ShapeError(f"searchsorted: {sorted_sequence.type} and {values.type} differ in their leading axes")
+    sorted_sequence, values = _comparable(sorted_sequence, values)
     shape = (*values.shape, sorted_sequence.shape[-1])
     steps = prim.broadcast(sorted_sequence, shape=shape, axes=(*range(batch), values.ndim))
     wanted = prim.broadcast(values, shape=shape, axes=tuple(range(values.ndim)))
@@ -146,10 +161,17 @@ def searchsorted(sorted_sequence: Tensor, values: Tensor, out_int32: bool = Fals
     return prim.reduce_sum(prim.cast(below, dtype="int32" if out_int32 else "int64"), axes=(values.ndim,))
 
 
+def _comparable(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Both in the dtype of the higher kind, or of the wider one of one kind."""
+    common = max(x.dtype, y.dtype, key=lambda name: (kind_of(name), as_dtype(name).itemsize))
+    return tuple(v if v.dtype == common else prim.cast(v, dtype=common) for v in (x, y))
+
+
 @searchsorted.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([1.0, 3.0, 5.0]), np.array([[0.0, 3.0], [4.0, 9.0]]), right=True)
     yield Sample(np.sort(rng.standard_normal((2, 4))), rng.standard_normal((2, 3)), out_int32=True)
+    yield Sample(np.array([1, 3, 5]), np.array([[0, 3], [4, 9]], np.int32))
 
 
 @operator()

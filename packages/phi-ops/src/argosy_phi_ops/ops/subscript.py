@@ -289,7 +289,9 @@ def _numpy_index(key: Key, indices: Sequence[Array]) -> tuple[Any, ...]:
 
 @getitem.reference
 def _(x: Array, indices: Sequence[Array], key: Key) -> Array:
-    return np.asarray(x[_numpy_index(key, indices)])
+    index = _numpy_index(key, indices)
+    whole = not indices and all(kind != "all" for kind, *_ in key)
+    return np.asarray(x[(*index, ...)] if whole else x[index])  # numbers alone would give a copy
 
 
 @getitem.samples

@@ -40,9 +40,9 @@ def emit(primitive: Primitive, operands: Sequence[Value], attributes: dict[str, 
             f"prim.{primitive.name} was called with IR values, but no builder is active; use building(builder)"
         )
     full = primitive.complete(attributes)
-    types = primitive.infer([x.type for x in operands], full)
+    types = primitive.types([x.type for x in operands], full)
     return ambient.builder.create(
-        f"prim.{primitive.name}", operands, full, result_types=types, location=ambient.location
+        f"prim.{primitive.name}", operands, full, types, location=ambient.location, inferred=True
     )
 
 

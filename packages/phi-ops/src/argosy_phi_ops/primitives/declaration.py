@@ -102,11 +102,15 @@ class Primitive:
 
     def infer(self, operand_types: Sequence[Type], attributes: Mapping[str, Any]) -> tuple[Type, ...]:
         """Result types. Raises :class:`OperatorError` naming the primitive, what came and what was expected."""
+        return self.types(operand_types, self.complete(attributes))
+
+    def types(self, operand_types: Sequence[Type], attributes: Mapping[str, Any]) -> tuple[Type, ...]:
+        """`infer` for attributes that are complete."""
         if not self._accepts(len(operand_types)):
             raise OperatorError(
                 f"prim.{self.name} takes operands ({', '.join(self.operands)}), got {len(operand_types)} operands"
             )
-        result = self.rule(*operand_types, **self.complete(attributes))
+        result = self.rule(*operand_types, **attributes)
         return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
     def _accepts(self, count: int) -> bool:

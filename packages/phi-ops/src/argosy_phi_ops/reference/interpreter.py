@@ -7,6 +7,7 @@ that die with it. Steps read and write an environment from values to arrays; tok
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.kernels import kernel_for
+from argosy_phi_ops.reference.kernels.registry import kernel_into_for
 from argosy_phi_ops.reference.straight import StraightLine, is_straight
 from argosy_phi_ops.reference.symbols import (
     Symbols,
@@ -169,6 +171,17 @@ def _check_result(op: Operation, result: Value, value: Any, symbols: Symbols) ->
             f"the reference kernel of '{op.name}' gave {value.dtype.name} {list(value.shape)}, "
             f"but its type is {expected}"
         )
+
+
+def plan_into(op: Operation) -> Callable[..., None] | None:
+    """``(out, *operands)`` writes the one result of `op` to an array; None where its kernel has no such form.
+
+    Symbolic attributes and results without elements are for `plan_operation`.
+    """
+    call = kernel_into_for(op.name) if op.dialect == "prim" else None
+    if call is None or any(has_symbols(value) for value in op.attributes.values()):
+        return None
+    return partial(call, **{k: v for k, v in op.attributes.items() if k not in _ATTRIBUTES_OF_PASSES})
 
 
 def _plan_constant(op: Operation) -> Step:

@@ -53,6 +53,28 @@ def kernel_for(name: str) -> Kernel:
     return found
 
 
+_INTO: dict[str, Kernel] = {}
+
+
+def kernel_into(name: str) -> Callable[[F], F]:
+    """Register a second form of the kernel of primitive `name`, which writes its one result to a C-contiguous array.
+
+    The array comes first and overlaps no operand. For kernels whose library can write where it is told: compiled
+    programs have a place for every result, and a fresh array would cost its page faults and a copy.
+    """
+
+    def register(function: F) -> F:
+        _INTO[name] = function
+        return function
+
+    return register
+
+
+def kernel_into_for(name: str) -> Kernel | None:
+    """The form of the kernel of primitive `name` (with or without ``prim.``) that writes to an array, if any."""
+    return _INTO.get(name.removeprefix("prim."))
+
+
 class _Quiet(threading.local):
     """`quiet.run(f, *args)` calls a numpy function without floating-point warnings, as IEEE 754 results are
     intended.

@@ -1,0 +1,212 @@
+"""Deciding whether the native build is used, loading it and putting it in place; once in a process."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import itertools
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from threading import RLock
+from typing import Any, Protocol
+
+import numpy as np
+
+from argosy_hwadapt.cpu.features import cpu_arch, cpu_features
+from argosy_hwadapt.cpu.native import open_shared_object, symbol_address
+from argosy_phi_ops import dispatch, extension
+from argosy_phi_ops.context import AMBIENT
+from argosy_phi_ops.native import memory
+from argosy_phi_ops.native.memory import NativeError, peek, poke
+from argosy_tensorcore.storage import Storage, Strided
+from argosy_tensorcore.tensor import Tensor, find_method
+
+__all__ = ["Build", "Native", "builtin", "native", "status"]
+
+_TESTED = ((3, 11),)
+"""Versions of CPython that the native build was tested on."""
+
+
+class Build(Protocol):
+    """What a provider makes: ``code`` is a shared object that exports ``exports``; its array ``state`` consists of the
+    words named in ``state``, its array ``plans`` of so many records of ``plan_words``."""
+
+    code: bytes
+    exports: tuple[str, ...]
+    state: tuple[str, ...]
+    plans: int
+    plan_words: tuple[str, ...]
+    operators: tuple[str, ...]
+    sizes: tuple[int, ...]
+    api: tuple[str, ...]
+    dtypes: tuple[str, ...]
+
+
+_METH_FASTCALL = 0x80
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("method", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class Native:
+    """A loaded build. ``addresses`` are those of what it exports."""
+
+    def __init__(self, build: Build, node: Any, counter: Any) -> None:
+        self.build = build
+        library = open_shared_object(build.code)
+        keep(library)  # objects are freed by its code until the process ends
+        self.addresses = {name: symbol_address(library, name) for name in build.exports}
+        self.node = node
+        objects = {
+            "tensor": Tensor, "payload": Strided, "node": node, "storage": Storage, "ndarray": np.ndarray,
+            "bytearray": bytearray, "true": True, "false": False, "none": None, "zero": 0, "one": 1, "empty": (),
+            "tuple": tuple, "ambient": AMBIENT, "counter": counter, "sequence": "sequence",
+        }  # fmt: skip
+        for name, value in objects.items():
+            self.set_object(name, value)
+        for name in build.api:
+            function = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+            self.set_word(name, function or 0)
+        self.kinds = {"tensor": Tensor, "payload": Strided} | ({} if node is None else {"node": node})
+        for kind, cls in self.kinds.items():
+            self.set_word(f"{kind}.dealloc", peek(memory.dealloc_of(cls)))
+
+    def set_word(self, name: str, value: int) -> None:
+        """Write a shared word."""
+        poke(self.addresses["state"] + 8 * self.build.state.index(name), value)
+
+    def set_object(self, name: str, value: Any) -> None:
+        """Write a shared word that is an object, which then lives as long as the process."""
+        keep(value)
+        self.set_word(name, id(value))
+
+    def install(self) -> None:
+        """Let objects be freed by native code."""
+        for kind, cls in self.kinds.items():
+            poke(memory.dealloc_of(cls), self.addresses[f"free_{kind}"])
+
+    def install_operator(self, name: str, methods: tuple[str, str]) -> None:
+        """Let Python's operator on tensors enter native code; ``methods`` are what it calls for the rest."""
+        for method in methods:
+            find_method(method)  # setting a method afterwards would put Python's own function back
+        for word, method in zip(("method", "reflected"), methods, strict=True):
+            self.set_object(f"{name}.{word}", vars(Tensor)[method])
+        poke(memory.number_slot(Tensor, name), self.addresses[f"enter_{name}"])
+
+    def installed(self, name: str) -> bool:
+        """Whether Python's operator enters native code now."""
+        return peek(memory.number_slot(Tensor, name)) == self.addresses[f"enter_{name}"]
+
+    def uninstall(self) -> None:
+        """Free objects as Python does again."""
+        for kind, cls in self.kinds.items():
+            state = self.addresses["state"] + 8 * self.build.state.index(f"{kind}.dealloc")
+            poke(memory.dealloc_of(cls), peek(state))
+
+    def builtin(self, name: str) -> Callable[..., Any]:
+        """An exported function that takes an array of arguments, as a builtin."""
+        definition = _MethodDef(name.encode(), self.addresses[name], _METH_FASTCALL, None)
+        keep(definition)
+        new = ctypes.pythonapi.PyCFunction_NewEx
+        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+        made: Callable[..., Any] = new(ctypes.addressof(definition), None, None)
+        return made
+
+    def clear_plans(self) -> None:
+        """Know nothing any more."""
+        ctypes.memset(self.addresses["plans"], 0, 8 * self.build.plans * len(self.build.plan_words))
+
+
+def keep(value: Any) -> None:
+    """Never free an object."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
+
+
+_starting = RLock()
+_state: dict[str, Any] = {}
+
+
+def native() -> Native | None:
+    """The native build in use, started now if it was not; None where eager execution is plain."""
+    if "native" not in _state:
+        with _starting:
+            if "native" not in _state:
+                _state.update(native=None, status="plain: starting")  # what happens meanwhile is plain
+                _state["native"], _state["status"] = _started()
+    found: Native | None = _state["native"]
+    return found
+
+
+def builtin(name: str) -> Callable[..., Any] | None:
+    """A builtin of the native build; None where it does not run, or not yet."""
+    found: Native | None = _state.get("native")
+    return None if found is None or found.node is None else found.builtin(name)
+
+
+def status() -> str:
+    """``"native"``, or ``"plain: "`` and the reason."""
+    native()
+    return str(_state["status"])
+
+
+def _started() -> tuple[Native | None, str]:
+    refusal = _refusal()
+    if refusal:
+        return None, f"plain: {refusal}"
+    source = extension.native_source()
+    if source is None:
+        return None, "plain: nothing provides a native build"
+    try:
+        return _load(extension.load(source)), "native"
+    except ImportError as error:
+        return None, f"plain: {error}"
+    except Exception as error:  # noqa: BLE001  (whatever it is, eager execution works without)
+        warnings.warn(f"eager execution is not native here: {error}", RuntimeWarning, stacklevel=4)
+        return None, f"plain: {error}"
+
+
+def _refusal() -> str:
+    """Why this process must do without; empty when nothing is against it."""
+    if os.environ.get("ARGOSY_EAGER", "") == "plain":
+        return "ARGOSY_EAGER=plain"
+    if sys.implementation.name != "cpython" or sys.version_info[:2] not in _TESTED:
+        return f"not tested on {sys.implementation.name} {sys.version_info[0]}.{sys.version_info[1]}"
+    if hasattr(sys, "gettotalrefcount") or sys.abiflags:
+        return "the interpreter is a debug build"
+    if sys.platform != "linux" or cpu_arch() != "x86_64" or "avx2" not in cpu_features():
+        return f"no code for {cpu_arch()} on {sys.platform}"
+    return ""
+
+
+def _load(provider: Any) -> Native:
+    """Load, check and install. Raises NativeError and whatever the provider raises."""
+    recorder = dispatch.active_recorder()
+    node, recipe = getattr(recorder, "node_type", None), getattr(recorder, "recipe_type", None)
+    offsets: Mapping[str, int] = memory.offsets(Tensor, Strided, Storage, type(AMBIENT), node, recipe)
+    made = Native(provider(offsets), node, getattr(recorder, "counter", itertools.count()))
+    made.install()
+    try:
+        _try(made)
+    except BaseException:
+        made.uninstall()
+        raise
+    atexit.register(made.clear_plans)  # what plans name goes away with the modules
+    return made
+
+
+def _try(made: Native) -> None:
+    """Free some objects of every kind."""
+    for _ in range(3):
+        for cls in made.kinds.values():
+            object.__new__(cls)
+        Tensor([1.0, 2.0]).detach()
+    if peek(memory.dealloc_of(Tensor)) != made.addresses["free_tensor"]:
+        raise NativeError("freeing a tensor left its class changed")
