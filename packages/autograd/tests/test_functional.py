@@ -90,3 +90,16 @@ def test_check_grads_finds_wrong_gradients():
 
     with pytest.raises(AssertionError, match="gradient of order 1"):
         ag.check_grads(Wrong.apply, [np.array([0.3])], order=1)
+
+
+@pytest.mark.parametrize("outer", [ag.vjp, ag.jvp])
+@pytest.mark.parametrize("inner", [ag.vjp, ag.jvp])
+def test_products_nest(outer, inner):
+    """Of x^4: the third derivative from three of them, by what moves and by what the function reads."""
+    scale = Tensor(np.array(2.0), stop_gradient=False)
+    x = Tensor(np.array([0.5, -1.5]))
+    third = outer(lambda x: inner(lambda x: outer(lambda x: x * x * x * x * scale, x)[1], x)[1], x)[1]
+    np.testing.assert_allclose(third.numpy(), 48 * x.numpy(), rtol=1e-14)
+    np.testing.assert_allclose(ag.grad(third.sum(), scale)[0].numpy(), -24.0, rtol=1e-14)
+    with ag.no_grad():
+        assert inner(lambda x: x * x, x)[1].stop_gradient

@@ -90,6 +90,26 @@ def test_a_gradient_within_a_jet(both):
     np.testing.assert_allclose(got, -np.cos(POINTS), rtol=1e-12)
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_without_a_taylor_rule_derivatives_are_nested(several):
+    """A function with a derivative of its own, along a curved path: as without it; gradients go on."""
+    cube = ag.custom_vjp(lambda x: x * x * x)
+    cube.defvjp(lambda x: (x * x * x, x), lambda x, g: (g * x * x * 3,))
+    x = leaf()
+
+    def along(f):
+        values, derivatives = ag.jet(lambda z: (f(z), z) if several else sin(f(z)), (x,), ((1.0, 0.5, -2.0),))
+        return (values[0], derivatives[0]) if several else (values, derivatives)
+
+    value, derivatives = along(cube)
+    expected_value, expected = along(lambda x: x * x * x)
+    np.testing.assert_allclose(value.numpy(), expected_value.numpy())
+    for got, wanted in zip(derivatives, expected, strict=True):
+        np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=1e-12, atol=1e-13)
+    got, wanted = (ag.grad(d[1].sum(), x)[0].numpy() for d in (derivatives, expected))
+    np.testing.assert_allclose(got, wanted, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("primals", "series", "message"),
     [

@@ -205,6 +205,10 @@ def cases():
     yield "gelu", (x, True), {}
     yield "layer_norm", (x, x.shape[-1], y[0], y[-1]), {}
     yield "layer_norm", (np.stack([x, y * 3]), [x.shape[-1]], x[0], x[-1]), {"epsilon": 1e-2}
+    queries, keys, values = rng.standard_normal((3, 2, 5, 3, 4))
+    yield "scaled_dot_product_attention", (queries, keys, values), {"is_causal": True}
+    yield "scaled_dot_product_attention", (queries[:, :3], keys, values[..., :2]), {"scale": 0.3}
+    yield "scaled_dot_product_attention", (queries[:, :3], keys, values), {"is_causal": True, "training": False}
     yield "linear", (x, w), {}
     yield "linear", (np.stack([x, y]), w, rng.standard_normal(4)), {}
 

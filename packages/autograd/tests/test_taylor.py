@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argosy_autograd.passes.expand import ExpandGradients
-from argosy_autograd.passes.taylor import TaylorMode, nested
+from argosy_autograd.passes.taylor import TaylorMode, depth, nested
 from argosy_autograd.taylor import Functional, Sweep, derivative
 from argosy_autograd.taylor.cost import cost
 from argosy_phi_ops import prim
@@ -261,6 +261,18 @@ def test_the_work_grows_with_the_square_of_the_order():
     """Twice the order costs about four times as much, where nested reverse mode would cost 3^order."""
     work = [cost(both_ways(nth(prim.tanh, order))[1]) for order in (4, 8)]
     assert work[1] < 6 * work[0]
+
+
+def test_high_orders_are_not_written_down_as_nested_reverse_mode():
+    """Whose program grows by a factor with every order: the choice for order 9 is made without it."""
+    program = nth(prim.tanh, 9)
+    requests = [op for op in program.block if op.name == "ad.gradient"]
+    assert depth(requests) == 9
+    assert depth(requests[:1]) == 1
+    assert TaylorMode().run(program)
+    x = np.linspace(-0.9, 0.9, 5).reshape(5, 1)
+    ExpandGradients().run(program)
+    np.testing.assert_allclose(interpret(program, [x])[0][0], tanh_derivative(x, 9), rtol=1e-10, atol=1e-8)
 
 
 def test_rows_that_depend_on_each_other_are_left_to_reverse_mode():

@@ -20,6 +20,7 @@ from argosy_autograd.gradients import accumulate_grad
 from argosy_autograd.tape import Edge, Node, edge_of
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.context import set_grad_enabled
+from argosy_phi_ops.native import builtin
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -120,9 +121,35 @@ class _Sweep:
             grads = [_as_array(g) for g in grads]
         return node.pull_tensors(grads) if self.recorded else node.pull_arrays(grads)
 
+    def _run_natively(self) -> None:
+        """The way back to all leaves over arrays by native code, where it runs; what it leaves is sent anew."""
+        drain = _native_drain()
+        if drain is None:
+            return
+        waiting = self.pending.items()
+        start = [((node, slot), g) for node, grads in waiting for slot, g in enumerate(grads) if g is not None]
+        rest = drain(start, self.leaves, bool(self.retain), self._pull, _sum)
+        if rest is None:  # a pass is running
+            return
+        self.pending.clear()
+        self.heap.clear()
+        for node, slot, g in rest:
+            self.send((node, slot), g)
+
+    def _pull(self, node: Any, g: Any) -> list[tuple[Edge, Any]]:
+        """What goes back from a node with one result: for native code."""
+        grads = [g]
+        if node.edges is None:
+            node.check_alive()
+        if node.hooks is not None or node.retained is not None:
+            self._call_hooks(node, grads)
+        pulled = zip(node.edges, node.pull_arrays(grads), strict=True)
+        return [(edge, g) for edge, g in pulled if edge is not None and g is not None]
+
     def _run_plainly(self) -> None:
         """The way back to all leaves over arrays, with nothing recorded: what training does. :meth:`send` is written
         out. Stops where a gradient is a tensor."""
+        self._run_natively()
         heap, pending, leaves, retain = self.heap, self.pending, self.leaves, self.retain
         while heap:
             node = heap[0][1]
@@ -196,6 +223,23 @@ class _Sweep:
                 accumulate_grad(leaf, g, fresh)
             elif (leaf, 0) in self.targets:
                 self.found[self.targets[leaf, 0]] = g
+
+
+def _sum(x: Any, y: Any) -> Any:
+    return np.asarray(x + y)
+
+
+_drain: list[Any] = []
+
+
+def _native_drain() -> Any:
+    """The builtin that goes back natively, made once; None where native code does not run."""
+    if not _drain:
+        made = builtin("drain")
+        if made is None:
+            return None
+        _drain.append(made)
+    return _drain[0]
 
 
 def _refuse_dump(function: str, path: str | None) -> None:
@@ -367,7 +411,7 @@ def _check_seeds(name: str, ends: Sequence[Any], seeds: Sequence[Any]) -> None:
     if len(ends) != len(seeds):
         raise ValueError(f"{name}() got {len(ends)} outputs but {len(seeds)} gradients of them")
     for y, g in zip(ends, seeds, strict=True):
-        if g is not None and tuple(g.shape) != tuple(y.shape):
+        if g is not None and tuple(g.payload.shape) != tuple(y.payload.shape):
             raise ValueError(
                 f"{name}(): the gradient of an output of shape {list(y.shape)} was given with shape {list(g.shape)}"
             )

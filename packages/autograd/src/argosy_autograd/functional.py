@@ -10,7 +10,7 @@ import numpy as np
 
 from argosy_autograd.engine import grad
 from argosy_autograd.errors import DifferentiationError
-from argosy_autograd.modes import enable_grad
+from argosy_autograd.modes import enable_grad, is_grad_enabled
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -112,10 +112,14 @@ def hessian(ys: Tensor, xs: Tensors, batch_axis: int | None = None) -> Any:
 
 
 def vjp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]:
-    """Outputs of ``func`` at ``xs``, and the product of ``v`` (ones by default) with its derivative."""
+    """Outputs of ``func`` at ``xs``, and the product of ``v`` (ones by default) with its derivative.
+
+    Both stay in the graph of ``xs``, ``v`` and what ``func`` reads, so that products can be nested.
+    """
     inputs, outputs = _call(func, xs)
     ends = _as_list(outputs)
-    found = grad(ends, inputs, None if v is None else _as_list(v), allow_unused=True)
+    seeds = None if v is None else _as_list(v)
+    found = grad(ends, inputs, seeds, create_graph=is_grad_enabled(), allow_unused=True)
     zeros = get_operator("zeros_like")
     results = [zeros(x) if g is None else g for g, x in zip(found, inputs, strict=True)]
     return outputs, results[0] if type(xs) is Tensor else results
@@ -124,8 +128,8 @@ def vjp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]
 def jvp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]:
     """Outputs of ``func`` at ``xs``, and the product of its derivative with ``v`` (ones by default).
 
-    Reverse mode twice: the gradient is linear in its seed, so its own gradient with respect to the seed is the
-    product.
+    Both stay in the graph, as those of :func:`vjp`. Reverse mode twice: the gradient is linear in its seed, so its own
+    gradient with respect to the seed is the product.
     """
     inputs, outputs = _call(func, xs)
     ends = _as_list(outputs)
@@ -137,17 +141,25 @@ def jvp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]
     moved = [(g, d) for g, d in zip(found, directions, strict=True) if g is not None and not g.stop_gradient]
     products: list[Tensor | None] = [None] * len(seeds)
     if moved:
-        products = grad([g for g, _ in moved], seeds, [d for _, d in moved], allow_unused=True)
+        ends_moved, along = [g for g, _ in moved], [d for _, d in moved]
+        products = grad(ends_moved, seeds, along, create_graph=is_grad_enabled(), allow_unused=True)
     results = [get_operator("zeros_like")(y) if p is None else p for p, y in zip(products, ends, strict=True)]
     return outputs, results[0] if type(outputs) is Tensor else results
 
 
 def _call(func: Callable[..., Any], xs: Tensors) -> tuple[list[Tensor], Any]:
-    inputs = [x.detach() for x in _as_list(xs)]
-    for x in inputs:
-        x.stop_gradient = False
+    inputs = [_moving(x) for x in _as_list(xs)]
     with enable_grad():
         return inputs, func(*inputs)
+
+
+def _moving(x: Tensor) -> Tensor:
+    """A copy of ``x`` to differentiate by; in its graph where it has one, for derivatives of the result."""
+    made: Tensor = x.detach() if x.stop_gradient or not is_grad_enabled() else get_operator("assign")(x)
+    if made.payload.is_traced:
+        made.payload.active = True
+    made.stop_gradient = False
+    return made
 
 
 def _as_list(values: Any) -> list[Any]:

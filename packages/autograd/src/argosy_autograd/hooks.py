@@ -9,7 +9,7 @@ from typing import Any
 from weakref import ref
 
 from argosy_autograd.errors import DifferentiationError
-from argosy_phi_ops.context import context
+from argosy_phi_ops.context import AMBIENT, context
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -72,13 +72,13 @@ def _table(tensor: Tensor) -> dict[int, Hook]:
 
 
 def retain_grads(tensor: Tensor) -> None:
-    """Keep the gradient of a tensor that is no leaf in its ``.grad``, too. Nothing changes for leaves."""
+    """Keep the gradient of a tensor that is no leaf in its ``.grad``, too. Nothing changes for leaves and for tensors
+    that want no gradient.
+    """
     if tensor.payload.is_traced:
         raise NotImplementedError("retain_grads on a tensor that is being captured is not implemented; use grad()")
-    if tensor.stop_gradient:
-        raise DifferentiationError(f"{tensor.name} has stop_gradient=True: it has no gradient to retain")
     node = tensor._node
-    if node is not None:
+    if node is not None and not tensor.stop_gradient:
         if node.retained is None:
             node.retained = {}
         node.retained[tensor._slot] = ref(tensor)
@@ -103,12 +103,14 @@ class saved_tensors_hooks:
     def __enter__(self) -> saved_tensors_hooks:
         global active
         active += 1
+        AMBIENT.word += 1
         context().values.setdefault(_KEY, []).append(self)
         return self
 
     def __exit__(self, *error: object) -> None:
         global active
         active -= 1
+        AMBIENT.word -= 1
         context().values[_KEY].pop()
 
 

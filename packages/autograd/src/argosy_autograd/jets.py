@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import factorial
 from typing import Any
 
 from argosy_autograd.activity import has_gradient
 from argosy_autograd.derived import ProgramOperator
-from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.errors import DifferentiationError, MissingRule
+from argosy_autograd.functional import jvp
 from argosy_autograd.modes import enable_grad
 from argosy_phi_ops.capture import Tracer, active_tracer, user_location
 from argosy_phi_ops.dispatch import bind
@@ -32,8 +34,9 @@ def jet(func: Callable[..., Any], primals: Sequence[Tensor], series: Series) -> 
     by the primals, the series and whatever else ``func`` reads. (Griewank and Walther, Evaluating Derivatives,
     2008, chapter 13; the conventions are those of ``jax.experimental.jet``.)
 
-    Raises :class:`DifferentiationError` for series that do not fit, :class:`MissingRule` for operations without a
-    Taylor rule (loops, branches, functions with a derivative of their own).
+    Where an operation has no Taylor rule (loops, branches, functions with a derivative of their own), eager
+    derivatives along the curve are nested one in the other, at a cost that grows by a factor with every order; while
+    capturing that is a :class:`MissingRule`. Raises :class:`DifferentiationError` for series that do not fit.
     """
     inputs = list(primals)
     terms, order = _checked(inputs, series)
@@ -41,7 +44,10 @@ def jet(func: Callable[..., Any], primals: Sequence[Tensor], series: Series) -> 
     if active_tracer() is not None:
         results, shape = _traced(func, flat, len(inputs), order)
     else:
-        results, shape = _computed(func, flat, len(inputs), order)
+        try:
+            results, shape = _computed(func, flat, len(inputs), order)
+        except MissingRule:
+            return _nested(func, inputs, terms)
     return _shaped(results, shape, order)
 
 
@@ -110,6 +116,34 @@ def _computed(func: Callable[..., Any], flat: Sequence[Tensor], count: int, orde
     PassManager(PIPELINE).run(program)
     made = bind(ProgramOperator("jet", program), [*flat, *captured.states], {})  # type: ignore[arg-type]
     return list(made), shape
+
+
+def _nested(func: Callable[..., Any], inputs: Sequence[Any], terms: Sequence[Sequence[Any]]) -> tuple[Any, Any]:
+    """The same by derivatives of derivatives by the parameter of the curve."""
+    cast = get_operator("cast")
+
+    def curve(t: Any, x: Any, coefficients: Sequence[Any]) -> Any:
+        for k, c in enumerate(coefficients, 1):
+            x = x + c * cast(t**k / factorial(k), x.dtype.name)
+        return x
+
+    def along(t: Any) -> Any:
+        return func(*(curve(t, x, each) for x, each in zip(inputs, terms, strict=True)))
+
+    start = get_operator("full")([], 0.0, "float64")
+    series: list[Any] = []
+    moving: Callable[[Any], Any] = along
+    for _ in terms[0]:
+        moving = _slope(moving)
+        series.append(moving(start))
+    value = func(*inputs)
+    if isinstance(value, (tuple, list)):
+        return value, type(value)([[each[i] for each in series] for i in range(len(value))])
+    return value, series
+
+
+def _slope(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda t: jvp(function, t)[1]
 
 
 def _shaped(results: Sequence[Tensor], shape: Any, order: int) -> tuple[Any, Any]:

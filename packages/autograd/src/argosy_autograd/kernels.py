@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from argosy_phi_ops.reference import attention
+
 __all__ = ["KERNELS", "EagerKernel"]
 
 Array = np.ndarray[Any, Any]
@@ -362,7 +364,24 @@ class _LayerNormKernel(EagerKernel):
         return bool(over_last and types[1][1] == types[2][1] == sizes and sizes[0] > 0)
 
 
+@_kernel("scaled_dot_product_attention", lambda wants: (0, 1, 2))
+def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> Any:
+    query, keys, value = (_array(saved, i) for i in range(3))
+    scale = attention.scale_of(query, attributes)
+    return attention.gradients(grads[0], query, keys, value, scale, attributes["is_causal"], key[3])
+
+
+class _AttentionKernel(EagerKernel):
+    __slots__ = ()
+
+    def fits(self, types: Sequence[Any], attributes: dict[str, Any]) -> bool:
+        """Without a mask of its own and groups of heads."""
+        plain = super().fits(types, attributes)
+        return plain and attention.fits([shape for _, shape in types], types[0][0].name, attributes)
+
+
 _SPECIAL = {
+    "scaled_dot_product_attention": _AttentionKernel,
     "gelu": _GeluKernel, "layer_norm": _LayerNormKernel, "softmax": _SoftmaxKernel,
     "cross_entropy": _CrossEntropyKernel,
 }  # fmt: skip

@@ -18,6 +18,7 @@ from argosy_autograd import hooks
 from argosy_autograd.errors import DifferentiationError, MissingRule
 from argosy_autograd.kernels import KERNELS
 from argosy_phi_ops.dispatch import Recorder, bind
+from argosy_phi_ops.native import remember
 from argosy_phi_ops.operator import attribute_key
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import ArrayType, Strided
@@ -59,9 +60,12 @@ _derive: Callable[..., Derived] | None = None
 
 class Node:
     """A step back. ``edges`` has one entry for each operand; ``hooks`` and ``retained`` belong to results by
-    number. ``on_tensors``: its data is no array here (distributed tensors), so gradients pass it as tensors."""
+    number. ``on_tensors``: its data is no array here (distributed tensors), so gradients pass it as tensors.
+    ``waiting`` belongs to the native backward pass."""
 
-    __slots__ = ("__weakref__", "edges", "hooks", "name", "on_tensors", "results", "retained", "sequence")
+    __slots__ = (
+        "__weakref__", "edges", "hooks", "name", "on_tensors", "results", "retained", "sequence", "waiting",
+    )  # fmt: skip
 
     def __init__(self, name: str, edges: Sequence[Edge | None], results: Sequence[Tensor]) -> None:
         self.sequence = next(_sequence)
@@ -103,9 +107,10 @@ class Node:
 class Recipe:
     """What all applications of an operator have in common whose operands have the same types and want the same
     gradients. ``key`` is what :func:`derive` takes; ``keeps`` are positions in (operands..., results...) of what is
-    kept; ``run`` is the hand-written derivative, None where the derived program is used."""
+    kept; ``run`` is the hand-written derivative, None where the derived program is used; ``code`` tells native code
+    what it is: 1 passes the gradient on as it is."""
 
-    __slots__ = ("attributes", "keeps", "key", "name", "run")
+    __slots__ = ("attributes", "code", "keeps", "key", "name", "run")
 
     def __init__(self, op: Any, types: Sequence[Any], attributes: dict[str, Any], wants: tuple[bool, ...]) -> None:
         self.name = op.name
@@ -118,6 +123,7 @@ class Recipe:
             self.run = kernel.run_for(types)
         else:
             self.keeps = _keeps(self.key, attributes)
+        self.code = int(self.run is KERNELS["add"].alike)
 
 
 class OperatorNode(Node):
@@ -273,7 +279,12 @@ def _recipe_of(route: Any, edges: Sequence[Edge | None]) -> Recipe:
 
 
 class Tape(Recorder):
-    """What dispatch calls after each operator that has an operand with gradients."""
+    """What dispatch calls after each operator that has an operand with gradients. Native code makes nodes of the same
+    type, with numbers of the same counter."""
+
+    node_type = OperatorNode
+    recipe_type = Recipe
+    counter = _sequence
 
     def record(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
         """Leave a node for the application."""
@@ -296,6 +307,7 @@ class Tape(Recorder):
         recipe = route.recipes.get(wants)
         if recipe is None:
             recipe = route.recipes[wants] = _recipe_of(route, edges)
+            remember(route, wants, recipe)
         node = _new(OperatorNode)
         node.sequence = next(_sequence)
         node.name = recipe.name

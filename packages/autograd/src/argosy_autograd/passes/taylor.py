@@ -26,7 +26,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_pir import Builder, Operation, Program
 from argosy_pir.passes import Pass, PassManager, register_pass
-from argosy_pir.rewrite import note
+from argosy_pir.rewrite import note, spend
 
 __all__ = ["TaylorMode"]
 
@@ -48,15 +48,26 @@ class TaylorMode(Pass):
             return False
         if self.choice == "always":
             return rewrite(program, None)
-        ways = (None, "nested", "all") if nested(requests) != set(requests) else (None, "nested")
+        ways: tuple[str | None, ...] = (
+            (None, "nested", "all") if nested(requests) != set(requests) else (None, "nested")
+        )
+        large = depth(requests) >= _DEEP or len(nested(requests)) >= _MANY
+        if large and rewrite(program.clone(), nested(requests)):
+            ways = ways[1:]
         costs = {which: _expanded_cost(program, which) for which in ways}
         chosen = min(ways, key=lambda which: costs[which] * (1 if which is None else _PREFERENCE))
         work = ", ".join(f"{_WAYS[which]} {count:.3g}" for which, count in costs.items())
         note(f"derivatives of derivatives: {_WAYS[chosen]}; estimated operations: {work}")
-        return chosen is not None and rewrite(program, None if chosen == "all" else nested(requests))
+        if chosen is None or not spend("taylor-mode", requests[-1]):
+            return False
+        return rewrite(program, None if chosen == "all" else nested(requests))
 
 
 _WAYS = {None: "nested reverse mode", "nested": "a forward sweep", "all": "a forward sweep for all gradients"}
+_DEEP, _MANY = 4, 24
+"""Order and number of nested requests from which on nested reverse mode is not even tried: its program alone takes
+seconds to write down."""
+
 _PREFERENCE = 0.9
 """Sweeps at equal counts are faster: they keep and read fewer values (measured: 10 to 15 % on PINN steps)."""
 
@@ -68,6 +79,14 @@ def nested(requests: Sequence[Operation]) -> set[Operation]:
         inner = _upstream_requests(outer)
         found |= {outer, *inner} if inner else set()
     return found
+
+
+def depth(requests: Sequence[Operation]) -> int:
+    """The length of the longest chain of ``requests`` (in program order), each of which depends on the one before."""
+    found: dict[Operation, int] = {}
+    for outer in requests:
+        found[outer] = 1 + max((found[inner] for inner in _upstream_requests(outer) if inner in found), default=0)
+    return max(found.values(), default=0)
 
 
 def _repeated(requests: Sequence[Operation]) -> set[Operation]:
