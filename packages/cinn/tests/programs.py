@@ -5,6 +5,7 @@ import numpy as np
 
 from argosy_cinn import CinnCompiler
 from argosy_hwadapt import device
+from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
@@ -19,6 +20,8 @@ TOLERANCE = {
     "float64": 1e-12,
     "float16": 2e-3,
     "bfloat16": 2e-2,
+    "float8_e4m3fn": 0.13,
+    "float8_e5m2": 0.26,
 }
 
 
@@ -60,6 +63,13 @@ def check(function, *arguments, scale=1.0, options=None, states=()):
     for i, (g, w) in enumerate(zip(held, updates, strict=True)):
         assert_equal(g.array(), w, scale, f"state {i}")
     return executable
+
+
+def on_host(x, axis):
+    """``x`` there and back through two Fourier transforms, which run on the host."""
+    n = x.shape[axis]
+    spectrum = prim.fft(x, axes=(axis,), kind="r2c")
+    return prim.mul(prim.fft(spectrum, axes=(axis,), kind="c2r", inverse=True, length=n), 1.0 / n)
 
 
 def values(rng, shape, dtype, low=-3.0, high=3.0):

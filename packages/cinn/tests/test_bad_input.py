@@ -59,7 +59,7 @@ def test_code_that_llvm_refuses_is_interpreted_and_states_are_updated(monkeypatc
     def refused(*_):
         raise CodegenError("LLVM refused generated code: expected type", "text")
 
-    monkeypatch.setattr("argosy_cinn.compiler.compile_object", refused)
+    monkeypatch.setattr("argosy_cinn.building.compile_object", refused)
     made = build(lambda x, s: ([prim.add(x, s)], [prim.mul(s, 2.0)]), [X], [X])
     with pytest.warns(RuntimeWarning, match="expected type"):
         executable = compiled(made, cache=forgetful)
@@ -150,7 +150,7 @@ def test_out_of_memory_names_the_peak_and_the_largest_buffers_with_their_lines(m
         return prim.dot_general(y, y, lhs_contract=(0,), rhs_contract=(0,))
 
     executable = compiled(program(two_products, line=42))
-    monkeypatch.setattr("argosy_cinn.executable._free_arenas", {})
+    monkeypatch.setattr("argosy_cinn.arena._free", {})
 
     def refuse(self, nbytes):
         raise DeviceOutOfMemory(f"cpu: the system refused {nbytes} bytes", nbytes)

@@ -88,6 +88,55 @@ def test_what_is_computed_from_a_narrow_weight_is_computed_where_it_is_read(rows
     assert executable.report()["arena_bytes"] == 0
 
 
+def halves(x, w):
+    """Products with the two numbers of four bits in each byte of ``w``."""
+    parts = (prim.shift_right(prim.shift_left(w, 4), 4), prim.shift_right(w, 4))
+    return [prim.dot_general(x, prim.cast(h, dtype="float32"), lhs_contract=(1,), rhs_contract=(1,)) for h in parts]
+
+
+@pytest.mark.parametrize("size", [16, 300, 4500])
+@pytest.mark.parametrize("rows", [1, 2, 3, 8])
+def test_both_numbers_of_a_byte_come_from_one_read(rows, size):
+    """One kernel makes both products, each with an epilogue of its own; without that, the same bits."""
+    x, w = values(RNG, (rows, size), "float32"), RNG.integers(-128, 128, (75, size)).astype(np.int8)
+
+    def program(x, w):
+        low, high = halves(x, w)
+        return [prim.mul(low, 0.5), prim.exp(prim.mul(high, 1e-4))]
+
+    executable = check(program, x, w, scale=500)
+    assert executable.report()["kernel_calls"] == 1
+    apart = CinnCompiler().compile(build(program, [x, w]), device("cpu"), options={"without": ["twins"]})
+    assert apart.report()["kernel_calls"] == 2
+    operands = [Strided.from_array(a) for a in (x, w)]
+    together, alone = ([out.array().tobytes() for out in e.run(operands)] for e in (executable, apart))
+    assert together == alone
+
+
+def test_products_that_wait_for_each_other_are_made_in_turn():
+    """What reads the other's results, in its epilogue or as an operand, is a kernel of its own."""
+    x, w = values(RNG, (1, 64), "float32"), RNG.integers(-128, 128, (64, 64)).astype(np.int8)
+
+    def epilogue(x, w):
+        low, high = halves(x, w)
+        return [low, prim.add(high, prim.reverse(low, axes=(1,)))]
+
+    def operand(x, w):
+        low, _ = halves(x, w)
+        return [low, halves(prim.mul(low, 1e-3), w)[1]]
+
+    for program in (epilogue, operand):
+        assert check(program, x, w, scale=500).report()["kernel_calls"] >= 2
+
+
+def test_products_with_other_activations_are_not_joined():
+    """Equal weights alone do not make twins."""
+    x, y = (values(RNG, (1, 64), "float32") for _ in range(2))
+    w = RNG.integers(-128, 128, (64, 64)).astype(np.int8)
+    executable = check(lambda x, y, w: [halves(x, w)[0], halves(y, w)[1]], x, y, w, scale=500)
+    assert executable.report()["kernel_calls"] == 2
+
+
 def test_kernels_of_equal_shape_and_different_arithmetic_are_not_shared():
     """The same bytes as float32 and, rounded on the way, as bfloat16: two products of one program."""
     x, w = values(RNG, (2, 64), "float32"), values(RNG, (16, 64), "int8")

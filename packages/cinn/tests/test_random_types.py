@@ -72,25 +72,33 @@ def cut(a, b, i):
 
 
 def reduced(a, b, i):
-    if 0 in a.shape or a.dtype in COMPLEX:
+    if 0 in a.shape:
         return a
     axes = ((0,), (1,), (0, 1))[i % 3]
-    kind = (("reduce_and", "reduce_or") if a.dtype == "bool" else ("reduce_sum", "reduce_max", "reduce_min"))[i % 2]
-    total = bounded(getattr(prim, kind)(a, axes=axes))
+    kinds = ("reduce_and", "reduce_or") if a.dtype == "bool" else ("reduce_sum", "reduce_max", "reduce_min")
+    total = getattr(prim, "reduce_sum" if a.dtype in COMPLEX else kinds[i % len(kinds)])(a, axes=axes)
+    count = float(a.shape[0] * a.shape[1])
+    total = prim.div(total, prim.constant(count, a.dtype, total.shape)) if a.dtype in COMPLEX else bounded(total)
     kept = tuple(k for k in (0, 1) if k not in axes)
     return arithmetic(b, prim.broadcast(total, shape=a.shape, axes=kept), i)
 
 
 def running(a, b, i):
-    if a.dtype in ("bool", "float16", "bfloat16", *COMPLEX, *STORED) or 0 in a.shape:
+    if a.dtype in ("bool", "float16", "bfloat16", *STORED) or 0 in a.shape:
         return a
+    if a.dtype in COMPLEX:
+        total = prim.cumulative(a, axis=i % 2, kind="sum", reverse=bool(i % 3))
+        return prim.div(total, prim.constant(float(a.shape[i % 2]), a.dtype, a.shape))
     return bounded(prim.cumulative(a, axis=i % 2, kind=("sum", "max")[i % 2], reverse=bool(i % 3)))
 
 
 def product(a, b, i):
-    if a.dtype not in ("float32", "float64", "int32", "int64"):
+    if a.dtype not in ("float32", "float64", "int32", "int64", *COMPLEX):
         return a
     gram = prim.dot_general(a, b, lhs_contract=(1,), rhs_contract=(1,))
+    if a.dtype in COMPLEX:
+        scale = prim.constant(1 / (1.0 + a.shape[0] * a.shape[1]), a.dtype, a.shape)
+        return prim.mul(prim.dot_general(gram, a, lhs_contract=(1,), rhs_contract=(0,)), scale)
     return bounded(prim.dot_general(bounded(gram), a, lhs_contract=(1,), rhs_contract=(0,)))
 
 

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from programs import build
+from programs import build, on_host
 from test_programs import f32, mm, softmax
 
 from argosy_cinn import CinnCompiler
@@ -23,7 +23,7 @@ from argosy_tensorcore.storage import Strided
 
 def step(x, w):
     y = softmax(mm(x, prim.tanh(w)))
-    return [prim.reduce_sum(prim.sort(y, axis=1), axes=(0,))], [prim.sub(w, prim.reduce_sum(y, axes=(0, 1)))]
+    return [prim.reduce_sum(on_host(y, 1), axes=(0,))], [prim.sub(w, prim.reduce_sum(y, axes=(0, 1)))]
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ from argosy_phi_ops import prim
 def wrong(op):  # x * 1 is not -x
     return prim.neg(op.operand(0))
 
-simplify._RULES["sqrt"] = wrong
+simplify.RULES["sqrt"] = wrong
 x = np.ones((4, 4), np.float32)
 check(lambda x: prim.add(prim.mul(prim.add(x, 0.0), 1.0), x), x)
 check(lambda x: [prim.sqrt(prim.mul(x, 1.0)), prim.tanh(prim.reduce_sum(x, axes=(1,)))], x)

@@ -53,6 +53,22 @@ def test_rows_that_meet_are_combined_in_order(kind, dtype, columns):
     assert [call.chunks for call in executable.manifest.calls] == [0], "one share for each thread"
 
 
+@pytest.mark.parametrize("kind", ["set", "add", "mul", "min"])
+@pytest.mark.parametrize(("dtype", "columns"), [("float32", 8), ("float64", 17), ("int16", 100), ("float32", 1)])
+def test_narrow_rows_that_meet_are_combined_in_order(kind, dtype, columns):
+    rows = 70_000 // columns + 1
+    indices = RNG.integers(-2, 62, (rows, 1))
+    updates, state = values(RNG, (rows, columns), dtype, 0.99, 1.01), values(RNG, (60, columns), dtype, 0.9, 1.1)
+    executable = check_update(lambda x, i, u: prim.scatter(x, i, u, axes=(0,), kind=kind), [indices, updates], state)
+    assert [call.chunks for call in executable.manifest.calls] == [0 if columns > 1 else 1]
+
+
+def test_pairs_of_places_of_narrow_rows():
+    indices = np.stack([RNG.integers(-1, 8, 9000), RNG.integers(0, 6, 9000)], axis=1)
+    check_update(lambda x, i, u: prim.scatter(x, i, u, axes=(0, 2), kind="add"),
+                 [indices, values(RNG, (9000, 9), "float32")], values(RNG, (7, 9, 5), "float32"))  # fmt: skip
+
+
 def test_columns_of_a_middle_axis_and_narrow_rows():
     indices = RNG.integers(0, 5, (150, 1))
     wide, narrow = values(RNG, (150, 3, 200), "float32"), values(RNG, (150, 600), "float32")

@@ -78,6 +78,8 @@ def exception(comm):
 
 
 def killed(comm):
+    sys.stdout.write(f"process {os.getpid()}\n")
+    sys.stdout.flush()
     comm.barrier()
     if comm.rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -87,10 +88,24 @@ def test_ranks_that_disagree_get_an_error(case, everyone, error, parts):
 
 
 def test_a_killed_rank_ends_the_others():
-    """mpiexec ends ranks that wait for a process that was killed, and says which signal it was."""
+    """mpiexec ends ranks that wait for a process that was killed, all of them, and says which signal it was."""
     code, said = _mpiexec(3, FOLDER / "disagreeing_program.py", "killed")
     assert code not in (0, None)
-    assert "9" in said
+    pids = [int(pid) for pid in re.findall(r"process (\d+)", said)]
+    assert len(pids) == 3
+    assert "9" in re.sub(r"process \d+", "", said)
+    deadline = time.monotonic() + 20
+    while left := [pid for pid in pids if _runs(pid)]:
+        assert time.monotonic() < deadline, f"ranks {left} are left"
+        time.sleep(0.02)
+
+
+def _runs(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_computing_and_sending_are_not_mistaken_for_a_hang():

@@ -1,4 +1,4 @@
-"""The command line: ``python -m argosy_cinn {replay,bisect}``."""
+"""The command line: ``python -m argosy_cinn {replay,bisect,tuned}``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,16 @@ def main(arguments: list[str] | None = None) -> int:
         from argosy_cinn.bisect import main as bisect
 
         return bisect(given[1:])
+    if given[:1] == ["tuned"]:
+        from argosy_cinn.runtime import default_cache
+        from argosy_cinn.tuning import choices
+
+        sys.stdout.writelines(f"{choice.line()}\n" for choice in choices(default_cache()))
+        return 0
     sys.stderr.write(
         "usage: python -m argosy_cinn replay FOLDER [--against FOLDER] [--repeat N]\n"
         "       python -m argosy_cinn bisect -- COMMAND...\n"
+        "       python -m argosy_cinn tuned\n"
     )
     return 2
 

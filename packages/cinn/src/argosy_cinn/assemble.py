@@ -27,15 +27,26 @@ from argosy_cinn.loops import elementwise
 from argosy_cinn.loops.expressions import Graph, describe
 from argosy_cinn.loops.indices import Variable, of
 from argosy_cinn.loops.nest import PARAMETERS, Pointers, emit_kernel, has_partial, partial_dtype
-from argosy_cinn.loops.schedule import ColumnReduction, Kernel, Reduction, Store, choose_chunks, shares_columns
+from argosy_cinn.loops.schedule import (
+    ColumnReduction,
+    Kernel,
+    Reduction,
+    Store,
+    choose_chunks,
+    shares_columns,
+    shares_places,
+)
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.native_control import ControlFlow, emit_control
+from argosy_cinn.ordering.emit import emit_order
+from argosy_cinn.ordering.kernel import OrderKernel
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import FLOAT, I64, LLVM_TYPES, PTR, VOID, Value, constant, lanes_of
+from argosy_cinn.printers.types import I64, LLVM_TYPES, PTR, VOID, Value, constant, lanes_of
+from argosy_cinn.program_cache import Place
 from argosy_cinn.runtime import parallel_for
 from argosy_cinn.runtime.trace import traced_call
 from argosy_cinn.runtime.workers import thread_count
-from argosy_cinn.steps import Place, Plan, Step, nbytes
+from argosy_cinn.steps import Plan, Step, nbytes
 from argosy_cinn.target import Target
 from argosy_cinn.traffic import Cost, kernel_cost, product_cost
 from argosy_pir.core import Operation
@@ -83,7 +94,7 @@ def assemble(plan: Plan, target: Target, traced: bool = False) -> Assembly:
         else:
             calls = _calls_of(assembly, plan, step)
             for call in calls:
-                call.made = list(step.group.members)
+                call.made = [value for part in step.parts for value in part.group.members]
                 call.text = f"again: {call.text}" if step.repeated else call.text
             assembly.segments[-1] += calls
     order = numbers() if traced else None
@@ -110,13 +121,16 @@ def _calls(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
     for body in step.bodies:
         if isinstance(body, Epilogue):
             assert step.group.product is not None
-            calls.append(_product_call(assembly, places, step.group.product, body))
+            calls.append(_product_call(assembly, places, _twins(step)))
             continue
         if isinstance(body, StripKernel):
             calls += _strip_calls(assembly, places, body)
             continue
         if isinstance(body, ControlFlow):
             calls.append(_control_call(assembly, plan, body))
+            continue
+        if isinstance(body, OrderKernel):
+            calls.append(_order_call(assembly, places, body))
             continue
         calls.append(_kernel_call(assembly, places, body))
         chunks = choose_chunks(body).count
@@ -129,8 +143,15 @@ def _kernel_call(assembly: Assembly, places: Places, kernel: Kernel) -> Call:
     slots: dict[Any, int] = {}
     text = kernel_text(kernel, slots)
     name = _once(assembly, text, _kernel_name(kernel), lambda name: emit_kernel(assembly.module, name, kernel, slots))
-    chunks = 0 if shares_columns(kernel) else choose_chunks(kernel).count
+    chunks = 0 if shares_columns(kernel) or shares_places(kernel) else choose_chunks(kernel).count
     return Call(name, places(slots), chunks, None, _summary(kernel), kernel_cost(kernel))
+
+
+def _order_call(assembly: Assembly, places: Places, kernel: OrderKernel) -> Call:
+    slots = kernel.slots()
+    name = _identifier(f"order_{kernel.rows}x{kernel.length}")
+    name = _once(assembly, kernel.text(), name, lambda n: emit_order(assembly.module, n, kernel))
+    return Call(name, places(slots), kernel.chunks, None, kernel.summary(), Cost(*kernel.work()))
 
 
 def _strip_calls(assembly: Assembly, places: Places, kernel: StripKernel) -> list[Call]:
@@ -209,17 +230,35 @@ def _control_call(assembly: Assembly, plan: Plan, flow: ControlFlow) -> Call:
 # -- matrix products
 
 
-def _product_call(assembly: Assembly, places: Places, product: Product, epilogue: Epilogue) -> Call:
+#: A product with its epilogue.
+_Made: TypeAlias = tuple[Product, Epilogue]
+
+
+def _twins(step: Step) -> list[_Made]:
+    """The products of a step with their epilogues: one, or two that share a read."""
+    found: list[_Made] = []
+    for part in step.parts:
+        (body,) = part.bodies
+        assert isinstance(body, Epilogue)
+        assert part.group.product is not None
+        found.append((part.group.product, body))
+    return found
+
+
+def _product_call(assembly: Assembly, places: Places, made: list[_Made]) -> Call:
+    (product, epilogue), *twins = made
     slots: dict[Any, int] = {product.left.buffer: 0}
     slots.setdefault(product.right.buffer, len(slots))
-    text = "\n".join([_problem_text(product, slots), epilogue_text(epilogue, slots)])
+    text = "\n".join(part for p, e in made for part in (_problem_text(p, slots), epilogue_text(e, slots)))
     name = _identifier(f"product_{product.rows}x{product.columns}x{product.depth}")
 
     def emit_kind(name: str, kind: str) -> list[str]:
         with assembly.module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
             table, chunk, chunks = b.arguments
             b.sizes_from(table, len(slots))
-            whole = _problem(b, product, epilogue, Pointers(b, table, slots))
+            pointers = Pointers(b, table, slots)
+            whole = _problem(b, product, epilogue, pointers)
+            whole.twins = tuple(_problem(b, *twin, pointers) for twin in twins)
             problem, blocking = _variant(b, whole, kind)
             emit(b, problem, chunk, chunks, blocking)
             return _variants(b, whole)
@@ -241,17 +280,34 @@ def _product_call(assembly: Assembly, places: Places, product: Product, epilogue
 
             _choose_variant(b, problem, kinds, call)
 
+    line = _product_line(made)
+    return Call(_once(assembly, text, name, build), places(slots), 0, product, line, _shared_cost(made))
+
+
+def _product_line(made: list[_Made]) -> str:
+    product, _ = made[0]
     shape = f"{'x'.join(map(str, product.batch))} of " if product.batch else ""
-    fused = len(epilogue.graph.order) - 1
-    line = f"{shape}{product.rows} x {product.columns} x {product.depth}, epilogue of {fused} operations"
-    return Call(_once(assembly, text, name, build), places(slots), 0, product, line, product_cost(product, epilogue))
+    shape = f"{len(made)} times {shape}" if len(made) > 1 else shape
+    fused = sum(len(epilogue.graph.order) - 1 for _, epilogue in made)
+    return f"{shape}{product.rows} x {product.columns} x {product.depth}, epilogue of {fused} operations"
+
+
+def _shared_cost(made: list[_Made]) -> Cost:
+    """The cost of products that read their operands once."""
+    first, *others = (product_cost(*m) for m in made)
+    operands = {m.buffer: nbytes(m.buffer) for m in (made[0][0].left, made[0][0].right)}
+    shared = sum(operands.values())
+    for cost in others:
+        read, written = first.read + cost.read - shared, first.written + cost.written
+        first = Cost(read, written, first.operations + cost.operations)
+    return first
 
 
 def _problem_text(product: Product, slots: dict[Any, int]) -> str:
     sides = []
     for m in (product.left, product.right):
         function = describe([m.function], {}) if m.function is not None else ""
-        sides.append((slots[m.buffer], m.offset, m.buffer.dtype, function))
+        sides.append((slots[m.buffer], m.offset, m.dtype, function))
     numbers = (product.batch, product.left_batch, product.right_batch, product.rows, product.columns, product.depth,
                product.left_row, product.right_column, product.left_depth, product.right_depth)  # fmt: skip
     return f"product {sides} {numbers} {product.op.operand(0).dtype} {product.op.result.dtype}"
@@ -264,7 +320,7 @@ def _problem(b: Function, product: Product, epilogue: Epilogue | None, pointers:
 
     def matrix(side: Any, row: int, column: int, batch: tuple[int, ...]) -> Matrix:
         row, column, steps = b.number(row), b.number(column), tuple(map(b.number, batch))
-        dtype = side.buffer.dtype
+        dtype = side.dtype
         element, unsigned = LLVM_TYPES[dtype], dtype in elementwise.UNSIGNED
         start = Value(PTR, "null") if pointers is None else b.at(pointers(side.buffer), side.offset, element)
         prologue = _prologue(side, elementwise.REGISTER[compute], source) if side.function is not None else None
@@ -290,8 +346,7 @@ def _prologue(side: OperandMatrix, compute: str, dtype: str) -> Prologue:
     def code(b: Function, cells: Cells) -> Value:
         (value,) = cells.values
         inside = Evaluator(b, _no_buffers, {}, lane, lanes_of(value.type))
-        wide = b.widen_float(value, FLOAT) if element.dtype in elementwise.NARROW else value
-        inside.known[element.number] = wide
+        inside.known[element.number] = elementwise.load_element(b, value, element.dtype)
         return convert_element(b, inside.full(function), compute, dtype in elementwise.UNSIGNED)
 
     return code

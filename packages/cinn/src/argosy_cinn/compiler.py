@@ -4,8 +4,9 @@
     outputs = executable.run(inputs, states)
 
 Options: ``threads`` (for the whole process), ``cache`` (an `ObjectCache`), ``passes`` (LLVM's level, None for none),
-``fuel`` (how many optimisations may happen), ``without`` (kinds of them to leave out; see `argosy_cinn.fuel`) and
-``memory_budget`` (bytes that intermediate values may need: what does not fit is computed again).
+``fuel`` (how many optimisations may happen), ``without`` (kinds of them to leave out; see `argosy_cinn.fuel`),
+``memory_budget`` (bytes that intermediate values may need: what does not fit is computed again) and ``tune`` (measure
+how products are cut best; see `argosy_cinn.tuning`).
 """
 
 from __future__ import annotations
@@ -20,44 +21,38 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn import program_cache, tracing
-from argosy_cinn.assemble import Assembly, assemble
-from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.control import CompileRegion
+from argosy_cinn.decomposition import to_primitives
 from argosy_cinn.dump import dump, dumping, record, record_sizes
 from argosy_cinn.executable import Executable, Views
 from argosy_cinn.explanation import size
 from argosy_cinn.fallback import InterpretedExecutable, interpreted
 from argosy_cinn.fuel import Budget
-from argosy_cinn.fusion.kernels import Partial
 from argosy_cinn.host import HostCall
-from argosy_cinn.native_control import Spare, Workspace
-from argosy_cinn.planning import plan_program, simplified
-from argosy_cinn.program_cache import BufferFacts, CallFacts, Manifest
-from argosy_cinn.recursion import deep_recursion
-from argosy_cinn.rematerialise import Again
-from argosy_cinn.runtime import ObjectCache, compile_object, default_cache, entry, set_threads
+from argosy_cinn.preparation import Outcomes, Preparation, Prepared
+from argosy_cinn.program_cache import Manifest, Place
+from argosy_cinn.runtime import ObjectCache, default_cache, entry, set_threads
 from argosy_cinn.runtime.entry import Entry
 from argosy_cinn.runtime.jit import CodegenError, Library, link
 from argosy_cinn.runtime.trace import Trace
-from argosy_cinn.shapes import NotSymbolic, estimate, formula
+from argosy_cinn.shapes import NotSymbolic
+from argosy_cinn.sizes import SizeFormulas, known_sizes
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
-from argosy_cinn.steps import Place, Plan
 from argosy_cinn.target import Target
+from argosy_cinn.tuning import tuning
 from argosy_hwadapt import Device
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.interpreter import communicator_table
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
-from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
-from argosy_pir.values import OpResult, Value
+from argosy_pir.values import Value
 from argosy_tensorcore.storage import Strided
 
-_OPTIONS = frozenset({"threads", "cache", "passes", "fuel", "without", "memory_budget"})
+_OPTIONS = frozenset({"threads", "cache", "passes", "fuel", "without", "memory_budget", "tune"})
 _DIALECTS = frozenset({"prim", "builtin", "control", "phi"})
-_SHOWN_BUFFERS = 32
 
 
 class CinnCompiler:
@@ -79,15 +74,7 @@ class CinnCompiler:
         user's line, and ``ValueError`` for unknown options. A program that code generation fails on runs on the
         reference interpreter, with a warning.
         """
-        chosen = dict(options or {})
-        if not chosen.keys() <= _OPTIONS:
-            unknown = sorted(chosen.keys() - _OPTIONS)
-            raise ValueError(f"unknown options {unknown}; there are: {', '.join(sorted(_OPTIONS))}")
-        if not hasattr(device, "adopt") or device.name == "virtual":
-            raise CompileError(f"argosy_cinn compiles for host devices only, not for {device.name!r}")
-        if "threads" in chosen:
-            set_threads(chosen["threads"])
-        Budget.of(chosen)  # refuses what it does not know
+        chosen = _chosen(device, options)
         _check(program)
         table = communicator_table(communicators)
 
@@ -117,6 +104,65 @@ class CinnCompiler:
             record_sizes(made, code.folder)
         return made
 
+    def compile_prepared(
+        self,
+        program: Program,
+        preparation: Preparation,
+        device: Device,
+        communicators: Any = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> Executable | SpecialisingExecutable | InterpretedExecutable:
+        """`compile` after ``preparation``, which changes ``program``: at once, or, where the outcome is in the cache,
+        when somebody asks for the executable's program."""
+        started, chosen = perf_counter(), _chosen(device, options)
+        store, prepared = _store(chosen), Prepared(program, preparation)
+        outcomes = Outcomes(program, preparation, store, chosen)
+        found = outcomes.find()
+        if found is not None:
+            try:
+                return _reloaded(program, prepared, *found, device, communicators, chosen, started)
+            except CodegenError:  # what was stored is no code for this process
+                pass
+        made = self.compile(prepared(), device, communicators, options)
+        if isinstance(made, Executable):
+            outcomes.note(made.key)
+        return made
+
+
+def _chosen(device: Device, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options. Raises ValueError for unknown ones, and `CompileError` for a device that is no host."""
+    chosen = dict(options or {})
+    if not chosen.keys() <= _OPTIONS:
+        unknown = sorted(chosen.keys() - _OPTIONS)
+        raise ValueError(f"unknown options {unknown}; there are: {', '.join(sorted(_OPTIONS))}")
+    if not hasattr(device, "adopt") or device.name == "virtual":
+        raise CompileError(f"argosy_cinn compiles for host devices only, not for {device.name!r}")
+    if "threads" in chosen:
+        set_threads(chosen["threads"])
+    Budget.of(chosen)  # refuses what it does not know
+    tuning(chosen)
+    return chosen
+
+
+def _reloaded(
+    program: Program, prepared: Prepared, manifest: Manifest, code: bytes, device: Device, communicators: Any,
+    options: Mapping[str, Any], started: float,
+) -> Executable:  # fmt: skip
+    """The executable of what was compiled earlier, of a program that is prepared when somebody looks at it."""
+    budget = Budget.of(options)
+    simplified = Simplified(lambda: to_primitives(prepared()), budget)
+    simplified.forget()
+    library = link(code, manifest.entries, cache_hit=True)
+    _warn_of_memory(program.name, manifest)
+    found = _loaded(manifest, library, simplified, options, budget)
+    executable = Executable(
+        program, program, device, library, found.entries, [], {}, _constants(manifest), manifest,
+        communicator_table(communicators), _facts(found, started), found.views, known_sizes(program, manifest),
+        prepared,
+    )  # fmt: skip
+    tracing.register(executable)
+    return executable
+
 
 def compile_static(
     static: Program,
@@ -136,9 +182,10 @@ def compile_static(
 
     hosts, places = _host_calls(simplified(), manifest, compile_region) if manifest.hosts else ([], {})
     executable = Executable(
-        original, static, device, code.entries, hosts, places, _constants(manifest), manifest, communicators,
-        _facts(code, started), code.views,
+        original, static, device, code.library, code.entries, hosts, places, _constants(manifest), manifest,
+        communicators, _facts(code, started), code.views, known_sizes(static, manifest),
     )  # fmt: skip
+    executable.key = code.key
     if dumping():
         record(executable, code.dump(static, original.name))
     simplified.forget()
@@ -155,28 +202,34 @@ def compile_symbolic(
     code = _code_of(static, options)
     folder = code.dump(static, program.name) if dumping() else None
     code.simplified.forget()
-    facts = _facts(code, started)
+    made = _for_sizes(code, program, static, device, communicators, started)
 
-    def executable(symbols: Mapping[str, int]) -> Executable:
-        made = _for_sizes(code, program, static, device, communicators, facts, symbols)
-        tracing.register(made)
-        return made
+    def executable(symbols: Mapping[str, int]) -> Executable | None:
+        found = made(symbols)
+        if found is not None:
+            tracing.register(found)
+        return found
 
-    values = [*static.block.arguments, *(r for op in static.walk() for r in op.results)]
-    return CodeForSizes(executable, list({v.shape: None for v in values if isinstance(v.type, TensorType)}), folder)
+    return CodeForSizes(executable, folder)
 
 
 def _for_sizes(
     code: _Code, program: Program, static: Program, device: Device, communicators: Mapping[tuple[int, ...], Any],
-    facts: dict[str, Any], symbols: Mapping[str, int],
-) -> Executable:  # fmt: skip
-    """The executable of given sizes of code for all sizes."""
-    manifest, dims = program_cache.for_sizes(code.manifest, symbols)
-    facts = {**facts, "arena_bytes": manifest.arena_bytes}
-    return Executable(
-        program, static, device, code.entries, [], {}, _constants(manifest), manifest, communicators, facts,
-        code.views, symbols, dims,
-    )  # fmt: skip
+    started: float,
+) -> Callable[[Mapping[str, int]], Executable | None]:  # fmt: skip
+    """What makes the executables of code for all sizes; None for sizes that it does not serve."""
+    manifest, facts, constants = code.manifest, _facts(code, started), _constants(code.manifest)
+    values = [*static.block.arguments, *(r for op in static.walk() for r in op.results)]
+    formulas = SizeFormulas(static, manifest, list({v.shape: None for v in values if isinstance(v.type, TensorType)}))
+
+    def executable(symbols: Mapping[str, int]) -> Executable | None:
+        sizes = formulas.at(symbols)
+        return None if sizes is None else Executable(
+            program, static, device, code.library, code.entries, [], {}, constants, manifest, communicators,
+            {**facts, "arena_bytes": sizes.arena_bytes}, code.views, sizes,
+        )  # fmt: skip
+
+    return executable
 
 
 @dataclass(slots=True)
@@ -189,23 +242,27 @@ class _Code:
     views: Views
     library: Library
     budget: Budget
+    key: str
 
     def dump(self, program: Program, name: str) -> Path:
         """Write all stages; returns the folder."""
+        from argosy_cinn.building import assembled
+
         simplified = self.simplified()
-        _, assembly = _assembled(simplified, Target.host(), self.budget)
+        _, assembly = assembled(simplified, Target.host(), self.budget)
         return dump(name, program, simplified, self.manifest, self.library.code, assembly.module.text())
 
 
 def _code_of(static: Program, options: Mapping[str, Any]) -> _Code:
     """The code of a program of primitives: from the cache, or made now."""
     target, budget = Target.host(), Budget.of(options)
-    fresh = budget.process or dumping()  # what is found in a cache was made under other limits, and leaves no trace
-    store = options.get("cache") or (ObjectCache(None) if fresh else default_cache())
+    store = _store(options)
     key = program_cache.program_key(static, target, options)
-    simplified = Simplified(static, budget)
+    simplified = Simplified(lambda: static, budget)
 
     def made() -> tuple[Manifest, bytes]:
+        from argosy_cinn.building import build  # a process that finds all its programs never loads it
+
         manifest, code = build(simplified(), target, options, budget)
         program_cache.keep(store, key, manifest, code)
         return manifest, code
@@ -221,7 +278,13 @@ def _code_of(static: Program, options: Mapping[str, Any]) -> _Code:
         library = link(code, manifest.entries)
     budget.settle()
     _warn_of_memory(static.name, manifest)
-    return _loaded(manifest, library, simplified, options, budget)
+    return _loaded(manifest, library, simplified, options, budget, key)
+
+
+def _store(options: Mapping[str, Any]) -> ObjectCache:
+    """Where compiled programs are kept. What is found there was made under other limits, and leaves no trace."""
+    fresh = Budget.of(options).process or dumping()
+    return options.get("cache") or (ObjectCache(None) if fresh else default_cache())
 
 
 def _warn_of_memory(name: str, manifest: Manifest) -> None:
@@ -236,16 +299,19 @@ def _warn_of_memory(name: str, manifest: Manifest) -> None:
 
 
 def _loaded(
-    manifest: Manifest, library: Library, simplified: Simplified, options: Mapping[str, Any], budget: Budget
-) -> _Code:
+    manifest: Manifest, library: Library, simplified: Simplified, options: Mapping[str, Any], budget: Budget,
+    key: str = "",
+) -> _Code:  # fmt: skip
     def instrumented() -> tuple[list[Entry], Trace]:
+        from argosy_cinn.building import build
+
         trace = Trace()
         again, code = build(simplified(), Target.host(), options, budget, traced=True)
         traced = link(code, again.entries, symbols=trace.symbols)
         return [entry(traced, name) for name in again.entries], trace
 
     entries = [entry(library, name) for name in manifest.entries]
-    return _Code(manifest, entries, simplified, Views(simplified, instrumented), library, budget)
+    return _Code(manifest, entries, simplified, Views(simplified, instrumented), library, budget, key)
 
 
 def load_compiled(
@@ -254,17 +320,20 @@ def load_compiled(
     """The executable of a simplified program whose manifest and machine code are at hand, as in a dump; ``symbols``:
     its sizes, where it has such."""
     started, budget = perf_counter(), Budget(0)
-    code = _loaded(manifest, link(data, manifest.entries), Simplified(program, budget), {}, budget)
+    code = _loaded(manifest, link(data, manifest.entries), Simplified(lambda: program, budget), {}, budget)
     if manifest.symbols:
-        return _for_sizes(code, program, program, device, {}, _facts(code, started), symbols or {})
+        found = _for_sizes(code, program, program, device, {}, started)(symbols or {})
+        if found is None:
+            raise ValueError(f"code for all sizes does not serve {dict(symbols or {})}: a tensor is empty or too large")
+        return found
 
     def compile_region(region: Program) -> Callable[[Sequence[Strided]], list[Strided]]:
         return compile_static(region, region, device, {}, {}).bind(())
 
     hosts, places = _host_calls(code.simplified(), manifest, compile_region)
     return Executable(
-        program, program, device, code.entries, hosts, places, _constants(manifest), manifest, {},
-        _facts(code, started), code.views,
+        program, program, device, code.library, code.entries, hosts, places, _constants(manifest), manifest, {},
+        _facts(code, started), code.views, known_sizes(program, manifest),
     )  # fmt: skip
 
 
@@ -284,7 +353,7 @@ def _facts(code: _Code, started: float) -> dict[str, Any]:
 class Simplified:
     """The simplified form of a program, made when it is asked for and not kept after `forget`."""
 
-    def __init__(self, program: Program, budget: Budget) -> None:
+    def __init__(self, program: Callable[[], Program], budget: Budget) -> None:
         self._program, self._budget = program, budget
         self._made: Program | None = None
         self._keep = True
@@ -293,8 +362,10 @@ class Simplified:
         """The program; equal each time."""
         if self._made is not None:
             return self._made
+        from argosy_cinn.building import simplified_program
+
         with own_context(), self._budget.simplifying():
-            made = _simplified(self._program)
+            made = simplified_program(self._program())
         if self._keep:
             self._made = made
         return made
@@ -302,27 +373,6 @@ class Simplified:
     def forget(self) -> None:
         """Make it again from now on: it is large, and needed to look at things only."""
         self._made, self._keep = None, False
-
-
-def build(
-    program: Program, target: Target, options: Mapping[str, Any], budget: Budget, traced: bool = False
-) -> tuple[Manifest, bytes]:
-    """Fuse, order, place and emit a simplified program: manifest and object file."""
-    plan, assembly = _assembled(program, target, budget, traced)
-    code = compile_object(assembly.module.text(), target, options.get("passes"))
-    return _manifest(program, plan, assembly), code
-
-
-def generated_code(program: Program) -> str:
-    """The LLVM assembly of a program, to be looked at."""
-    _, assembly = _assembled(_simplified(to_primitives(program)), Target.host(), Budget())
-    return assembly.module.text()
-
-
-def _assembled(program: Program, target: Target, budget: Budget, traced: bool = False) -> tuple[Plan, Assembly]:
-    with deep_recursion(), budget.fusing():
-        plan = plan_program(program, budget.memory)
-        return plan, assemble(plan, target, traced)
 
 
 # -- programs
@@ -336,85 +386,7 @@ def _check(program: Program) -> None:
             raise CompileError(f"argosy_cinn cannot compile '{op.name}'{where}{hint}")
 
 
-def to_primitives(program: Program) -> Program:
-    """The program with its operators decomposed; itself where there are none."""
-    if not any(op.dialect == "phi" for op in program.walk()):
-        return program
-    from argosy_phi_ops.passes.decompose import Decompose
-
-    copy = program.clone()
-    Decompose().run(copy)
-    return copy
-
-
-def _simplified(program: Program) -> Program:
-    with deep_recursion():
-        return simplified(program)
-
-
-# -- manifests
-
-
-def _manifest(program: Program, plan: Plan, assembly: Assembly) -> Manifest:
-    positions = {op: i for i, op in enumerate(program.block)}
-    host_calls: dict[str, int] = {}
-    for op in assembly.hosts:
-        host_calls[op.name] = host_calls.get(op.name, 0) + 1
-    arguments = set(program.block.arguments)
-    places = [  # of the body's own values: host calls see no others
-        (positions[v.op] if isinstance(v, OpResult) else -1, v.index, place.entry, place.offset)
-        for v, place in plan.places.items()
-        if v in arguments or (isinstance(v, OpResult) and v.op in positions)
-    ]
-    constants = []
-    for value in plan.constants:
-        array = constant_array(value.op.attributes["value"], {})  # type: ignore[attr-defined]
-        constants.append(program_cache.encode_constant(value.dtype, array.shape, array.tobytes()))
-    updates = zip(program.states, program.state_updates, strict=True)
-    return Manifest(
-        segments=len(assembly.segments),
-        hosts=[positions[op] for op in assembly.hosts],
-        places=places if assembly.hosts else [],
-        arena_bytes=plan.arena_bytes,
-        constants=constants,
-        written=[i for i, (state, value) in enumerate(updates) if value is not state.argument],
-        kernels=len(assembly.kernels),
-        kernel_calls=sum(map(len, assembly.segments)),
-        host_calls=host_calls,
-        calls=_call_facts(assembly, positions),
-        buffers=_buffer_facts(plan, positions),
-        copies=[argument.index for _, argument in plan.copies],
-        symbols=list(program.symbols()),
-        lifetimes=[(formula(life.nbytes), life.first, life.last) for life in plan.lifetimes]
-        if program.symbols()
-        else [],
-        recomputation=plan.recomputation,
-    )
-
-
-def _call_facts(assembly: Assembly, positions: Mapping[Operation, int]) -> list[CallFacts]:
-    return [
-        CallFacts(
-            i, call.kernel, formula(call.chunks), call.text,
-            formula(call.cost.read), formula(call.cost.written), formula(call.cost.operations),
-            sorted({positions[v.op] for v in call.made if isinstance(v, OpResult) and v.op in positions}),
-        )
-        for i, calls in enumerate(assembly.segments)
-        for call in calls
-    ]  # fmt: skip
-
-
-def _buffer_facts(plan: Plan, positions: Mapping[Operation, int]) -> list[BufferFacts]:
-    own = [life for life in plan.lifetimes if not isinstance(life.key, str)]  # others: inside of loops
-    found = sorted(own, key=lambda life: -estimate(life.nbytes))[:_SHOWN_BUFFERS]
-    return [BufferFacts(positions[_value(life.key).op], formula(life.nbytes), life.first, life.last) for life in found]
-
-
-def _value(key: Any) -> Any:
-    """The value that a buffer belongs to; partial results belong to their reduction's."""
-    while isinstance(key, (Again, Partial, StripPartial, Spare, Workspace)):
-        key = key.value
-    return key
+# -- host calls
 
 
 def _host_calls(
@@ -441,4 +413,4 @@ def _constants(manifest: Manifest) -> list[np.ndarray[Any, Any]]:
     ]
 
 
-__all__ = ["CinnCompiler", "compile_static", "generated_code"]
+__all__ = ["CinnCompiler", "compile_static"]

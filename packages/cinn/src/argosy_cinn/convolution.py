@@ -7,23 +7,22 @@ its input in place.
 
 from __future__ import annotations
 
+from itertools import product
 from math import prod
-from typing import Any
 
+from argosy_cinn.dialect import PATCHES
+from argosy_cinn.phases import by_phases, is_spread
+from argosy_cinn.rewrites.building import emit
 from argosy_cinn.shapes import sizes
 from argosy_phi_ops.context import context
-from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.core import Operation
-from argosy_pir.dialect import Dialect, register_dialect
-from argosy_pir.opdef import PURE, OpDef
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 
-PATCHES = "cinn.patches"
 #: With fewer places than this in a sample (a gradient of weights), the columns of all samples are one matrix.
 _FEW_PLACES = 64
-
-register_dialect(Dialect("cinn", [OpDef(PATCHES, ["x"], traits=[PURE])]))
+#: Windows of at most this many taps, with at most this many filters for each channel, are summed tap by tap.
+_MOST_TAPS, _FEW_FILTERS = 64, 4
 
 
 def as_product(op: Operation) -> Value | None:
@@ -35,20 +34,69 @@ def as_product(op: Operation) -> Value | None:
     spatial = sizes(op.result)[2:]
     if 0 in (*sizes(x), *sizes(w), *sizes(op.result)):
         return None
+    if is_spread(op):
+        return by_phases(op)
     patches = _patches(x, (n, groups, channels // groups, *window, *spatial), op)
+    if depth == 1 and prod(window) <= _MOST_TAPS and filters // groups <= _FEW_FILTERS:
+        return emit("reshape", _by_tap(w, patches, groups), shape=sizes(op.result))
+    if prod(spatial) <= _FEW_PLACES < prod(window) and filters // groups <= _FEW_FILTERS:
+        return emit("reshape", _by_place(w, patches, groups), shape=sizes(op.result))
     terms, places = depth * prod(window), prod(spatial)
-    rows = _emit("reshape", w, shape=(groups, filters // groups, terms))
-    columns = _emit("reshape", patches, shape=(n, groups, terms, places))
+    rows = emit("reshape", w, shape=(groups, filters // groups, terms))
+    columns = emit("reshape", patches, shape=(n, groups, terms, places))
     few = places < _FEW_PLACES and n > 1 and prod(window) > 1
-    product = _joined(rows, columns) if few else _by_sample(rows, columns)
-    return _emit("reshape", product, shape=sizes(op.result))
+    made = _joined(rows, columns) if few else _by_sample(rows, columns)
+    return emit("reshape", made, shape=sizes(op.result))
+
+
+def _by_tap(w: Value, patches: Value, groups: int) -> Value:
+    """[N, groups, filters, *places] of windows over one channel each, as a sum over the taps: a loop, not a product."""
+    filters, _, *window = sizes(w)
+    n, _, _, *rest = sizes(patches)
+    shape = (n, groups, filters // groups, *rest[len(window) :])
+    total: Value | None = None
+    for tap in product(*map(range, window)):
+        seen = _cut(patches, 3, tap, (n, groups, 1, *shape[3:]))
+        factor = _cut(w, 2, tap, shape[1:3])
+        wide = emit("broadcast", emit("reshape", seen, shape=(n, groups, *shape[3:])), shape=shape,
+                    axes=(0, 1, *range(3, len(shape))))  # fmt: skip
+        term = emit("mul", wide, emit("broadcast", factor, shape=shape, axes=(1, 2)))
+        total = term if total is None else emit("add", total, term)
+    assert total is not None
+    return total
+
+
+def _by_place(w: Value, patches: Value, groups: int) -> Value:
+    """[N, groups, filters, places] of few places and large windows (a gradient of such weights): a sum for each
+    place, which all pass over the input together."""
+    filters, depth, *window = sizes(w)
+    n, _, _, *rest = sizes(patches)
+    shape = (n, groups, filters // groups, depth, *window)
+    factor = emit("reshape", w, shape=shape[1:])
+    factor = emit("broadcast", factor, shape=shape, axes=tuple(range(1, len(shape))))
+    sums = []
+    for place in product(*map(range, rest[len(window) :])):
+        seen = _cut(patches, 3 + len(window), place, (n, groups, depth, *window))
+        wide = emit("broadcast", seen, shape=shape, axes=(0, 1, *range(3, len(shape))))
+        total = emit("reduce_sum", emit("mul", wide, factor), axes=tuple(range(3, len(shape))))
+        sums.append(emit("reshape", total, shape=(*shape[:3], 1)))
+    return emit("concat", *sums, axis=3)
+
+
+def _cut(x: Value, axis: int, at: tuple[int, ...], shape: tuple[int, ...]) -> Value:
+    """What lies at some positions of the axes from ``axis`` on."""
+    start, limit = [0] * len(sizes(x)), list(sizes(x))
+    for i, position in enumerate(at, axis):
+        start[i], limit[i] = position, position + 1
+    one = emit("slice", x, start=tuple(start), limit=tuple(limit), stride=(1,) * len(start))
+    return emit("reshape", one, shape=shape)
 
 
 def _by_sample(rows: Value, columns: Value) -> Value:
     """[N, groups, filters, places] as one product for each sample."""
     n = sizes(columns)[0]
-    repeated = _emit("broadcast", rows, shape=(n, *sizes(rows)), axes=(1, 2, 3))
-    return _emit(
+    repeated = emit("broadcast", rows, shape=(n, *sizes(rows)), axes=(1, 2, 3))
+    return emit(
         "dot_general", repeated, columns, lhs_contract=(3,), rhs_contract=(2,), lhs_batch=(0, 1), rhs_batch=(0, 1)
     )
 
@@ -56,16 +104,11 @@ def _by_sample(rows: Value, columns: Value) -> Value:
 def _joined(rows: Value, columns: Value) -> Value:
     """[N, groups, filters, places] as one product, whose columns are the places of all samples."""
     n, groups, terms, places = sizes(columns)
-    moved = _emit("transpose", columns, permutation=(1, 2, 0, 3))
-    wide = _emit("reshape", moved, shape=(groups, terms, n * places))
-    product = _emit("dot_general", rows, wide, lhs_contract=(2,), rhs_contract=(1,), lhs_batch=(0,), rhs_batch=(0,))
-    apart = _emit("reshape", product, shape=(groups, sizes(rows)[1], n, places))
-    return _emit("transpose", apart, permutation=(2, 0, 1, 3))
-
-
-def _emit(name: str, *operands: Value, **attributes: Any) -> Value:
-    result: Value = PRIMITIVES[name](*operands, **attributes)
-    return result
+    moved = emit("transpose", columns, permutation=(1, 2, 0, 3))
+    wide = emit("reshape", moved, shape=(groups, terms, n * places))
+    made = emit("dot_general", rows, wide, lhs_contract=(2,), rhs_contract=(1,), lhs_batch=(0,), rhs_batch=(0,))
+    apart = emit("reshape", made, shape=(groups, sizes(rows)[1], n, places))
+    return emit("transpose", apart, permutation=(2, 0, 1, 3))
 
 
 def _patches(x: Value, shape: tuple[int, ...], op: Operation) -> Value:

@@ -1,16 +1,17 @@
 """Counting optimisations, and stopping after so many: to find the one that breaks a program.
 
 Every rewrite, fusion and placement that could be left out asks `allowed` first. The option ``fuel`` (or ``ARGOSY_FUEL``
-in the environment, for all programs of a process together) lets only the first so many happen; ``without`` leaves out
-kinds. The count is the same in every run. ``ARGOSY_FUEL_LOG`` names a file that is told the count and the last step.
+in the environment, for all programs of a process together, the passes before this package included) lets only the first
+so many happen; ``without`` leaves out kinds. The count is the same in every run. ``ARGOSY_FUEL_LOG`` names a file that
+is told the count and the last step.
 
 Kinds: ``rewrite.<primitive>``, ``common`` (equal operations), ``control`` (native branches and loops), ``attention``,
-``fuse``, ``recompute``, ``in-place``, ``stream``, ``rematerialise`` (under a memory budget).
+``fuse``, ``recompute``, ``in-place``, ``stream``, ``twins`` (two products from one
+read), ``rematerialise`` (under a memory budget).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -18,11 +19,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from argosy_cinn.once import STARTING
 from argosy_pir.core import Operation
+from argosy_pir.rewrite.fuel import process_fuel, settle
 from argosy_pir.values import OpResult
 
-KINDS = ("rewrite", "common", "control", "attention", "fuse", "recompute", "in-place", "stream", "rematerialise")
+KINDS = (
+    "rewrite", "common", "control", "attention", "fuse", "recompute", "in-place", "stream", "twins", "rematerialise",
+)  # fmt: skip
 _UNLIMITED = 1 << 62
 
 
@@ -93,7 +96,7 @@ class Budget:
         memory = memory_budget(options)
         if without or "fuel" in options:
             return Budget(options.get("fuel"), without, memory=memory)
-        left = _process_fuel()
+        left = process_fuel()
         return Budget(left, process=left is not None, memory=memory)
 
     @contextmanager
@@ -127,7 +130,7 @@ class Budget:
     def settle(self) -> None:
         """Take what was spent from the process's fuel, and write the log."""
         if self.process:
-            _settle(self.spent, self._last)
+            settle(self.spent, self._last)
 
 
 def memory_budget(options: Mapping[str, Any]) -> int | None:
@@ -148,25 +151,3 @@ def memory_budget(options: Mapping[str, Any]) -> int | None:
 
 
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-_spent = 0
-_last = ""
-
-
-def _process_fuel() -> int | None:
-    text = os.environ.get("ARGOSY_FUEL")
-    if not text:
-        return None
-    if not text.isdecimal():
-        raise ValueError(f"ARGOSY_FUEL is {text!r}: expected how many optimisations may happen, a number")
-    return max(int(text) - _spent, 0)
-
-
-def _settle(spent: int, last: str) -> None:
-    global _spent, _last
-    with STARTING:
-        _spent += spent
-        _last = last if spent else _last
-        path = os.environ.get("ARGOSY_FUEL_LOG")
-        if path:
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump({"spent": _spent, "last": _last}, file)

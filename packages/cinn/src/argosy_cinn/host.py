@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.control import CompileRegion, ControlCall, is_compiled
-from argosy_cinn.fusion.groups import host_reads
+from argosy_cinn.fusion.reads import host_reads
 from argosy_cinn.shapes import sizes
-from argosy_phi_ops.reference.interpreter import Run, plan_operation
+from argosy_phi_ops.reference.interpreter import Run, plan_into, plan_operation
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
@@ -31,6 +31,7 @@ class HostCall:
         self.op = op
         self._splats = splats
         self._control = ControlCall(op, compile) if is_compiled(op) else None
+        self._into = plan_into(op)
         self._step = None if self._control is not None else plan_operation(op, program)
         self._reads = self._control.reads if self._control is not None else list(host_reads(op))
 
@@ -42,6 +43,9 @@ class HostCall:
                 environment[value] = self._splats[value]
             else:
                 environment[value] = memory(value) if isinstance(value.type, TensorType) else tokens.get(value)
+        if self._into is not None:
+            self._into(memory(self.op.result), *(environment[value] for value in self.op.operands))
+            return
         if self._control is not None:
             environment.update(zip(self.op.results, self._control.run(environment), strict=True))
         else:

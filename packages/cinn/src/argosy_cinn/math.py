@@ -266,5 +266,5 @@ LIBRARY: dict[str, str] = {
     "exp": "exp", "log": "log", "log1p": "log1p", "expm1": "expm1", "tanh": "tanh", "erf": "erf", "erfc": "erfc",
     "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "sinh": "sinh",
     "cosh": "cosh", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh", "lgamma": "lgamma", "pow": "pow",
-    "atan2": "atan2", "nextafter": "nextafter", "rem": "fmod",
+    "atan2": "atan2", "rem": "fmod",
 }  # fmt: skip

@@ -3,6 +3,8 @@
 Lifetimes are intervals of steps. Largest first, each value goes to the lowest place that is free for its whole life
 (greedy by size, as in Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020). Neighbours
 start at different places within a page, since streams with equal addresses modulo 4 KiB compete for cache sets.
+
+Where sizes are known at run time only, an `Arrangement` of similar sizes is kept, and costs a few additions at others.
 """
 
 from __future__ import annotations
@@ -48,6 +50,45 @@ def plan(lifetimes: Sequence[Lifetime]) -> tuple[dict[Hashable, int], int]:
         offsets[value.key] = start
         size = max(size, start + nbytes)
     return offsets, size
+
+
+class Arrangement:
+    """A plan that serves other sizes, too: which values lie below which.
+
+    It is made by `plan` for some sizes. For others every value starts where the highest of those that live with it and
+    lay below it ends, so that no two that live together meet, whatever the sizes are.
+    """
+
+    def __init__(self, lifetimes: Sequence[Lifetime]) -> None:
+        offsets, _ = plan(lifetimes)
+        starts = [offsets[value.key] for value in lifetimes]
+        self._order = sorted(range(len(lifetimes)), key=starts.__getitem__)
+        self._colours = [
+            start % _PAGE if v.nbytes >= _STAGGERED else 0 for start, v in zip(starts, lifetimes, strict=True)
+        ]
+        self._below = self._supports(lifetimes)
+
+    def _supports(self, lifetimes: Sequence[Lifetime]) -> list[list[int]]:
+        """For each value those right below it: without those that lie below one of them."""
+        under = [0] * len(lifetimes)  # bits: all that lie below, directly or not
+        found: list[list[int]] = [[] for _ in lifetimes]
+        for position, i in enumerate(self._order):
+            value = lifetimes[i]
+            for j in reversed(self._order[:position]):
+                other = lifetimes[j]
+                if not under[i] >> j & 1 and other.first <= value.last and value.first <= other.last:
+                    found[i].append(j)
+                    under[i] |= under[j] | 1 << j
+        return found
+
+    def place(self, nbytes: Sequence[int]) -> tuple[list[int], int]:
+        """Offsets of values of so many bytes, in the order of the lifetimes, and the size of the arena."""
+        starts, ends = [0] * len(nbytes), [0] * len(nbytes)
+        for i in self._order:
+            low = max([ends[j] for j in self._below[i]], default=0)
+            starts[i] = start = _aligned(low, self._colours[i])
+            ends[i] = start + nbytes[i] + _ALIGN
+        return starts, max(ends, default=0)
 
 
 def _lowest(busy: Sequence[tuple[int, int]], nbytes: int, colour: int) -> int:

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from argosy_cinn.complexes.split import split_complex
 from argosy_cinn.control import is_compiled, region_program
 from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.classify import HOST
 from argosy_cinn.fusion.cost import Memory
+from argosy_cinn.fusion.grids import KnownReads
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.recompute import drop_recomputed
 from argosy_cinn.loops.lowering import NotAligned, splat_constant
+from argosy_cinn.narrow import widened
 from argosy_cinn.native_control import ControlFlow, RegionPlan
+from argosy_cinn.ordering.rewrite import sorts_as_orders
 from argosy_cinn.shapes import NotSymbolic, sizes
-from argosy_cinn.simplify import simplify
+from argosy_cinn.simplify import inline_calls, simplify
 from argosy_cinn.steps import Plan, make_plan
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
@@ -56,15 +60,20 @@ def _fused(
     memory = Memory(program, attention, native)
     if symbolic:
         _refuse_hosts(memory)
-    fusion = Fusion(memory)
+    reads = KnownReads(memory)
+    fusion = Fusion(memory, reads)
     if drop_recomputed(memory, fusion):
-        fusion = Fusion(memory)
+        fusion = Fusion(memory, reads)
     return memory, fusion
 
 
 def simplified(program: Program) -> Program:
     """A copy of a program of primitives in the normal form that plans are made of."""
     copy = program.clone()
+    inline_calls(copy)
+    split_complex(copy)
+    widened(copy)
+    sorts_as_orders(copy)
     simplify(copy)
     own_results(copy)
     for op in [op for op in copy.block if op.regions]:

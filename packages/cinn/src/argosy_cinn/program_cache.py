@@ -10,19 +10,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from array import array
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from argosy_cinn.fuel import memory_budget
-from argosy_cinn.memory_plan import Lifetime, plan
 from argosy_cinn.once import once
-from argosy_cinn.rematerialise import Recomputation
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
 from argosy_cinn.shapes import evaluated
 from argosy_cinn.target import Target
+from argosy_cinn.tuning import tuning
 from argosy_pir.attributes import Dense
 from argosy_pir.core import Block
 from argosy_pir.program import Program
@@ -53,6 +51,24 @@ class BufferFacts(NamedTuple):
     nbytes: int
     first: int
     last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value is: byte ``offset`` into the memory whose address is entry ``entry`` of the address table."""
+
+    entry: int
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputation:
+    """What a budget did: bytes at the peak before, steps that run again, and the share of work that they add."""
+
+    budget: int
+    peak_before: int
+    steps: int
+    work: float
 
 
 @dataclass(slots=True)
@@ -90,21 +106,15 @@ class Manifest:
         return [f"segment{i}" for i in range(self.segments)]
 
 
-def for_sizes(manifest: Manifest, symbols: Mapping[str, int]) -> tuple[Manifest, array[int]]:
-    """The manifest of code for all sizes in the numbers of given ones, and the table of sizes it is called with."""
-    lifetimes = [
-        Lifetime(i, evaluated(nbytes, symbols), first, last)
-        for i, (nbytes, first, last) in enumerate(manifest.lifetimes)
-    ]
-    offsets, arena_bytes = plan(lifetimes)
-    table = array("q", [symbols[name] for name in manifest.symbols] + [offsets[i] for i in range(len(lifetimes))])
+def in_numbers(manifest: Manifest, symbols: Mapping[str, int], arena_bytes: int) -> Manifest:
+    """The manifest of code for all sizes in the numbers of given ones, to be looked at."""
     calls = [
         CallFacts(c.segment, c.kernel, evaluated(c.chunks, symbols), c.text, evaluated(c.read, symbols),
                   evaluated(c.written, symbols), evaluated(c.operations, symbols), c.made)
         for c in manifest.calls
     ]  # fmt: skip
     buffers = [BufferFacts(b.position, evaluated(b.nbytes, symbols), b.first, b.last) for b in manifest.buffers]
-    return replace(manifest, arena_bytes=arena_bytes, calls=calls, buffers=buffers), table
+    return replace(manifest, arena_bytes=arena_bytes, calls=calls, buffers=buffers)
 
 
 def find(store: ObjectCache, key: str) -> tuple[Manifest, bytes] | None:
@@ -156,7 +166,7 @@ def program_key(program: Program, target: Target, options: Mapping[str, Any]) ->
         _hash_block(digest, function.block, numbers)
     digest.update(f"{len(program.states)}|{target.key}|{code_generator_version()}|{_sources()}".encode())
     digest.update(repr([(k, options.get(k)) for k in ("passes", "fuel", "without")]).encode())
-    digest.update(f"memory {memory_budget(options)}".encode())
+    digest.update(f"memory {memory_budget(options)} tune {tuning(options)}".encode())
     return digest.hexdigest()
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from argosy_cinn.fuel import allowed
+from argosy_cinn.program_cache import Recomputation
 from argosy_pir.values import Value
 
 if TYPE_CHECKING:
@@ -51,16 +52,6 @@ class Facts:
     overwritten: tuple[Value, ...]
     repeatable: bool
     cost: int
-
-
-@dataclass(frozen=True, slots=True)
-class Recomputation:
-    """What a budget did: bytes at the peak before, steps that run again, and the share of work that they add."""
-
-    budget: int
-    peak_before: int
-    steps: int
-    work: float
 
 
 @dataclass(slots=True)

@@ -94,6 +94,11 @@ def evaluated(size: Any, symbols: Mapping[str, int]) -> int:
     return evaluate_dim(_parsed(size), symbols) if isinstance(size, str) else size
 
 
+def size_of_formula(size: Any) -> Size:
+    """The size that `formula` gave the text of."""
+    return _parsed(size) if isinstance(size, str) else int(size)
+
+
 @lru_cache(4096)
 def _parsed(text: str) -> Size:
     return parse_dim(text)

@@ -1,7 +1,7 @@
 """Programs with symbolic sizes: compiled once for all sizes, or, where that cannot be, for each combination met.
 
-The code of a program for all sizes takes its sizes from a table, and the places of intermediate values with them: the
-memory plan is made anew (in Python, and kept) for each combination. Sizes of zero, tensors too large for 32-bit indices
+The code of a program for all sizes takes its sizes from a table, and the places of intermediate values with them (see
+`argosy_cinn.sizes`). Sizes of zero, tensors too large for 32-bit indices
 and programs with host calls are compiled for their sizes, in numbers.
 """
 
@@ -9,22 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from argosy_cinn.executable import Bound, Executable
 from argosy_phi_ops.reference.symbols import bind_symbols, evaluate_attribute, evaluate_shape
 from argosy_pir.attributes import Attributes, Dense
+from argosy_pir.dims import is_static
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType, Type
 from argosy_tensorcore.storage import Strided
 
 if TYPE_CHECKING:
-    from argosy_cinn.executable import Executable
     from argosy_cinn.fallback import InterpretedExecutable
 
-#: Elements of a tensor that code for all sizes counts in 32 bits, with room for sums of two positions.
-_MOST_ELEMENTS = 1 << 29
 #: Combinations of sizes whose executables are kept.
 _KEPT = 256
 
@@ -33,17 +31,11 @@ Call = Callable[[Sequence[Strided]], list[Strided]]
 
 @dataclass(frozen=True, slots=True)
 class CodeForSizes:
-    """Code for all sizes: ``executable`` makes the executable of given sizes, ``shapes`` are those of all values.
-    ``folder``: where it was dumped."""
+    """Code for all sizes: ``executable`` makes the executable of given sizes, or gives None for those that it does not
+    serve. ``folder``: where it was dumped."""
 
-    executable: Callable[[Mapping[str, int]], Executable]
-    shapes: list[tuple[Any, ...]]
+    executable: Callable[[Mapping[str, int]], Executable | None]
     folder: Path | None = None
-
-    def fits(self, symbols: Mapping[str, int]) -> bool:
-        """Whether all tensors have elements, and not too many of them."""
-        known = dict(symbols)
-        return all(0 < prod(evaluate_shape(shape, known)) < _MOST_ELEMENTS for shape in self.shapes)
 
 
 class SpecialisingExecutable:
@@ -66,6 +58,12 @@ class SpecialisingExecutable:
         self._specialised: dict[tuple[int, ...], Executable | InterpretedExecutable] = {}
         self._latest: Executable | InterpretedExecutable | None = None
         self._met = 0
+        self._symbols = program.symbols()
+        self._labels = [f"input {i}" for i in range(len(program.inputs))]
+        self._labels += [f"state {state.name!r}" for state in program.states]
+        shapes = [argument.shape for argument in program.block.arguments]
+        inputs = len(program.inputs)
+        self._telling = [i for i, shape in enumerate(shapes) if i < inputs or not is_static(shape)]
 
     def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
         """Execute once. Raises ``ShapeError`` naming the argument that does not fit."""
@@ -75,6 +73,7 @@ class SpecialisingExecutable:
         """A callable for repeated execution on the same states."""
         held = list(states)
         bound: dict[tuple[Any, ...], Call] = {}
+        first: list[Bound] = []  # what was bound to the states by code for all sizes
 
         def call(inputs: Sequence[Strided]) -> list[Strided]:
             shapes = tuple([p.shape for p in inputs])
@@ -82,41 +81,45 @@ class SpecialisingExecutable:
             if found is None:
                 while len(bound) >= _KEPT:
                     bound.pop(next(iter(bound)), None)
-                found = bound[shapes] = self.for_sizes(inputs, held).bind(held)
+                made = self.for_sizes(inputs, held, known=bool(bound))
+                if type(made) is not Executable or made.sizes.symbols is None:
+                    found = made.bind(held)
+                else:
+                    found = made.bind(held, first[0] if first else None)
+                    first[:] = [found]
+                bound[shapes] = found
             return found(inputs)
 
         return call
 
-    def for_sizes(self, inputs: Sequence[Strided], states: Sequence[Strided]) -> Executable | InterpretedExecutable:
-        """The executable for the sizes of these arguments."""
-        program = self.program
-        symbols = self.sizes_of(inputs, states)
-        key = tuple(symbols[name] for name in program.symbols())
-        code = self._shared
-        if code is None or key in self._specialised or not code.fits(symbols):
-            if key not in self._specialised:
-                self._specialised[key] = self._compile(specialise(program, symbols))
-                self._met += 1
-            self._latest = self._specialised[key]
-            return self._latest
-        found = self._made.get(key)
+    def for_sizes(
+        self, inputs: Sequence[Strided], states: Sequence[Strided], known: bool = False
+    ) -> Executable | InterpretedExecutable:
+        """The executable for the sizes of these arguments; ``known``: for states that were checked before."""
+        symbols = self.sizes_of(inputs, states, known)
+        key = tuple([symbols[name] for name in self._symbols])
+        found = self._made.get(key) or self._specialised.get(key)
         if found is None:
-            while len(self._made) >= _KEPT:
+            made = None if self._shared is None else self._shared.executable(symbols)
+            while made is not None and len(self._made) >= _KEPT:
                 self._made.pop(next(iter(self._made)), None)
-            found = self._made[key] = code.executable(symbols)
+            if made is not None:
+                found = self._made[key] = made
+            else:
+                found = self._specialised[key] = self._compile(specialise(self.program, symbols))
             self._met += 1
         self._latest = found
         return found
 
-    def sizes_of(self, inputs: Sequence[Strided], states: Sequence[Strided]) -> dict[str, int]:
+    def sizes_of(self, inputs: Sequence[Strided], states: Sequence[Strided], known: bool = False) -> dict[str, int]:
         """The numbers that arguments give for symbols. Raises ``ShapeError`` naming the one that does not fit."""
-        program = self.program
-        labels = [f"input {i}" for i in range(len(program.inputs))] + [f"state {s.name!r}" for s in program.states]
         payloads = [*inputs, *states]
-        if len(payloads) != len(labels):
-            raise ValueError(f"program '{program.name}' takes {len(labels)} inputs and states, got {len(payloads)}")
-        arguments = zip(labels, program.block.arguments, [p.array() for p in payloads], strict=True)
-        return bind_symbols(arguments)
+        if len(payloads) != len(self._labels):
+            name, count = self.program.name, len(self._labels)
+            raise ValueError(f"program '{name}' takes {count} inputs and states, got {len(payloads)}")
+        chosen = self._telling if known else range(len(payloads))
+        arguments = self.program.block.arguments
+        return bind_symbols([(self._labels[i], arguments[i], payloads[i].array()) for i in chosen])
 
     def report(self) -> dict[str, Any]:
         """The figures of the latest sizes, and: ``compilations``, how often code was generated (one for all sizes, one

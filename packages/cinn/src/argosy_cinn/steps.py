@@ -18,11 +18,14 @@ from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion, Group
 from argosy_cinn.fusion.kernels import Epilogue, lower_copy, lower_epilogue, lower_group
+from argosy_cinn.fusion.products import are_twins
 from argosy_cinn.loops.nest import has_partial, partial_dtype
 from argosy_cinn.loops.schedule import Kernel, choose_chunks, phases
 from argosy_cinn.memory_plan import Lifetime, plan
 from argosy_cinn.native_control import ControlFlow
-from argosy_cinn.rematerialise import Facts, Recomputation, Schedule, rematerialised, step_cost
+from argosy_cinn.ordering.kernel import OrderKernel, lower_order
+from argosy_cinn.program_cache import Place, Recomputation
+from argosy_cinn.rematerialise import Facts, Schedule, rematerialised, step_cost
 from argosy_cinn.shapes import count, estimate, sizes
 from argosy_cinn.target import Target
 from argosy_cinn.traffic import body_cost
@@ -31,13 +34,8 @@ from argosy_pir.dims import SymExpr
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import BlockArgument, OpResult, Value
 
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a value is: byte ``offset`` into the memory whose address is entry ``entry`` of the address table."""
-
-    entry: int
-    offset: int = 0
+#: What code is made of.
+Body = Kernel | Epilogue | StripKernel | ControlFlow | OrderKernel
 
 
 @dataclass(eq=False, slots=True)
@@ -45,10 +43,17 @@ class Step:
     """One group, lowered to what runs one after the other; nothing for a host call."""
 
     group: Group
-    bodies: list[Kernel | Epilogue | StripKernel | ControlFlow]
+    bodies: list[Body]
     renamed: dict[Hashable, Hashable] = field(default_factory=dict)
     """The versions of values that it reads and makes, where some are made again."""
     repeated: bool = False
+    twin: Step | None = None
+    """Another product, made by the same read of the operand that both share."""
+
+    @property
+    def parts(self) -> list[Step]:
+        """Itself and its twin."""
+        return [self] if self.twin is None else [self, self.twin]
 
     def key(self, value: Any) -> Any:
         """What ``value`` is called in the memory plan when this step runs."""
@@ -138,6 +143,7 @@ def make_plan(
         schedule = _schedule(ordered, stored, places, copied, writers)
         orders = [ordered, schedule.freeing(after)]
         ordered, recomputation = rematerialised(schedule, orders, budget, placed)
+    ordered = _with_twins(ordered, in_place)
     lifetimes = _lifetimes(ordered, stored, places, copies)
     places.update((flow.workspace, Place(0)) for flow in native.values() if run_time is not None)
     symbols = list(program.symbols())
@@ -168,9 +174,7 @@ def _stored(memory: Memory, fusion: Fusion) -> set[Value]:
     return stored
 
 
-def _lower(
-    group: Group, memory: Memory, stored: set[Value], native: Mapping[Operation, ControlFlow]
-) -> list[Kernel | Epilogue | StripKernel | ControlFlow]:
+def _lower(group: Group, memory: Memory, stored: set[Value], native: Mapping[Operation, ControlFlow]) -> list[Body]:
     if group.kind == "host":
         return []
     if group.region is not None:
@@ -178,6 +182,9 @@ def _lower(
     if group.kind == "control":
         assert group.op is not None
         return [native[group.op]]
+    if group.kind == "order":
+        assert group.op is not None
+        return [lower_order(group.op)]
     if group.kind == "product":
         return [lower_epilogue(group, memory.values, stored)]
     if group.kind == "update":
@@ -215,7 +222,7 @@ def _choose_in_place(memory: Memory, fusion: Fusion, steps: dict[int, Step], aft
     for state, value in zip(program.states, program.state_updates, strict=True):
         argument = state.argument
         maker = fusion.maker.get(value)
-        if value is argument or maker is None or maker.kind in ("host", "strips"):
+        if value is argument or maker is None or maker.kind in ("host", "strips", "order"):
             continue
         if value in outputs or argument in outputs:
             continue
@@ -247,7 +254,7 @@ def _add_ancestors(fusion: Fusion, group: Group, more: int) -> None:
 def _writes_only_what_it_read(step: Step, argument: Value, value: Value) -> bool:
     """Whether the step reads ``argument`` nowhere but at the element of ``value`` that it computes from it."""
     group, body = step.group, step.bodies[-1]
-    assert not isinstance(body, StripKernel)
+    assert not isinstance(body, (StripKernel, OrderKernel))
     if isinstance(body, ControlFlow):
         return False
     if group.kind == "update":
@@ -262,8 +269,8 @@ def _writes_only_what_it_read(step: Step, argument: Value, value: Value) -> bool
         return True
     if isinstance(body, Kernel) and (phases(body) > 1 or body.sequential):
         return False
-    index = next((s.index for s in body.stores if s.buffer is value), None)
-    return index is not None and all(node.payload[1] == index for node in loads)
+    written = {s.index for s in body.stores if s.buffer is value}
+    return all(node.payload[1] in written for node in loads)
 
 
 # -- order
@@ -306,6 +313,30 @@ def _urgency(fusion: Fusion, followers: dict[int, list[int]]) -> dict[int, int]:
     return urgency
 
 
+def _with_twins(steps: Sequence[Step], in_place: set[Value]) -> list[Step]:
+    """Join neighbours that one read of their operand can serve."""
+    joined: list[Step] = []
+    for step in steps:
+        last = joined[-1] if joined else None
+        if last is not None and last.twin is None and _may_join(last, step, in_place):
+            last.twin = step
+        else:
+            joined.append(step)
+    return joined
+
+
+def _may_join(first: Step, second: Step, in_place: set[Value]) -> bool:
+    """Whether two steps are twins. Their chunks run in any order, so that neither may write what the other reads."""
+    x, y = first.group.product, second.group.product
+    if x is None or y is None or not are_twins(x, y):
+        return False
+    members = [*first.group.members, *second.group.members]
+    versions = first.renamed or second.renamed or first.repeated or second.repeated
+    if versions or in_place & set(members) or second.group.reads & set(first.group.members):
+        return False
+    return allowed("twins", members[0])
+
+
 # -- lifetimes
 
 
@@ -319,7 +350,7 @@ def _lifetimes(
     last: dict[Hashable, int] = {}
     bytes_of: dict[Hashable, int] = {}
     found: list[Lifetime] = []
-    for i, step in enumerate(steps):
+    for i, step in ((i, part) for i, whole in enumerate(steps) for part in whole.parts):
         for value in step.group.reads:
             last[step.key(value)] = i
         for value in step.group.members:

@@ -8,6 +8,7 @@ import sys
 
 from argosy_cinn.once import once
 from argosy_cinn.printers.types import bytes_of
+from argosy_hwadapt.cpu.tiles import request_tiles
 
 _SIZES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -91,6 +92,11 @@ class Target:
             raise ValueError(f"unknown x86-64 level {cpu!r}: expected one of {', '.join(levels)}")
         return Target(host.triple, cpu, levels[cpu], host.l1_bytes, host.l2_bytes, host.l3_bytes)
 
+    def without(self, *features: str) -> Target:
+        """The same machine with some of LLVM's features turned off (``"amx-tile"``, ``"amx-bf16"``)."""
+        kept = [f"-{f[1:]}" if f[1:] in features else f for f in self.features.split(",")]
+        return Target(self.triple, self.cpu, ",".join(kept), self.l1_bytes, self.l2_bytes, self.l3_bytes)
+
     def __repr__(self) -> str:
         return f"Target({self.cpu}, {self.vector_bits}-bit vectors)"
 
@@ -100,6 +106,8 @@ def _host() -> Target:
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
+    if not request_tiles():
+        features.update((name, False) for name in features if name.startswith("amx-"))
     sizes = _cache_sizes()
     return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten(), *sizes)
 

@@ -17,6 +17,7 @@ from argosy_cinn.fusion.kernels import Epilogue
 from argosy_cinn.fusion.products import Product
 from argosy_cinn.loops.expressions import Expression
 from argosy_cinn.loops.schedule import COSTS, Kernel
+from argosy_cinn.ordering.kernel import OrderKernel
 from argosy_cinn.shapes import count, smaller
 from argosy_pir.types import ITEM_SIZES
 
@@ -61,7 +62,7 @@ def body_cost(body: Any, product: Product | None) -> Cost:
     if isinstance(body, Epilogue):
         assert product is not None
         return product_cost(product, body)
-    return Cost(*body.work()) if isinstance(body, StripKernel) else Cost()
+    return Cost(*body.work()) if isinstance(body, (StripKernel, OrderKernel)) else Cost()
 
 
 def _operations(order: Iterable[Expression], variables: list[Any]) -> int:

@@ -1,13 +1,15 @@
 """Building and running one product, for the tests of this folder."""
 
 import numpy as np
+import pytest
 
-from argosy_cinn.contraction import Contraction, Matrix, emit, grid, store_rows
+from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid, store_rows
 from argosy_cinn.printers.llvm import Module
-from argosy_cinn.printers.types import I64, PTR
+from argosy_cinn.printers.types import I64, PTR, lanes_of
 from argosy_cinn.runtime import entry, load, parallel_for
 from argosy_cinn.target import Target
 
+AMX = ("amx-tile", "amx-bf16", "amx-int8")
 DTYPES = {"float": np.float32, "double": np.float64, "i32": np.int32, "i64": np.int64}
 
 
@@ -97,6 +99,18 @@ class Product:
         return wide
 
 
+def machine(name):
+    """A target by name: "host", the host in "vectors" alone, or an x86-64 level; skips what cannot run here."""
+    host = Target.host()
+    if name == "host":
+        return host
+    if name == "vectors":
+        return host.without(*AMX)
+    if not host.is_x86:
+        pytest.skip("x86 levels")
+    return Target.x86(name)
+
+
 def operands(product, seed=0):
     """Random A and B of a product, small integers for integer types."""
     rng = np.random.default_rng(seed)
@@ -112,3 +126,21 @@ def assert_close(got, want, terms, dtype=np.float32):
     bound = 8 * np.finfo(dtype).eps * max(terms, 1) ** 0.5 * 4
     assert got.shape == want.shape
     assert np.abs(got - want).max(initial=0) <= bound * max(1.0, np.abs(want).max(initial=0)) ** 0.5 + bound
+
+
+def bias_relu(b, problem, pointers):
+    """relu(x + bias[column]) + residual[row, column], stored."""
+    store = problem.epilogue
+
+    def epilogue(b, cells):
+        values = []
+        for v, (value, mask) in enumerate(zip(cells.values, cells.masks, strict=True)):
+            column = b.add(cells.column, v * lanes_of(value.type))
+            value = b.fadd(value, b.masked_load(value.type, b.at(pointers[3], column), mask))
+            value = b.fmax(value, 0.0)
+            place = b.at(pointers[4], b.add(b.mul(cells.row, problem.n), column))
+            values.append(b.fadd(value, b.masked_load(value.type, place, mask)))
+        store(b, Cells(cells.batch, cells.row, cells.column, values, cells.masks))
+
+    problem.epilogue = epilogue
+    problem.touched = (Matrix(pointers[4], problem.n, 1),)

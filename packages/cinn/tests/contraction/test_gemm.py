@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
-from products import DTYPES, Product, assert_close, operands
+from products import DTYPES, Product, assert_close, bias_relu, machine, operands
 
-from argosy_cinn.contraction import Cells, Matrix, store_rows
+from argosy_cinn.contraction import store_rows
 from argosy_cinn.printers.types import FLOAT, lanes_of, vector
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
@@ -58,41 +58,36 @@ def test_other_types(element, kind):
     check(Product(37, 75, 500, kind=kind, element=element))
 
 
-@pytest.mark.parametrize("cpu", ["host", "x86-64-v3"])
+@pytest.mark.parametrize("cpu", ["host", "vectors", "x86-64-v3"])
 @pytest.mark.parametrize("kind", ["nn", "nt", "tn", "ss"])
 @pytest.mark.parametrize("shape", [(37, 75, 500), (20, 33, 1901), (2, 65, 333)], ids=str)
 def test_bfloat16_operands(shape, kind, cpu):
     """Products of bfloat16 matrices are summed in float32, in pairs where the machine has them, k
     odd or even.
     """
-    if cpu != "host" and not Target.host().is_x86:
-        pytest.skip("x86 levels")
-    target = Target.host() if cpu == "host" else Target.x86(cpu)
-    product = Product(*shape, kind=kind, element="bfloat", compute="float", target=target)
+    product = Product(*shape, kind=kind, element="bfloat", compute="float", target=machine(cpu))
     a, w = (x.astype(ml_dtypes.bfloat16) for x in operands(product))
     assert_close(product(a, w), a.astype(np.float64) @ w.astype(np.float64), shape[2])
 
 
-@pytest.mark.parametrize("cpu", ["host", "x86-64-v3"])
+@pytest.mark.parametrize("cpu", ["host", "vectors", "x86-64-v3"])
 @pytest.mark.parametrize("kind", ["nn", "tt", "ss"])
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_operands_are_narrowed_on_request(kind, cpu, dynamic):
     """float32 operands of a narrow product count as their bfloat16 roundings."""
-    if cpu != "host" and not Target.host().is_x86:
-        pytest.skip("x86 levels")
-    target = Target.host() if cpu == "host" else Target.x86(cpu)
-    product = Product(37, 75, 503, kind=kind, narrow=True, target=target, dynamic=dynamic)
+    product = Product(37, 75, 503, kind=kind, narrow=True, target=machine(cpu), dynamic=dynamic)
     a, w = operands(product)
     rounded = [x.astype(ml_dtypes.bfloat16).astype(np.float64) for x in (a, w)]
     assert_close(product(a, w), rounded[0] @ rounded[1], 503)
 
 
+@pytest.mark.parametrize("cpu", ["host", "vectors"])
 @pytest.mark.parametrize("unsigned", [(False, False), (True, False), (False, True)], ids=str)
 @pytest.mark.parametrize("kind", ["nn", "nt", "tn", "ss"])
 @pytest.mark.parametrize("shape", [(37, 75, 3001), (20, 33, 64), (2, 65, 333)], ids=str)
-def test_int8_operands(shape, kind, unsigned):
+def test_int8_operands(shape, kind, unsigned, cpu):
     """Products of bytes are exact in int32, signed or not."""
-    check_bytes(shape, kind, unsigned, Target.host())
+    check_bytes(shape, kind, unsigned, machine(cpu))
 
 
 @pytest.mark.parametrize("unsigned", [(False, False), (True, True)], ids=str)
@@ -184,24 +179,6 @@ def test_the_number_of_threads_does_not_show(shape):
         assert results[0] == results[1] == results[2]
     finally:
         set_threads(1)
-
-
-def bias_relu(b, problem, pointers):
-    """relu(x + bias[column]) + residual[row, column], stored."""
-    store = problem.epilogue
-
-    def epilogue(b, cells):
-        values = []
-        for v, (value, mask) in enumerate(zip(cells.values, cells.masks, strict=True)):
-            column = b.add(cells.column, v * lanes_of(value.type))
-            value = b.fadd(value, b.masked_load(value.type, b.at(pointers[3], column), mask))
-            value = b.fmax(value, 0.0)
-            place = b.at(pointers[4], b.add(b.mul(cells.row, problem.n), column))
-            values.append(b.fadd(value, b.masked_load(value.type, place, mask)))
-        store(b, Cells(cells.batch, cells.row, cells.column, values, cells.masks))
-
-    problem.epilogue = epilogue
-    problem.touched = (Matrix(pointers[4], problem.n, 1),)
 
 
 @pytest.mark.parametrize("shape", [(64, 256, 784), (33, 75, 1000), (6, 100, 30), (1, 50, 20)], ids=str)

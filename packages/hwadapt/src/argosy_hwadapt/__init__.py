@@ -26,6 +26,7 @@ from argosy_hwadapt.registry import available, device, device_infos, device_name
 if TYPE_CHECKING:
     from argosy_hwadapt.communicator import REDUCE_OPS, Communicator
     from argosy_hwadapt.cpu.features import cpu_features, physical_cores
+    from argosy_hwadapt.cpu.tiles import request_tiles
     from argosy_hwadapt.cpu.workers import WorkerThreads
     from argosy_hwadapt.inproc import run_ranks
 
@@ -60,6 +61,7 @@ __all__ = [
     "device_infos",
     "device_names",
     "physical_cores",
+    "request_tiles",
     "run_ranks",
     "why",
 ]
@@ -71,6 +73,7 @@ _LAZY = {
     "WorkerThreads": "argosy_hwadapt.cpu.workers",
     "cpu_features": "argosy_hwadapt.cpu.features",
     "physical_cores": "argosy_hwadapt.cpu.features",
+    "request_tiles": "argosy_hwadapt.cpu.tiles",
     "run_ranks": "argosy_hwadapt.inproc",
 }
 

@@ -36,7 +36,8 @@ class Predictor:
         self.output_names = [v.name_hint or f"output_{i}" for i, v in enumerate(self.program.outputs)]
         self.states = {s.name: Strided.from_array(loaded.states[s.name]) for s in self.program.states}
         self.executable: Executable = get_compiler(compiler).compile(self.program, open_device("cpu"))
-        self._call: Callable[[Sequence[Strided]], list[Strided]] = self.executable.bind(list(self.states.values()))
+        #: Runs the program on payloads of its inputs' types, unchecked: for callers that make them.
+        self.call: Callable[[Sequence[Strided]], list[Strided]] = self.executable.bind(list(self.states.values()))
 
     def run(self, *arrays: Any, **named: Any) -> list[Array]:
         """The outputs for inputs given in order or by name.
@@ -49,7 +50,7 @@ class Predictor:
             Strided.from_array(self._fit(name, value, type))
             for (name, value), type in zip(given.items(), (x.type for x in self.program.inputs), strict=True)
         ]
-        return [payload.array() for payload in self._call(inputs)]
+        return [payload.array() for payload in self.call(inputs)]
 
     def _gather(self, arrays: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
         if len(arrays) > len(self.input_names):

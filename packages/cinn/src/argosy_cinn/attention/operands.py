@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
+from argosy_cinn.loops.elementwise import PARTS
 from argosy_cinn.loops.expressions import Graph
 from argosy_cinn.loops.indices import ZERO, Index, Position, SplitVariable, Variable, linearise, of
 from argosy_cinn.loops.lowering import Lowering
@@ -82,7 +83,7 @@ def operand_of(op: Operation, side: int, outer_axes: Sequence[int], outer: Outer
     if node.kind != "load" or node.arguments or node.payload[1].low < 0:
         raise ValueError("not a matrix in memory")
     buffer, flat = node.payload
-    if any(not isinstance(atom, Variable) for atom, _ in flat.terms):
+    if buffer.dtype in PARTS or any(not isinstance(atom, Variable) for atom, _ in flat.terms):
         raise ValueError("not a strided matrix")
     return Operand(
         buffer,

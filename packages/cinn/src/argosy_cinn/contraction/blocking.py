@@ -8,13 +8,17 @@ Geijn, 2008). Elements of C are chains over k whatever the blocks, so nothing he
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 
-from argosy_cinn.contraction.problem import Contraction, Format, operand_format
+from argosy_cinn.contraction.problem import TILE, Contraction, Format, operand_format
 from argosy_cinn.printers.types import Index, bytes_of
 from argosy_cinn.target import Target
 
 _SMALL_BYTES = 128 << 10
+#: Rows up to which tile registers wait for B: its blocks are small then, to leave the cache to what comes next.
+_FEW_ROWS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +42,73 @@ class Blocking:
         return self.lanes * self.vectors
 
 
+#: Who chooses instead (`argosy_cinn.tuning`), for as long as a program is emitted.
+chooser: ContextVar[Callable[[Contraction, Target], Blocking | None] | None] = ContextVar("chooser", default=None)
+
+
 def choose(problem: Contraction, target: Target) -> Blocking:
-    """The blocking of a product; unknown sizes count as large."""
+    """The blocking of a product: a measured one where a `chooser` has it, else `estimated`."""
+    measured = chooser.get()
+    found = None if measured is None else measured(problem, target)
+    return estimated(problem, target) if found is None else found
+
+
+def estimated(problem: Contraction, target: Target) -> Blocking:
+    """The blocking that follows from shapes and the target; unknown sizes count as large."""
     lanes = target.lanes(problem.compute)
-    tile_rows, vectors = _tile(problem.m, problem.n, lanes, target.registers)
     format = operand_format(problem, target)
+    tile_rows, vectors = _tile(problem.m, problem.n, lanes, target.registers)
+    if format.tiled:
+        tile_rows, vectors = _amx_tile(problem.m, problem.n)
     size = bytes_of(problem.compute) // format.terms
     width = lanes * vectors
     packs_b = format.terms > 1 or problem.column_sums is not None or not _reads_b_in_place(problem)
-    depth = _depth(problem.k, size, packs_b)
+    depth = _depth(problem.k, size, packs_b, format)
     # Half of the second-level cache holds the block of B; the rest is for A, C and what the epilogue reads.
     panels = max(target.l2_bytes * 9 // 16 // (depth * size * width), 1)
-    columns = _balanced(problem.n, min(panels * width, 512 if packs_b else 256), width)
+    few = format.tiled and isinstance(problem.m, int) and problem.m <= _FEW_ROWS
+    columns = _balanced(problem.n, min(panels * width, 512 if packs_b and not few else 256), width)
     return Blocking(lanes, tile_rows, vectors, depth, _rows(problem, tile_rows), columns, packs_b, format)
 
 
-def _depth(k: Index, size: int, packs_b: bool) -> int:
-    """Terms of a step along k: one step where the panels still fit, else steps of equal length."""
+def candidates(problem: Contraction, target: Target) -> list[Blocking]:
+    """The estimated blocking, and others that differ from it in one thing: the shape of the register tile, the depth
+    of a step, or the columns of a block. All of them give the same bits."""
+    first = estimated(problem, target)
+    found = [_with_tile(problem, first, rows, vectors) for rows, vectors in _other_tiles(first, target)]
+    unit = TILE * first.format.terms if first.format.tiled else 16
+    for depth in (first.depth // 2, first.depth * 2):
+        if isinstance(problem.k, int) and unit <= depth < 2 * problem.k:
+            found.append(replace(first, depth=-(-depth // unit) * unit))
+    for columns in (first.columns // 2, first.columns * 2):
+        if isinstance(problem.n, int) and first.tile_columns <= columns < 2 * problem.n:
+            found.append(replace(first, columns=_balanced(problem.n, columns, first.tile_columns)))
+    return list(dict.fromkeys([first, *found]))
+
+
+def _other_tiles(first: Blocking, target: Target) -> list[tuple[int, int]]:
+    """(rows, vectors) of other register tiles; none where the product is too narrow for the usual one."""
+    if first.format.tiled:
+        return [(TILE, 4)] if (first.tile_rows, first.vectors) == (2 * TILE, 2) else []
+    usual, others = ((6, 4), [(12, 2), (8, 3)]) if target.registers >= 32 else ((6, 2), [(4, 3), (12, 1)])
+    return others if (first.tile_rows, first.vectors) == usual else []
+
+
+def _with_tile(problem: Contraction, first: Blocking, rows: int, vectors: int) -> Blocking:
+    width = first.lanes * vectors
+    columns = _balanced(problem.n, max(first.columns // width * width, width), width)
+    return replace(first, tile_rows=rows, vectors=vectors, rows=_rows(problem, rows), columns=columns)
+
+
+def _depth(k: Index, size: int, packs_b: bool, format: Format) -> int:
+    """Terms of a step along k: one step where the panels still fit, else steps of equal length. Tiles are so fast that
+    carrying sums from step to step shows: their steps are as long as may be.
+    """
     single = (512 if packs_b else 800) * 4 // size
     if isinstance(k, int) and k <= single:
         return max(-(-k // 16) * 16, 16)
+    if format.tiled:
+        return _balanced(k, single, TILE * format.terms)
     return _balanced(k, 400 * 4 // size, 16)
 
 
@@ -76,6 +127,13 @@ def _tile(m: Index, n: Index, lanes: int, registers: int) -> tuple[int, int]:
             widest = max(min(widest, -(-n // lanes)), 1)
         return m, max(min(widest, budget // m), 1)
     return min(budget // vectors, 16), vectors
+
+
+def _amx_tile(m: Index, n: Index) -> tuple[int, int]:
+    """(rows, vectors) of four accumulators in tile registers: square, or one row of them for thin products."""
+    rows = TILE if isinstance(m, int) and m <= TILE else 2 * TILE
+    vectors = 4 * TILE // rows
+    return rows, max(min(vectors, -(-n // TILE)), 1) if isinstance(n, int) else vectors
 
 
 def _reads_b_in_place(problem: Contraction) -> bool:

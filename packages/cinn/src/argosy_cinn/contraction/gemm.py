@@ -9,6 +9,8 @@ made of register tiles (`stage`, `tile`).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.nest import Nest
 from argosy_cinn.contraction.problem import Contraction
@@ -58,6 +60,9 @@ def emit(b: Function, problem: Contraction, chunk: Value, chunks: Value, blockin
     if problem.location:
         b.comment(problem.location)
     if blocking is None and (thin := plan_thin(problem, b.module.target)) is not None:
-        emit_thin(b, problem, thin, chunk)
+        alike = thin.dots and thin.few_rows
+        for one in (problem,) if alike else (replace(problem, twins=()), *problem.twins):
+            emit_thin(b, one, thin, chunk)
         return
-    Nest(b, problem, blocking or choose(problem, b.module.target)).emit(chunk, chunks)
+    for one in (problem, *problem.twins):
+        Nest(b, one, blocking or choose(one, b.module.target)).emit(chunk, chunks)

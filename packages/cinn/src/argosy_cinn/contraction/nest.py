@@ -6,6 +6,10 @@ place) passes over the panels of B. Between steps the sums stay in the thread's 
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
+from argosy_cinn.contraction.amx import configured
+from argosy_cinn.contraction.amx_packing import pack_tiles
 from argosy_cinn.contraction.blocking import Blocking
 from argosy_cinn.contraction.packing import GROUP, SLACK, Block, pack_a, pack_b
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, origin
@@ -47,7 +51,8 @@ class Nest:
             order = _order_of_a(problem, blocking)
             self.block = Chunk(batch, row0, column0, rows, columns, *origins, order, self._allocate(order))
             self.stage = TileStage(b, problem, blocking, self.block)
-            self._steps()
+            with configured(b) if self.format.tiled else nullcontext():
+                self._steps()
 
     def _allocate(self, a_order: str) -> Buffers:
         blocking = self.blocking
@@ -98,14 +103,16 @@ class Nest:
             rows = b.minimum(group, b.sub(self.block.rows, i.index))
             row = b.add(self.block.row0, i.index)
             block = Block(self.problem.a, self.block.a_origin, row, k0, rows, depth, self.block.batch)
-            pack_a(b, block, self.block.buffers.a, blocking.tile_rows, self.format)
+            (pack_tiles if self.format.tiled else pack_a)(
+                b, block, self.block.buffers.a, blocking.tile_rows, self.format
+            )
             self._row_tiles(i.index, rows, k0, depth, first, last)
 
     def _sum_columns(self, depth: Index, first: Value | None, last: Value | None) -> None:
         """Add the packed columns of B over this step, and hand on the sums after the last."""
         b, blocking, report = self.b, self.blocking, self.problem.column_sums
         assert report is not None
-        type, terms = vector(self.problem.compute, blocking.lanes), b.ceil_div(depth, self.format.terms)
+        type, terms = vector(self.problem.compute, blocking.lanes), self.format.places(b, depth)
         lanes = [v * blocking.lanes for v in range(blocking.vectors)]
         with b.loop(0, self.block.columns, blocking.tile_columns) as j:
             places = [b.at(self.block.buffers.columns, b.add(j.index, lane), self.problem.compute) for lane in lanes]
@@ -171,7 +178,7 @@ def _order_of_a(problem: Contraction, blocking: Blocking) -> str:
     a = problem.a
     format = blocking.format
     plain = a.prologue is None and a.element == problem.compute and not problem.narrow and format.terms == 1
-    if isinstance(a.column, int) and a.column == 1 and a.prologue is None:
+    if isinstance(a.column, int) and a.column == 1 and a.prologue is None and not format.tiled:
         small = format.terms > 1 and bytes_of(a.element) * format.terms == bytes_of(problem.compute)
         whole = isinstance(problem.k, int) and problem.k % format.terms == 0 and not format.shifted
         return "rows" if plain or (small and whole) else "packed"

@@ -40,22 +40,26 @@ class Block:
 
 def pack_b(f: Function, block: Block, out: Value, width: int, lanes: int, format: Format) -> None:
     """Pack a block of B into panels of ``width`` columns at ``out``."""
-    _pack(f, block, out, _Packer(format, lanes, width))
+    pack(f, block, out, Packer(format, lanes, width))
 
 
 def pack_a(f: Function, block: Block, out: Value, height: int, format: Format) -> None:
     """Pack rows of A into tiles of ``height`` rows, ``[rows / height][k][height]``, at ``out``."""
-    # Tiles of A are panels of its transpose.
+    lanes = max(1 << (height - 1).bit_length(), 2)
+    unroll = GROUP if block.matrix.prologue is None else 1
+    pack(f, turned(block), out, Packer(format, lanes, height, flipped=True, unroll=unroll))
+
+
+def turned(block: Block) -> Block:
+    """The same block of the transposed matrix: tiles of A are panels of its transpose."""
     matrix = block.matrix
     flipped = Matrix(matrix.pointer, matrix.column, matrix.row, matrix.element, matrix.batch, matrix.prologue)
     flipped.unsigned = matrix.unsigned
-    turned = Block(flipped, block.origin, block.column, block.row, block.columns, block.rows, block.batch)
-    lanes = max(1 << (height - 1).bit_length(), 2)
-    unroll = GROUP if matrix.prologue is None else 1
-    _pack(f, turned, out, _Packer(format, lanes, height, flipped=True, unroll=unroll))
+    return Block(flipped, block.origin, block.column, block.row, block.columns, block.rows, block.batch)
 
 
-def _pack(f: Function, block: Block, out: Value, packer: _Packer) -> None:
+def pack(f: Function, block: Block, out: Value, packer: Packer) -> None:
+    """Copy a block with the copy that its strides ask for."""
     matrix = block.matrix
     order = "rows" if _is_one(matrix.column) else "columns" if _is_one(matrix.row) else "strided"
 
@@ -63,6 +67,8 @@ def _pack(f: Function, block: Block, out: Value, packer: _Packer) -> None:
         {"rows": packer.rows, "columns": packer.columns, "strided": packer.strided}[order](g, block, out)
         if packer.format.shifted and not packer.flipped:
             packer.corrections(g, block, out)
+        if packer.format.tiled and order != "columns":
+            packer.fill(g, block, out)
 
     _share(f, order, packer, block, out, copy)
 
@@ -82,7 +88,7 @@ _PARAMETERS = [
 ]
 
 
-def _share(f: Function, order: str, packer: _Packer, block: Block, out: Value, emit: _Emit) -> None:
+def _share(f: Function, order: str, packer: Packer, block: Block, out: Value, emit: _Emit) -> None:
     """Emit a copy; one without prologue becomes a function that all products of the module share."""
     matrix = block.matrix
     if matrix.prologue is not None:
@@ -106,7 +112,7 @@ def _share(f: Function, order: str, packer: _Packer, block: Block, out: Value, e
 
 
 @dataclass(frozen=True, slots=True)
-class _Packer:
+class Packer:
     """Copies a block into panels of ``width`` columns, ``lanes`` columns at a time.
 
     The second term of a last pair is zero where k is odd. ``flipped``: the block is a transposed A, and a
@@ -163,11 +169,10 @@ class _Packer:
         """What goes to ``lanes`` places: elements of one row, or of several rows interleaved;
         missing rows are zero.
         """
-        value = self._read(f, block, k, j, 1, self.lanes, mask)
         if self.format.terms == 1:
-            return value
-        parts = [value]
-        for u in range(1, self.format.terms):
+            return self._read(f, block, k, j, 1, self.lanes, mask)
+        parts = []
+        for u in range(self.format.terms):
             exists = f.splat(f.icmp("slt", f.add(k, u), f.index(block.rows)), self.lanes)
             both = exists if mask is None else f.binary("and", mask, exists)
             part = self._read(f, block, f.add(k, u), j, 1, self.lanes, both)
@@ -217,9 +222,17 @@ class _Packer:
 
     def _place(self, f: Function, block: Block, out: Value, k: Index, j: Index) -> Value:
         """Where element (k, j) goes, j the first column of a panel."""
-        places = f.add(f.ceil_div(block.rows, self.format.terms), self._head)
+        places = f.add(self.format.places(f, block.rows), self._head)
         row = f.add(f.div(k, self.format.terms), self._head)
         return f.at(out, f.add(f.mul(j, places), f.mul(row, self.width)), self.format.compute)
+
+    def fill(self, f: Function, block: Block, out: Value) -> None:
+        """Zero the places of each panel beyond the last term: what is multiplied with them may be anything."""
+        end = f.ceil_div(block.rows, self.format.terms)
+        with f.loop(0, block.columns, self.width) as j, f.loop(end, self.format.places(f, block.rows)) as k:
+            place = self._place(f, block, out, f.mul(k.index, self.format.terms), j.index)
+            for lane in range(0, self.width, self.lanes):
+                f.store(f.zero(vector(self.format.compute, self.lanes)), f.at(place, lane, self.format.compute))
 
     def corrections(self, f: Function, block: Block, out: Value) -> None:
         """Fill the head of each panel: minus what A's shift by 128 adds to each column."""

@@ -18,6 +18,8 @@ from argosy_cinn.target import Target
 #: along ``axis`` (0: rows, 1: columns); lanes outside the matrix hold zero, and what they become is not used.
 #: Must return the contraction's compute type with as many lanes. ``mask`` is None or tells the lanes inside.
 Prologue = Callable[[Function, "Cells"], Value]
+#: Rows of a tile register of AMX, and places of four bytes in a row.
+TILE = 16
 #: ``epilogue(b, cells)``: gets finished elements of the product and stores what becomes of them.
 Epilogue = Callable[[Function, "Cells"], None]
 
@@ -78,6 +80,9 @@ class Contraction:
     ``touched`` are matrices of C's shape that the epilogue reads at the places it is given: they
     are prefetched while the sums are made. It is a hint, and pays where they are larger than the cache.
 
+    ``twins`` are products of the same matrices that differ in what the prologue makes of an element of B, and in the
+    epilogue: the two halves of a byte, say. Where the product is thin, all of them come from one read of B.
+
     Where both operands are bfloat16, or ``narrow`` is set (operands are then rounded to bfloat16 first; what a
     prologue makes of bytes has to be rounded already),
     machines with instructions for pairs of bfloat16 products use them: the order within a pair is then the
@@ -95,6 +100,7 @@ class Contraction:
     narrow: bool = False
     column_sums: Epilogue | None = None
     touched: tuple[Matrix, ...] = ()
+    twins: tuple[Contraction, ...] = ()
     location: str = field(default="")
 
 
@@ -103,12 +109,19 @@ class Format:
     """How packed operands lie in places of the compute type: ``terms`` consecutive terms of k in one place
     (1; 2 bfloat16 with float accumulators; 4 int8 with int32 accumulators). ``rounded``: single terms are
     rounded to bfloat16 first. ``shifted``: A is signed and stored plus 128, since the machine multiplies
-    unsigned by signed bytes; panels of B then begin with what that adds to each column, negated."""
+    unsigned by signed bytes; panels of B then begin with what that adds to each column, negated. ``tiled``: places
+    are multiplied by tile registers (`amx`), in whole blocks of `TILE` places along k: the rest of a block is zero."""
 
     compute: str
     terms: int = 1
     rounded: bool = False
     shifted: bool = False
+    tiled: bool = False
+
+    def places(self, b: Function, depth: Index) -> Index:
+        """Places along k that ``depth`` terms take."""
+        count = b.ceil_div(depth, self.terms)
+        return b.mul(b.ceil_div(count, TILE), TILE) if self.tiled else count
 
 
 def exact_in_bfloat(element: str) -> bool:
@@ -120,10 +133,14 @@ def operand_format(problem: Contraction, target: Target) -> Format:
     """The format of a product's packed operands on a machine."""
     a, b, wide = problem.a, problem.b, target.vector_bits == 512
     narrow = problem.narrow or (a.element == BFLOAT and b.element == BFLOAT)
+    if narrow and problem.compute == FLOAT and wide and target.has("amx-bf16"):
+        return Format(problem.compute, terms=2, tiled=True)
     if narrow and problem.compute == FLOAT and wide and target.has("avx512bf16"):
         return Format(problem.compute, terms=2)
     plain = a.prologue is None and b.prologue is None and problem.column_sums is None
     bytes_ = plain and a.element == I8 and b.element == I8
+    if bytes_ and problem.compute == I32 and wide and target.has("amx-int8"):
+        return Format(problem.compute, terms=4, tiled=True)
     if bytes_ and not b.unsigned and problem.compute == I32 and wide and target.has("avx512vnni"):
         return Format(problem.compute, terms=4, shifted=not a.unsigned)
     return Format(problem.compute, rounded=problem.narrow)

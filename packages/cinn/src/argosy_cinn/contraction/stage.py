@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from argosy_cinn.contraction.amx import call_amx_tile, tile_product
 from argosy_cinn.contraction.blocking import Blocking
 from argosy_cinn.contraction.problem import Cells, Contraction, origin, store_rows
 from argosy_cinn.contraction.tile import NULL, Tile, TileArguments, call_tile, inline_tile
@@ -129,7 +130,7 @@ class TileStage:
         when it is small, since it is repeated for every row of the tile.
         """
         k, epilogue, blocking = self.problem.k, self.problem.epilogue, self.blocking
-        if not isinstance(k, int) or k > _SHORT_SUM:
+        if not isinstance(k, int) or k > _SHORT_SUM or self.format.tiled:
             return False
         if k <= _SHORTEST_SUM:
             return True
@@ -177,16 +178,18 @@ class TileStage:
 
     def _call(self, kind: _Kind, place: Place, width: Index, target: _Target) -> None:
         """Call the tile function of a kind on the operands at a place."""
-        call_tile(self.b, self._tile_kind(kind), self._tile_arguments(place, width, target))
+        call = call_amx_tile if self.format.tiled else call_tile
+        call(self.b, self._tile_kind(kind), self._tile_arguments(place, width, target))
 
     def _tile_kind(self, kind: _Kind) -> Tile:
         blocking, format = self.blocking, self.format
         shape = (self.problem.compute, blocking.lanes, kind.rows, kind.vectors, blocking.tile_columns)
-        return Tile(*shape, self.block.a_order, blocking.packs_b, kind.masked, format.terms, format.shifted)
+        product = tile_product(self.problem) if format.tiled else ""
+        return Tile(*shape, self.block.a_order, blocking.packs_b, kind.masked, format.terms, format.shifted, product)
 
     def _tile_arguments(self, place: Place, width: Index, target: _Target) -> TileArguments:
         b, a, blocking, compute, format = self.b, self.problem.a, self.blocking, self.problem.compute, self.format
-        terms = b.ceil_div(place.depth, format.terms)
+        terms = format.places(b, place.depth)
         if self.block.a_order == "packed":
             rows = b.at(self.block.buffers.a, b.mul(place.packed, terms), compute)
         else:

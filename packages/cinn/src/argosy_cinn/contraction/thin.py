@@ -92,6 +92,9 @@ class _Thin:
         # comes next.
         self.prefetches = plan.count > 1 or bytes_of(self.wide.element) < self.size
         self.thin = problem.a if plan.few_rows else problem.b
+        # A wide row takes one sum for each of the products that read it, and each thin vector.
+        self.products = (problem, *problem.twins)
+        self.sums = plan.count * len(self.products)
 
     def emit(self, chunk: Value) -> None:
         b, plan, problem = self.b, self.plan, self.problem
@@ -112,7 +115,7 @@ class _Thin:
         """Results, then a copy of the thin vectors where they cannot be used in place."""
         b, plan = self.b, self.plan
         self.in_place = _usable(self.thin, self.compute, self._thin_stride())
-        results = plan.count * plan.block * self.size
+        results = self.sums * plan.block * self.size
         waiting = results * self.lanes if plan.dots and plan.count > 2 else 0
         padded = b.mul(b.ceil_div(self.problem.k, self.lanes), self.lanes)
         copy = 0 if self.in_place else b.mul(padded, plan.count * self.size)
@@ -140,13 +143,21 @@ class _Thin:
 
     def _read(self, matrix: Matrix, origin: Value, row: Index, column: Index, axis: int, mask: Value | None) -> Value:
         """A vector of an operand along ``axis``, converted and given to its prologue."""
+        return self._made(matrix, self._load(matrix, origin, row, column, axis, mask))
+
+    def _load(self, matrix: Matrix, origin: Value, row: Index, column: Index, axis: int, mask: Value | None) -> Cells:
+        """A vector of an operand along ``axis`` as it is in memory."""
         b = self.b
         stride = matrix.column if axis == 1 else matrix.row
         place = b.at(origin, b.add(b.mul(row, matrix.row), b.mul(column, matrix.column)), matrix.element)
         value = read_strided(b, place, matrix.element, stride, self.lanes, mask)
+        return Cells(self.batch, row, column, [value], [mask], axis)
+
+    def _made(self, matrix: Matrix, cells: Cells) -> Value:
+        """What an operand's prologue, or a conversion, makes of loaded elements."""
         if matrix.prologue is not None:
-            return matrix.prologue(b, Cells(self.batch, row, column, [value], [mask], axis))
-        return convert_element(b, value, self.compute, matrix.unsigned)
+            return matrix.prologue(self.b, cells)
+        return convert_element(self.b, cells.values[0], self.compute, matrix.unsigned)
 
     def _read_wide(self, r: Index, k: Index, along_k: bool, mask: Value | None) -> Value:
         """A vector of the wide operand from (r, k) on, along k or along r."""
@@ -186,6 +197,7 @@ class _Thin:
         """
         b = self.b
         together, unroll = self._dot_shape()
+        together = max(together // len(self.products), 1)
         if isinstance(self.wide_rows, int):
             together = min(together, self.wide_rows)
         with b.loop(0, self.rows, together) as i:
@@ -217,7 +229,7 @@ class _Thin:
     def _start(self, local: list[Index], first: Value | None) -> tuple[list[Value], list[Value]]:
         """What the sums of some wide rows start from, and where they wait between blocks of k."""
         b = self.b
-        cells = [b.add(b.mul(row, self.plan.count), t) for row in local for t in range(self.plan.count)]
+        cells = [b.add(b.mul(row, self.sums), t) for row in local for t in range(self.sums)]
         zeros = [b.zero(self.type)] * len(cells)
         if first is None:
             return zeros, []
@@ -226,7 +238,7 @@ class _Thin:
         return b.either(first, lambda: zeros, lambda: [b.load(self.type, x, align) for x in places]), places
 
     def _reduce(self, local: list[Index], sums: list[Value]) -> None:
-        b, count = self.b, self.plan.count
+        b, count = self.b, self.sums
         kind = "fadd" if is_float(self.compute) else "add"
         for q, row in enumerate(local):
             for t in range(count):
@@ -265,13 +277,19 @@ class _Thin:
         b, count = self.b, self.plan.count
         places = [b.at(self.vectors, b.add(b.mul(t, self.vector_step), k), self.compute) for t in range(count)]
         thin = [b.masked_load(self.type, place, mask) for place in places]
-        out = []
-        for q, row in enumerate(rows):
-            wide = self._read_wide(row, k, True, mask)
-            if mask is not None and self.wide.prologue is not None:
-                wide = b.select(mask, wide, b.zero(self.type))
-            out += [self._multiply_add(wide, thin[t], sums[q * count + t]) for t in range(count)]
-        return out
+        terms = [(wide, x) for row in rows for wide in self._wide_terms(row, k, mask) for x in thin]
+        return [self._multiply_add(wide, x, total) for (wide, x), total in zip(terms, sums, strict=True)]
+
+    def _wide_terms(self, row: Index, k: Index, mask: Value | None) -> list[Value]:
+        """What each of the products makes of a vector of the wide operand, which is loaded once."""
+        b, position = self.b, (k, row) if self.plan.few_rows else (row, k)
+        loaded = self._load(self.wide, self.wide_origin, *position, int(not self.plan.few_rows), mask)
+        found = []
+        for product in self.products:
+            wide = self._made(product.b if self.plan.few_rows else product.a, loaded)
+            blank = mask is not None and self.wide.prologue is not None
+            found.append(b.select(mask, wide, b.zero(self.type)) if blank else wide)  # type: ignore[arg-type]
+        return found
 
     # -- contiguous along the wide rows
 
@@ -324,15 +342,16 @@ class _Thin:
 
     def _finish(self) -> None:
         if self.plan.few_rows:
-            self._finish_rows()
+            for i, product in enumerate(self.products):
+                self._finish_rows(product, i * self.plan.count)
         else:
             self._finish_columns()
 
-    def _finish_rows(self) -> None:
-        """Few rows: the results of a thin vector are consecutive columns."""
-        b, lanes, problem = self.b, self.lanes, self.problem
+    def _finish_rows(self, problem: Contraction, first: int) -> None:
+        """Few rows: the results of a thin vector are consecutive columns. A product's begin with number ``first``."""
+        b, lanes = self.b, self.lanes
         with b.loop(0, self.plan.count) as t, b.loop(0, self.rows, lanes) as j:
-            place = b.at(self.results, b.add(b.mul(t.index, self.plan.block), j.index), self.compute)
+            place = b.at(self.results, b.add(b.mul(b.add(t.index, first), self.plan.block), j.index), self.compute)
             mask = None
             if not isinstance(problem.n, int) or problem.n % lanes:
                 mask = b.tail_mask(b.sub(self.rows, j.index), lanes)

@@ -9,6 +9,7 @@ per product, arithmetic once per module.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from argosy_cinn.contraction.packing import byte_products
@@ -27,7 +28,8 @@ class Tile:
     with its "columns" contiguous (then all rows exist). ``b_packed``: B comes as [k][``leading``], else its
     rows lie ``b_step`` elements apart; ``masked``: the last vector of B's rows ends inside (only in place).
     ``leading``: elements between rows of ``partial``, ``out`` and packed B. ``terms`` of k share
-    a place (see `Format`); ``shifted``: packed B begins with corrections.
+    a place (see `Format`); ``shifted``: packed B begins with corrections; ``product``: the instruction of tile
+    registers that it is made of, if it is (`amx`).
     """
 
     compute: str
@@ -40,6 +42,7 @@ class Tile:
     masked: bool = False
     terms: int = 1
     shifted: bool = False
+    product: str = ""
 
     @property
     def name(self) -> str:
@@ -50,6 +53,7 @@ class Tile:
             + ["inplace"] * (not self.b_packed)
             + ["masked"] * self.masked
             + [f"by{self.terms}"] * (self.terms > 1)
+            + [self.product] * bool(self.product)
         )
 
 
@@ -75,15 +79,19 @@ class TileArguments:
     ahead: Value
 
 
-def call_tile(b: Function, tile: Tile, arguments: TileArguments) -> None:
-    """Emit a call of the tile function, defining it in the module when it is new."""
-    name = b.module.once(tile, tile.name, lambda name: _define(b.module, name, tile))
+def call_tile(
+    b: Function, tile: Tile, arguments: TileArguments, define: Callable[[Module, str, Tile], None] | None = None
+) -> None:
+    """Emit a call of the tile function, defining it in the module when it is new (with ``define``, or as vector
+    code)."""
+    name = b.module.once(tile, tile.name, lambda name: (define or _define)(b.module, name, tile))
     x = arguments
     operands = (x.a, x.a_step, x.b, x.b_step, x.k, x.rows, x.columns, x.partial, x.out, x.out_step, x.ahead)
     b.call(name, "void", *map(b.index, operands))
 
 
-_PARAMETERS = [
+#: Of a tile function, as in `TileArguments`.
+PARAMETERS = [
     ("ptr noalias readonly", "a"),
     ("i64", "a_step"),
     ("ptr noalias readonly", "b"),
@@ -99,7 +107,7 @@ _PARAMETERS = [
 
 
 def _define(module: Module, name: str, tile: Tile) -> None:
-    with module.function(name, _PARAMETERS, export=False, attributes="noinline") as f:
+    with module.function(name, PARAMETERS, export=False, attributes="noinline") as f:
         arguments = TileArguments(*f.arguments)
         body = _Body(f, tile, arguments)
         body.prefetch_ahead()

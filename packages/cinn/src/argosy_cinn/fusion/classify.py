@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from math import prod
 
-from argosy_cinn.loops.elementwise import DTYPES, NARROW
+from argosy_cinn import dialect
+from argosy_cinn.loops.elementwise import DTYPES, FLOATS, NARROW, PARTS
 from argosy_cinn.loops.lowering import is_inline
 from argosy_cinn.loops.reductions import KINDS
+from argosy_cinn.narrow import has_product
 from argosy_cinn.shapes import count, estimate, sizes
 from argosy_pir.core import Operation
 from argosy_pir.types import TensorType
 
 INLINE, REDUCE, PRODUCT, HOST, CONSTANT = "inline", "reduce", "product", "host", "constant"
-UPDATE, SCAN, CONTROL = "update", "scan", "control"
+UPDATE, SCAN, CONTROL, ORDER = "update", "scan", "control", "order"
 #: A dynamic_update_slice that writes at most this share of its operand is an update; others are computed like views.
 _SMALL_UPDATE = 0.25
 
@@ -22,21 +24,23 @@ def classify(op: Operation) -> str:
 
     ``inline``: computed inside its users' loops or in a loop of its own. ``reduce``, ``product`` (a matrix product).
     ``update``: a copy of an operand, some elements of which are written over. ``scan``: a cumulative. ``constant``.
-    ``control`` (which `Memory` is told): a branch or loop with native regions.
+    ``order``: positions that sort. ``control`` (which `Memory` is told): a branch or loop with native regions.
     ``host``: there is no native code, the reference kernel runs it between native segments.
     """
     if op.name == "builtin.constant":
-        return CONSTANT if op.attributes["value"].type.dtype in DTYPES else HOST
+        return CONSTANT if op.attributes["value"].type.dtype in DTYPES | PARTS.keys() else HOST
     if not all(isinstance(v.type, TensorType) for v in (*op.operands, *op.results)):
         return HOST
     if op.name in KINDS:
         return REDUCE if op.result.dtype in DTYPES and reduction_layout(op) is not None else HOST
+    if op.name == dialect.ORDER:
+        return ORDER
     if op.name == "prim.dot_general":
-        return PRODUCT if _has_product(op) else HOST
+        return PRODUCT if has_product(op.operand(0).dtype, op.attributes["accumulate"] or op.result.dtype) else HOST
     if op.name == "prim.scatter":
         return UPDATE if _has_scatter(op) else HOST
     if op.name == "prim.cumulative":
-        return SCAN if op.result.dtype in DTYPES and op.attributes["kind"] != "logsumexp" else HOST
+        return SCAN if op.result.dtype in (FLOATS if op.attributes["kind"] == "logsumexp" else DTYPES) else HOST
     if op.name == "prim.dynamic_update_slice" and is_inline(op):
         small = estimate(count(op.operand(1))) <= _SMALL_UPDATE * estimate(count(op.result))
         return UPDATE if small else INLINE
@@ -44,21 +48,11 @@ def classify(op: Operation) -> str:
 
 
 def _has_scatter(op: Operation) -> bool:
-    """Narrow floats accumulate in float32, which one pass over a narrow result cannot do."""
+    """Narrow floats accumulate in float32, see `argosy_cinn.narrow`."""
     dtype = op.result.dtype
     if dtype not in DTYPES or op.operand(1).dtype not in DTYPES:
         return False
     return op.attributes["kind"] == "set" or (dtype != "bool" and dtype not in NARROW)
-
-
-def _has_product(op: Operation) -> bool:
-    accumulate = op.attributes["accumulate"] or op.result.dtype
-    source = op.operand(0).dtype
-    if source in ("int8", "uint8", "int16", "uint16"):
-        return accumulate == "int32"
-    if source in ("float32", "float64", "int32", "int64", "uint32", "uint64"):
-        return accumulate == source
-    return source in ("bfloat16", "float16") and accumulate in (source, "float32")
 
 
 class Layout:

@@ -7,7 +7,8 @@ on the host are always written.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
+from functools import partial
 
 from argosy_cinn.attention.operands import is_matrix
 from argosy_cinn.attention.regions import Region, Regions, find_regions
@@ -15,6 +16,7 @@ from argosy_cinn.control import captured
 from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, PRODUCT, REDUCE, SCAN, UPDATE, classify
 from argosy_cinn.fusion.products import operand_matrix
+from argosy_cinn.loops.elementwise import OPERATIONS
 from argosy_cinn.loops.lowering import VIEWS, splat_constant
 from argosy_cinn.loops.schedule import COSTS
 from argosy_cinn.shapes import count, estimate
@@ -86,7 +88,34 @@ class Memory:
         for op, side in operands:
             operand = op.operand(side)
             if operand not in self.values and not is_matrix(op, side, self.values):
-                self.values[operand] = None
+                self._keep(operand, partial(is_matrix, op, side, self.values))
+
+    def _keep(self, operand: Value, fits: Callable[[], bool]) -> None:
+        """Give memory to an operand of a product, or to what it is a view of where that ``fits`` and is better: to a
+        value whose views are all read anyhow (it may be the epilogue of what made it), or to the smallest one."""
+        chain = self._views(operand)
+        base = chain[-1]
+        whole = [base] if base is not operand and self._is_read_whole(base) else []
+        for value in (*whole, *sorted(chain, key=lambda v: estimate(count(v)))):
+            self.values[value] = None
+            if value is operand or fits():
+                return
+            del self.values[value]
+
+    def _views(self, operand: Value) -> list[Value]:
+        """An operand, what it is a view of, what that is a view of, ... as far as none has memory."""
+        chain = [operand]
+        while (op := _made_by(chain[-1])) is not None and op.name[5:] in VIEWS:
+            source = op.operand(0)
+            if source in self.values or self._kind(source) != INLINE or source.dtype != operand.dtype:
+                break
+            chain.append(source)
+        return chain
+
+    def _is_read_whole(self, value: Value) -> bool:
+        op = _made_by(value)
+        computed = op is not None and op.name[5:] in OPERATIONS
+        return computed and _elements_read(value) >= estimate(count(value))
 
     def _require(self, op: Operation, index: int, operand: Value) -> None:
         """Operands of what is not fused are in memory; a matrix product reads views in place."""
@@ -94,9 +123,10 @@ class Memory:
             return
         if self.kinds[op] in (REDUCE, SCAN, UPDATE):
             return  # computed in the operation's own loops
-        if self.kinds[op] == PRODUCT and kind == INLINE and operand_matrix(op, index, self.values) is not None:
-            return
-        self.values[operand] = None
+        if self.kinds[op] != PRODUCT or kind != INLINE:
+            self.values[operand] = None
+        elif operand_matrix(op, index, self.values) is None:
+            self._keep(operand, lambda: operand_matrix(op, index, self.values) is not None)
 
     def _settle_operands(self) -> None:
         """A view that an operand was to be read through may have got memory since, and no longer be one matrix."""
@@ -149,6 +179,21 @@ class Memory:
         if user.name == "prim.reshape":
             return any(self._grows(further, user.result, size) for further in user.result.users)
         return False
+
+
+def _made_by(value: Value) -> Operation | None:
+    return value.op if isinstance(value, OpResult) else None
+
+
+def _elements_read(value: Value) -> int:
+    """How many elements the users of a value read, through views that move all of them or cut some out."""
+    total = 0
+    for user in value.users:
+        if user.name in ("prim.reshape", "prim.transpose") and user.results:
+            total += _elements_read(user.result)
+        else:
+            total += estimate(count(user.result if user.name == "prim.slice" else value))
+    return total
 
 
 __all__ = ["HOST", "Memory"]

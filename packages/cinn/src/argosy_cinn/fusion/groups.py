@@ -18,21 +18,20 @@ from math import prod
 from argosy_cinn.attention.regions import Region
 from argosy_cinn.attention.strips import lower_region
 from argosy_cinn.fuel import allowed
-from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, PRODUCT, SCAN, UPDATE, reduction_layout
+from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, ORDER, PRODUCT, SCAN, UPDATE, reduction_layout
 from argosy_cinn.fusion.cost import Memory
+from argosy_cinn.fusion.grids import KnownReads
 from argosy_cinn.fusion.products import Product, lay_out
-from argosy_cinn.loops.expressions import Expression, Graph
-from argosy_cinn.loops.indices import Index, Position, Variable, linearise, of
-from argosy_cinn.loops.lowering import Lowering, NotAligned, scattered
+from argosy_cinn.fusion.reads import host_reads
+from argosy_cinn.loops.expressions import Graph
+from argosy_cinn.loops.indices import Variable, of
+from argosy_cinn.loops.lowering import Lowering, NotAligned
 from argosy_cinn.shapes import at_least_one, count, estimate, sizes
 from argosy_pir.core import Operation
-from argosy_pir.values import OpResult, Value
+from argosy_pir.values import Value
 
 _MOST_MEMBERS = 40
 _MOST_READS = 28
-_MOST_NODES = 900
-#: Vectors over fewer elements than this waste more lanes than lookups lane by lane cost.
-SMALLEST_LANES = 8
 
 
 @dataclass(eq=False, slots=True)
@@ -71,8 +70,8 @@ class Group:
 class Fusion:
     """The groups of a program, and who makes what."""
 
-    def __init__(self, memory: Memory) -> None:
-        self.memory = memory
+    def __init__(self, memory: Memory, reads: KnownReads | None = None) -> None:
+        self.memory, self._known = memory, reads or KnownReads(memory)
         self.groups: dict[int, Group] = {}
         self.maker: dict[Value, Group] = {}
         self._count = 0
@@ -116,6 +115,8 @@ class Fusion:
     def _new(self, op: Operation, kind: str, order: int) -> Group:
         if kind in (HOST, CONTROL):
             group = Group(self._count, kind, order, dict.fromkeys(op.results, "host"), op=op, reads=host_reads(op))
+        elif kind == ORDER:
+            group = Group(self._count, kind, order, {op.result: "order"}, op=op, reads=set(op.operands))
         elif kind == PRODUCT:
             group = self._product(op, order)
         elif kind in ("reduce", SCAN):
@@ -167,7 +168,7 @@ class Fusion:
         return group
 
     def _reads_of(self, group: Group) -> set[Value]:
-        return GridLowering(group, self.memory.values, split=False).all_reads()
+        return self._known.of(group)
 
     def _connect(self, group: Group) -> None:
         for producer in self._producers(group):
@@ -218,7 +219,7 @@ class Fusion:
     def _may_join(self, first: Group, second: Group) -> bool:
         kinds = {first.kind, second.kind}
         if (
-            kinds & {"host", "control", "update", "strips"}
+            kinds & {"host", "control", "update", "strips", "order"}
             or second.kind == "product"
             or len(first.members) + len(second.members) > _MOST_MEMBERS
         ):
@@ -280,16 +281,6 @@ def _same_rows(first: Group, second: Group) -> bool:
     return first.elements == second.elements
 
 
-def host_reads(op: Operation) -> set[Value]:
-    """Values that an operation reads, from its regions, too."""
-    own = {v for inner in op.walk() for v in inner.operands}
-    made = {r for inner in op.walk() for r in inner.results}
-    arguments = {
-        a for inner in op.walk() for region in inner.regions for block in region.blocks for a in block.arguments
-    }
-    return own - made - arguments
-
-
 def _common_grid(first: Group, second: Group) -> tuple[int, int] | None:
     """A grid that suits both groups."""
     if first.kind == "product" or second.kind == "product":
@@ -325,157 +316,3 @@ def _joined(first: Group, second: Group, rows: int, columns: int) -> Group | Non
         first.number, kept.kind, max(first.order, second.order), members, rows, columns,
         kept.op, product=product.product if product is not None else None, first=min(first.first, second.first),
     )  # fmt: skip
-
-
-class GridLowering:
-    """Expressions of all members of a group over loop variables.
-
-    ``outer`` and ``inner`` are the extents that rows and columns are split into; `SplitVariable` names one of them.
-    """
-
-    def __init__(
-        self,
-        group: Group,
-        in_memory: dict[Value, None],
-        split: bool,
-        outer: list[int] | None = None,
-        inner: list[int] | None = None,
-        middle: list[int] | None = None,
-    ) -> None:
-        self.group, self.graph = group, Graph()
-        self.middle: list[Variable] = []
-        if group.product is not None:
-            self._product_variables(group.product)
-        else:
-            outer = [group.rows] if outer is None and group.columns else outer or []
-            inner = [group.columns or group.rows] if inner is None else inner
-            strided = bool({"strided", "scan"} & set(group.members.values()))
-            middle = ([prod(self._layout_sizes())] if middle is None else middle) if strided else []
-            numbers = iter(range(len(outer) + len(middle) + len(inner)))
-            self.outer = [Variable(next(numbers), n) for n in outer]
-            self.middle.extend(Variable(next(numbers), n) for n in middle)
-            lane = len(inner) - 1
-            self.inner = [Variable(next(numbers), n, SMALLEST_LANES if i == lane else 1) for i, n in enumerate(inner)]
-            self.row = _mixed(self.outer)
-            self.column = _mixed(self.inner)
-            self.flat = self.row * at_least_one(prod(inner)) + self.column
-        self.results: dict[Value, Expression] = {}
-        self.bodies: dict[Value, Expression] = {}
-        self.updates: dict[Value, tuple[Expression, Index, Expression | None]] = {}
-        self.scanned = Index(())
-        self.lowering = Lowering(self.graph, in_memory, self._resolve, split)
-
-    def _layout_sizes(self) -> list[int]:
-        (value,) = self.group.members
-        assert isinstance(value, OpResult)
-        layout = reduction_layout(value.op)
-        assert layout is not None
-        return [layout.reduced]
-
-    def _product_variables(self, product: Product) -> None:
-        self.outer = product.variables()[:-1]
-        self.inner = product.variables()[-1:]
-        self.flat = product.result_index(product.variables())
-        self.row, self.column = self.flat, of(self.inner[0])
-
-    def lower(self) -> None:
-        """Lower every member."""
-        for value, flavour in self.group.members.items():
-            if flavour in ("full", "product"):
-                self._value(value, self.flat)
-            elif flavour == "row":
-                self._value(value, self.row)
-            elif flavour == "update":
-                self._update(value)
-            else:
-                self._reduction(value)
-            if len(self.graph.order) > _MOST_NODES and len(self.group.members) > 1:
-                raise NotAligned("the kernel would become too large")
-
-    def all_reads(self) -> set[Value]:
-        """What the members read from memory."""
-        self.lower()
-        reads = {node.payload[0] for node in self.graph.order if node.kind == "load"}
-        if self.group.product is not None:
-            reads |= {self.group.product.left.buffer, self.group.product.right.buffer}
-        return reads - set(self.group.members)
-
-    def _value(self, value: Value, flat: Index) -> Expression:
-        found = self.results.get(value)
-        if found is None:
-            found = self._own(value, self.lowering.position(value, flat))
-        return found
-
-    def _own(self, value: Value, position: Position) -> Expression:
-        """The expression of a member at its own place on the grid."""
-        found = self.results.get(value)
-        if found is not None:
-            return found
-        flavour = self.group.members[value]
-        if flavour == "product":
-            found = self.graph.node("cell", value.dtype, (), ())
-            found.variables |= sum(v.variables for v in (*self.outer, *self.inner))
-        elif flavour in ("sum", "strided"):
-            found = self._reduction(value)
-        else:
-            guards, self.lowering.guards = self.lowering.guards, ()
-            found = (
-                self.lowering.operation(value, position) if not _is_constant(value) else self._constant(value, position)
-            )
-            self.lowering.guards = guards
-        self.results[value] = found
-        return found
-
-    def _constant(self, value: Value, position: Position) -> Expression:
-        return self.lowering.value(value, position)
-
-    def _resolve(self, value: Value, position: Position) -> Expression | None:
-        flavour = self.group.members.get(value)
-        if flavour is None:
-            return None
-        expected = {"full": self.flat, "product": self.flat, "row": self.row, "sum": self.row}.get(flavour)
-        if expected is None or position.flat != expected:
-            raise NotAligned(f"{value} is read at {position.flat}, made at {expected}")
-        return self._own(value, position)
-
-    def _update(self, value: Value) -> None:
-        """Where and what an update writes."""
-        assert isinstance(value, OpResult)
-        written = value.op.operand(1 if value.op.name == "prim.dynamic_update_slice" else 2)
-        node, place, condition = scattered(self.lowering, value.op, self.lowering.position(written, self.flat))
-        self.updates[value] = (node, place.flat, condition)
-
-    def _reduction(self, value: Value) -> Expression:
-        """A reduction's body, and the node of its result."""
-        found = self.results.get(value)
-        if found is not None:
-            return found
-        assert isinstance(value, OpResult)
-        flavour = self.group.members[value]
-        operand = value.op.operand(0)
-        flat = self.flat
-        if flavour in ("strided", "scan"):
-            reduced, kept = prod(v.extent for v in self.middle), prod(v.extent for v in self.inner)
-            along = _mixed(self.middle)
-            if flavour == "scan" and value.op.attributes["reverse"]:
-                along = along * -1 + (reduced - 1)
-            flat = self.scanned = (self.row * reduced + along) * kept + self.column
-        guards, self.lowering.guards = self.lowering.guards, ()
-        body = self.lowering.value(operand, self.lowering.position(operand, flat))
-        self.lowering.guards = guards
-        self.bodies[value] = body
-        if flavour == "column":
-            return body
-        variables = self.row.variables | (self.column.variables if flavour != "sum" else 0)
-        variables |= sum(v.variables for v in self.middle) if flavour == "scan" else 0
-        made = self.graph.reduced(len(self.bodies), value.dtype, variables, body.level + 1)
-        self.results[value] = made
-        return made
-
-
-def _is_constant(value: Value) -> bool:
-    return isinstance(value, OpResult) and value.op.name == "builtin.constant"
-
-
-def _mixed(variables: list[Variable]) -> Index:
-    return linearise([of(v) for v in variables], [v.extent for v in variables])

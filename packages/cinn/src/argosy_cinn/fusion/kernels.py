@@ -6,7 +6,8 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
-from argosy_cinn.fusion.groups import SMALLEST_LANES, GridLowering, Group
+from argosy_cinn.fusion.grids import SMALLEST_LANES, GridLowering
+from argosy_cinn.fusion.groups import Group
 from argosy_cinn.loops.expressions import Expression, Graph, describe, index_text
 from argosy_cinn.loops.indices import Index, SplitVariable, Variable, linearise, of
 from argosy_cinn.loops.lowering import Lowering
@@ -51,7 +52,7 @@ def lower_copy(source: Value, target: Value, in_memory: dict[Value, None]) -> Ke
         except SplitVariable as request:
             i = request.variable.number
             inner[i : i + 1] = [inner[i] // request.factor, request.factor]
-    kernel = Kernel(lowering.graph, [], variables, stores=[Store(target, flat, node, target.dtype, False)])
+    kernel = Kernel(lowering.graph, [], variables, stores=_stores(target, flat, node, False))
     refine_map(kernel)
     return kernel
 
@@ -88,9 +89,9 @@ def _split(request: SplitVariable, grid: GridLowering, outer: list[int], inner: 
 def _add_member(kernel: Kernel, grid: GridLowering, value: Value, flavour: str, stored: bool) -> None:
     assert isinstance(value, OpResult)
     if flavour == "full" and stored:
-        kernel.stores.append(Store(value, grid.flat, grid.results[value], value.dtype, False))
+        kernel.stores += _stores(value, grid.flat, grid.results[value], False)
     elif flavour == "row" and stored:
-        kernel.stores.append(Store(value, grid.row, grid.results[value], value.dtype, True))
+        kernel.stores += _stores(value, grid.row, grid.results[value], True)
     elif flavour == "update":
         node, index, condition = grid.updates[value]
         combine = UPDATE_KINDS[value.op.attributes.get("kind", "set")]
@@ -112,6 +113,13 @@ def _add_member(kernel: Kernel, grid: GridLowering, value: Value, flavour: str, 
             kernel.stores.append(Store(value, index, result, value.dtype, True))
 
 
+def _stores(buffer: Value, index: Index, node: Expression, per_row: bool) -> list[Store]:
+    """What writes an element: one store, or one for each part of a complex number."""
+    if node.kind != "complex":
+        return [Store(buffer, index, node, buffer.dtype, per_row)]
+    return [Store(buffer, index * 2 + i, part, part.dtype, per_row) for i, part in enumerate(node.arguments)]
+
+
 def _strided_index(grid: GridLowering) -> Index:
     columns = 1
     for v in grid.inner:
@@ -125,7 +133,10 @@ def lower_epilogue(group: Group, in_memory: dict[Value, None], stored: Container
     grid.lower()
     product = next(value for value, flavour in group.members.items() if flavour == "product")
     stores = [
-        Store(value, grid.flat, grid.results[value], value.dtype, False) for value in group.members if value in stored
+        store
+        for value in group.members
+        if value in stored
+        for store in _stores(value, grid.flat, grid.results[value], False)
     ]
     return Epilogue(grid.graph, [*grid.outer, *grid.inner], grid.results[product], stores)
 

@@ -10,8 +10,9 @@ from collections.abc import Container
 from dataclasses import dataclass
 from math import prod
 
-from argosy_cinn.loops.elementwise import OPERATIONS
-from argosy_cinn.loops.expressions import Expression, Graph
+from argosy_cinn.contraction.thin import MOST
+from argosy_cinn.loops.elementwise import OPERATIONS, PARTS
+from argosy_cinn.loops.expressions import Expression, Graph, describe
 from argosy_cinn.loops.indices import Index, Position, Variable, of
 from argosy_cinn.loops.lowering import Lowering
 from argosy_cinn.loops.schedule import COSTS
@@ -46,6 +47,11 @@ class OperandMatrix:
     contracted: tuple[int, ...]
     function: Expression | None = None
     element: Expression | None = None
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of what is read: that of the buffer, or of a part of its complex numbers."""
+        return PARTS.get(self.buffer.dtype, self.buffer.dtype)
 
 
 @dataclass(slots=True)
@@ -228,3 +234,18 @@ def lay_out(op: Operation, in_memory: Container[Value]) -> Product:
         left_depth=merged(axes.contracted, left.contracted) or 0,
         right_depth=merged(axes.contracted, right.contracted) or 0,
     )  # fmt: skip
+
+
+def are_twins(x: Product, y: Product) -> bool:
+    """Whether two products of few rows read the same matrices, of whose right one they use different parts of each
+    element: one read then serves both (the halves of bytes of four-bit weights)."""
+    same = ("batch", "left_batch", "right_batch", "rows", "columns", "depth", "left_row", "right_column", "left_depth",
+            "right_depth")  # fmt: skip
+    thin = isinstance(x.rows, int) and 0 < x.rows <= MOST and x.right_depth == 1
+    parts = x.right.function is not None and y.right.function is not None
+    alike = all(getattr(x, name) == getattr(y, name) for name in same)
+    types = [(p.op.operand(0).dtype, p.op.operand(1).dtype, p.op.result.dtype) for p in (x, y)]
+    memory = [(p.left.buffer, p.left.offset, p.right.buffer, p.right.offset, p.right.dtype) for p in (x, y)]
+    left = [describe([p.left.function], {}) if p.left.function is not None else "" for p in (x, y)]
+    pairs = (types, memory, left)
+    return thin and parts and alike and all(mine == other for mine, other in pairs)

@@ -1,7 +1,7 @@
 """Elementwise primitives as instructions on registers.
 
-In registers a bool is an ``i1``, float16 and bfloat16 are a ``float`` that is rounded after every operation, and other
-dtypes are their own type. The arithmetic is the reference kernels': an integer divided by zero gives 0, too.
+In registers a bool is an ``i1``, floats narrower than 32 bits are a ``float`` that is rounded after every operation,
+and other dtypes are their own type. The arithmetic is the reference kernels': an integer divided by zero gives 0, too.
 """
 
 from __future__ import annotations
@@ -11,20 +11,26 @@ from typing import Any
 
 from argosy_cinn import math
 from argosy_cinn.loops.expressions import Expression
+from argosy_cinn.loops.float8 import FORMATS, narrow, widen
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import BFLOAT, DOUBLE, FLOAT, HALF, I1, I64, Value, bits_of, constant, lanes_of, vector
+from argosy_cinn.special import digamma
 
 SIGNED = frozenset({"int8", "int16", "int32", "int64"})
 UNSIGNED = frozenset({"uint8", "uint16", "uint32", "uint64"})
 INTEGERS = SIGNED | UNSIGNED
-NARROW = {"float16": HALF, "bfloat16": BFLOAT}
+#: Floats that registers hold as float32.
+NARROW = frozenset({"float16", "bfloat16", *FORMATS})
+_MACHINE = {"float16": HALF, "bfloat16": BFLOAT}
 FLOATS = frozenset({"float32", "float64", *NARROW})
 DTYPES = INTEGERS | FLOATS | {"bool"}
+#: Dtypes of two numbers side by side in memory, with that of each: registers hold the parts.
+PARTS = {"complex64": "float32", "complex128": "float64"}
 
 #: Type in a register by dtype.
 REGISTER = {
     "bool": I1, "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "int32": "i32", "uint32": "i32",
-    "int64": I64, "uint64": I64, "float16": FLOAT, "bfloat16": FLOAT, "float32": FLOAT, "float64": DOUBLE,
+    "int64": I64, "uint64": I64, "float32": FLOAT, "float64": DOUBLE, **dict.fromkeys(NARROW, FLOAT),
 }  # fmt: skip
 
 Emit = Callable[[Function, Expression, list[Value]], Value]
@@ -32,11 +38,15 @@ Emit = Callable[[Function, Expression, list[Value]], Value]
 
 def supports(name: str, dtype: str, attributes: Mapping[str, Any]) -> bool:
     """Whether there is code for a primitive on values of this dtype."""
+    if dtype in PARTS:
+        return name in _ON_PAIRS
     if dtype not in DTYPES:
         return False
-    if name == "nextafter":
-        return dtype in ("float32", "float64")
-    return name in OPERATIONS or name in ("copy", "stop_gradient")
+    return name in OPERATIONS or name in _ON_PAIRS
+
+
+#: What does not compute: moves, and what takes pairs apart and puts them together.
+_ON_PAIRS = frozenset({"copy", "stop_gradient", "real", "imag", "complex"})
 
 
 def emit(b: Function, node: Expression, arguments: list[Value]) -> Value:
@@ -52,7 +62,7 @@ _EXACT = frozenset({"neg", "abs", "sign", "floor", "ceil", "round", "trunc", "ma
 
 def rounded(b: Function, x: Value, dtype: str) -> Value:
     """A float in a register rounded to a narrow dtype."""
-    return b.widen_float(b.narrow_float(x, NARROW[dtype]), FLOAT)
+    return _from_memory(b, _to_memory(b, x, dtype), dtype)
 
 
 def _source(node: Expression) -> str:
@@ -77,6 +87,10 @@ def _logistic(b: Function, node: Expression, x: list[Value]) -> Value:
         return math.logistic(b, x[0])
     small = math.library(b, "exp", b.fneg(b.unary("fabs", x[0])))
     return b.fdiv(b.select(b.fcmp("oge", x[0], 0.0), constant(small.type, 1.0), small), b.fadd(small, 1.0))
+
+
+def _digamma(b: Function, node: Expression, x: list[Value]) -> Value:
+    return digamma(b, x[0])
 
 
 def _unary_float(name: str) -> Emit:
@@ -334,18 +348,37 @@ def _bitcast(b: Function, node: Expression, x: list[Value]) -> Value:
     return _from_memory(b, memory, target)
 
 
+def _next_after(b: Function, node: Expression, x: list[Value]) -> Value:
+    """One step in the integers that the bits are: away from zero or towards it."""
+    start, end = x
+    memory = _to_memory(b, start, node.dtype)
+    bits = b.bitcast(memory, vector(f"i{bits_of(memory.type)}", lanes_of(memory.type)))
+    top = 1 << (bits_of(bits.type) - 1)
+    away = b.icmp("eq", b.fcmp("ogt", end, start), b.fcmp("ogt", start, 0.0))
+    moved = b.binary("add", bits, b.select(away, constant(bits.type, 1), constant(bits.type, -1)))
+    least = b.select(b.fcmp("olt", end, 0.0), constant(bits.type, top | 1), constant(bits.type, 1))
+    moved = b.select(b.fcmp("oeq", start, 0.0), least, moved)
+    found = _from_memory(b, b.bitcast(moved, memory.type), node.dtype)
+    found = b.select(b.fcmp("oeq", start, end), end, found)
+    return b.select(b.fcmp("uno", start, end), b.fadd(start, end), found)
+
+
 def _to_memory(b: Function, x: Value, dtype: str) -> Value:
     if dtype == "bool":
         return b.convert("zext", x, "i8")
-    return b.narrow_float(x, NARROW[dtype]) if dtype in NARROW else x
+    if dtype in FORMATS:
+        return narrow(b, x, dtype)
+    return b.narrow_float(x, _MACHINE[dtype]) if dtype in NARROW else x
 
 
 def _from_memory(b: Function, x: Value, dtype: str) -> Value:
     lanes = lanes_of(x.type)
     if dtype == "bool":
         return b.icmp("ne", x, 0)
+    if dtype in FORMATS:
+        return widen(b, x, dtype)
     if dtype in NARROW:
-        return b.widen_float(b.bitcast(x, vector(NARROW[dtype], lanes)), FLOAT)
+        return b.widen_float(b.bitcast(x, vector(_MACHINE[dtype], lanes)), FLOAT)
     return b.bitcast(x, vector(REGISTER[dtype], lanes))
 
 
@@ -371,7 +404,7 @@ OPERATIONS: dict[str, Emit] = {
     "shift_left": _shift("shl"), "shift_right": _shift("shr"),
     **{name: _comparison(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     "is_nan": _is_nan, "is_inf": _is_inf, "is_finite": _is_finite, "select": _select, "cast": _cast,
-    "bitcast": _bitcast,
+    "digamma": _digamma, "bitcast": _bitcast, "nextafter": _next_after,
     **{name: _mathematical(name) for name in (math.FLOAT32.keys() | math.LIBRARY.keys()) - {"pow", "rem", "logistic"}},
 }  # fmt: skip
 """Code by primitive name."""

@@ -25,12 +25,13 @@ class SplitVariable(Exception):
 
 class Atom:
     """What an index is a sum of: a value in ``range(extent)``. ``variables`` is a bit mask of loop variables it
-    depends on."""
+    depends on; ``symbolic``: whether sizes known at run time are in it."""
 
-    __slots__ = ("extent", "key", "variables")
+    __slots__ = ("extent", "key", "symbolic", "variables")
     extent: int
     key: tuple[Any, ...]
     variables: int
+    symbolic: bool
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -47,6 +48,7 @@ class Variable(Atom):
     def __init__(self, number: int, extent: int, smallest: int = 1) -> None:
         self.number, self.extent, self.smallest = number, extent, smallest
         self.key = (0, number, extent)
+        self.symbolic = isinstance(extent, SymExpr)
         self.variables = 1 << number
 
     def __repr__(self) -> str:
@@ -62,6 +64,7 @@ class Quotient(Atom):
         self.index, self.divisor = index, divisor
         self.extent = index.high // divisor + 1
         self.key = (1, index.key, divisor)
+        self.symbolic = index.symbolic or isinstance(divisor, SymExpr)
         self.variables = index.variables
 
     def __repr__(self) -> str:
@@ -77,6 +80,7 @@ class Remainder(Atom):
         self.index, self.divisor = index, divisor
         self.extent = index.high + 1 if surely_less(index.high, divisor) else divisor
         self.key = (2, index.key, divisor)
+        self.symbolic = index.symbolic or isinstance(divisor, SymExpr)
         self.variables = index.variables
 
     def __repr__(self) -> str:
@@ -91,6 +95,7 @@ class Lookup(Atom):
     def __init__(self, expression: Any, extent: int) -> None:
         self.expression, self.extent = expression, extent
         self.key = (3, expression.number, extent)
+        self.symbolic = isinstance(extent, SymExpr)
         self.variables = expression.variables
 
     def __repr__(self) -> str:
@@ -100,23 +105,26 @@ class Lookup(Atom):
 class Index:
     """``constant + sum of coefficient * atom``, with the range ``low..high`` (inclusive) it can take."""
 
-    __slots__ = ("constant", "high", "key", "low", "terms", "variables")
+    __slots__ = ("constant", "high", "key", "low", "symbolic", "terms", "variables")
 
     def __init__(self, terms: Iterable[tuple[Atom, int]], constant: int = 0) -> None:
         self.terms = _ordered(list(terms)) if terms else ()
         self.constant = low = high = constant
         variables = 0
+        self.symbolic = isinstance(constant, SymExpr)
         for atom, coefficient in self.terms:
             reach = coefficient * (atom.extent - 1)
-            if surely_at_least(coefficient, 0):
+            number = coefficient.__class__ is int
+            if coefficient >= 0 if number else surely_at_least(coefficient, 0):
                 high += reach
-            elif surely_at_least(-coefficient, 0):
+            elif number or surely_at_least(-coefficient, 0):
                 low += reach
             else:
                 raise NotSymbolic(f"an index moves by {coefficient}, which may be of either sign")
             variables |= atom.variables
+            self.symbolic = self.symbolic or atom.symbolic or not number
         self.low, self.high, self.variables = low, high, variables
-        self.key = (tuple((atom.key, coefficient) for atom, coefficient in self.terms), constant)
+        self.key = (tuple([(atom.key, coefficient) for atom, coefficient in self.terms]), constant)
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -169,13 +177,9 @@ def _ordered(terms: list[tuple[Atom, int]]) -> tuple[tuple[Atom, int], ...]:
     """Terms in an order that depends on nothing but them; formulas are ordered by their text."""
     if len(terms) < 2:
         return tuple(terms)
-    if any(_is_symbolic(atom.key) for atom, _ in terms):
+    if any([atom.symbolic for atom, _ in terms]):
         return tuple(sorted(terms, key=lambda term: str(term[0].key)))
     return tuple(sorted(terms, key=lambda term: term[0].key))
-
-
-def _is_symbolic(key: Any) -> bool:
-    return isinstance(key, SymExpr) or (isinstance(key, tuple) and any(map(_is_symbolic, key)))
 
 
 def of(atom: Atom) -> Index:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import Any
 
-from argosy_cinn.convolution import PATCHES, window_axes
-from argosy_cinn.loops.elementwise import supports
+from argosy_cinn.convolution import window_axes
+from argosy_cinn.dialect import PATCHES
+from argosy_cinn.loops.elementwise import PARTS, supports
 from argosy_cinn.loops.expressions import Expression, Graph
 from argosy_cinn.loops.indices import Index, Lookup, Position, divide, linearise, of
 from argosy_cinn.shapes import sizes, surely_at_least, surely_less
@@ -46,7 +47,7 @@ class Lowering:
         """The expression of an element."""
         constant = splat_constant(value)
         if constant is not None and (self.immediates or value not in self.in_memory):
-            return self.graph.node("constant", value.dtype, (), constant)
+            return self._constant(constant, value.dtype)
         key = (value, position.flat.key, self.guards)
         found = self._memo.get(key)
         if found is None:
@@ -58,7 +59,28 @@ class Lowering:
         return found
 
     def _load(self, value: Value, position: Position) -> Expression:
-        return self.graph.load(value, position.flat, value.dtype, self.guards)
+        if value.dtype not in PARTS:
+            return self.graph.load(value, position.flat, value.dtype, self.guards)
+        first, part = position.flat * 2, PARTS[value.dtype]
+        return self.pair(value.dtype, *(self.graph.load(value, first + i, part, self.guards) for i in (0, 1)))
+
+    def _constant(self, data: bytes, dtype: str) -> Expression:
+        if dtype not in PARTS:
+            return self.graph.node("constant", dtype, (), data)
+        half = len(data) // 2
+        return self.pair(dtype, *(self.graph.node("constant", PARTS[dtype], (), d) for d in (data[:half], data[half:])))
+
+    def pair(self, dtype: str, re: Expression, im: Expression) -> Expression:
+        """A complex number, which no register holds: what reads and stores it asks for its parts."""
+        return self.graph.node("complex", dtype, (re, im))
+
+    def choose(self, condition: Expression, x: Expression, y: Expression) -> Expression:
+        """``x`` where the condition holds, else ``y``."""
+        if x.dtype in PARTS:
+            return self.pair(
+                x.dtype, *(self.choose(condition, a, b) for a, b in zip(x.arguments, y.arguments, strict=True))
+            )
+        return self.graph.node("select", x.dtype, (condition, x, y), ())
 
     def operation(self, value: Value, position: Position) -> Expression:
         """The expression of the primitive that makes ``value``."""
@@ -204,7 +226,7 @@ def _chosen(
     """An element of ``x`` where the conditions hold."""
     inside = self.under(conditions, x, position)
     condition = self.all(conditions)
-    return inside if condition is None else self.graph.node("select", x.dtype, (condition, inside, otherwise), ())
+    return inside if condition is None else self.choose(condition, inside, otherwise)
 
 
 def _patches(self: Lowering, op: Operation, position: Position) -> Expression:
@@ -238,7 +260,7 @@ def _concat(self: Lowering, op: Operation, position: Position) -> Expression:
         if condition is None or result is None:
             result = piece
         else:
-            result = self.graph.node("select", x.dtype, (condition, piece, result), ())
+            result = self.choose(condition, piece, result)
     assert result is not None
     return result
 
@@ -318,7 +340,7 @@ def _dynamic_update_slice(self: Lowering, op: Operation, position: Position) -> 
     conditions = [c for c in found if c is not None]
     inside = self.under(conditions, update, position.at(sizes(update), None, tuple(where)))
     condition = self.all(conditions)
-    return inside if condition is None else self.graph.node("select", x.dtype, (condition, inside, outside), ())
+    return inside if condition is None else self.choose(condition, inside, outside)
 
 
 def _rng_bits(self: Lowering, op: Operation, position: Position) -> Expression:
@@ -330,6 +352,19 @@ def _rng_bits(self: Lowering, op: Operation, position: Position) -> Expression:
         moved = tuple(c + s for c, s in zip(position.coordinates, op.attributes["start"], strict=True))
         where = position.at(whole, None, moved).flat
     return self.graph.random(where, op.attributes["counter"], seed, offset)
+
+
+def _complex(self: Lowering, op: Operation, position: Position) -> Expression:
+    re, im = (self.value(v, position) for v in op.operands)
+    return self.pair(op.result.dtype, re, im)
+
+
+def _real(self: Lowering, op: Operation, position: Position) -> Expression:
+    return self.value(op.operand(0), position).arguments[0]
+
+
+def _imag(self: Lowering, op: Operation, position: Position) -> Expression:
+    return self.value(op.operand(0), position).arguments[1]
 
 
 def _same(self: Lowering, op: Operation, position: Position) -> Expression:
@@ -351,8 +386,11 @@ _RULES: dict[str, Callable[[Lowering, Operation, Position], Expression]] = {
     "prim.dynamic_update_slice": _dynamic_update_slice,
     "prim.rng_bits": _rng_bits,
     PATCHES: _patches,
+    "prim.complex": _complex,
+    "prim.real": _real,
+    "prim.imag": _imag,
     "prim.copy": _same,
     "prim.stop_gradient": _same,
 }
 
-VIEWS = frozenset({"broadcast", "reshape", "transpose", "slice", "reverse", "copy", "stop_gradient"})
+VIEWS = frozenset({"broadcast", "reshape", "transpose", "slice", "reverse", "copy", "stop_gradient", "real", "imag"})

@@ -22,12 +22,14 @@ from argosy_cinn.loops.schedule import (
     phases,
     row_buffers,
     shares_columns,
+    shares_places,
 )
 from argosy_cinn.loops.vectorize import Evaluator
-from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import I8, LLVM_TYPES, PTR, Value, vector
+from argosy_cinn.printers.llvm import Function, Loop, Module
+from argosy_cinn.printers.types import I8, I64, LLVM_TYPES, PTR, Value, constant, vector
 from argosy_cinn.printers.types import Index as MachineIndex
 from argosy_cinn.runtime.workers import scratch
+from argosy_cinn.shapes import count
 
 PARAMETERS = [("ptr noalias", "table"), ("i64", "chunk"), ("i64", "chunks")]
 #: Bodies below this cost are unrolled.
@@ -69,7 +71,7 @@ def emit_kernel(module: Module, name: str, kernel: Kernel, slots: Mapping[Any, i
 
 def choose_lanes(module: Module, kernel: Kernel) -> int:
     """Lanes of the kernel's vectors: a register full of its widest float, or of 32-bit elements."""
-    if kernel.update and _meets(kernel):
+    if kernel.update and (_meets(kernel) or kernel.inner[-1].extent == 1):
         return 1
     if kernel.running and kernel.inner[-1].extent == 1:
         return 1
@@ -128,13 +130,57 @@ class _Nest:
         begin = b.mul(chunk, self.chunks.size) if several(self.chunks.count) else 0
         end = b.minimum(b.add(begin, self.chunks.size), kernel.rows) if several(self.chunks.count) else kernel.rows
         self._start_columns(top, chunk)
+        if shares_places(kernel):
+            b.either(
+                b.icmp("eq", chunks, 1),
+                lambda: self._rows(top, chunk, begin, end, 0, self.lane.extent),
+                lambda: self._own_places(top, chunk, chunks),
+            )
+            return
         first, last = (0, self.lane.extent) if not shares_columns(kernel) else self._own_columns(chunk, chunks)
+        self._rows(top, chunk, begin, end, first, last)
+
+    def _rows(
+        self, top: Evaluator, chunk: Value, begin: MachineIndex, end: MachineIndex,
+        first: MachineIndex, last: MachineIndex,
+    ) -> list[Value]:  # fmt: skip
+        """Some of the columns of some of the rows."""
+        b = self.b
         with b.loop(begin, end) as t:
             self.saved.clear()
             row = Evaluator(b, self.pointers, self._coordinates(t.index), parent=top)
             self._row(row, chunk, first, last)
+        return []
 
     # -- updates that threads share
+
+    def _own_places(self, top: Evaluator, chunk: Value, chunks: Value) -> list[Value]:
+        """The rows that go to this chunk's part of the result, in order: a bit for each row of a vector says which."""
+        b, kernel = self.b, self.kernel
+        (store,), (rows,) = kernel.stores, kernel.outer
+        lanes = b.module.target.vector_bits // 64
+        index = Index([(a, c) for a, c in store.index.terms if not a.variables & self.inner_mask], store.index.constant)
+        size = b.index(b.div(b.add(b.number(count(store.buffer)), b.sub(chunks, 1)), chunks))
+        low = b.splat(b.index(b.mul(chunk, size)), lanes)
+        with b.loop(0, rows.extent, lanes) as block:
+            mask = b.tail_mask(b.sub(rows.extent, block.index), lanes)
+            seen = Evaluator(b, self.pointers, {rows.number: block.index}, rows.number, lanes, mask, top)
+            place = b.binary("sub", seen.lanewise(index, I64), low)
+            own = b.binary("and", mask, b.icmp("ult", place, b.splat(size, lanes)))
+            bits = b.convert("zext", b.bitcast(own, f"i{lanes}"), I64)
+            b.repeat(
+                [bits], lambda left: b.icmp("ne", left[0], 0), lambda left: self._next_row(top, chunk, block, left)
+            )
+        return []
+
+    def _next_row(self, top: Evaluator, chunk: Value, block: Loop, left: list[Value]) -> list[Value]:
+        """The row of the lowest bit; the bits without it."""
+        b = self.b
+        lane = b.intrinsic("llvm.cttz", I64, left[0], constant("i1", 1))
+        self.saved.clear()
+        row = Evaluator(b, self.pointers, self._coordinates(b.binary("add", block.index, lane)), parent=top)
+        self._row(row, chunk, 0, self.lane.extent)
+        return [b.binary("and", left[0], b.binary("sub", left[0], 1))]
 
     def _own_columns(self, chunk: Value, chunks: Value) -> tuple[MachineIndex, MachineIndex]:
         """The columns of an update that are this chunk's, whole cache lines where rows begin at one."""

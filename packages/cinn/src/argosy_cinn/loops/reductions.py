@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from argosy_cinn import math
 from argosy_cinn.loops import elementwise
 from argosy_cinn.loops.elementwise import FLOATS, REGISTER, UNSIGNED
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import Value, bits_of, constant, lanes_of, vector
+from argosy_cinn.printers.types import DOUBLE, Value, bits_of, constant, element_of, lanes_of, vector
 
 KINDS = {
     "prim.reduce_sum": "sum", "prim.reduce_prod": "prod", "prim.reduce_max": "max", "prim.reduce_min": "min",
@@ -20,7 +21,7 @@ def identity(kind: str, dtype: str, lanes: int) -> Value:
         return constant(type, 0.0 if dtype in FLOATS else 0)
     if kind in ("prod", "and"):
         return constant(type, 1)
-    return constant(type, _least(dtype) if kind == "max" else _most(dtype))
+    return constant(type, _most(dtype) if kind == "min" else _least(dtype))
 
 
 def _least(dtype: str) -> float | int:
@@ -41,11 +42,23 @@ def combine(b: Function, kind: str, dtype: str, x: Value, y: Value) -> Value:
     """One step."""
     if kind in ("max", "min"):
         return elementwise.extreme(b, "gt" if kind == "max" else "lt", dtype, x, y)
+    if kind == "logsumexp":
+        return _log_of_sum(b, x, y)
     if kind in ("and", "or"):
         return b.binary(kind, x, y)
     if dtype in FLOATS:
         return b.binary("fadd" if kind == "sum" else "fmul", x, y)
     return b.binary("add" if kind == "sum" else "mul", x, y)
+
+
+def _log_of_sum(b: Function, x: Value, y: Value) -> Value:
+    """log(e^x + e^y) without overflow; equal infinities stay what they are."""
+    double = element_of(x.type) == DOUBLE
+    small = b.fneg(b.unary("fabs", b.fsub(x, y)))
+    small = math.library(b, "exp", small) if double else math.exp(b, small)
+    beyond = math.library(b, "log1p", small) if double else math.log1p(b, small)
+    larger = elementwise.extreme(b, "gt", "float64" if double else "float32", x, y)
+    return b.select(b.fcmp("oeq", x, y), b.fadd(x, math.LN2), b.fadd(larger, beyond))
 
 
 def fold(b: Function, kind: str, dtype: str, x: Value) -> Value:

@@ -22,6 +22,8 @@ _MOST_CHUNKS = 256
 _MOST_PARTIALS = 32
 #: Columns that several threads can share.
 _WIDE = 128
+#: Elements of rows that several threads can share.
+_NARROW = 8
 #: Nodes this expensive are kept in a row buffer between phases.
 _EXPENSIVE = 8
 _ROW_BUFFER_BYTES = 1 << 16
@@ -30,7 +32,7 @@ COSTS = {
     "exp": 12, "log": 14, "tanh": 16, "logistic": 18, "erf": 18, "erfinv": 30, "sin": 20, "cos": 20, "log1p": 18,
     "expm1": 30, "pow": 100, "div": 4, "sqrt": 5, "rsqrt": 8, "rem": 30, "floor_mod": 35, "floor_div": 40,
     "tan": 100, "asin": 100, "acos": 100, "atan": 100, "sinh": 100, "cosh": 100, "asinh": 100, "acosh": 100,
-    "atanh": 100, "erfc": 150, "lgamma": 150, "atan2": 100, "nextafter": 60,
+    "atanh": 100, "erfc": 150, "lgamma": 150, "digamma": 250, "atan2": 100, "nextafter": 60,
     "constant": 0, "reduced": 0, "rng_bits": 100, "index": 1, "load": 1,
 }  # fmt: skip
 """Work of one element in vector instructions, roughly; what is not named counts 1."""
@@ -142,13 +144,21 @@ def meetings(kernel: Kernel) -> list[Lookup]:
 
 def shares_columns(kernel: Kernel) -> bool:
     """Whether the threads share an update whose elements may meet: each goes through all rows in order, for some of the
-    columns. An element then has one thread, so that any number of them gives the same bits.
+    columns. An element then has one thread, so that any number of them gives the same bits."""
+    return _is_shared(kernel) and estimate(kernel.inner[-1].extent) >= _WIDE
 
-    Narrow rows are left to one thread: to find out whose each of them is costs a thread more than to write it.
-    """
-    found, lane = meetings(kernel), kernel.inner[-1]
-    large = estimate(kernel.rows * kernel.columns_count) >= 2 * _CHUNK_ELEMENTS and estimate(lane.extent) >= _WIDE
-    return bool(kernel.update and found and large) and not any(atom.variables & lane.variables for atom in found)
+
+def shares_places(kernel: Kernel) -> bool:
+    """Whether the threads share an update of narrow rows: each looks at where all of them go, vectors at a time, and
+    writes those that go to its part of the result, in order. Of very narrow rows, looking costs as much as writing."""
+    apt = len(kernel.outer) == 1 and _NARROW <= estimate(kernel.columns_count)
+    return apt and _is_shared(kernel) and not shares_columns(kernel)
+
+
+def _is_shared(kernel: Kernel) -> bool:
+    found, inner = meetings(kernel), sum(v.variables for v in kernel.inner)
+    large = estimate(kernel.rows * kernel.columns_count) >= 2 * _CHUNK_ELEMENTS
+    return bool(kernel.update and found and large) and not any(atom.variables & inner for atom in found)
 
 
 def refine_map(kernel: Kernel) -> None:

@@ -241,13 +241,23 @@ class Evaluator:
             return elementwise.load_element(b, b.load(memory, b.at(self.pointers(buffer), offset, memory)), node.dtype)
         mask = self._mask(scalar, lanes)
         type = vector(memory, self.lanes)
-        if len(varying) == 1 and varying[0][1] == 1 and isinstance(varying[0][0], Variable):
+        step = varying[0][1] if len(varying) == 1 and isinstance(varying[0][0], Variable) else None
+        if step == 1:
             place = b.at(self.pointers(buffer), self.scalar(index), memory)
             loaded = b.masked_load(type, place, mask)
+        elif step == 2 and mask is None:
+            loaded = self._every_second(b.at(self.pointers(buffer), self.scalar(index), memory), memory)
         else:
             indices = self.lanewise(index, _index_type(index))
             loaded = b.gather(type, self.pointers(buffer), indices, mask)
         return elementwise.load_element(b, loaded, node.dtype)
+
+    def _every_second(self, place: Value, element: str) -> Value:
+        """Elements 0, 2, 4, ... from two loads, of which the second ends with the last of them."""
+        b, lanes = self.b, self.lanes
+        type = vector(element, lanes)
+        low, high = b.load(type, place), b.load(type, b.at(place, lanes - 1, element))
+        return b.shuffle(low, high, [2 * i if 2 * i < lanes else 2 * i + 1 for i in range(lanes)])
 
     def _mask(self, scalar: Value | None, lanes: Value | None) -> Value | None:
         b, mask = self.b, self.mask
@@ -259,8 +269,28 @@ class Evaluator:
     def store_all(self, stores: Sequence[Store]) -> None:
         """Evaluate, then store: what is stored may lie over what another value is computed from."""
         values = [self.full(s.node) if s.index.variables & self.lane_bit else self.value(s.node) for s in stores]
-        for s, value in zip(stores, values, strict=True):
-            self.store_value(s.buffer, s.index, value, s.dtype, s.streaming)
+        pairs = list(zip(stores, values, strict=True))
+        while pairs:
+            s, value = pairs.pop(0)
+            if pairs and self._alternate(s, pairs[0][0]):
+                self._store_pair(s, value, pairs.pop(0)[1])
+            else:
+                self.store_value(s.buffer, s.index, value, s.dtype, s.streaming)
+
+    def _alternate(self, s: Store, following: Store) -> bool:
+        """Whether two stores write every second element each, the second between those of the first."""
+        varying = [(a, c) for a, c in s.index.terms if a.variables & self.lane_bit]
+        steps = len(varying) == 1 and varying[0][1] == 2 and isinstance(varying[0][0], Variable)
+        whole = self.lanes > 1 and self.mask is None
+        return steps and whole and following.buffer is s.buffer and following.index == s.index + 1
+
+    def _store_pair(self, s: Store, first: Value, second: Value) -> None:
+        """Two stores as one of their values in turns."""
+        b, memory = self.b, LLVM_TYPES[s.dtype]
+        x, y = (elementwise.store_element(b, v, s.dtype) for v in (first, second))
+        woven = b.shuffle(x, y, [i // 2 + i % 2 * self.lanes for i in range(2 * self.lanes)])
+        place = b.at(self.pointers(s.buffer), self.scalar(s.index), memory)
+        b.store(woven, place, align=bytes_of(woven.type))
 
     def store_value(self, buffer: Any, index: Index, value: Value, dtype: str, streaming: bool = False) -> None:
         """Store a register at an index."""

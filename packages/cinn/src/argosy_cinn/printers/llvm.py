@@ -269,8 +269,11 @@ class Function(Instructions):
 class Module:
     """Functions, globals and declarations that become one object file for one `Target`."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, interposable: bool = True) -> None:
+        """``interposable=False`` promises that nothing else in the process defines what this module exports, so that
+        its own references need no table."""
         self.target = target
+        self._exported = "" if interposable else "dso_local "
         #: Where functions find the sizes known at run time, see `Function.sizes_from`.
         self.symbols: dict[str, int] = {}
         self.exports: list[str] = []
@@ -305,7 +308,7 @@ class Module:
             raise ValueError(f"function {name} is defined twice")
         self._defined[name] = result
         signature = ", ".join(f"{type} %{hint}" for type, hint in parameters)
-        linkage = "" if export else "internal "
+        linkage = self._exported if export else "internal "
         width = f'"prefer-vector-width"="{self.target.vector_bits}"'
         header = f"define {linkage}{result} @{name}({signature}) nounwind {attributes} {width}"
         builder = Function(self, name, parameters, result, header)
@@ -341,6 +344,11 @@ class Module:
             f"@{unique} = private unnamed_addr constant [{len(values)} x {element}] [{items}], align {align}"
         )
         return Value("ptr", f"@{unique}")
+
+    def variable(self, name: str, element: str, count: int) -> None:
+        """An exported array that starts as zeros."""
+        self._globals.append(f"@{name} = {self._exported}global [{count} x {element}] zeroinitializer, align 64")
+        self.exports.append(name)
 
     def text(self) -> str:
         """The whole module as LLVM assembly; equal builds give equal text."""

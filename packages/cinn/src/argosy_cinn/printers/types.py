@@ -27,6 +27,8 @@ LLVM_TYPES = {
     "uint32": I32,
     "int64": I64,
     "uint64": I64,
+    "float8_e4m3fn": I8,
+    "float8_e5m2": I8,
     "float16": HALF,
     "bfloat16": BFLOAT,
     "float32": FLOAT,

@@ -122,6 +122,11 @@ class ObjectCache:
             self._remove(path)
             total -= size
 
+    def names(self, prefix: str = "") -> list[str]:
+        """The keys of entries that begin with ``prefix``."""
+        found = self.folder.glob(f"{prefix}*{_SUFFIX}") if self.folder is not None else ()
+        return sorted(path.name[: -len(_SUFFIX)] for path in found)
+
     def clear(self) -> None:
         """Delete every entry."""
         for path in self.folder.glob("*" + _SUFFIX) if self.folder is not None else ():

@@ -19,7 +19,7 @@ from argosy_cinn.target import Target
 
 Entry = Callable[[int, int], None]
 
-_METH_FASTCALL = 0x80
+METH_FASTCALL = 0x80
 _API = (
     "PyLong_AsVoidPtr",
     "PyErr_Occurred",
@@ -31,7 +31,7 @@ _API = (
 _DATA = ("_Py_NoneStruct", "PyExc_TypeError")
 
 
-class _Address(int):
+class Address(int):
     """The address of a native function; keeps the library that holds it alive."""
 
     library: object
@@ -50,12 +50,14 @@ def entry(library: Library, name: str = "run", release_gil: bool = True) -> Entr
         function: Any = prototype(None, ctypes.c_void_p, ctypes.c_void_p)(address)
         function.library = library
         return function  # type: ignore[no-any-return]
-    bound = _Address(address)
+    bound = Address(address)
     bound.library = library
     return trampolines.builtin("call_released" if release_gil else "call_held", bound)
 
 
-class _MethodDef(ctypes.Structure):
+class MethodDef(ctypes.Structure):
+    """A builtin as CPython knows it; it has to live as long as the builtin."""
+
     _fields_ = (
         ("name", ctypes.c_char_p),
         ("method", ctypes.c_void_p),
@@ -79,11 +81,11 @@ class _Trampolines:
         self._new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
         doc = b"call(addresses, dims): run a compiled program."
         self._definitions = {  # the builtins point at these for as long as they live
-            name: _MethodDef(b"call", self.library.address(name), _METH_FASTCALL, doc)
+            name: MethodDef(b"call", self.library.address(name), METH_FASTCALL, doc)
             for name in ("call_held", "call_released")
         }
 
-    def builtin(self, name: str, address: _Address) -> Entry:
+    def builtin(self, name: str, address: Address) -> Entry:
         """A builtin that calls ``address``."""
         made: Entry = self._new(ctypes.addressof(self._definitions[name]), address, None)
         return made
@@ -95,10 +97,7 @@ class _Trampolines:
         for name in self._definitions:
             words = (ctypes.c_int64 * 2)(41, 0)
             base = ctypes.addressof(words)
-            if (
-                self.builtin(name, _Address(self.library.address("probe")))(base, base + 8) is not None
-                or words[1] != 42
-            ):
+            if self.builtin(name, Address(self.library.address("probe")))(base, base + 8) is not None or words[1] != 42:
                 return False
         return True
 
@@ -116,11 +115,17 @@ def _trampolines() -> _Trampolines | None:
 
 @once
 def _trampoline_object() -> bytes:
+    return cached_object(
+        _TEXT.format(held=_BODY.format(before="", after=""), released=_BODY.format(before=_SAVE, after=_RESTORE))
+    )
+
+
+def cached_object(text: str) -> bytes:
+    """The object file of a module's text, from the user's cache where it is there."""
     from argosy_cinn.runtime.cache import cache_key, default_cache
     from argosy_cinn.runtime.jit import compile_object
 
     target = Target.host()
-    text = _TEXT.format(held=_BODY.format(before="", after=""), released=_BODY.format(before=_SAVE, after=_RESTORE))
     key = cache_key(text, target.key)
     code = default_cache().get(key)
     if code is None:

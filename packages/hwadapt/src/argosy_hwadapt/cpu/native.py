@@ -5,14 +5,17 @@ modules make it: the C parser of the other half would cost 30 ms of import time.
 """
 
 import os
+from itertools import count
 from typing import Any
 
 from _cffi_backend import FFI, load_library  # type: ignore[import-untyped]
 
 ffi = FFI()
+_loaded = count()
 _pointer = ffi.typeof("void *")
 _char_pointer = ffi.typeof("char *")
 _integer = ffi.typeof("uintptr_t")
+_pointer_function = ffi.typeof("void(*)(void)")
 _memmove = load_library(None).load_function(ffi.typeof("void *(*)(void *, const void *, size_t)"), "memmove")
 
 
@@ -46,7 +49,7 @@ def open_shared_object(blob: bytes) -> Any:
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("argosy-kernel", os.MFD_CLOEXEC)
-        path = f"/proc/self/fd/{descriptor}"
+        path = _fresh_path(descriptor)
     else:
         import tempfile  # 2 ms, and only on systems without anonymous files
 
@@ -59,6 +62,20 @@ def open_shared_object(blob: bytes) -> Any:
         os.close(descriptor)
         if not path.startswith("/proc/"):
             os.unlink(path)
+
+
+def _fresh_path(descriptor: int) -> str:
+    """Return a path of an open file that no other library was loaded by: the loader knows libraries by their paths, and
+    descriptors are used again.
+    """
+    number = next(_loaded)
+    bits = "".join("/." if number >> i & 1 else "/" for i in range(32))
+    return f"/proc/self/fd{bits}/{descriptor}"
+
+
+def symbol_address(library: Any, name: str) -> int:
+    """Return where a loaded shared object has a function or data. Raises AttributeError when there is none."""
+    return int(ffi.cast(_integer, library.load_function(_pointer_function, name)))
 
 
 def function(address: int, signature: str) -> Any:

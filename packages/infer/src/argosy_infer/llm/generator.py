@@ -17,6 +17,7 @@ from argosy_infer.llm.sampling import SamplingOptions, sample
 from argosy_infer.predictor import Predictor
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.storage import Strided
 
 __all__ = ["Generator", "SamplingOptions"]
 
@@ -49,6 +50,9 @@ class Generator:
                 states[state.name] = np.zeros(shape, as_dtype(state.type.dtype).numpy)
         self.predictor = Predictor(LoadedProgram(program, states), compiler)
         self._next_sequence = 0
+        self._first_row = Strided(np.zeros(1, np.int64))
+        self._blocks: list[int] | None = None  # the latest table, and its payload
+        self._table: Strided
 
     def step(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int]) -> Array:
         """Logits [t, vocabulary] of new tokens; sequence ``sequences[i]`` holds token ``i`` at ``positions[i]``."""
@@ -57,13 +61,26 @@ class Generator:
             last = max(p for p, s in zip(positions, sequences, strict=True) if s == sequence)
             self.allocator.reserve(sequence, last + 1)
         row_of = {sequence: i for i, sequence in enumerate(rows)}
-        (logits,) = self.predictor.run(
-            np.asarray(tokens, np.int64),
-            np.asarray(positions, np.int64),
-            np.asarray([row_of[s] for s in sequences], np.int64),
-            self.allocator.table(rows),
+        return self._run(
+            Strided(np.array(tokens, np.int64)),
+            Strided(np.array(positions, np.int64)),
+            Strided(np.array([row_of[s] for s in sequences], np.int64)),
+            Strided(self.allocator.table(rows)),
         )
-        return logits
+
+    def _run(self, *inputs: Strided) -> Array:
+        """Logits of new tokens; all inputs are of int64, as `make_incremental` asks for."""
+        (logits,) = self.predictor.call(inputs)
+        return logits.array()
+
+    def _next(self, token: int, position: int, sequence: int) -> Array:
+        """`step` for one token of one sequence, whose block table is kept until it grows."""
+        self.allocator.reserve(sequence, position + 1)
+        blocks = self.allocator.tables[sequence]
+        if self._blocks is not blocks:
+            self._blocks, self._table = blocks, Strided(np.array([blocks], np.int64))
+        new = Strided(np.array([token], np.int64))
+        return self._run(new, Strided(np.array([position], np.int64)), self._first_row, self._table)
 
     def stream(
         self,
@@ -89,7 +106,7 @@ class Generator:
                     return
                 yield token
                 if position + 1 < len(prompt) + max_new_tokens:
-                    logits = self.step([token], [position], [sequence])
+                    logits = self._next(token, position, sequence)
         finally:
             self.allocator.release(sequence)
 

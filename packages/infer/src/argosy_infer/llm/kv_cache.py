@@ -35,6 +35,8 @@ class BlockAllocator:
         """
         table = self.tables.get(sequence, [])
         need = -(-tokens // self.block_size) - len(table)
+        if need <= 0 and table:
+            return
         if need > len(self.free):
             raise CacheFull(
                 f"sequence {sequence} needs {need} more blocks of {self.block_size} tokens, {len(self.free)} of "

@@ -1,0 +1,51 @@
+"""From a program of primitives to machine code: what is loaded when something is compiled, and not when it is found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from argosy_cinn.assemble import Assembly, assemble
+from argosy_cinn.decomposition import to_primitives
+from argosy_cinn.fuel import Budget
+from argosy_cinn.manifests import manifest_from
+from argosy_cinn.planning import plan_program, simplified
+from argosy_cinn.program_cache import Manifest
+from argosy_cinn.recursion import deep_recursion
+from argosy_cinn.runtime import compile_object
+from argosy_cinn.steps import Plan
+from argosy_cinn.target import Target
+from argosy_cinn.tuning import tuned
+from argosy_pir.program import Program
+
+
+def simplified_program(program: Program) -> Program:
+    """A copy of a program of primitives in the normal form that plans are made of."""
+    with deep_recursion():
+        return simplified(program)
+
+
+def build(
+    program: Program, target: Target, options: Mapping[str, Any], budget: Budget, traced: bool = False
+) -> tuple[Manifest, bytes]:
+    """Fuse, order, place and emit a simplified program: manifest and object file."""
+    with tuned(options):
+        plan, assembly = assembled(program, target, budget, traced)
+    code = compile_object(assembly.module.text(), target, options.get("passes"))
+    return manifest_from(program, plan, assembly), code
+
+
+def generated_code(program: Program) -> str:
+    """The LLVM assembly of a program, to be looked at."""
+    _, assembly = assembled(simplified_program(to_primitives(program)), Target.host(), Budget())
+    return assembly.module.text()
+
+
+def assembled(program: Program, target: Target, budget: Budget, traced: bool = False) -> tuple[Plan, Assembly]:
+    """The plan of a simplified program, and its LLVM module."""
+    with deep_recursion(), budget.fusing():
+        plan = plan_program(program, budget.memory)
+        return plan, assemble(plan, target, traced)
+
+
+__all__ = ["assembled", "build", "generated_code", "simplified_program"]

@@ -1,0 +1,1 @@
+"""Complex numbers as pairs of real ones: the pass, its rules, and the functions of a complex variable."""

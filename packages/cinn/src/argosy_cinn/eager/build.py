@@ -1,0 +1,95 @@
+"""The shared object of the native build, made once for each machine and version and kept in the disk cache.
+
+Finding it there needs no LLVM: its key is the text of this package's modules, the layout and the interpreter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from argosy_cinn.__about__ import __version__
+from argosy_cinn.eager import layout as shared
+from argosy_cinn.eager.arithmetic import DTYPES, add_kernels, kernel_name
+from argosy_cinn.eager.layout import Layout
+from argosy_cinn.eager.updates import UPDATES, add_updates, update_name
+from argosy_cinn.runtime.cache import default_cache
+
+__all__ = ["EXPORTS", "TARGET", "native_build"]
+
+TARGET = "x86-64-v3"
+"""What the code is compiled for: it runs on any x86-64 machine with AVX2."""
+
+EXPORTS = (
+    "state",
+    "plans",
+    "drain",
+    *(f"free_{kind}" for kind in ("tensor", "payload", "node")),
+    *(f"enter_{name}" for name in shared.OPERATORS),
+    *(kernel_name(operator, dtype) for operator in shared.OPERATORS for dtype in DTYPES),
+    *(update_name(rule, dtype) for rule in UPDATES for dtype in DTYPES),
+)
+
+
+class NativeBuild:
+    """What `argosy_phi_ops.native` gets: the shared object's bytes, what it exports and how its words are laid out."""
+
+    exports = EXPORTS
+    state = shared.STATE
+    plans = shared.PLANS
+    plan_words = shared.PLAN_WORDS
+    operators = shared.OPERATORS
+    sizes = shared.SIZES
+    api = shared.API
+    dtypes = tuple(DTYPES)
+
+    def __init__(self, code: bytes) -> None:
+        self.code = code
+
+
+def native_build(offsets: Mapping[str, int]) -> NativeBuild:
+    """The build for objects of this layout, from the disk cache or compiled now (half a second). Raises CodegenError
+    when LLVM refuses it."""
+    layout, cache = Layout(offsets), default_cache()
+    key = _key(layout)
+    code = cache.get(key)
+    if code is None:
+        code = _compiled(layout)
+        cache.put(key, code)
+    return NativeBuild(code)
+
+
+def _key(layout: Layout) -> str:
+    digest = hashlib.sha256(f"eager {__version__} {sys.version} {TARGET} {layout.key}".encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def module_text(layout: Layout) -> str:
+    """The whole build as LLVM assembly."""
+    from argosy_cinn.eager.binary import add_entries
+    from argosy_cinn.eager.drain import add_drain
+    from argosy_cinn.eager.objects import add_objects
+    from argosy_cinn.printers.llvm import Module
+    from argosy_cinn.target import Target
+
+    module = Module(Target.x86(TARGET), interposable=False)
+    module.variable("state", "i64", len(shared.STATE))
+    module.variable("plans", "i64", shared.PLANS * len(shared.PLAN_WORDS))
+    add_kernels(module)
+    add_updates(module)
+    add_objects(module, layout)
+    add_entries(module, layout)
+    add_drain(module, layout)
+    return module.text()
+
+
+def _compiled(layout: Layout) -> bytes:
+    from argosy_cinn.eager.shared_object import shared_object
+    from argosy_cinn.runtime.jit import compile_object
+    from argosy_cinn.target import Target
+
+    return shared_object(compile_object(module_text(layout), Target.x86(TARGET), 2), EXPORTS)

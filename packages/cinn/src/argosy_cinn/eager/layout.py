@@ -1,0 +1,67 @@
+"""What native code must know of objects: where their slots are, and which words it shares with Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["API", "LIMIT", "OPERATORS", "PLANS", "PLAN_WORDS", "SIZES", "STATE", "Layout"]
+
+OPERATORS = ("add", "subtract", "multiply", "divide")
+"""The operators that have native entries, by number."""
+
+SIZES = (64, 256, 1024, 4096, 16384)
+"""Bytes of the memory of results, by class."""
+
+LIMIT = 512
+"""Objects that are kept for reuse: of each type, and of payloads of the smallest class; of the others fewer."""
+
+PLANS = 512
+PLAN_WORDS = (
+    "left", "right", "operator", "kernel", "type", "dtype", "shape", "ndim", "elements", "class",
+    *(f"{what}{wants}" for wants in (1, 2, 3) for what in ("recipe", "name", "keeps")),
+)  # fmt: skip
+"""What a plan says: for operands of these types, this operator runs this kernel over so many elements, and its result
+is of this type, in memory of this class. ``recipe1`` is the tape's recipe where the right operand wants a gradient, 2
+the left one, 3 both; ``keeps`` has a bit for each of left, right, result that the derivative reads."""
+
+API = (
+    "PyType_GenericAlloc", "PyByteArray_FromStringAndSize", "PyObject_GC_Track", "PyObject_GC_UnTrack",
+    "PyObject_Vectorcall", "PyTuple_New", "PyIter_Next", "PyGC_Disable", "PyGC_Enable", "_Py_Dealloc",
+    "PyMem_RawRealloc", "PyLong_AsLongLong", "PyLong_FromVoidPtr", "PyDict_GetItemWithError", "PyDict_SetItem",
+    "PyList_New", "PyList_GetItem", "PyList_SetItem", "PyList_Append", "PyObject_GetAttr",
+)  # fmt: skip
+"""Functions of the interpreter that are called, all of them exported."""
+
+STATE = (
+    "tensor", "payload", "node", "storage", "ndarray", "bytearray", "tuple",  # types
+    "true", "false", "none", "zero", "one", "empty",  # objects
+    "ambient", "counter", "sequence",
+    "heap", "heap.count", "heap.capacity",  # of the backward pass that runs
+    "drain.running", "drain.limit", "drain.rest", "drain.leaves", "drain.pull", "drain.add",
+    *(f"{name}.method" for name in OPERATORS), *(f"{name}.reflected" for name in OPERATORS),
+    "tensor.dealloc", "payload.dealloc", "node.dealloc",  # what the types had
+    "tensor.slow", "payload.slow", "node.slow",  # how many of these run now
+    "tensor.free", "node.free", *(f"payload{i}.free" for i in range(len(SIZES))),  # free lists
+    "tensor.kept", "node.kept", *(f"payload{i}.kept" for i in range(len(SIZES))),  # and their lengths
+    *API,
+)  # fmt: skip
+"""The words that native code and Python share; objects among them are kept alive by Python."""
+
+
+class Layout:
+    """Where slots are, in bytes from the start of their object: ``layout["tensor.payload"]``."""
+
+    def __init__(self, offsets: Mapping[str, int]) -> None:
+        self.offsets = dict(offsets)
+
+    def __getitem__(self, name: str) -> int:
+        return self.offsets[name]
+
+    def slots(self, kind: str) -> list[int]:
+        """The slots of a type, in the order of their places."""
+        return sorted(place for name, place in self.offsets.items() if name.startswith(kind + "."))
+
+    @property
+    def key(self) -> str:
+        """All of it as a string."""
+        return repr(sorted(self.offsets.items()))

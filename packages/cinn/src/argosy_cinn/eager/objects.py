@@ -1,0 +1,276 @@
+"""Making and freeing tensors, payloads and nodes: objects of Python classes with ``__slots__``.
+
+Freed ones that nobody can tell from new ones wait in free lists, linked by a slot of theirs; a payload keeps its
+memory, shape and dtype there, a node what its recipe said. Everything out of the ordinary (attributes, weak references,
+hooks, memory that an array still shows) is freed as the class itself does it. The type says how its instances are
+freed, and what was there looks for itself in the type, so it is put back while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from argosy_cinn.eager.code import NULL, Code
+from argosy_cinn.eager.layout import LIMIT, SIZES, STATE, Layout
+from argosy_cinn.printers.llvm import Module
+from argosy_cinn.printers.types import I8, I32, I64, PTR, VOID, Value, constant
+
+__all__ = ["DEALLOCS", "add_objects"]
+
+DEALLOCS = {kind: f"free_{kind}" for kind in ("tensor", "payload", "node")}
+"""The exported functions that free objects."""
+
+_DICT, _VALUES, _GC_PREVIOUS = -24, -32, -8  # before an object of a class with a dictionary
+_SAME = ("array_type", "dtype", "shape", "ndim")
+_PLANNED = ("type", "dtype", "shape", "ndim")
+_DERIVED = ("address", "contiguous", "nbytes", "offset", "size", "strides", "ndarray")
+
+
+def add_objects(module: Module, layout: Layout) -> None:
+    """Define ``new_*`` (internal; null when memory is out, with an exception set) and ``free_*``."""
+    _new_tensor(module, layout)
+    _new_payload(module, layout)
+    _new_node(module, layout)
+    for kind in DEALLOCS:
+        _free_slowly(module, layout, kind)
+    _free_tensor(module, layout)
+    _free_payload(module, layout)
+    _free_node(module, layout)
+
+
+# ---- making
+
+
+@contextmanager
+def _function(module: Module, layout: Layout, name: str, *parameters: str, result: str = PTR) -> Iterator[Code]:
+    """An internal function of pointers."""
+    with module.function(name, [(PTR, each) for each in parameters], result, export=False) as f:
+        yield Code(f, layout)
+
+
+def _allocated(c: Code, kind: str) -> Value:
+    """A new object with empty slots. No collection may run Python code now: operands are only borrowed."""
+    enabled = c.call("PyGC_Disable", I32)
+    made = c.call("PyType_GenericAlloc", PTR, c.word(kind), constant(I64, 0))
+    with c.f.when(c.f.icmp("ne", enabled, 0)):
+        c.call("PyGC_Enable", I32)
+    return made
+
+
+def _revived(c: Code, kind: str, x: Value) -> None:
+    """Make an object of a free list, which was taken from it, an object again; it is not yet tracked."""
+    c.set_count(x, 1)
+    c.hold(c.word(kind))
+    c.put(x, _GC_PREVIOUS, constant(I64, 0))
+
+
+def _new_tensor(module: Module, layout: Layout) -> None:
+    """A tensor with empty slots."""
+    with _function(module, layout, "new_tensor") as c:
+        head = c.word("tensor.free")
+        with c.f.when(c.f.icmp("ne", head, NULL)):
+            c.set_word("tensor.free", c.take(head, "tensor.payload"))
+            c.bump("tensor.kept", -1)
+            _revived(c, "tensor", head)
+            c.call("PyObject_GC_Track", VOID, head)
+            c.f.ret(head)
+        c.f.ret(_allocated(c, "tensor"))
+
+
+def _list_of(c: Code, word: str, size_class: Value) -> Value:
+    """The address of a free list of payloads, or of its length."""
+    first = c.f.at(Value(PTR, "@state"), STATE.index(f"payload0.{word}"), I64)
+    return c.f.at(first, size_class, I64)
+
+
+def _new_payload(module: Module, layout: Layout) -> None:
+    """A payload as a plan says, with memory of its own."""
+    with _function(module, layout, "new_payload", "plan") as c:
+        plan, f = c.f.arguments[0], c.f
+        size_class = c.planned(plan, "class", I64)
+        free = _list_of(c, "free", size_class)
+        head = f.load(PTR, free)
+        with f.when(f.icmp("ne", head, NULL)):
+            f.store(c.take(head, "payload.ndarray"), free)
+            kept = _list_of(c, "kept", size_class)
+            f.store(f.index(f.sub(f.load(I64, kept), 1)), kept)
+            _revived(c, "payload", head)
+            with f.when(f.icmp("ne", c.field(head, "payload.array_type"), c.planned(plan, "type"))):
+                for slot, word in zip(_SAME, _PLANNED, strict=True):
+                    c.drop(c.field(head, f"payload.{slot}"))
+                    c.give(head, f"payload.{slot}", c.planned(plan, word))
+            c.call("PyObject_GC_Track", VOID, head)
+            f.ret(head)
+        capacity = f.binary("shl", constant(I64, SIZES[0]), f.index(f.mul(size_class, 2)))
+        memory = c.call("PyByteArray_FromStringAndSize", PTR, NULL, capacity)
+        with f.when(f.icmp("eq", memory, NULL)):
+            f.ret(NULL)
+        made = _allocated(c, "payload")
+        with f.when(f.icmp("eq", made, NULL)):
+            c.drop(memory)
+            f.ret(NULL)
+        for slot, word in zip(_SAME, _PLANNED, strict=True):
+            c.give(made, f"payload.{slot}", c.planned(plan, word))
+        c.give(made, "payload._storage", c.word("none"))
+        c.put(made, "payload._memory", memory)
+        f.ret(made)
+
+
+def _new_node(module: Module, layout: Layout) -> None:
+    """A node of a recipe with its sequence number; edges and what is saved are for the caller to fill in."""
+    with _function(module, layout, "new_node", "recipe", "name") as c:
+        f = c.f
+        recipe, name = f.arguments
+        number = c.call("PyIter_Next", PTR, c.word("counter"))
+        with f.when(f.icmp("eq", number, NULL)):
+            f.ret(NULL)
+        head = c.word("node.free")
+        with f.when(f.icmp("ne", head, NULL)):
+            c.set_word("node.free", c.take(head, "node.sequence"))
+            c.bump("node.kept", -1)
+            _revived(c, "node", head)
+            c.put(head, "node.sequence", number)
+            old = c.field(head, "node.recipe")
+            with f.when(f.icmp("ne", old, recipe)):
+                c.drop(c.field(head, "node.name"))
+                c.give(head, "node.name", name)
+                c.give(head, "node.recipe", recipe)
+                c.drop(old)
+            c.call("PyObject_GC_Track", VOID, head)
+            f.ret(head)
+        made = _allocated(c, "node")
+        with f.when(f.icmp("eq", made, NULL)):
+            c.drop(number)
+            f.ret(NULL)
+        c.put(made, "node.sequence", number)
+        for slot, value in (("name", name), ("recipe", recipe)):
+            c.give(made, f"node.{slot}", value)
+        for slot, word in (("results", "one"), ("on_tensors", "false"), ("hooks", "none"), ("retained", "none")):
+            c.give(made, f"node.{slot}", c.word(word))
+        f.ret(made)
+
+
+# ---- freeing
+
+
+def _free_slowly(module: Module, layout: Layout, kind: str) -> None:
+    """As the class does it."""
+    with _function(module, layout, f"free_{kind}_slowly", "x", result=VOID) as c:
+        type, original = c.word(kind), c.word(f"{kind}.dealloc")
+        c.bump(f"{kind}.slow", 1)
+        c.set_dealloc(type, original)
+        c.f.call_pointer(original, VOID, c.f.arguments[0])
+        left = c.bump(f"{kind}.slow", -1)
+        with c.f.when(c.f.icmp("eq", left, 0)):
+            c.set_dealloc(c.word(kind), Value(PTR, f"@{DEALLOCS[kind]}"))
+
+
+@contextmanager
+def _freeing(module: Module, layout: Layout, kind: str) -> Iterator[Code]:
+    """The exported function that frees; jump to ``slow`` for what is out of the ordinary."""
+    with module.function(DEALLOCS[kind], [(PTR, "x")]) as f:
+        c = Code(f, layout)
+        yield c
+        f.ret()
+        f.start("slow")
+        f.call(f"free_{kind}_slowly", VOID, f.arguments[0])
+        f.ret()
+
+
+def _nothing(c: Code, words: list[Value]) -> Value:
+    return c.f.icmp("eq", c.any_bits(words), 0)
+
+
+def _forget_type(c: Code, kind: str) -> None:
+    """The type has an instance less; it has others."""
+    type = c.word(kind)
+    c.put(type, 0, c.f.index(c.f.sub(c.count(type), 1)))
+
+
+def _free_tensor(module: Module, layout: Layout) -> None:
+    rare = [
+        ("_grad", "none"),
+        ("_hooks", "none"),
+        ("_name", "none"),
+        ("persistable", "false"),
+        ("is_parameter", "false"),
+    ]
+    with _freeing(module, layout, "tensor") as c:
+        x, f = c.f.arguments[0], c.f
+        c.need(_nothing(c, [c.field(x, "tensor.weak"), c.field(x, _DICT)]), "slow")
+        values = c.field(x, _VALUES)
+        with f.when(f.icmp("ne", values, NULL)):  # attributes, where Python keeps them without a dictionary
+            c.need(f.icmp("eq", c.field(values, -2, I8), 0), "slow")
+        with f.when(f.icmp("ne", c.any_bits([c.field(x, f"tensor.{slot}") for slot, _ in rare]), 0)):
+            for slot, word in rare:  # read once, they hold what they are when empty
+                value = c.field(x, f"tensor.{slot}")
+                c.need(c.one_of(c.same(value, NULL), c.same(value, c.word(word))), "slow")
+        c.need(f.icmp("slt", c.word("tensor.kept", I64), LIMIT), "slow")
+        c.call("PyObject_GC_UnTrack", VOID, x)
+        for slot, _ in rare:
+            c.drop_some(c.take(x, f"tensor.{slot}"))
+        parts = [c.take(x, f"tensor.{slot}") for slot in ("payload", "_node", "stop_gradient", "_slot")]
+        c.put(x, "tensor.payload", c.word("tensor.free"))
+        c.set_word("tensor.free", x)
+        c.bump("tensor.kept", 1)
+        _forget_type(c, "tensor")
+        for part in parts:
+            c.drop_some(part)
+
+
+def _free_payload(module: Module, layout: Layout) -> None:
+    with _freeing(module, layout, "payload") as c:
+        x, f = c.f.arguments[0], c.f
+        memory = c.field(x, "payload._memory")
+        c.need(f.icmp("ne", memory, NULL), "slow")
+        c.need(c.same(c.field(x, "payload._storage"), c.word("none")), "slow")
+        for slot in _SAME:
+            c.need(f.icmp("ne", c.field(x, f"payload.{slot}"), NULL), "slow")
+        c.call("PyObject_GC_UnTrack", VOID, x)
+        derived = [f"payload.{slot}" for slot in _DERIVED]
+        with f.when(f.icmp("ne", c.any_bits([c.field(x, slot) for slot in derived]), 0)):
+            for slot in derived:
+                c.drop_some(c.take(x, slot))
+        c.need(c.is_a(memory, "bytearray"), "slow")
+        c.need(f.icmp("eq", c.count(memory), 1), "slow")  # an array or a view shows it
+        capacity = c.field(memory, "bytearray.size", I64)
+        size_class = _class_of(c, capacity)
+        kept = _list_of(c, "kept", size_class)
+        room = f.binary("lshr", constant(I64, LIMIT), f.index(f.mul(size_class, 2)))
+        c.need(f.icmp("slt", f.load(I64, kept), room), "slow")
+        free = _list_of(c, "free", size_class)
+        c.put(x, "payload.ndarray", f.load(PTR, free))
+        f.store(x, free)
+        f.store(f.index(f.add(f.load(I64, kept), 1)), kept)
+        _forget_type(c, "payload")
+
+
+def _class_of(c: Code, capacity: Value) -> Value:
+    """The number of the class of this capacity; at ``slow`` where there is none."""
+    f = c.f
+    power = f.intrinsic("llvm.cttz", I64, capacity, constant("i1", False))
+    size_class = f.binary("lshr", f.index(f.sub(power, SIZES[0].bit_length() - 1)), 1)
+    c.need(f.icmp("ult", size_class, len(SIZES)), "slow")
+    exact = f.binary("shl", constant(I64, SIZES[0]), f.index(f.mul(size_class, 2)))
+    c.need(f.icmp("eq", exact, capacity), "slow")
+    return size_class
+
+
+def _free_node(module: Module, layout: Layout) -> None:
+    with _freeing(module, layout, "node") as c:
+        x, f = c.f.arguments[0], c.f
+        c.need(_nothing(c, [c.field(x, "node.weak"), c.field(x, "node.waiting")]), "slow")
+        for slot, word in (("hooks", "none"), ("retained", "none"), ("on_tensors", "false"), ("results", "one")):
+            c.need(c.same(c.field(x, f"node.{slot}"), c.word(word)), "slow")
+        for slot in ("recipe", "name"):
+            c.need(f.icmp("ne", c.field(x, f"node.{slot}"), NULL), "slow")
+        c.need(f.icmp("slt", c.word("node.kept", I64), LIMIT), "slow")
+        c.call("PyObject_GC_UnTrack", VOID, x)
+        parts = [c.take(x, f"node.{slot}") for slot in ("edges", "saved", "sequence")]
+        c.put(x, "node.sequence", c.word("node.free"))
+        c.set_word("node.free", x)
+        c.bump("node.kept", 1)
+        _forget_type(c, "node")
+        for part in parts:
+            c.drop_some(part)

@@ -1,0 +1,209 @@
+"""Groups as expressions over loop variables, and what they read from memory."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from argosy_cinn.fusion.classify import reduction_layout
+from argosy_cinn.fusion.cost import Memory
+from argosy_cinn.fusion.products import Product
+from argosy_cinn.loops.expressions import Expression, Graph
+from argosy_cinn.loops.indices import Index, Position, Variable, linearise, of
+from argosy_cinn.loops.lowering import Lowering, NotAligned, scattered
+from argosy_cinn.shapes import at_least_one
+from argosy_pir.values import OpResult, Value
+
+if TYPE_CHECKING:
+    from argosy_cinn.fusion.groups import Group
+
+#: Vectors over fewer elements than this waste more lanes than lookups lane by lane cost.
+SMALLEST_LANES = 8
+_MOST_NODES = 900
+
+
+class KnownReads:
+    """What groups read from memory, found once for each: programs are fused again when values left memory, and most
+    groups are the same then. What is known of a group holds as long as all that it loads is in memory."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._known: dict[Any, tuple[set[Value], set[Value] | None]] = {}  # loads; reads, None where not aligned
+        self.lowered = 0
+
+    def of(self, group: Group) -> set[Value]:
+        """What the group reads. Raises `NotAligned` where its members do not fit together."""
+        key = (tuple(group.members.items()), group.rows, group.columns, group.kind)
+        found = self._known.get(key)
+        if found is None or not found[0] <= self._memory.values.keys():
+            found = self._known[key] = self._lowered(group)
+        if found[1] is None:
+            raise NotAligned("found before")
+        return set(found[1])
+
+    def _lowered(self, group: Group) -> tuple[set[Value], set[Value] | None]:
+        self.lowered += 1
+        lowering = GridLowering(group, self._memory.values, split=False)
+        try:
+            reads = lowering.all_reads()
+        except NotAligned:
+            return lowering.loads(), None
+        return lowering.loads(), reads
+
+
+class GridLowering:
+    """Expressions of all members of a group over loop variables.
+
+    ``outer`` and ``inner`` are the extents that rows and columns are split into; `SplitVariable` names one of them.
+    """
+
+    def __init__(
+        self,
+        group: Group,
+        in_memory: dict[Value, None],
+        split: bool,
+        outer: list[int] | None = None,
+        inner: list[int] | None = None,
+        middle: list[int] | None = None,
+    ) -> None:
+        self.group, self.graph = group, Graph()
+        self.middle: list[Variable] = []
+        if group.product is not None:
+            self._product_variables(group.product)
+        else:
+            outer = [group.rows] if outer is None and group.columns else outer or []
+            inner = [group.columns or group.rows] if inner is None else inner
+            strided = bool({"strided", "scan"} & set(group.members.values()))
+            middle = ([prod(self._layout_sizes())] if middle is None else middle) if strided else []
+            numbers = iter(range(len(outer) + len(middle) + len(inner)))
+            self.outer = [Variable(next(numbers), n) for n in outer]
+            self.middle.extend(Variable(next(numbers), n) for n in middle)
+            lane = len(inner) - 1
+            self.inner = [Variable(next(numbers), n, SMALLEST_LANES if i == lane else 1) for i, n in enumerate(inner)]
+            self.row = _mixed(self.outer)
+            self.column = _mixed(self.inner)
+            self.flat = self.row * at_least_one(prod(inner)) + self.column
+        self.results: dict[Value, Expression] = {}
+        self.bodies: dict[Value, Expression] = {}
+        self.updates: dict[Value, tuple[Expression, Index, Expression | None]] = {}
+        self.scanned = Index(())
+        self.lowering = Lowering(self.graph, in_memory, self._resolve, split)
+
+    def _layout_sizes(self) -> list[int]:
+        (value,) = self.group.members
+        assert isinstance(value, OpResult)
+        layout = reduction_layout(value.op)
+        assert layout is not None
+        return [layout.reduced]
+
+    def _product_variables(self, product: Product) -> None:
+        self.outer = product.variables()[:-1]
+        self.inner = product.variables()[-1:]
+        self.flat = product.result_index(product.variables())
+        self.row, self.column = self.flat, of(self.inner[0])
+
+    def lower(self) -> None:
+        """Lower every member."""
+        for value, flavour in self.group.members.items():
+            if flavour in ("full", "product"):
+                self._value(value, self.flat)
+            elif flavour == "row":
+                self._value(value, self.row)
+            elif flavour == "update":
+                self._update(value)
+            else:
+                self._reduction(value)
+            if len(self.graph.order) > _MOST_NODES and len(self.group.members) > 1:
+                raise NotAligned("the kernel would become too large")
+
+    def all_reads(self) -> set[Value]:
+        """What the members read from memory."""
+        self.lower()
+        return self.loads() - set(self.group.members)
+
+    def loads(self) -> set[Value]:
+        """What was loaded from memory so far."""
+        loads = {node.payload[0] for node in self.graph.order if node.kind == "load"}
+        if self.group.product is not None:
+            loads |= {self.group.product.left.buffer, self.group.product.right.buffer}
+        return loads
+
+    def _value(self, value: Value, flat: Index) -> Expression:
+        found = self.results.get(value)
+        if found is None:
+            found = self._own(value, self.lowering.position(value, flat))
+        return found
+
+    def _own(self, value: Value, position: Position) -> Expression:
+        """The expression of a member at its own place on the grid."""
+        found = self.results.get(value)
+        if found is not None:
+            return found
+        flavour = self.group.members[value]
+        if flavour == "product":
+            found = self.graph.node("cell", value.dtype, (), ())
+            found.variables |= sum(v.variables for v in (*self.outer, *self.inner))
+        elif flavour in ("sum", "strided"):
+            found = self._reduction(value)
+        else:
+            guards, self.lowering.guards = self.lowering.guards, ()
+            found = (
+                self.lowering.operation(value, position) if not _is_constant(value) else self._constant(value, position)
+            )
+            self.lowering.guards = guards
+        self.results[value] = found
+        return found
+
+    def _constant(self, value: Value, position: Position) -> Expression:
+        return self.lowering.value(value, position)
+
+    def _resolve(self, value: Value, position: Position) -> Expression | None:
+        flavour = self.group.members.get(value)
+        if flavour is None:
+            return None
+        expected = {"full": self.flat, "product": self.flat, "row": self.row, "sum": self.row}.get(flavour)
+        if expected is None or position.flat != expected:
+            raise NotAligned(f"{value} is read at {position.flat}, made at {expected}")
+        return self._own(value, position)
+
+    def _update(self, value: Value) -> None:
+        """Where and what an update writes."""
+        assert isinstance(value, OpResult)
+        written = value.op.operand(1 if value.op.name == "prim.dynamic_update_slice" else 2)
+        node, place, condition = scattered(self.lowering, value.op, self.lowering.position(written, self.flat))
+        self.updates[value] = (node, place.flat, condition)
+
+    def _reduction(self, value: Value) -> Expression:
+        """A reduction's body, and the node of its result."""
+        found = self.results.get(value)
+        if found is not None:
+            return found
+        assert isinstance(value, OpResult)
+        flavour = self.group.members[value]
+        operand = value.op.operand(0)
+        flat = self.flat
+        if flavour in ("strided", "scan"):
+            reduced, kept = prod(v.extent for v in self.middle), prod(v.extent for v in self.inner)
+            along = _mixed(self.middle)
+            if flavour == "scan" and value.op.attributes["reverse"]:
+                along = along * -1 + (reduced - 1)
+            flat = self.scanned = (self.row * reduced + along) * kept + self.column
+        guards, self.lowering.guards = self.lowering.guards, ()
+        body = self.lowering.value(operand, self.lowering.position(operand, flat))
+        self.lowering.guards = guards
+        self.bodies[value] = body
+        if flavour == "column":
+            return body
+        variables = self.row.variables | (self.column.variables if flavour != "sum" else 0)
+        variables |= sum(v.variables for v in self.middle) if flavour == "scan" else 0
+        made = self.graph.reduced(len(self.bodies), value.dtype, variables, body.level + 1)
+        self.results[value] = made
+        return made
+
+
+def _is_constant(value: Value) -> bool:
+    return isinstance(value, OpResult) and value.op.name == "builtin.constant"
+
+
+def _mixed(variables: list[Variable]) -> Index:
+    return linearise([of(v) for v in variables], [v.extent for v in variables])

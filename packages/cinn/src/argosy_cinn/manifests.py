@@ -1,0 +1,88 @@
+"""Manifests: what an executable needs beside machine code, from a plan and its assembly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from argosy_cinn import program_cache
+from argosy_cinn.assemble import Assembly
+from argosy_cinn.attention.strips import Partial as StripPartial
+from argosy_cinn.fusion.kernels import Partial
+from argosy_cinn.native_control import Spare, Workspace
+from argosy_cinn.program_cache import BufferFacts, CallFacts, Manifest
+from argosy_cinn.rematerialise import Again
+from argosy_cinn.shapes import estimate, formula
+from argosy_cinn.steps import Plan
+from argosy_phi_ops.reference.constants import constant_array
+from argosy_pir.core import Operation
+from argosy_pir.program import Program
+from argosy_pir.values import OpResult
+
+_SHOWN_BUFFERS = 32
+
+
+def manifest_from(program: Program, plan: Plan, assembly: Assembly) -> Manifest:
+    """The manifest of a simplified program."""
+    positions = {op: i for i, op in enumerate(program.block)}
+    host_calls: dict[str, int] = {}
+    for op in assembly.hosts:
+        host_calls[op.name] = host_calls.get(op.name, 0) + 1
+    arguments = set(program.block.arguments)
+    places = [  # of the body's own values: host calls see no others
+        (positions[v.op] if isinstance(v, OpResult) else -1, v.index, place.entry, place.offset)
+        for v, place in plan.places.items()
+        if v in arguments or (isinstance(v, OpResult) and v.op in positions)
+    ]
+    constants = []
+    for value in plan.constants:
+        array = constant_array(value.op.attributes["value"], {})  # type: ignore[attr-defined]
+        constants.append(program_cache.encode_constant(value.dtype, array.shape, array.tobytes()))
+    updates = zip(program.states, program.state_updates, strict=True)
+    return Manifest(
+        segments=len(assembly.segments),
+        hosts=[positions[op] for op in assembly.hosts],
+        places=places if assembly.hosts else [],
+        arena_bytes=plan.arena_bytes,
+        constants=constants,
+        written=[i for i, (state, value) in enumerate(updates) if value is not state.argument],
+        kernels=len(assembly.kernels),
+        kernel_calls=sum(map(len, assembly.segments)),
+        host_calls=host_calls,
+        calls=_call_facts(assembly, positions),
+        buffers=_buffer_facts(plan, positions),
+        copies=[argument.index for _, argument in plan.copies],
+        symbols=list(program.symbols()),
+        lifetimes=[(formula(life.nbytes), life.first, life.last) for life in plan.lifetimes]
+        if program.symbols()
+        else [],
+        recomputation=plan.recomputation,
+    )
+
+
+def _call_facts(assembly: Assembly, positions: Mapping[Operation, int]) -> list[CallFacts]:
+    return [
+        CallFacts(
+            i, call.kernel, formula(call.chunks), call.text,
+            formula(call.cost.read), formula(call.cost.written), formula(call.cost.operations),
+            sorted({positions[v.op] for v in call.made if isinstance(v, OpResult) and v.op in positions}),
+        )
+        for i, calls in enumerate(assembly.segments)
+        for call in calls
+    ]  # fmt: skip
+
+
+def _buffer_facts(plan: Plan, positions: Mapping[Operation, int]) -> list[BufferFacts]:
+    own = [life for life in plan.lifetimes if not isinstance(life.key, str)]  # others: inside of loops
+    found = sorted(own, key=lambda life: -estimate(life.nbytes))[:_SHOWN_BUFFERS]
+    return [BufferFacts(positions[_value(life.key).op], formula(life.nbytes), life.first, life.last) for life in found]
+
+
+def _value(key: Any) -> Any:
+    """The value that a buffer belongs to; partial results belong to their reduction's."""
+    while isinstance(key, (Again, Partial, StripPartial, Spare, Workspace)):
+        key = key.value
+    return key
+
+
+__all__ = ["manifest_from"]

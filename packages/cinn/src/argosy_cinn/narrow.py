@@ -1,0 +1,80 @@
+"""Operations that have code for wider dtypes only, done there and rounded once: sums scattered into narrow floats,
+products of dtypes that no instruction multiplies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from argosy_cinn.loops.elementwise import DTYPES, INTEGERS, NARROW
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_pir.builder import Builder
+from argosy_pir.core import Operation
+from argosy_pir.program import Program
+from argosy_pir.values import Value
+
+_SMALL = frozenset({"int8", "uint8", "int16", "uint16"})
+#: What combining booleans by a sum or product is.
+_OF_BOOLEANS = {"add": "max", "mul": "min"}
+
+
+def widened(program: Program) -> None:
+    """Rewrite such operations of ``program``, in place."""
+    for op in list(program.block):
+        rule = _RULES.get(op.name)
+        if rule is None or not all(v.dtype in DTYPES for v in (*op.operands, *op.results)):
+            continue
+        with building(Builder.before(op)):
+            result = rule(op)
+        if result is not None:
+            op.replace_with([result])
+
+
+def _scatter(op: Operation) -> Value | None:
+    """Narrow floats accumulate in float32, booleans as bytes."""
+    x, indices, updates = op.operands
+    a, dtype = op.attributes, x.dtype
+    if a["kind"] == "set" or not (dtype in NARROW or dtype == "bool"):
+        return None
+    wide, kind = ("uint8", _OF_BOOLEANS.get(a["kind"], a["kind"])) if dtype == "bool" else ("float32", a["kind"])
+    operands = prim.cast(x, dtype=wide), indices, prim.cast(updates, dtype=wide)
+    result: Value = prim.cast(prim.scatter(*operands, axes=a["axes"], batch=a["batch"], kind=kind), dtype=dtype)
+    return result
+
+
+def _dot(op: Operation) -> Value | None:
+    """Operands are converted to what the products are summed in where nothing multiplies them as they are."""
+    a, source, dtype = op.attributes, op.operand(0).dtype, op.result.dtype
+    if has_product(source, a["accumulate"] or dtype):
+        return None
+    wide = a["accumulate"] or source
+    wide = "float32" if wide in NARROW else "int32" if wide in _SMALL else wide
+    axes = {k: a[k] for k in ("lhs_contract", "rhs_contract", "lhs_batch", "rhs_batch")}
+    result: Value = prim.cast(prim.dot_general(*(prim.cast(v, dtype=wide) for v in op.operands), **axes), dtype=dtype)
+    return result
+
+
+def _conv(op: Operation) -> Value | None:
+    dtype = op.result.dtype
+    if has_product(dtype, dtype):
+        return None
+    wide = "float32" if dtype in NARROW else "int32"
+    kept = {k: v for k, v in op.attributes.items() if k != "phase"}
+    result: Value = prim.cast(prim.conv(*(prim.cast(v, dtype=wide) for v in op.operands), **kept), dtype=dtype)
+    return result
+
+
+def has_product(source: str, accumulate: str) -> bool:
+    """Whether matrix products of ``source`` summed in ``accumulate`` have code."""
+    if source in _SMALL:
+        return accumulate == "int32"
+    if source in ("float32", "float64") or source in INTEGERS:
+        return accumulate == source
+    return source in ("bfloat16", "float16") and accumulate in (source, "float32")
+
+
+_RULES: dict[str, Callable[[Operation], Value | None]] = {
+    "prim.scatter": _scatter,
+    "prim.dot_general": _dot,
+    "prim.conv": _conv,
+}

@@ -1,0 +1,89 @@
+"""Sorts become orders: ``cinn.order`` gives the position of every element of the result, and what is sorted is looked
+up by it, fused with whatever reads it. Of a top-k, no more is looked up than is taken.
+"""
+
+from __future__ import annotations
+
+from argosy_cinn.dialect import ORDER
+from argosy_cinn.fuel import allowed
+from argosy_cinn.loops.elementwise import DTYPES
+from argosy_cinn.shapes import sizes
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_pir.builder import Builder
+from argosy_pir.core import Operation
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+from argosy_pir.values import OpResult, Value
+
+#: Orders hold positions as int32.
+_LONGEST = 1 << 31
+#: Rows have to be this many times longer than what is taken of them.
+_FEW = 8
+
+
+def sorts_as_orders(program: Program) -> None:
+    """Rewrite every ``prim.sort`` of ``program`` that there is code for, in place."""
+    for op in list(program.block):
+        if op.name == "prim.sort" and _has_order(op) and allowed("rewrite.sort", op):
+            builder = Builder.before(op)
+            with building(builder):
+                results = _sorted(op, builder)
+            op.replace_with(results)
+
+
+def _has_order(op: Operation) -> bool:
+    length = op.operands[0].shape[op.attributes["axis"]]
+    return all(x.dtype in DTYPES for x in op.operands) and (not isinstance(length, int) or length < _LONGEST)
+
+
+def _sorted(op: Operation, builder: Builder) -> list[Value]:
+    a = op.attributes
+    first = op.operands[0]
+    if 0 in first.shape or first.shape[a["axis"]] == 1:
+        return list(op.operands)
+    attributes = {"axis": a["axis"], "descending": bool(a.get("descending"))}
+    shape = list(first.shape)
+    wanted = _wanted(op)
+    if wanted is not None:
+        shape[a["axis"]] = wanted
+    order = builder.create(ORDER, op.operands[: a["keys"]], attributes, (TensorType(shape, "int32"),)).result
+    results = [_looked_up(x, order, a["axis"]) for x in op.operands]
+    return results if wanted is None else [_padded(x, y, a["axis"]) for x, y in zip(results, op.operands, strict=True)]
+
+
+def _wanted(op: Operation) -> int | None:
+    """How many leading elements are read at all, where that is few enough to look for them alone."""
+    axis, length = op.attributes["axis"], op.operands[0].shape[op.attributes["axis"]]
+    if op.attributes["keys"] > 1 or not isinstance(length, int):
+        return None
+    users = [user for result in op.results for user in result.users]
+    if not users or any(user.name != "prim.slice" for user in users):
+        return None
+    wanted = max(user.attributes["limit"][axis] for user in users)
+    return wanted if isinstance(wanted, int) and 0 < wanted * _FEW <= length else None
+
+
+def _padded(x: Value, whole: Value, axis: int) -> Value:
+    """The leading elements as a tensor of the whole shape, whose other elements nobody reads."""
+    high = [0] * len(x.shape)
+    high[axis] = sizes(whole)[axis] - sizes(x)[axis]
+    zeros = (0,) * len(high)
+    nothing = prim.constant(0, x.dtype)
+    padded: Value = prim.pad(x, nothing, low=zeros, high=tuple(high), interior=zeros)
+    return padded
+
+
+def _looked_up(x: Value, order: Value, axis: int) -> Value:
+    """Elements of ``x`` along an axis, in an order; positions themselves are the order."""
+    if isinstance(x, OpResult) and x.op.name == "prim.iota" and x.op.attributes["axis"] == axis:
+        found: Value = prim.cast(order, dtype=x.dtype)
+        return found
+    rank = len(x.shape)
+    last = (*(i for i in range(rank) if i != axis), axis)
+    back = tuple(last.index(i) for i in range(rank))
+    moved, places = prim.transpose(x, permutation=last), prim.transpose(order, permutation=last)
+    places = prim.reshape(places, shape=(*places.shape, 1))
+    taken = prim.gather(moved, places, axes=(rank - 1,), batch=rank - 1)
+    found = prim.transpose(taken, permutation=back)
+    return found

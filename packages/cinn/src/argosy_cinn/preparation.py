@@ -1,0 +1,114 @@
+"""Programs with passes still to run on them: where the outcome is on disk already, the passes do not run.
+
+A `Preparation` names what it does by its ``recipe``: equal programs and recipes, and equal sources of the packages that
+passes come from, mean equal outcomes. An entry of the `ObjectCache` leads from the captured program to the entry of the
+prepared one. Programs that contain what a user's code expands or differentiates have no such entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol
+
+from argosy_cinn import program_cache
+from argosy_cinn.dump import dumping
+from argosy_cinn.fuel import Budget
+from argosy_cinn.once import once
+from argosy_cinn.program_cache import Manifest
+from argosy_cinn.runtime import ObjectCache
+from argosy_cinn.target import Target
+from argosy_phi_ops.operator import get_operator
+from argosy_pir.core import Operation
+from argosy_pir.program import Program
+from argosy_tensorcore.dtype import default_dtype
+
+_REQUESTS = frozenset({"ad.gradient", "ad.jet"})
+_PACKAGES = ("argosy_pir", "argosy_phi_ops", "argosy_autograd")
+
+
+class Preparation(Protocol):
+    """What happens to a program before it is compiled; its inputs, states and outputs stay."""
+
+    recipe: str
+
+    def run(self, program: Program) -> None:
+        """Change the program in place."""
+        ...
+
+
+class Prepared:
+    """A program that is prepared when somebody asks for it."""
+
+    def __init__(self, program: Program, preparation: Preparation) -> None:
+        self._program, self._preparation = program, preparation
+        self._lock, self._done = Lock(), False
+
+    def __call__(self) -> Program:
+        """The prepared program."""
+        if not self._done:
+            with self._lock:
+                if not self._done:
+                    self._preparation.run(self._program)
+                    self._done = True
+        return self._program
+
+
+class Outcomes:
+    """Where the outcome of a preparation is noted."""
+
+    def __init__(
+        self, program: Program, preparation: Preparation, store: ObjectCache, options: Mapping[str, Any]
+    ) -> None:
+        self._store = store
+        noted = not dumping() and not Budget.of(options).process and not program.symbols() and is_lasting(program)
+        self._key = _key(program, preparation.recipe, options) if noted else None
+
+    def find(self) -> tuple[Manifest, bytes] | None:
+        """Manifest and code of the prepared program. None where it is not known, or needs the program to run."""
+        noted = self._store.get(self._key) if self._key is not None else None
+        found = program_cache.find(self._store, noted.decode("ascii", "replace")) if noted is not None else None
+        return None if found is None or found[0].hosts else found
+
+    def note(self, key: str) -> None:
+        """Note the key of the prepared program."""
+        if self._key is not None:
+            self._store.put(self._key, key.encode())
+
+
+def is_lasting(program: Program) -> bool:
+    """Whether passes do to this program what they do to it in every process: all that they expand is ours."""
+    return all(map(_is_ours, program.walk()))
+
+
+def _is_ours(op: Operation) -> bool:
+    if op.dialect == "phi":
+        return get_operator(op.name[4:]).body.__module__.startswith("argosy_phi_ops.ops.")
+    return op.name in _REQUESTS or (op.dialect in ("prim", "builtin", "control") and op.name != "prim.host_call")
+
+
+def _key(program: Program, recipe: str, options: Mapping[str, Any]) -> str:
+    states = [sorted(map(repr, state.attributes.items())) for state in program.states]
+    around = repr((recipe, states, sorted(map(repr, program.attributes.items())), default_dtype().name))
+    key = program_cache.program_key(program, Target.host(), options)
+    return hashlib.sha256(f"{key}|{around}|{_sources()}".encode()).hexdigest()
+
+
+@once
+def _sources() -> str:
+    """A digest of the packages whose passes, operators and rules decide what a preparation makes."""
+    digest = hashlib.sha256()
+    for name in _PACKAGES:
+        try:
+            package = import_module(name)
+        except ModuleNotFoundError:  # then there is nothing of it to run
+            continue
+        for path in sorted(Path(package.__path__[0]).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+__all__ = ["Outcomes", "Preparation", "Prepared", "is_lasting"]

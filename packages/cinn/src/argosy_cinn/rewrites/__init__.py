@@ -1,0 +1,1 @@
+"""The rules of `argosy_cinn.simplify`, one for each primitive."""

@@ -1,0 +1,102 @@
+"""What of an executable depends on sizes: of programs whose sizes are known, and of code for all sizes at some.
+
+A new combination of sizes costs the evaluation of formulas that were compiled once, and the placing of intermediate
+values by an arrangement that is made for each order of magnitude of the sizes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import prod
+from typing import Any
+
+from argosy_cinn.formulas import Formulas
+from argosy_cinn.memory_plan import Arrangement, Lifetime
+from argosy_cinn.program_cache import Manifest
+from argosy_cinn.shapes import Size, size_of_formula
+from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_pir.dims import is_static
+from argosy_pir.program import Program
+
+Shape = tuple[int, ...]
+
+_LARGE = 1 << 20
+#: Elements of a tensor that code for all sizes counts in 32 bits, with room for sums of two positions.
+_MOST_ELEMENTS = 1 << 29
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """``signature``: shape and dtype of inputs and states; ``outputs``: shape, dtype, and whether the memory comes from
+    the device, whose pages are huge and reused; ``dims``: the table of sizes that code for all sizes is called with;
+    ``work``: bytes and operations of a run, about; ``symbols``: the sizes by name, where the program has such."""
+
+    signature: list[tuple[Shape, str]]
+    outputs: list[tuple[Shape, Any, bool]]
+    arena_bytes: int
+    work: int
+    symbols: Mapping[str, int] | None = None
+    dims: array[int] | None = None
+
+
+def known_sizes(program: Program, manifest: Manifest) -> Sizes:
+    """The sizes of a program that has no symbols."""
+    arguments, results = program.block.arguments, program.outputs
+    signature: list[tuple[Shape, str]] = [(v.shape, v.dtype) for v in arguments]  # type: ignore[misc]  # no symbols
+    work = sum(c.read + c.written + c.operations for c in manifest.calls)
+    return Sizes(signature, [_output(v.shape, numpy_dtype(v.dtype)) for v in results], manifest.arena_bytes, work)
+
+
+def _output(shape: Any, dtype: Any) -> tuple[Shape, Any, bool]:
+    return shape, dtype, prod(shape) * dtype.itemsize >= _LARGE
+
+
+class SizeFormulas:
+    """The sizes of a program with symbols. ``shapes``: those of all its values."""
+
+    def __init__(self, program: Program, manifest: Manifest, shapes: Sequence[Sequence[Size]]) -> None:
+        self._symbols = manifest.symbols
+        self._signature: list[Any] = [(v.shape, v.dtype) for v in program.block.arguments]
+        self._open = [
+            (i, v.dtype, len(v.shape)) for i, v in enumerate(program.block.arguments) if not is_static(v.shape)
+        ]
+        self._results = [(len(v.shape), numpy_dtype(v.dtype)) for v in program.outputs]
+        self._lives = [(first, last) for _, first, last in manifest.lifetimes]
+        dims = [n for i, _, _ in self._open for n in self._signature[i][0]] + [
+            n for v in program.outputs for n in v.shape
+        ]
+        nbytes = [size_of_formula(nbytes) for nbytes, _, _ in manifest.lifetimes]
+        work = [size_of_formula(x) for c in manifest.calls for x in (c.read, c.written, c.operations)]
+        self._counts = Formulas([prod(shape) for shape in shapes], self._symbols)
+        self._formulas = Formulas([*dims, *nbytes, sum(work)], self._symbols)
+        self._arrangements: dict[tuple[int, ...], Arrangement] = {}
+
+    def at(self, symbols: Mapping[str, int]) -> Sizes | None:
+        """The sizes for these symbols; None where code for all sizes does not serve them: a tensor has no elements, or
+        too many."""
+        numbers = [symbols[name] for name in self._symbols]
+        if 0 in numbers or not all(0 < n < _MOST_ELEMENTS for n in self._counts.at(numbers)):
+            return None
+        found = iter(self._formulas.at(numbers))
+        signature = self._signature.copy()
+        for i, dtype, rank in self._open:
+            signature[i] = tuple(islice(found, rank)), dtype
+        results = [_output(tuple(islice(found, rank)), dtype) for rank, dtype in self._results]
+        *nbytes, work = found
+        offsets, arena_bytes = self._arrangement(numbers, nbytes).place(nbytes)
+        return Sizes(signature, results, arena_bytes, work, dict(symbols), array("q", [*numbers, *offsets]))
+
+    def _arrangement(self, numbers: Sequence[int], nbytes: Sequence[int]) -> Arrangement:
+        magnitude = tuple([n.bit_length() for n in numbers])
+        found = self._arrangements.get(magnitude)
+        if found is None:
+            lives = zip(nbytes, self._lives, strict=True)
+            made = Arrangement([Lifetime(i, n, first, last) for i, (n, (first, last)) in enumerate(lives)])
+            found = self._arrangements.setdefault(magnitude, made)
+        return found
+
+
+__all__ = ["SizeFormulas", "Sizes", "known_sizes"]
