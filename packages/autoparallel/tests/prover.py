@@ -4,11 +4,13 @@ One world of ranks goes through many cases, since starting threads costs more th
 """
 
 import itertools
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from ranks import on_ranks
 
-from argosy_autoparallel import Partial, ProcessMesh, ReduceType, Replicate, Shard, shard_tensor
+from argosy_autoparallel import Layout, Partial, ProcessMesh, ReduceType, Replicate, Shard, shard_tensor
 from argosy_autoparallel.dist_tensor import Sharded
 from argosy_phi_ops.context import context
 from argosy_phi_ops.dispatch import bind
@@ -44,12 +46,6 @@ def bound(op, sample):
     return operands, attributes
 
 
-def tensor_operands(name, sample):
-    """The operands of a sample that may be laid out: tensors, but for random states."""
-    operands, _ = bound(get_operator(name), sample)
-    return [x for x in operands if type(x) is Tensor and x.dtype.name != "uint64"]
-
-
 def placements_of(array, partial=True):
     """Every placement of an array along one mesh dimension."""
     found = [Replicate(), *[Shard(i) for i in range(array.ndim)]]
@@ -58,21 +54,47 @@ def placements_of(array, partial=True):
     return found
 
 
+def combinations(arrays, mesh_ndim, partial=True):
+    """How many layouts the arrays have together."""
+    return prod(len(placements_of(a, partial)) ** mesh_ndim for a in arrays)
+
+
 def layouts_of(arrays, mesh_ndim, limit, rng, partial=True):
-    """All combinations of placements, or ``limit`` of them by chance."""
+    """All combinations of placements, or ``limit`` of them by chance, none twice."""
     single = [list(itertools.product(placements_of(a, partial), repeat=mesh_ndim)) for a in arrays]
-    count = int(np.prod([len(s) for s in single]))
-    if count <= limit:
+    if combinations(arrays, mesh_ndim, partial) <= limit:
         return list(itertools.product(*single))
-    return [tuple(s[rng.integers(len(s))] for s in single) for _ in range(limit)]
+    found = {}
+    while len(found) < limit:
+        found[tuple(int(rng.integers(len(s))) for s in single)] = None
+    return [tuple(s[i] for s, i in zip(single, chosen, strict=True)) for chosen in found]
+
+
+def is_uneven(array, mesh, placements):
+    """Whether the ranks hold parts of unequal shapes."""
+    layout = Layout(mesh, placements)
+    return len({layout.local(array.shape, rank).shape for rank in mesh.process_ids}) > 1
 
 
 # Primitives that all layouts of a sample have together: of operators with thousands of them, not all layouts are tried.
 LARGEST = 12_000
+FEWEST = 8  # layouts of the largest
 
-# What they tell apart, a sum of rounded terms loses: bits, equality, the sign of zero.
-EXACT = {"view", "equal_all", "allclose"}
-WHOLE = {"copysign", "isclose", "signbit"}  # the sign of zero, and infinities that cancel: no sum keeps them
+# What they tell apart, a sum of rounded terms loses: bits, equality, the sign of zero. Their terms add nothing.
+EXACT = {"view", "equal_all", "allclose", "copysign", "isclose", "signbit"}
+
+
+class Proven(NamedTuple):
+    """How many layouts were tried, of how many; in how many of them a shard is uneven, and an operand partial."""
+
+    cases: int = 0
+    possible: int = 0
+    uneven: int = 0
+    partial: int = 0
+
+    def plus(self, other):
+        """The sum, field by field."""
+        return Proven(*(a + b for a, b in zip(self, other, strict=True)))
 
 
 def distributed(tensor, mesh, placements, stop_gradient=True, exact=False):
@@ -117,20 +139,20 @@ def listed(results):
     return list(results) if isinstance(results, tuple | list) else [results]
 
 
-def prove(names, mesh_ranks, limit, seed=0, longest=None):
-    """Check the samples of operators on all ranks of a mesh; returns how many cases were run.
+def prove(names, mesh_ranks, limit, seed=0, longest=None, timeout=600):
+    """Check the samples of operators on all ranks of a mesh; returns for each what was :class:`Proven`.
 
-    Samples whose program has more than ``longest`` primitives are left out.
+    Samples whose program has more than ``longest`` primitives are left out, but for the shortest of each operator.
     """
     size = int(np.asarray(mesh_ranks).size)
 
     def main(rank):
         mesh = ProcessMesh(mesh_ranks)
         rng = np.random.default_rng(seed)
-        return sum(_prove_one(name, mesh, limit, rng, longest) for name in names)
+        return {name: _prove_one(name, mesh, limit, rng, longest) for name in names}
 
     try:
-        return on_ranks(main, size, timeout=600)[0]
+        return on_ranks(main, size, timeout)[0]
     finally:
         for name in names:
             get_operator(name).plans.clear()  # one for each layout: many gigabytes over all operators
@@ -146,30 +168,56 @@ def length(op, operands, attributes):
     return max(1, sum(1 for _ in op.expand(types, attributes).program.walk()))
 
 
-def _prove_one(name, mesh, limit, rng, longest):
+def calls(name, longest=None):
+    """The samples of an operator that have tensors, as (number, operands, attributes, primitives)."""
     op = get_operator(name)
-    count = 0
+    found = []
     for number, sample in enumerate(samples(name)):
         operands, attributes = bound(op, sample)
-        tensors = [i for i, x in enumerate(operands) if type(x) is Tensor and x.dtype.name != "uint64"]
-        primitives = length(op, operands, attributes) if tensors else 0
-        if not tensors or (longest is not None and primitives > longest):
-            continue
+        if laid_out(operands):
+            found.append((number, operands, attributes, length(op, operands, attributes)))
+    if longest is None:
+        return found
+    shortest = min((primitives for *_, primitives in found), default=0)
+    return [call for call in found if call[-1] <= max(longest, shortest)]
+
+
+def laid_out(operands):
+    """The numbers of the operands that are laid out: tensors, but for random states."""
+    return [i for i, x in enumerate(operands) if type(x) is Tensor and x.dtype.name != "uint64"]
+
+
+def _prove_one(name, mesh, limit, rng, longest):
+    op = get_operator(name)
+    proven = Proven()
+    for number, operands, attributes, primitives in calls(name, longest):
+        tensors = laid_out(operands)
         expected = [np.asarray(r.payload.array()) for r in listed(bind(op, operands, attributes))]
         arrays = [operands[i].payload.array() for i in tensors]
-        affordable = max(limit if limit < 8 else 8, min(limit, LARGEST // primitives))
-        for layouts in layouts_of(arrays, mesh.ndim, affordable, rng, partial=name not in WHOLE):
+        affordable = max(min(limit, FEWEST), min(limit, LARGEST // primitives))
+        layouts = layouts_of(arrays, mesh.ndim, affordable, rng)
+        for placements in layouts:
             given = list(operands)
-            for i, placements in zip(tensors, layouts, strict=True):
-                given[i] = distributed(operands[i], mesh, placements, exact=name in EXACT)
-            what = f"{name}, sample {number}, {list(map(list, layouts))} on {mesh.shape}"
-            try:
-                results = listed(bind(op, tuple(given), attributes))
-            except Exception as error:
-                error.add_note(what)
-                raise
-            for r, e in zip(results, expected, strict=True):
-                assert type(r.payload) is Sharded, what
-                assert_close(r.payload.to_host(), e, what)
-            count += 1
-    return count
+            for i, placement in zip(tensors, placements, strict=True):
+                given[i] = distributed(operands[i], mesh, placement, exact=name in EXACT)
+            what = f"{name}, sample {number}, {list(map(list, placements))} on {mesh.shape}"
+            _compare(op, given, attributes, expected, what)
+        proven = proven.plus(_tally(arrays, mesh, layouts))
+    return proven
+
+
+def _compare(op, operands, attributes, expected, what):
+    try:
+        results = listed(bind(op, tuple(operands), attributes))
+    except Exception as error:
+        error.add_note(what)
+        raise
+    for r, e in zip(results, expected, strict=True):
+        assert type(r.payload) is Sharded, what
+        assert_close(r.payload.to_host(), e, what)
+
+
+def _tally(arrays, mesh, layouts):
+    uneven = sum(any(is_uneven(a, mesh, p) for a, p in zip(arrays, chosen, strict=True)) for chosen in layouts)
+    partial = sum(any(x.is_partial() for placements in chosen for x in placements) for chosen in layouts)
+    return Proven(len(layouts), combinations(arrays, mesh.ndim), uneven, partial)

@@ -26,6 +26,7 @@ NAMES = [
     "sum", "max", "logsumexp", "gelu", "silu", "embedding", "cross_entropy", "transpose", "reshape", "concat", "split",
     "getitem", "gather", "where", "conv2d", "cumsum", "scaled_dot_product_attention", "expand", "pad", "stack",
 ]  # fmt: skip
+LOOPS = ["simple_rnn", "gru", "lstm", "ctc_paths", "rnnt_paths", "grid_sample"]
 
 
 def gradients(op, operands, attributes, wanted):
@@ -48,35 +49,49 @@ def differentiable(operands):
 @pytest.mark.parametrize("mesh_name", ["2", "2x2"])
 def test_gradients_do_not_depend_on_placements(mesh_name):
     """Values as on one process; a leaf's gradient is laid out like the leaf."""
+    assert compared(NAMES, mesh_name, most_samples=4, layouts=2) > 80
+
+
+def test_gradients_of_loops_and_alignments_do_not_depend_on_placements():
+    """Recurrent networks, whose scans run on whole tensors, alignments, and sampling on a grid."""
+    assert compared(LOOPS, "2", most_samples=1, layouts=4) == 4 * len(LOOPS)
+
+
+def compared(names, mesh_name, most_samples, layouts):
+    """Compare gradients on some layouts by chance of some samples of operators; how many there were."""
 
     def main(rank):
-        mesh, rng, count = ProcessMesh(MESHES[mesh_name]), np.random.default_rng(1), 0
-        for name in NAMES:
-            op = get_operator(name)
-            for number, sample in enumerate(samples(name)[:4]):
-                operands, attributes = bound(op, sample)
-                wanted = differentiable(operands)
-                plain = [Tensor(x.numpy(), stop_gradient=i not in wanted) if type(x) is Tensor else x
-                         for i, x in enumerate(operands)]  # fmt: skip
-                expected = gradients(op, plain, attributes, wanted)
-                if expected is None:
-                    continue
-                tensors = [i for i, x in enumerate(operands) if type(x) is Tensor]
-                arrays = [operands[i].payload.array() for i in tensors]
-                for layouts in layouts_of(arrays, mesh.ndim, 2, rng, partial=False):
-                    given = list(operands)
-                    for i, placements in zip(tensors, layouts, strict=True):
-                        given[i] = distributed(operands[i], mesh, placements, stop_gradient=i not in wanted)
-                    what = f"{name}, sample {number}, {list(map(list, layouts))}"
-                    found = gradients(op, given, attributes, wanted)
-                    for i, g, e in zip(wanted, found, expected, strict=True):
-                        if e is not None:
-                            assert layout_of(g) == layout_of(given[i]), what
-                            assert_close(g.payload.to_host(), e.payload.array(), what)
-                    count += 1
-        return count
+        mesh, rng = ProcessMesh(MESHES[mesh_name]), np.random.default_rng(1)
+        return sum(
+            compare(get_operator(name), sample, mesh, rng, layouts, f"{name}, sample {number}")
+            for name in names
+            for number, sample in enumerate(samples(name)[:most_samples])
+        )
 
-    assert on_ranks(main, 4 if mesh_name == "2x2" else 2)[0] > 80
+    return on_ranks(main, 4 if mesh_name == "2x2" else 2, timeout=300)[0]
+
+
+def compare(op, sample, mesh, rng, count, what):
+    operands, attributes = bound(op, sample)
+    wanted = differentiable(operands)
+    plain = [Tensor(x.numpy(), stop_gradient=i not in wanted) if type(x) is Tensor else x
+             for i, x in enumerate(operands)]  # fmt: skip
+    expected = gradients(op, plain, attributes, wanted)
+    if expected is None:
+        return 0
+    tensors = [i for i, x in enumerate(operands) if type(x) is Tensor]
+    arrays = [operands[i].payload.array() for i in tensors]
+    chosen = layouts_of(arrays, mesh.ndim, count, rng, partial=False)
+    for layouts in chosen:
+        given = list(operands)
+        for i, placements in zip(tensors, layouts, strict=True):
+            given[i] = distributed(operands[i], mesh, placements, stop_gradient=i not in wanted)
+        found = gradients(op, given, attributes, wanted)
+        for i, g, e in zip(wanted, found, expected, strict=True):
+            if e is not None:
+                assert layout_of(g) == layout_of(given[i]), (what, layouts)
+                assert_close(g.payload.to_host(), e.payload.array(), f"{what}, {list(map(list, layouts))}")
+    return len(chosen)
 
 
 def test_gradients_flow_through_reshard_and_unshard():

@@ -1,29 +1,38 @@
 """Operators on distributed tensors equal operators on one process, whatever the placements."""
 
 import pytest
-from prover import MESHES, prove, samples, tensor_operands
+from prover import MESHES, calls, prove, samples
 
 from argosy_phi_ops.index import MODULES
 
 NAMES = sorted(MODULES)
-LONGEST = {"2": 1500, "2x2": 250}  # in primitives; the brute force below takes all
+LONGEST = {"2": 1500, "2x2": 100}  # in primitives; of operators that have none so short, the shortest sample
+HUGE = 1000  # primitives of the shortest sample: such operators are proven on two ranks here, and by the brute force
 MAKERS = {
     "arange", "empty", "eye", "full", "gaussian", "linspace", "logspace", "ones", "rand", "randint", "randn",
     "randperm", "tril_indices", "triu_indices", "uniform", "zeros",
 }  # fmt: skip
 
 
+def is_huge(name):
+    return any(primitives > HUGE for *_, primitives in calls(name, longest=0))
+
+
 @pytest.mark.parametrize("mesh", ["2", "2x2"])
 @pytest.mark.parametrize("part", range(4))
 def test_operators_do_not_depend_on_placements(mesh, part):
-    """Some layouts by chance of every operator's samples; uneven and empty shards and partial operands included."""
-    assert prove(NAMES[part::4], MESHES[mesh], limit=1, seed=part, longest=LONGEST[mesh]) > 50
+    """A layout by chance of every operator's samples; uneven and empty shards and partial operands included."""
+    names = [name for name in NAMES[part::4] if mesh == "2" or not is_huge(name)]
+    proven = prove(names, MESHES[mesh], limit=1, seed=part, longest=LONGEST[mesh])
+    assert {name for name, found in proven.items() if not found.cases} <= MAKERS
+    assert sum(found.uneven for found in proven.values()) > 50
+    assert sum(found.partial for found in proven.values()) > 30
 
 
 def test_only_operators_without_tensors_have_nothing_to_prove():
     """Every operator has samples, and what is not proven takes no tensor: it makes one, which shard_tensor lays out."""
     assert all(samples(name) for name in NAMES)
-    assert {name for name in NAMES if not any(tensor_operands(name, sample) for sample in samples(name))} == MAKERS
+    assert {name for name in NAMES if not calls(name)} == MAKERS
 
 
 @pytest.mark.soak

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from argosy_autoparallel import Partial, ProcessMesh, ReduceType, Replicate, Shard
@@ -59,6 +59,7 @@ placements = st.lists(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.integers(1, 4), st.integers(1, 4), placements)
 def test_parts_tile_the_tensor(shape, rows, columns, chosen):
     """Every element is held once per combination of ranks that do not split it, and parts fit together."""
@@ -72,6 +73,7 @@ def test_parts_tile_the_tensor(shape, rows, columns, chosen):
     assert (held == np.prod(copies, dtype=int)).all()
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.tuples(st.integers(0, 9), st.integers(0, 9)), placements)
 def test_the_first_rank_holds_the_largest_part(shape, chosen):
     """Memory plans may look at one rank only."""

@@ -9,10 +9,11 @@ import numpy as np
 
 from argosy_autoparallel.dist_tensor import Sharded, local_value
 from argosy_autoparallel.groups import ensure_groups, rank
-from argosy_autoparallel.interpreter import redistribute, relaid, replicated_payload
+from argosy_autoparallel.interpreter import redistribute, redistribute_op, relaid, replicated_payload
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement, Replicate, Shard
-from argosy_autoparallel.tensor_layout import Layout
+from argosy_autoparallel.tensor_layout import WHOLE, Layout
+from argosy_phi_ops.dispatch import bind
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
@@ -74,12 +75,18 @@ def reshard(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placeme
 
 
 def unshard_dtensor(dist_tensor: Tensor) -> Tensor:
-    """The global value as an ordinary tensor on every rank of the mesh; differentiable."""
+    """The global value as an ordinary tensor on every rank of the mesh; differentiable.
+
+    In a captured function the mesh must have all ranks (ValueError).
+    """
+    if dist_tensor.payload.is_traced:
+        whole: Tensor = bind(redistribute_op, (dist_tensor,), {"target": WHOLE})
+        return whole
     if type(dist_tensor.payload) is not Sharded:
         return dist_tensor
-    whole = redistribute(dist_tensor, Layout.replicated(dist_tensor.payload.mesh))
-    made = Tensor._wrap(whole.payload.local, whole.stop_gradient)
-    made._node, made._slot = whole._node, whole._slot
+    laid = redistribute(dist_tensor, Layout.replicated(dist_tensor.payload.mesh))
+    made = Tensor._wrap(laid.payload.local, laid.stop_gradient)
+    made._node, made._slot = laid._node, laid._slot
     return made
 
 

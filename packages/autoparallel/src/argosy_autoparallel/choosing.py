@@ -41,7 +41,7 @@ class Choosing:
                 options = [s for s in options if s.results[number] == wanted[dim]] or options[:1]
             elif not any(isinstance(p, Shard) for p in given):
                 options = [s for s in options if not s.factor]  # nothing is split unless something is already
-            best = min(options, key=lambda s: self._price(op, s, mesh, dim, size))  # the first of equals
+            best = self._cheapest(op, options, mesh, dim, size)
             if best.factor:
                 taken[best.factor] = taken.get(best.factor, 1) * size
             chosen.append(best)
@@ -50,6 +50,17 @@ class Choosing:
     def _present(self, value: Value, mesh: ProcessMesh, dim: int) -> Placement:
         primary = self.held[value].primary
         return Replicate() if primary is None or primary.mesh != mesh else primary.placements[dim]
+
+    def _cheapest(self, op: Operation, options: Sequence[Strategy], mesh: ProcessMesh, dim: int, n: int) -> Strategy:
+        """The first of those that cost least."""
+        best, least = options[0], (float("inf"), 0)
+        for option in options if len(options) > 1 else ():
+            price = self._price(op, option, mesh, dim, n)
+            if price < least:
+                best, least = option, price
+            if price == (0.0, 0):
+                break  # nothing is cheaper
+        return best
 
     def _price(self, op: Operation, strategy: Strategy, mesh: ProcessMesh, dim: int, n: int) -> tuple[float, int]:
         """Bytes that the strategy costs, and how many operands change at all.

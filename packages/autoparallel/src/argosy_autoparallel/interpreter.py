@@ -25,7 +25,7 @@ from argosy_phi_ops.dispatch import Interpreter, bind, rebind, record_results
 from argosy_phi_ops.expansion import describe
 from argosy_phi_ops.operator import operator
 from argosy_phi_ops.reference.interpreter import ProgramPlan, prepare
-from argosy_phi_ops.reference.straight import is_straight
+from argosy_phi_ops.reference.straight import StraightLine, is_straight
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
@@ -69,11 +69,12 @@ class SpmdLayer(Interpreter):
         if op.opaque:
             return _run_whole(op, operands, attributes, below)
         results, bare = _run(op, operands, attributes)
-        record_results(op, operands, attributes, results)
-        for result in results:
-            if result._node is not None:
-                result._node.on_tensors = True
-        return results[0] if bare else results
+        if not all([type(x) is not Tensor or x.stop_gradient for x in operands]):
+            record_results(op, operands, attributes, results)
+            for result in results:
+                if result._node is not None:
+                    result._node.on_tensors = True
+        return results[0] if bare else tuple(results)
 
     def write(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
         """Overwrite, in the layout of the target."""
@@ -99,7 +100,7 @@ class SpmdLayer(Interpreter):
 class Plan:
     """How this rank runs an operator: a function from local arrays to local arrays, and the results' layouts."""
 
-    __slots__ = ("bare", "first", "kinds", "numbers", "program", "run", "single")
+    __slots__ = ("bare", "first", "kernel", "kinds", "numbers", "program", "run", "single")
 
     def __init__(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> None:
         described = [describe(x.payload if type(x) is Tensor else x) for x in operands]
@@ -125,8 +126,10 @@ class Plan:
             for t, layout in zip(expansion.result_types, made.output_layouts, strict=True)
         ]
         self.program = made.program
-        self.single = len(self.kinds) == 1 and is_straight(made.program)
-        self.run = _runner(made.program)
+        straight = StraightLine(made.program) if is_straight(made.program) else None
+        self.run = _runner(made.program) if straight is None else straight.run
+        self.single = straight is not None and len(self.kinds) == 1
+        self.kernel = straight.single if straight is not None and self.first is not None else None
 
 
 def _held_by(layout: Layout | None, mesh: ProcessMesh | None) -> Layout:
@@ -145,23 +148,31 @@ def _runner(program: Program) -> Callable[[Sequence[Array]], list[Array]]:
 
 
 def _plan(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
-    key: Any = [_LAYER, context().rank]  # kinds are found by identity: nothing else has them in its key
+    """The plan for operands like these. Kinds, which tell the rank as well, are found by identity: no other layer has
+    them in the keys of its plans; a call without any has the rank in its key.
+    """
+    key: list[Any] = []
+    spread = False
     for x in operands:
-        if type(x) is Tensor:
-            payload = x.payload
-            key.append(payload.kind if type(payload) is Sharded else (payload.dtype, payload.shape))
-        else:
+        if type(x) is not Tensor:
             key.append(type(x))
-    for name, value in attributes.items():
-        key += name, type(value), value
-    key = tuple(key)
-    found: Plan | None = op.plans.get(key)
+        elif type(x.payload) is Sharded:
+            key.append(x.payload.kind)
+            spread = True
+        else:
+            key.append(x.payload.array_type)
+    if not spread:
+        key += _LAYER, context().rank
+    if attributes:
+        values = attributes.values()
+        key += *attributes, *map(type, values), *values
+    found: Plan | None = op.plans.get(found_by := tuple(key))
     if found is None:
-        found = op.plans[key] = Plan(op, operands, attributes)
+        found = op.plans[found_by] = Plan(op, operands, attributes)
     return found
 
 
-def _run(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> tuple[tuple[Tensor, ...], bool]:
+def _run(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> tuple[Sequence[Tensor], bool]:
     plan = _plan(op, operands, attributes)
     arrays: list[Array] = []
     for x, number in zip(operands, plan.numbers, strict=True):
@@ -171,15 +182,13 @@ def _run(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> tuple[
             arrays.append(x.payload.local.ndarray)
         else:
             arrays.append(x.payload.ndarray)
-    made = plan.run(arrays)
+    made = plan.run(arrays) if plan.kernel is None else [plan.kernel(*arrays)]
     if plan.first is None:
-        return tuple(
-            [Tensor._wrap(Sharded(_owned(a), k.shape, k.dtype, k.layout)) for a, k in _pairs(made, plan)]
-        ), plan.bare
+        return [Tensor._wrap(Sharded(_owned(a), k.shape, k.dtype, k.layout)) for a, k in _pairs(made, plan)], plan.bare
     beside = operands[plan.first].payload.beside
     if plan.single and _is_fresh(made[0], arrays):
         return (Tensor._wrap(beside(Strided(made[0]), plan.kinds[0])),), plan.bare
-    return tuple([Tensor._wrap(beside(_owned(a), kind)) for a, kind in _pairs(made, plan)]), plan.bare
+    return [Tensor._wrap(beside(_owned(a), kind)) for a, kind in _pairs(made, plan)], plan.bare
 
 
 def _pairs(made: Sequence[Array], plan: Plan) -> Iterator[tuple[Array, Kind]]:
@@ -190,7 +199,10 @@ def _is_fresh(array: Array, arrays: Sequence[Array]) -> bool:
     """Whether a straight program's one result has memory of its own: programs may hand inputs and views of them on."""
     if type(array) is not np.ndarray or array.base is not None or not array.flags.c_contiguous:
         return False
-    return all([array is not x for x in arrays])
+    for x in arrays:
+        if array is x:
+            return False
+    return True
 
 
 def _owned(array: Array) -> Strided:

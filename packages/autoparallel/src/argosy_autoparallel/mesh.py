@@ -21,7 +21,7 @@ class ProcessMesh:
     Meshes are equal when they lay the same ranks out in the same shape; names do not matter for that.
     """
 
-    __slots__ = ("_dim_names", "_mesh")
+    __slots__ = ("_dim_names", "_hash", "_key", "_mesh", "_where")
 
     def __init__(
         self,
@@ -37,6 +37,9 @@ class ProcessMesh:
         """
         self._mesh = _as_ranks(mesh, shape, process_ids)
         self._dim_names = _as_names(dim_names, self._mesh.ndim)
+        self._where = dict(zip(self._mesh.reshape(-1).tolist(), np.ndindex(self._mesh.shape), strict=True))
+        self._key = (self._mesh.shape, tuple(self._where))
+        self._hash = hash(self._key)
 
     @property
     def mesh(self) -> NDArray[np.int64]:
@@ -61,8 +64,7 @@ class ProcessMesh:
     @property
     def process_ids(self) -> list[int]:
         """The ranks in row-major order."""
-        ranks: list[int] = self._mesh.reshape(-1).tolist()
-        return ranks
+        return list(self._where)
 
     @property
     def dim_names(self) -> list[str]:
@@ -90,10 +92,10 @@ class ProcessMesh:
 
     def coordinate(self, process_id: int) -> tuple[int, ...]:
         """Return where a rank stands on the mesh. Raises ValueError if it is not part of it."""
-        found = np.argwhere(self._mesh == process_id)
-        if not len(found):
+        found = self._where.get(process_id)
+        if found is None:
             raise ValueError(f"rank {process_id} is not part of {self!r}")
-        return tuple(int(i) for i in found[0])
+        return found
 
     def get_rank_by_dim_and_process_id(self, dim: str | int, process_id: int) -> int:
         """Return a rank's coordinate on a dimension, by name or number, or -1 if it is not part of the mesh."""
@@ -124,7 +126,7 @@ class ProcessMesh:
 
     def contains(self, process_id: int) -> bool:
         """Say whether a rank is part of the mesh."""
-        return bool((self._mesh == process_id).any())
+        return process_id in self._where
 
     def __getitem__(self, index: int | slice | tuple[int | slice, ...]) -> ProcessMesh:
         """Return a part of the mesh: integers drop their dimension, slices keep it; a single rank
@@ -144,10 +146,10 @@ class ProcessMesh:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ProcessMesh):
             return NotImplemented
-        return np.array_equal(self._mesh, other._mesh)
+        return self._key == other._key
 
     def __hash__(self) -> int:
-        return hash((self._mesh.shape, self._mesh.tobytes()))
+        return self._hash
 
     def __repr__(self) -> str:
         return f"ProcessMesh({self._mesh.tolist()}, dim_names={self._dim_names})"

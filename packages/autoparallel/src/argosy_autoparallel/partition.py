@@ -23,7 +23,7 @@ from argosy_autoparallel.resharding.emitter import Emitter, static_shape
 from argosy_autoparallel.resharding.path import path_cost
 from argosy_autoparallel.spmd import Strategy
 from argosy_autoparallel.spreading import source_placement, spreading
-from argosy_autoparallel.tensor_layout import Layout, decode_layout
+from argosy_autoparallel.tensor_layout import WHOLE, Layout, decode_layout
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Operation, Program, TensorType, Value
@@ -276,6 +276,9 @@ class _Partitioner:
 
     def _relayout(self, op: Operation) -> None:
         x, *like = op.operands
+        if op.attributes.get("target") == WHOLE:
+            self._gather(op, x)
+            return
         target = decode_layout(op.attributes["target"]) if op.attributes.get("target") else None
         if target is None and like:
             natural = self._natural(like[0])
@@ -287,6 +290,21 @@ class _Partitioner:
         held = self.held[op.result] = Held()
         held.primary, held.mesh = target, target.mesh
         held.versions[target] = made
+
+    def _gather(self, op: Operation, x: Value) -> None:
+        """The result is ``x`` as an ordinary tensor: all ranks have to have it."""
+        mesh = self.held[x].mesh
+        if mesh is None:
+            self.held[op.result] = self.held[x]
+            return
+        if not mesh.contains(self.rank):
+            raise ValueError(
+                f"unshard_dtensor{_at(op)}: rank {self.rank} is outside of {mesh!r}; in a captured function the mesh "
+                "should have all ranks"
+            )
+        held = self.held[op.result] = Held()
+        layout = Layout.replicated(mesh)
+        held.versions = {None: self._get(x, layout)}
 
     def _run_operation(self, op: Operation) -> None:
         inner = captured(op)

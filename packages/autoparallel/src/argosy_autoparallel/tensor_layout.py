@@ -10,9 +10,11 @@ from argosy_autoparallel.layout import LocalSlice, local_slice
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
 
-__all__ = ["Layout", "cotangent_placement", "decode_layout", "encode_layout"]
+__all__ = ["WHOLE", "Layout", "cotangent_placement", "decode_layout", "encode_layout"]
 
 _REPLICATE = Replicate()
+WHOLE = ("whole",)
+"""The attribute ``target`` of a ``prim.relayout`` that makes an ordinary tensor of one on any mesh."""
 
 
 class Layout:
@@ -57,7 +59,7 @@ class Layout:
 
     def local(self, shape: Sequence[int], rank: int) -> LocalSlice:
         """The part of a tensor of global ``shape`` that ``rank`` (of the mesh) holds."""
-        return local_slice(shape, self.mesh, self.placements, rank)
+        return _part(tuple(shape), self, rank)
 
     def sharding(self, axis: int) -> list[int]:
         """The mesh dimensions that split tensor axis ``axis``, outermost first."""
@@ -86,6 +88,8 @@ class Layout:
         return Layout(self.mesh, [cotangent_placement(p) for p in self.placements])
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if not isinstance(other, Layout):
             return NotImplemented
         return self._hash == other._hash and self.placements == other.placements and self.mesh == other.mesh
@@ -95,6 +99,11 @@ class Layout:
 
     def __repr__(self) -> str:
         return f"Layout({self.mesh!r}, {list(self.placements)})"
+
+
+@lru_cache(maxsize=65536)
+def _part(shape: tuple[int, ...], layout: Layout, rank: int) -> LocalSlice:
+    return local_slice(shape, layout.mesh, layout.placements, rank)
 
 
 def cotangent_placement(placement: Placement) -> Placement:

@@ -10,8 +10,6 @@ from argosy_autoparallel.placement import Partial, Placement, ReduceType, Shard
 
 __all__ = ["has_step", "step_cost"]
 
-_IDEMPOTENT = (ReduceType.kRedMax, ReduceType.kRedMin, ReduceType.kRedAvg, ReduceType.kRedAny, ReduceType.kRedAll)
-
 
 def step_cost(source: Placement, target: Placement, size: float, n: int) -> float:
     """Bytes that a rank sends to go from ``source`` to ``target``; by way of Replicate where there is no one step."""
@@ -29,8 +27,6 @@ def step_cost(source: Placement, target: Placement, size: float, n: int) -> floa
 
 def has_step(source: Placement, target: Placement) -> bool:
     """Whether one step of communication (or none) leads from ``source`` to ``target``."""
-    if not isinstance(target, Partial):
+    if not isinstance(target, Partial) or source.is_replicated():
         return True
-    if source.is_replicated():
-        return target.reduce_type() in (ReduceType.kRedSum, *_IDEMPOTENT)
     return isinstance(source, Shard) and target.reduce_type() is ReduceType.kRedSum

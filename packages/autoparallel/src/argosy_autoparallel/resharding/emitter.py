@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import Any
 
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_pir import Builder, Program, Value
+from argosy_tensorcore.dtype import as_dtype
 
 __all__ = ["Emitter"]
 
@@ -47,6 +48,7 @@ class Emitter:
         return None
 
 
+@lru_cache(maxsize=4096)
 def line_of(mesh: ProcessMesh, dim: int, rank: int) -> tuple[tuple[int, ...], int]:
     """The ranks along mesh dimension ``dim`` through ``rank``, and the coordinate of ``rank`` among them."""
     where = mesh.coordinate(rank)
@@ -56,10 +58,13 @@ def line_of(mesh: ProcessMesh, dim: int, rank: int) -> tuple[tuple[int, ...], in
 
 def static_shape(value: Value) -> tuple[int, ...]:
     """The shape of a value of static sizes. Raises ``NotImplementedError`` for others, which meshes cannot hold yet."""
-    shape = tuple(n for n in value.shape if isinstance(n, int))
-    if len(shape) != len(value.shape):
-        raise NotImplementedError(f"partition: a tensor of symbolic sizes ({value.type}) on a mesh is not implemented")
-    return shape
+    shape = value.shape
+    for size in shape:
+        if type(size) is not int:
+            raise NotImplementedError(
+                f"partition: a tensor of symbolic sizes ({value.type}) on a mesh is not implemented"
+            )
+    return shape  # type: ignore[return-value]
 
 
 def block(x: Value, axis: int, start: int, length: int) -> Value:
@@ -71,17 +76,19 @@ def block(x: Value, axis: int, start: int, length: int) -> Value:
     return prim.slice(x, start=begin, limit=limit, stride=(1,) * len(x.shape))  # type: ignore[no-any-return]
 
 
+def nothing(dtype: str) -> Any:
+    """What a sum does not change by, to the bit: of floating-point numbers that is -0.0, since 0.0 + -0.0 is 0.0."""
+    if dtype == "bool":
+        return False
+    kind = as_dtype(dtype).kind
+    return complex(-0.0, -0.0) if kind == "c" else -0.0 if kind == "f" else 0
+
+
 def padded(x: Value, axis: int, low: int, high: int) -> Value:
-    """Zeros put before and behind along ``axis``."""
+    """Terms of a sum that add nothing put before and behind along ``axis``."""
     if not low and not high:
         return x
     ends = [tuple(n if i == axis else 0 for i in range(len(x.shape))) for n in (low, high)]
-    zero = prim.constant(False if x.dtype == "bool" else 0, x.dtype)
+    zero = prim.constant(nothing(x.dtype), x.dtype)
     made: Value = prim.pad(x, zero, low=ends[0], high=ends[1], interior=(0,) * len(x.shape))
-    return made
-
-
-def filled(value: int, like: Value, shape: Sequence[int]) -> Value:
-    """A constant tensor of the dtype of ``like``."""
-    made: Value = prim.constant(bool(value) if like.dtype == "bool" else value, like.dtype, tuple(shape))
     return made

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from argosy_autoparallel.layout import chunk
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
-from argosy_autoparallel.resharding.emitter import Emitter, block, filled, padded, static_shape
+from argosy_autoparallel.resharding.emitter import Emitter, block, nothing, padded, static_shape
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
 from argosy_pir import Value
@@ -37,9 +37,16 @@ def emit_step(emitter: Emitter, x: Value, layout: Layout, shape: tuple[int, ...]
         return _from_partial(emitter, x, old, new, group, me, whole)
     if isinstance(new, Shard):
         return block(x, new.dim, *chunk(whole[new.dim], len(group), me))
-    if isinstance(new, Partial) and new.reduce_type() is ReduceType.kRedSum and me:
-        return filled(0, x, static_shape(x))
-    return x
+    return _neutral(x, new.reduce_type()) if isinstance(new, Partial) and me else x
+
+
+def _neutral(x: Value, kind: ReduceType) -> Value:
+    """A term that adds nothing to another rank's ``x``; of maxima and the like that is ``x`` itself."""
+    if kind not in (ReduceType.kRedSum, ReduceType.kRedProd):
+        return x
+    one = True if x.dtype == "bool" else 1
+    made: Value = prim.constant(nothing(x.dtype) if kind is ReduceType.kRedSum else one, x.dtype, static_shape(x))
+    return made
 
 
 def _from_shard(

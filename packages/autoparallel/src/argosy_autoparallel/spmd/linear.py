@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate
 from argosy_autoparallel.spmd.strategy import Setting, Strategy
 
-__all__ = ["linear_strategies"]
+__all__ = ["linear_strategies", "patterns_of"]
 
 _SUM: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("neg", "real", "imag", "conj", "copy", "stop_gradient"), ("P",)),
@@ -52,13 +52,17 @@ def linear_strategies(setting: Setting) -> Iterator[Strategy]:
                 yield Strategy(operands, (Partial(kind),) * len(setting.results))
 
 
-def _patterns(setting: Setting, kind: ReduceType) -> tuple[str, ...]:
-    name = setting.name
+def patterns_of(kind: ReduceType) -> dict[str, tuple[str, ...]]:
+    """From each primitive that commutes with reductions of this ``kind`` to the operands in which it does."""
     if kind in (ReduceType.kRedSum, ReduceType.kRedAvg):
-        return _SUM.get(name, ()) if _is_linear(setting) else ()
-    if kind in _SAME_EXTREMUM:
-        return _SAME_EXTREMUM[kind].get(name, _EXTREMA.get(name, ()))
-    return _EXTREMA.get(name, ()) if name != "concat" else ()
+        return _SUM
+    return _EXTREMA | _SAME_EXTREMUM.get(kind, {})
+
+
+def _patterns(setting: Setting, kind: ReduceType) -> tuple[str, ...]:
+    if kind in (ReduceType.kRedSum, ReduceType.kRedAvg) and not _is_linear(setting):
+        return ()
+    return patterns_of(kind).get(setting.name, ())
 
 
 def _is_linear(setting: Setting) -> bool:
