@@ -194,3 +194,28 @@ def test_half_types_are_supported():
     assert paddle.amp.is_float16_supported("cpu")
     with pytest.raises(NotImplementedError, match="gpu"):
         paddle.amp.is_bfloat16_supported("gpu:0")
+
+
+def test_master_gradients_add_up_and_clip_in_float32():
+    """Sixty-four small batches after a large one: bfloat16 would forget each of them."""
+    model = paddle.nn.Linear(1, 1, bias_attr=False)
+    rule = paddle.optimizer.SGD(1.0, parameters=model.parameters(), grad_clip=paddle.nn.ClipGradByGlobalNorm(2.0))
+    start = model.weight.astype("bfloat16").astype("float32").item()
+    paddle.amp.decorate(model, rule, "O2", "bfloat16", master_grad=True)
+    for value in [1.0] + [2.0**-9] * 64:
+        model(paddle.to_tensor([[value]], "bfloat16")).sum().backward()
+    assert model.weight.grad.dtype == paddle.float32
+    assert model.weight.grad.item() == 1.125
+    rule.step()
+    (master,) = rule.state_dict()["master_weights"].values()
+    np.testing.assert_allclose(master.item(), start - 1.125, rtol=1e-6)
+
+
+def test_settings_of_the_scaler_are_those_given():
+    """A scaler says what it was made with, and whether it scales at all."""
+    scaler = paddle.amp.GradScaler(init_loss_scaling=64.0, incr_every_n_steps=7, use_dynamic_loss_scaling=False)
+    assert scaler.get_init_loss_scaling() == 64.0
+    assert scaler.get_incr_every_n_steps() == 7
+    assert scaler.is_enable()
+    assert not scaler.is_use_dynamic_loss_scaling()
+    assert not paddle.amp.GradScaler(enable=False).is_enable()

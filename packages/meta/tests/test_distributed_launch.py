@@ -99,7 +99,7 @@ def test_tensors_of_every_kind_are_communicated(tmp_path):
         "dist.send(view[1:2], (rank + 1) % 3)\n"
         "came = paddle.zeros([1, 2])\n"
         "dist.recv(came, (rank - 1) % 3)\n"
-        "print(view.tolist(), narrow.tolist(), [float(p) for p in parts], nothing.shape, came.tolist())\n"
+        "print(view.tolist(), narrow.tolist(), [float(p) for p in parts], list(nothing.shape), came.tolist())\n"
     )
     done = _launch(tmp_path, script, "--nproc_per_node", "3")
     assert (done.returncode, done.stderr) == (0, "")

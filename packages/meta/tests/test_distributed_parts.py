@@ -188,3 +188,44 @@ def test_wrong_calls_teach(call, error, message):
     """What is no mesh, no part, no scaler is said to be none."""
     with pytest.raises(error, match=message):
         call(paddle.ones([2]), _mesh())
+
+
+def test_a_local_layer_computes_on_parts():
+    """Paddle's example, each rank's masked mean, summed; gradients of a shared weight are terms of a sum."""
+
+    class Masked(dist.LocalLayer):
+        def forward(self, x, w):
+            kept = x[:2] if dist.get_rank() == 0 else x[1:]
+            return (kept * w).mean()
+
+    def program():
+        mesh = dist.ProcessMesh([0, 1], ["x"])
+        layer = Masked([(mesh, [dist.Partial()])], [None, (mesh, [dist.Partial()])])
+        x = dist.shard_tensor(paddle.arange(6, dtype="float32"), mesh, [dist.Shard(0)], stop_gradient=False)
+        w = dist.shard_tensor(paddle.to_tensor([2.0], stop_gradient=False), mesh, [])
+        total = layer(x, w)
+        total.backward()
+        layer.out_dist_attrs = []
+        with pytest.raises(ValueError, match="0 out_dist_attrs for 1 results"):
+            layer(x, w)
+        return total.item(), w.grad.tolist(), x.grad.tolist()
+
+    for total, weight, gradient in run_ranks(program, 2):
+        assert (total, weight) == (10.0, [5.0])  # (0 + 1) / 2 + (4 + 5) / 2, times two
+        assert gradient == [1, 1, 0, 0, 1, 1]
+
+
+def test_a_tensor_keeps_the_names_of_its_own_mesh():
+    """Meshes of the same ranks are equal whatever their dimensions are called; what is remembered of one tensor must
+    not rename those of another.
+    """
+
+    def names():
+        kept = []
+        for name in ("dp", "x"):
+            mesh = dist.ProcessMesh([0, 1], dim_names=[name])
+            x = dist.shard_tensor(paddle.ones([4, 4]), mesh, [dist.Shard(0)])
+            kept += [x, x + x]
+        return [x.process_mesh.dim_names for x in kept]
+
+    assert run_ranks(names, 2) == [[["dp"], ["dp"], ["x"], ["x"]]] * 2

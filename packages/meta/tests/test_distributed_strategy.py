@@ -1,8 +1,13 @@
-"""``Strategy``: the snippets of the documentation, and fields that do not exist or are not built."""
+"""``Strategy``: the snippets of the documentation, what its parts do, fields that do not exist or are not built."""
 
+import numpy as np
 import pytest
 
+import argosy as paddle
+import argosy.distributed as dist
+from argosy import nn
 from argosy.distributed import Strategy
+from argosy.distributed.debug import run_ranks
 
 
 def test_published_snippets_run():
@@ -45,9 +50,93 @@ def test_what_does_not_fit_is_refused(config, error, message):
         Strategy(config)
 
 
-@pytest.mark.parametrize("part", ["sharding", "gradient_merge", "pipeline", "amp", "recompute"])
+@pytest.mark.parametrize("part", ["pipeline", "recompute"])
 def test_parts_that_are_not_built_raise_when_used(part):
     """A strategy with such a part enabled is refused by name when a program is to be made with it."""
     with pytest.raises(NotImplementedError, match=rf"Strategy\.{part}\.enable"):
         Strategy({part: {"enable": True}}).check_implemented()
     Strategy({"fused_passes": {"enable": True}}).check_implemented()
+
+
+@pytest.mark.parametrize(
+    ("amp", "message"),
+    [
+        ({}, r"Strategy\.amp\.dtype='float16' .* use 'bfloat16'"),
+        ({"dtype": "bfloat16", "level": "o3"}, r"Strategy\.amp\.level='o3'"),
+        ({"dtype": "bfloat16", "use_master_grad": True}, r"Strategy\.amp\.use_master_grad=True"),
+    ],
+)
+def test_mixed_precision_names_what_is_not_built(amp, message):
+    """Losses are not scaled in compiled steps, parameters are not converted."""
+    with pytest.raises(NotImplementedError, match=message):
+        Strategy({"amp": {"enable": True, **amp}}).check_implemented()
+    Strategy({"amp": {"enable": True, "dtype": "bfloat16"}}).check_implemented()
+
+
+def _losses(config, mesh=None, accumulated=1):
+    """Losses of four calls of a compiled step with the strategy, the weight's layout and its moment's."""
+    paddle.seed(0)
+    model = nn.Linear(4, 4)
+    if mesh is not None:
+        dist.shard_layer(model, mesh)
+    optimizer = paddle.optimizer.AdamW(0.1, parameters=model.parameters())
+    if accumulated > 1:
+        optimizer = dist.shard_optimizer(optimizer, gradient_accumulation_steps=accumulated)
+    step = dist.to_static(model, None, nn.MSELoss(), optimizer, Strategy(config))
+    rows = np.random.default_rng(0).standard_normal((4, 6, 4)).astype(np.float32)
+    losses = [float(step(paddle.to_tensor(x), paddle.to_tensor(x[:, ::-1].copy()))) for x in rows]
+    moment = optimizer._accumulators["moment1"][model.weight.name]
+    return losses, model.weight.placements, moment.placements, str(step.dist_main_program())
+
+
+def _eager_losses():
+    """The same with updates from the mean gradient of two batches each."""
+    paddle.seed(0)
+    model = nn.Linear(4, 4)
+    optimizer = paddle.optimizer.AdamW(0.1, parameters=model.parameters())
+    losses = []
+    for i, x in enumerate(np.random.default_rng(0).standard_normal((4, 6, 4)).astype(np.float32)):
+        loss = nn.MSELoss()(model(paddle.to_tensor(x)), paddle.to_tensor(x[:, ::-1].copy()))
+        (loss / 2).backward()
+        losses.append(float(loss))
+        if i % 2:
+            optimizer.step()
+            optimizer.clear_grad()
+    return losses
+
+
+def test_gradients_of_several_batches_are_merged():
+    """Every second call updates, by the mean of both gradients; shard_optimizer can ask for the same."""
+    expected = _eager_losses()
+    merged, *_ = _losses({"gradient_merge": {"enable": True, "k_steps": 2}})
+    np.testing.assert_allclose(merged, expected, rtol=1e-5)
+    np.testing.assert_allclose(_losses({}, accumulated=2)[0], expected, rtol=1e-5)
+    summed, *_ = _losses({"gradient_merge": {"enable": True, "k_steps": 2, "avg": False}})
+    assert summed[:2] == merged[:2]
+    with pytest.raises(ValueError, match="gradient_accumulation_steps is a number from 1, not 0"):
+        dist.shard_optimizer(paddle.optimizer.SGD(0.1, parameters=[]), gradient_accumulation_steps=0)
+
+
+def test_states_are_sharded_by_the_strategy():
+    """sharding splits states along the mesh dimension of its degree, and changes no loss."""
+    sharding = {"sharding": {"enable": True, "stage": 3, "degree": 2}}
+
+    def program(config):
+        return _losses(config, dist.ProcessMesh([0, 1], ["dp"]))
+
+    plain, split = run_ranks(lambda: program({}), 2)[0], run_ranks(lambda: program(sharding), 2)[0]
+    np.testing.assert_allclose(split[0], plain[0], rtol=1e-5)
+    assert (plain[1], split[1], split[2]) == ([dist.Replicate()], [dist.Shard(0)], [dist.Shard(0)])
+    with pytest.raises(ValueError, match=r"degree=8: no dimension of ProcessMesh.* has so many ranks"):
+        run_ranks(lambda: program({"sharding": {"enable": True}}), 2)
+    with pytest.raises(ValueError, match="no parameter is distributed"):
+        _losses(sharding)
+
+
+def test_forward_passes_run_in_mixed_precision():
+    """With amp the product is one of bfloat16; losses stay near those of float32."""
+    plain = _losses({})
+    mixed = _losses({"amp": {"enable": True, "dtype": "bfloat16"}})
+    assert "bfloat16" in mixed[3]
+    assert "bfloat16" not in plain[3]
+    np.testing.assert_allclose(mixed[0], plain[0], rtol=0.05)

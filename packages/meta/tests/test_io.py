@@ -195,4 +195,4 @@ def test_datasets_and_samplers():
     assert len(list(RandomSampler(data, replacement=True, num_samples=9))) == 9
     assert set(WeightedRandomSampler([0, 1, 0], 5)) == {1}
     shares = [list(DistributedBatchSampler(data, 2, num_replicas=4, rank=r)) for r in range(4)]
-    assert shares == [[[0, 4]], [[1, 5]], [[2, 0]], [[3, 1]]]
+    assert shares == [[[0, 1]], [[2, 3]], [[4, 5]], [[0, 1]]]

@@ -1,6 +1,8 @@
 """to_static: one compilation, guards, run-time scalars, states, and few Python calls."""
 
+import gc
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -463,3 +465,22 @@ def test_open_batches_that_differ_are_another_program_or_an_error():
     np.testing.assert_array_equal(joined(_x(2, 3), _x(2, 3)).numpy(), 2 * _x(2, 3).numpy())
     with pytest.raises(ValueError, match=r"s0.*s1"):
         joined(_x(2, 3), _x(4, 3))
+
+
+def test_a_captured_function_that_its_closure_holds_is_not_kept_for_ever():
+    class Holder:
+        pass
+
+    def made(holder):
+        def forward(x):
+            return x * 2 if holder is not None else x
+
+        holder.forward = forward
+        return forward
+
+    holder = Holder()
+    held = weakref.ref(holder)
+    paddle.jit.to_static(made(holder), full_graph=True)(paddle.ones([2]))
+    del holder
+    gc.collect()
+    assert held() is None

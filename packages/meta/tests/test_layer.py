@@ -193,3 +193,57 @@ def test_parameters_follow_the_default_dtype():
         paddle.set_default_dtype("float32")
     assert {p.dtype for layer in layers for p in layer.parameters()} == {paddle.float64}
     assert given.dtype == paddle.float32
+
+
+def test_a_hook_that_is_always_called_runs_after_an_exception_as_well():
+    class Broken(nn.Layer):
+        def forward(self, x):
+            raise ArithmeticError("broken")
+
+    seen = []
+    layer = Broken()
+    layer.register_forward_post_hook(lambda *given: seen.append("plain"))
+    layer.register_forward_post_hook(lambda _layer, inputs, outputs: seen.append((inputs, outputs)), always_call=True)
+    with pytest.raises(ArithmeticError, match="broken"):
+        layer(3)
+    assert seen == [((3,), None)]
+
+
+def test_a_hook_that_is_always_called_runs_once_and_after_a_hook_that_raises():
+    seen = []
+
+    def fails(*given):
+        raise ArithmeticError("in a hook")
+
+    layer = nn.Linear(2, 3)
+    x = paddle.ones([1, 2])
+    handle = layer.register_forward_post_hook(lambda _layer, _inputs, y: seen.append(y.shape), always_call=True)
+    layer(x)
+    assert seen == [[1, 3]]
+    failing = layer.register_forward_post_hook(fails, prepend=True)
+    with pytest.raises(ArithmeticError, match="in a hook"):
+        layer(x)
+    assert seen == [[1, 3], [1, 3]]
+    layer.register_forward_post_hook(fails, always_call=True)
+    with pytest.raises(ArithmeticError, match="in a hook"), pytest.warns(UserWarning, match="always called raised"):
+        layer(x)
+    handle.remove()
+    failing.remove()
+
+
+def test_load_state_dict_by_assignment_takes_over_storage_and_dtype():
+    layer, weight = nn.Linear(2, 3, bias_attr=False), paddle.ones([2, 3], "float64")
+    layer.load_state_dict({"weight": weight}, assign=True)
+    assert layer.weight.dtype == paddle.float64
+    weight[0, 0] = 5.0
+    assert layer.weight[0, 0].item() == 5.0
+
+
+def test_short_conversions_leave_excluded_classes_alone():
+    net = nn.Sequential(nn.Linear(2, 3), nn.LayerNorm(3), nn.BatchNorm(3))
+    net.bfloat16()
+    assert [p.dtype for p in net.parameters()] == [paddle.bfloat16] * 4 + [paddle.float32] * 4
+    net.float(excluded_layers=[nn.LayerNorm])
+    assert [p.dtype for p in net.parameters()][:4] == [paddle.float32] * 2 + [paddle.bfloat16] * 2
+    with pytest.raises(TypeError, match="excluded_layers"):
+        net.float16(excluded_layers="Linear")

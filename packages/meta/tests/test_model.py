@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import argosy as paddle
+from argosy import nn
 
 
 def _data(n=10):
@@ -128,10 +129,33 @@ def test_summary_and_flops(capsys):
     assert "[[1, 4]]" in shown
     assert "Non-trainable params: 8" in shown
     assert paddle.flops(net, [1, 4]) == 56
-    assert paddle.flops(paddle.nn.Conv2D(3, 5, 3), (2, 3, 8, 8)) == 2 * 5 * 36 * 27
+    assert paddle.flops(paddle.nn.Conv2D(3, 5, 3), (2, 3, 8, 8)) == 2 * 5 * 36 * (27 + 1)
     assert paddle.flops(net, [1, 4], {paddle.nn.ReLU: lambda layer, given, result: 8}, print_detail=True) == 64
     assert net.training
     assert not net[0]._forward_post_hooks
+
+
+def test_flops_counts_and_shows_what_paddle_does(capsys):
+    """The table and the total are the wheel's for the same network, with a rule in Paddle's own form."""
+    net = nn.Sequential(
+        nn.Conv2D(1, 6, 3, padding=1), nn.MaxPool2D(2, 2), nn.Conv2D(6, 16, 5, groups=2), nn.BatchNorm2D(16),
+        nn.LeakyReLU(), nn.AvgPool2D(2, 2), nn.Conv2DTranspose(16, 8, 3), nn.AdaptiveAvgPool2D(3), nn.Flatten(),
+        nn.Linear(72, 10), nn.Sigmoid(),
+    )  # fmt: skip
+
+    def count_sigmoid(layer, given, result):
+        layer.total_ops += 4 * int(result.numel())
+
+    before = set(net.state_dict())
+    assert paddle.flops(net, [1, 1, 28, 28], {nn.Sigmoid: count_sigmoid}, print_detail=True) == 231800
+    table = [line.split("|")[2:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    shown = {tuple(cell.strip() for cell in row) for row in table}
+    assert ("[1, 6, 14, 14]", "[1, 16, 10, 10]", "1216", "121600") in shown
+    assert ("[1, 16, 5, 5]", "[1, 8, 7, 7]", "1160", "56840") in shown
+    assert ("[1, 10]", "[1, 10]", "0", "40") in shown
+    assert set(net.state_dict()) == before
+    with pytest.raises(TypeError, match="net should be a Layer"):
+        paddle.flops(3, [1])
 
 
 def test_wrong_arguments_are_named():
@@ -212,3 +236,47 @@ def test_figures_reach_the_libraries_that_show_them(monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(ImportError, match="pip install wandb"):
         paddle.callbacks.WandbCallback()
+
+
+@pytest.mark.parametrize("configs", ["O1", {"level": "O2", "dtype": "bfloat16", "init_loss_scaling": 128.0}])
+def test_training_in_mixed_precision_learns(configs):
+    paddle.seed(3)
+    network = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
+    model = paddle.Model(network)
+    model.prepare(paddle.optimizer.Adam(1e-2, parameters=network.parameters()), nn.MSELoss(), amp_configs=configs)
+    x = np.random.default_rng(0).standard_normal((32, 4)).astype("float32")
+    y = x.sum(1, keepdims=True)
+    losses = [float(model.train_batch([x], [y])[0]) for _ in range(60)]
+    assert losses[-1] < 0.3 * losses[0]
+    assert network[0].weight.dtype == (paddle.float32 if configs == "O1" else paddle.bfloat16)
+
+
+def test_a_step_whose_scaled_gradients_overflow_is_skipped():
+    network = nn.Linear(2, 1)
+    model = paddle.Model(network)
+    rule = paddle.optimizer.SGD(0.1, parameters=network.parameters())
+    model.prepare(rule, nn.MSELoss(), amp_configs={"level": "O1", "init_loss_scaling": 3e38})
+    before = network.weight.numpy().copy()
+    model.train_batch([np.ones((1, 2), "float32")], [np.full((1, 1), 100.0, "float32")])
+    np.testing.assert_array_equal(network.weight.numpy(), before)
+
+
+@pytest.mark.parametrize(
+    ("configs", "error", "says"),
+    [
+        ("O3", ValueError, "level should be one of"),
+        ({"levle": "O1"}, ValueError, "levle"),
+        (3, TypeError, "a level"),
+    ],
+)
+def test_amp_configs_that_are_not_known_are_refused(configs, error, says):
+    model = paddle.Model(nn.Linear(1, 1))
+    with pytest.raises(error, match=says):
+        model.prepare(amp_configs=configs)
+
+
+def test_level_o2_refuses_to_clip_by_value():
+    network = nn.Linear(1, 1)
+    rule = paddle.optimizer.SGD(0.1, parameters=network.parameters(), grad_clip=nn.ClipGradByValue(1.0))
+    with pytest.raises(ValueError, match="ClipGradByValue"):
+        paddle.Model(network).prepare(rule, nn.MSELoss(), amp_configs="O2")

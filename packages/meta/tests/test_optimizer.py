@@ -246,11 +246,14 @@ def test_lbfgs_refuses_what_it_cannot_do():
 
 
 def test_the_parts_of_a_step_by_themselves():
-    """backward() gives pairs, penalties are added to them, and applying them is a step."""
+    """backward() gives the pairs that the loss has left, penalties are added to them, and applying them is a step."""
     layer = paddle.nn.Linear(2, 1, bias_attr=False)
     optimizer = paddle.optimizer.Momentum(0.1, parameters=layer.parameters())
     start = layer.weight.numpy()
-    pairs = optimizer.backward(layer(paddle.ones([1, 2])).sum())
+    loss = layer(paddle.ones([1, 2])).sum()
+    assert optimizer.backward(loss) == []
+    loss.backward()
+    pairs = optimizer.backward(loss)
     pairs = optimizer.append_regularization_ops(pairs, paddle.regularizer.L2Decay(0.5))
     np.testing.assert_allclose(pairs[0][1].numpy(), 1 + 0.5 * start, rtol=1e-6)
     optimizer.apply_gradients(pairs)

@@ -48,8 +48,8 @@ def test_other_formats_and_values_are_refused_by_name(tmp_path):
     """Formats that are not implemented and values that cannot be stored say so, and leave no file."""
     with pytest.raises(NotImplementedError, match="pdmodel"):
         paddle.save({}, tmp_path / "m.pdmodel")
-    with pytest.raises(ValueError, match=r"must end in \.safetensors"):
-        paddle.load(tmp_path / "m.bin")
+    with pytest.raises(ValueError, match="should name a file"):
+        paddle.save({}, f"{tmp_path}/")
     with pytest.raises(TypeError, match="object at 'a/0'"):
         paddle.save({"a": [object()]}, tmp_path / "m.safetensors")
     with pytest.raises(TypeError, match="string keys"):

@@ -18,6 +18,7 @@ _DTYPE_ALIASES = {
 _SUBMODULES = (
     "nn", "linalg", "fft", "special", "functional", "optimizer", "io", "jit", "models", "autograd", "static", "device",
     "distributed", "amp", "metric", "callbacks", "profiler", "regularizer", "incubate", "science", "library", "compat",
+    "framework", "tensor",
 )  # fmt: skip
 
 _FRAMEWORK = (
@@ -54,7 +55,7 @@ _TABLE: dict[str, str] = {
     "Generator": "argosy_tensorcore.rng:Generator",
     "Model": "argosy.hapi.model:Model",
     "summary": "argosy.hapi.summary:summary",
-    "flops": "argosy.hapi.summary:flops",
+    "flops": "argosy.hapi.operations:flops",
     "Tensor": "argosy.runtime:Tensor",
     "ParamAttr": "argosy.attributes:ParamAttr",
     "LazyGuard": "argosy.nn.lazy:LazyGuard",

@@ -9,7 +9,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.attributes import ParamAttr, as_param_attr
-from argosy_phi_ops.dispatch import suspended, write
+from argosy_phi_ops.dispatch import deliver, suspended
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype, default_dtype
@@ -42,12 +42,13 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
-    """A copy of ``x``: a tensor, a number, an array or nested lists; written over ``output`` if that is given."""
+    """A copy of ``x``: a tensor, a number, an array or nested lists; given to ``output``, with shape and dtype,
+    if there is one.
+    """
     copy = get_operator("assign")(x if type(x) is Tensor else Tensor(np.asarray(x)))
     if output is None:
         return copy  # type: ignore[no-any-return]
-    write(output, copy)
-    return output
+    return deliver(get_operator("assign"), copy, output)  # type: ignore[no-any-return]
 
 
 def is_tensor(x: object) -> bool:

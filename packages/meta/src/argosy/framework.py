@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 import numpy as np
@@ -153,3 +154,16 @@ def fp8_fp8_half_gemm_fused(
 ) -> NoReturn:
     """Raises ``NotImplementedError``: a kernel for one kind of GPU; cast and use ``matmul``."""
     raise NotImplementedError("fp8_fp8_half_gemm_fused needs a CUDA device with float8 matrix units; use matmul")
+
+
+_ELSEWHERE = (
+    "CPUPlace", "ParamAttr", "disable_static", "dtype", "enable_static", "get_default_dtype", "grad", "in_dynamic_mode",
+    "load", "no_grad", "random", "save", "seed", "set_default_dtype",
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """What ``paddle.framework`` shows of the rest of the framework."""
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("argosy.random") if name == "random" else getattr(import_module("argosy"), name)

@@ -1,7 +1,7 @@
 """``save`` and ``load``: nested dictionaries, lists and tuples of tensors and plain values in one file.
 
-The file's extension says the format: ``.safetensors``, or Paddle's ``.pdparams`` and ``.pdopt`` (see ``pickled``),
-which is also what file objects take.
+The file's extension says the format: ``.safetensors``, or with any other (``.pdparams``, ``.pdopt``, ``.pdtensor``)
+Paddle's (see ``pickled``), which is also what file objects take.
 
 In safetensors a flat dictionary of tensors is stored under its own names, as every reader of the format expects. What
 is nested gets names joined with ``/``, and its structure and plain values stand as JSON in the file's metadata.
@@ -24,17 +24,16 @@ from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["load", "save"]
+__all__ = ["load", "replace_file", "save"]
 
 TREE = "argosy.tree"
-_PICKLED = (".pdparams", ".pdopt")
 _OTHER = (".pdiparams", ".pdmodel", ".json")
 _DEPTH = 64
 
 
 def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, protocol: int = 4, **configs: Any) -> None:
-    """Write ``obj`` to ``path``, which ends in ``.safetensors``, ``.pdparams`` or ``.pdopt``; atomically: on any error
-    what was there stays.
+    """Write ``obj`` to ``path``: safetensors where it ends so, else Paddle's format (``.pdparams``, ``.pdopt``, any
+    name); atomically: on any error what was there stays.
 
     obj: tensors or arrays in nested dicts (with string keys), lists and tuples, beside numbers, strings, booleans,
     None. protocol: of the pickle, in Paddle's formats. Raises TypeError naming the place of anything else,
@@ -45,8 +44,8 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, protocol: int = 4, *
     if hasattr(path, "write"):
         path.write(pickled.dumps(obj, protocol))
         return
-    if _check_format(path, "save") in _PICKLED:
-        _replace(path, pickled.dumps(obj, protocol))
+    if _is_pickled(path, "save"):
+        replace_file(path, pickled.dumps(obj, protocol))
         return
     tensors: dict[str, Any] = {}
     if isinstance(obj, Mapping) and all(isinstance(k, str) and _is_array(v) for k, v in obj.items()):
@@ -66,7 +65,7 @@ def load(path: str | os.PathLike[str] | BinaryIO, return_numpy: bool = False, **
         raise TypeError(f"load() has no argument {sorted(configs)}")
     if hasattr(path, "read"):
         return _load_pickled(path.read(), getattr(path, "name", "the file object"), return_numpy)
-    if _check_format(path, "load") in _PICKLED:
+    if _is_pickled(path, "load"):
         with open(path, "rb") as stream:
             return _load_pickled(stream.read(), os.fspath(path), return_numpy)
     with SafetensorsFile(path) as file:
@@ -82,18 +81,18 @@ def load(path: str | os.PathLike[str] | BinaryIO, return_numpy: bool = False, **
     return _decode(tree, arrays, make, os.fspath(path), 0)
 
 
-def _check_format(path: Any, verb: str) -> str:
-    """The extension of ``path`` when it is one of a format that can be written and read."""
+def _is_pickled(path: Any, verb: str) -> bool:
+    """Whether the name of ``path`` asks for Paddle's format. Raises NotImplementedError for formats of programs."""
     text: str = os.fspath(path)
     extension = os.path.splitext(text)[1]
-    if extension == ".safetensors" or extension in _PICKLED:
-        return extension
     if extension in _OTHER:
         raise NotImplementedError(f"{verb}({text!r}): the format {extension} is not implemented; use .safetensors")
-    raise ValueError(f"{verb}({text!r}): the file name must end in .safetensors, .pdparams or .pdopt")
+    if not os.path.basename(text):
+        raise ValueError(f"{verb}({text!r}): the path should name a file, not a folder")
+    return extension != ".safetensors"
 
 
-def _replace(path: str | os.PathLike[str], data: bytes) -> None:
+def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write ``data`` beside ``path`` and put it in its place once it is on the disk."""
     folder, name = os.path.split(os.path.abspath(os.fspath(path)))
     handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)

@@ -27,6 +27,7 @@ SETTINGS = {
         Setting("ARGOSY_DUMP", "", "a folder that receives every captured program before and after each pass"),
         Setting("ARGOSY_VERIFY", "0", "1 verifies every captured program after each pass"),
         Setting("ARGOSY_LOG", "", "events to print, separated by commas: compile"),
+        Setting("ARGOSY_EAGER", "", "plain: eager execution in Python alone, without native code"),
         Setting("ARGOSY_CHECK_COLLECTIVES", "1", "0 leaves out that ranks compare their calls before each collective"),
         Setting("ARGOSY_MPIEXEC", "", "the mpiexec that starts ranks, instead of the one beside Python or on the PATH"),
     )

@@ -30,7 +30,8 @@ def decorate(
     """Models (and optimizers) as they were given; at level O2 with parameters converted to ``dtype``, in place.
 
     Normalisation layers and ``excluded_layers`` (layers or layer classes) keep float32. Optimizers update float32
-    master copies unless ``master_weight`` is False. save_dtype: the floating type that state dicts give from now on.
+    master copies unless ``master_weight`` is False. master_grad: gradients of the converted parameters are float32, so
+    that sums over batches, clipping and decay are. save_dtype: the floating type that state dicts give from now on.
     Raises ValueError for other levels and types, TypeError for what are no layers or optimizers.
     """
     if level not in ("O0", "OD", "O1", "O2"):
@@ -38,12 +39,12 @@ def decorate(
     half = as_dtype(dtype)
     if half.name not in ("float16", "bfloat16"):
         raise ValueError(f"decorate(dtype={half.name!r}): expected 'float16' or 'bfloat16'")
-    if master_grad:
-        raise NotImplementedError("decorate(master_grad=True): gradients have the type of their parameter")
     layers, updaters = _listed(models, Layer, "models"), _listed(optimizers, Optimizer, "optimizers")
     if level == "O2":
         for model in layers:
             _convert(model, half, _Excluded(excluded_layers))
+            if master_grad:
+                _widen_gradients(model, half)
         for optimizer in updaters:
             optimizer._multi_precision = master_weight is not False
     if save_dtype is not None:
@@ -80,6 +81,12 @@ def _convert(model: Layer, half: DType, excluded: _Excluded) -> None:
             for tensor in (*layer.parameters(include_sublayers=False), *layer.buffers(include_sublayers=False)):
                 if tensor.dtype.name == "float32":
                     state.convert(tensor, half)
+
+
+def _widen_gradients(model: Layer, half: DType) -> None:
+    for parameter in model.parameters():
+        if parameter.dtype is half and not parameter.stop_gradient:
+            parameter.register_hook(lambda grad: grad.cast("float32"))
 
 
 def _save_as(model: Layer, wanted: DType) -> None:

@@ -99,12 +99,12 @@ class GradScaler:
         if self._incr_count >= self._incr_every:
             self._scale, self._incr_count = self._scale * self._incr_ratio, 0
 
-    def minimize(self, optimizer: Any, *args: Any, **kwargs: Any) -> tuple[None, list[Any]]:
+    def minimize(self, optimizer: Any, *args: Any, **kwargs: Any) -> tuple[list[Any], list[Any]]:
         """:meth:`step` and :meth:`update`, after ``scale(loss).backward()``; the arguments of Paddle's are ignored."""
         pairs = [(p, p.grad) for p in optimizer._parameter_list if not p.stop_gradient and p.grad is not None]
         self.step(optimizer)
         self.update()
-        return None, pairs
+        return [], pairs
 
     # ---- settings
 

@@ -26,10 +26,18 @@ _MODULES = {
     "semi_auto": (
         "dtensor_from_fn", "get_mesh", "reshard", "set_mesh", "shard_layer", "shard_tensor", "unshard_dtensor",
     ),
+    "local_layer": ("LocalLayer",),
     "local_parts": ("dtensor_from_local", "dtensor_to_local", "local_map"),
     "sharded_scaler": ("shard_scaler",),
     "sharded_optimizer": ("ShardingStage1", "ShardingStage2", "ShardingStage3", "shard_optimizer"),
     "sharded_loader": ("ShardDataloader", "shard_dataloader"),
+    "plans": (
+        "ColWiseParallel", "PrepareLayerInput", "PrepareLayerOutput", "RowWiseParallel", "SequenceParallelBegin",
+        "SequenceParallelDisable", "SequenceParallelEnable", "SequenceParallelEnd",
+    ),
+    "parallelizing": ("parallelize",),
+    "checkpoint.saving": ("save_state_dict",),
+    "checkpoint.loading": ("load_merged_state_dict", "load_state_dict"),
     "dist_model": ("DistModel", "to_static"),
 }  # fmt: skip
 _TABLE: dict[str, str] = {
@@ -41,6 +49,7 @@ _TABLE: dict[str, str] = {
     "communication": "argosy.distributed.communication",
     "fleet": "argosy.distributed.fleet",
     "debug": "argosy.distributed.debug",
+    "checkpoint": "argosy.distributed.checkpoint",
 }
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())

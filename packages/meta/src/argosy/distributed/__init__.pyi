@@ -1,17 +1,26 @@
 """Written by ``python -m argosy.stubs``."""
 
+from argosy.distributed.plans import ColWiseParallel as ColWiseParallel
 from argosy.distributed.data_parallel import DataParallel as DataParallel
 from argosy.distributed.dist_model import DistModel as DistModel
 from argosy.distributed.group import Group as Group
+from argosy.distributed.local_layer import LocalLayer as LocalLayer
 from argosy.distributed.point_to_point import P2POp as P2POp
 from argosy.distributed.environment import ParallelEnv as ParallelEnv
 from argosy.distributed.environment import ParallelMode as ParallelMode
 from argosy_autoparallel import Partial as Partial
 from argosy_autoparallel import Placement as Placement
+from argosy.distributed.plans import PrepareLayerInput as PrepareLayerInput
+from argosy.distributed.plans import PrepareLayerOutput as PrepareLayerOutput
 from argosy_autoparallel import ProcessMesh as ProcessMesh
 from argosy.distributed.reduction import ReduceOp as ReduceOp
 from argosy_autoparallel import ReduceType as ReduceType
 from argosy_autoparallel import Replicate as Replicate
+from argosy.distributed.plans import RowWiseParallel as RowWiseParallel
+from argosy.distributed.plans import SequenceParallelBegin as SequenceParallelBegin
+from argosy.distributed.plans import SequenceParallelDisable as SequenceParallelDisable
+from argosy.distributed.plans import SequenceParallelEnable as SequenceParallelEnable
+from argosy.distributed.plans import SequenceParallelEnd as SequenceParallelEnd
 from argosy_autoparallel import Shard as Shard
 from argosy.distributed.sharded_loader import ShardDataloader as ShardDataloader
 from argosy.distributed.sharded_optimizer import ShardingStage1 as ShardingStage1
@@ -27,6 +36,7 @@ from argosy.distributed.collective import barrier as barrier
 from argosy.distributed.point_to_point import batch_isend_irecv as batch_isend_irecv
 from argosy.distributed.collective import broadcast as broadcast
 from argosy.distributed.objects import broadcast_object_list as broadcast_object_list
+from argosy.distributed import checkpoint as checkpoint
 from argosy.distributed import communication as communication
 from argosy.distributed import debug as debug
 from argosy.distributed.group import destroy_process_group as destroy_process_group
@@ -45,13 +55,17 @@ from argosy.distributed.point_to_point import irecv as irecv
 from argosy.distributed.environment import is_available as is_available
 from argosy.distributed.environment import is_initialized as is_initialized
 from argosy.distributed.point_to_point import isend as isend
+from argosy.distributed.checkpoint.loading import load_merged_state_dict as load_merged_state_dict
+from argosy.distributed.checkpoint.loading import load_state_dict as load_state_dict
 from argosy.distributed.local_parts import local_map as local_map
 from argosy.distributed.group import new_group as new_group
+from argosy.distributed.parallelizing import parallelize as parallelize
 from argosy.distributed.point_to_point import recv as recv
 from argosy.distributed.objects import recv_object_list as recv_object_list
 from argosy.distributed.collective import reduce as reduce
 from argosy.distributed.collective import reduce_scatter as reduce_scatter
 from argosy.distributed.semi_auto import reshard as reshard
+from argosy.distributed.checkpoint.saving import save_state_dict as save_state_dict
 from argosy.distributed.collective import scatter as scatter
 from argosy.distributed.objects import scatter_object_list as scatter_object_list
 from argosy.distributed.point_to_point import send as send

@@ -12,15 +12,19 @@ from typing import TypeVar
 from argosy.distributed.environment import join
 from argosy_hwadapt import inproc
 from argosy_hwadapt.communicator import Communicator
-from argosy_phi_ops.context import Context, bind_context
+from argosy_phi_ops.context import Context, bind_context, context
+from argosy_tensorcore import naming
 
 __all__ = ["run_ranks"]
 
 T = TypeVar("T")
+_NAMES = "argosy.names"
 
 
 def run_ranks(fn: Callable[[], T], size: int, timeout: float = 60) -> list[T]:
     """Run ``fn()`` as ``size`` ranks, each with ambient state of its own; returns their results in rank order.
+
+    Names of layers and parameters are counted from 0 on each rank, as in processes of their own.
 
     >>> import argosy.distributed as dist
     >>> run_ranks(lambda: dist.get_rank() * 10, 3)
@@ -33,6 +37,14 @@ def run_ranks(fn: Callable[[], T], size: int, timeout: float = 60) -> list[T]:
     def rank(communicator: Communicator) -> T:
         with bind_context(Context(communicator.rank, communicator.size)) as ambient:
             join(ambient, communicator)
+            ambient.values[_NAMES] = naming.UniqueNames()
             return fn()
 
+    naming.set_name_source(_generate)
     return inproc.run_ranks(rank, size, timeout)
+
+
+def _generate(prefix: str) -> str:
+    """The next name of the calling rank, or of the process outside of ranks."""
+    names: naming.UniqueNames = context().values.get(_NAMES, naming.process_names)
+    return names.generate(prefix)

@@ -12,6 +12,7 @@ from typing import Any
 
 from argosy.distributed.environment import environment
 from argosy.distributed.strategy import Strategy
+from argosy.distributed.strategy_effects import merging_of, precision_of, shard_states
 from argosy.jit.static_function import StaticFunction
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
@@ -22,6 +23,7 @@ from argosy_phi_ops.signature import ATTRIBUTE
 __all__ = ["DistModel", "to_static"]
 
 _MODES = ("train", "eval", "predict")
+_PROGRAMS = (*_MODES, "merge")
 
 
 def to_static(
@@ -49,7 +51,8 @@ def to_static(
 class DistModel:
     """A layer with its loss and optimizer as compiled programs: call it with a batch.
 
-    Modes: ``train()`` returns the loss after one update, ``eval()`` the loss, ``predict()`` the outputs.
+    Modes: ``train()`` updates and returns the loss from before, ``eval()`` the loss, ``predict()`` the outputs. Where
+    gradients of several batches are merged every so many calls update.
     """
 
     def __init__(
@@ -69,8 +72,12 @@ class DistModel:
         self._loss = loss
         self._optimizer = optimizer
         self._strategy = Strategy() if strategy is None else strategy
-        self._steps = {mode: StaticFunction(getattr(self, f"_{mode}_step"), None, "CINN", True) for mode in _MODES}
+        self._steps = {mode: StaticFunction(getattr(self, f"_{mode}_step"), None, "CINN", True) for mode in _PROGRAMS}
         self._mode = "predict"
+        self._merging = merging_of(self._strategy, optimizer)
+        self._batches = 0
+        if optimizer is not None and self._strategy.sharding.enable:
+            shard_states(optimizer, self._strategy.sharding)
         if loss is not None:
             self.train() if optimizer is not None else self.eval()
 
@@ -101,32 +108,40 @@ class DistModel:
         """Run a batch: inputs, then labels; lists, tuples and dicts are taken apart."""
         entries = _flat(args)
         if self._mode == "train":
-            return self._steps["train"](*entries)
+            self._batches += 1
+            return self._steps["merge" if self._batches % self._merging.steps else "train"](*entries)
         with no_grad():
             return self._steps[self._mode](*entries)
 
     def _train_step(self, *entries: Any) -> Any:
         optimizer = self._optimizer
         assert optimizer is not None
-        loss = self._loss_of(entries)
-        loss.backward()
+        loss = self._merge_step(*entries)
         optimizer.step()
         optimizer.clear_grad()
+        return loss
+
+    def _merge_step(self, *entries: Any) -> Any:
+        loss = self._loss_of(entries)
+        share = self._merging.steps if self._merging.mean else 1
+        (loss if share == 1 else loss / share).backward()
         return loss
 
     def _eval_step(self, *entries: Any) -> Any:
         return self._loss_of(entries)
 
     def _predict_step(self, *entries: Any) -> Any:
-        return self.network(*entries[: _positions(self.network.forward)])
+        with precision_of(self._strategy.amp):
+            return self.network(*entries[: _positions(self.network.forward)])
 
     def _loss_of(self, entries: Sequence[Any]) -> Any:
         assert self._loss is not None
         inputs = min(_positions(self.network.forward), len(entries))
-        made = self.network(*entries[:inputs])
-        outputs = list(made) if isinstance(made, (list, tuple)) else [made]
-        labels = max(0, _positions(self._loss) - len(outputs))
-        return self._loss(*outputs, *entries[inputs : inputs + labels])
+        with precision_of(self._strategy.amp):
+            made = self.network(*entries[:inputs])
+            outputs = list(made) if isinstance(made, (list, tuple)) else [made]
+            labels = max(0, _positions(self._loss) - len(outputs))
+            return self._loss(*outputs, *entries[inputs : inputs + labels])
 
     # ---- what is inside
 

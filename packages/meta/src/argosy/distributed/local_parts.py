@@ -16,7 +16,7 @@ from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.capture import active_tracer
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["dtensor_from_local", "dtensor_to_local", "local_map"]
+__all__ = ["dtensor_from_local", "dtensor_to_local", "local_map", "local_part"]
 
 
 class _FromLocal(PyLayer):
@@ -39,9 +39,9 @@ class _ToLocal(PyLayer):
     """What arrives for a part is that part of the gradient; of a replicated or partial tensor, all of it."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, gradient: Layout | None = None) -> Tensor:
         layout: Layout = layout_of(x)  # type: ignore[assignment]
-        ctx.layout, ctx.shape = layout.cotangent(), x.shape
+        ctx.layout, ctx.shape = gradient or layout.cotangent(), x.shape
         made: Tensor = x._local_value().detach()
         return made
 
@@ -79,6 +79,15 @@ def dtensor_to_local(
         target = mesh or dist_tensor.process_mesh
         dist_tensor = api.reshard(dist_tensor, target, placements or [Replicate()] * target.ndim)
     made: Tensor = _ToLocal.apply(dist_tensor)
+    return made
+
+
+def local_part(x: Tensor, gradient: tuple[ProcessMesh, Sequence[Placement]] | None) -> Tensor:
+    """This rank's part of ``x``, whose gradient then lies as ``gradient`` says (None: like ``x``)."""
+    if gradient is None or not is_dist(x):
+        return dtensor_to_local(x)
+    _check_eager("LocalLayer")
+    made: Tensor = _ToLocal.apply(x, Layout.of(*gradient, x.ndim))
     return made
 
 

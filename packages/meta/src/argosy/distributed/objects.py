@@ -13,7 +13,8 @@ from argosy.distributed.collective import member_group
 from argosy.distributed.group import Group
 
 __all__ = [
-    "all_gather_object", "broadcast_object_list", "recv_object_list", "scatter_object_list", "send_object_list",
+    "all_gather_object", "broadcast_object_list", "gather_bytes", "recv_object_list", "scatter_object_list",
+    "send_object_list",
 ]  # fmt: skip
 
 
@@ -21,7 +22,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
     """Append every member's ``obj`` to ``object_list``, in the order of ranks."""
     chosen = member_group(group, "all_gather_object")
     if chosen is not None:
-        object_list.extend(pickle.loads(data) for data in _all_bytes(chosen, pickle.dumps(obj)))
+        object_list.extend(pickle.loads(data) for data in gather_bytes(chosen, pickle.dumps(obj)))
 
 
 def broadcast_object_list(object_list: list[Any], src: int, group: Group | None = None) -> None:
@@ -96,7 +97,8 @@ def _from_root(group: Group, value: Any, root: int) -> Any:
     return pickle.loads(buffer.tobytes())
 
 
-def _all_bytes(group: Group, data: bytes) -> list[bytes]:
+def gather_bytes(group: Group, data: bytes) -> list[bytes]:
+    """Every member's ``data``, of different lengths, in the order of ranks."""
     sizes: Array = np.empty(group.nranks, np.int64)
     group.communicator.all_gather(np.array([len(data)], np.int64), sizes)
     longest = int(sizes.max())

@@ -76,12 +76,16 @@ def shard_optimizer(
     """Let ``shard_fn(name, parameter, accumulator)`` place each state of ``optimizer``; returns the optimizer.
 
     Without it states are laid out like their parameters, which is so for every optimizer anyway.
+    gradient_accumulation_steps: of how many batches ``distributed.to_static`` merges the gradients (their mean) for one
+    update; an eager loop calls ``step()`` when it wants to. Raises TypeError for what is no optimizer, ValueError for
+    no steps.
     """
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"shard_optimizer takes an Optimizer, not {type(optimizer).__name__}")
-    if gradient_accumulation_steps != 1:
-        raise NotImplementedError("shard_optimizer(gradient_accumulation_steps) is not implemented")
-    optimizer._placing = shard_fn
+    if type(gradient_accumulation_steps) is not int or gradient_accumulation_steps < 1:
+        raise ValueError(f"gradient_accumulation_steps is a number from 1, not {gradient_accumulation_steps!r}")
+    optimizer._merged_steps = gradient_accumulation_steps
+    optimizer._placing, optimizer._states_first = shard_fn, True
     if isinstance(shard_fn, ShardingStage1):
         for parameter in optimizer._parameter_list:
             shard_fn.place(parameter)

@@ -1,7 +1,8 @@
 """``Strategy``: what ``distributed.to_static`` should do to a program, as typed fields.
 
 Each group of fields has ``enable``. Enabling one that does nothing yet is allowed, because models are configured far
-from where they are built; using such a strategy raises NotImplementedError naming the field.
+from where they are built; using such a strategy raises NotImplementedError naming the field. What the others do is in
+``strategy_effects``.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def _converted(what: str, value: Any, default: Any) -> Any:
 
 
 class Sharding(Config, choices={"stage": (1, 2, 3)}):
-    """Optimizer states (stage 1), gradients (2) and parameters (3) split over the data-parallel ranks (ZeRO)."""
+    """Optimizer states (stage 1), gradients (2) and parameters (3) split over ``degree`` ranks (ZeRO): those of a mesh
+    dimension of that size.
+    """
 
     enable: bool = False
     stage: int = 1
@@ -76,7 +79,7 @@ class FusedPasses(Config):
 
 
 class GradientMerge(Config):
-    """Gradients of ``k_steps`` batches added (or averaged) before one update."""
+    """Gradients of ``k_steps`` batches added (or averaged) before one update: every ``k_steps``-th call updates."""
 
     enable: bool = False
     k_steps: int = 1
@@ -100,7 +103,7 @@ class Pipeline(Config, choices={"schedule_mode": _SCHEDULES}):
 
 
 class AMP(Config):
-    """Automatic mixed precision."""
+    """Automatic mixed precision: the forward pass is captured under ``auto_cast`` of this dtype and level."""
 
     enable: bool = False
     dtype: str = "float16"
@@ -117,6 +120,19 @@ class AMP(Config):
     use_fp16_guard: bool = False
     use_bf16_guard: bool = False
     use_master_grad: bool = False
+
+    def check_implemented(self) -> None:
+        """Raise NotImplementedError naming the first field that asks for what is not built."""
+        for name, built in (("dtype", ("bfloat16",)), ("level", ("o1", "o2")), ("use_master_grad", (False,))):
+            value = getattr(self, name)
+            if value not in built:
+                raise NotImplementedError(f"Strategy.amp.{name}={value!r} is not implemented{_WITHOUT.get(name, '')}")
+
+
+_WITHOUT = {
+    "dtype": ": losses are not scaled in compiled steps, which float16 needs; use 'bfloat16'",
+    "level": ": parameters stay float32",
+}
 
 
 class Recompute(Config):
@@ -164,9 +180,11 @@ class Strategy(Config):
 
     def check_implemented(self) -> None:
         """Raise NotImplementedError naming the first field that is enabled and does nothing yet."""
-        for name in ("sharding", "gradient_merge", "pipeline", "amp", "recompute"):
+        for name in ("pipeline", "recompute"):
             if getattr(self, name).enable:
                 raise NotImplementedError(f"Strategy.{name}.enable: {_INSTEAD[name]}")
+        if self.amp.enable:
+            self.amp.check_implemented()
         if self.auto_mode != "semi":
             raise NotImplementedError(f"Strategy.auto_mode={self.auto_mode!r}: only 'semi' is implemented")
 
@@ -176,9 +194,7 @@ _PARTS: dict[str, type[Config]] = {
     "amp": AMP, "recompute": Recompute,
 }  # fmt: skip
 _INSTEAD = {
-    "sharding": "not implemented as a program pass; shard_optimizer(optimizer, ShardingStage1(...)) shards the states",
-    "gradient_merge": "merging gradients of several batches in a compiled program is not implemented",
     "pipeline": "pipeline schedules are not implemented; meshes of stages run one after the other",
-    "amp": "automatic mixed precision is not implemented",
-    "recompute": "recomputation as a program pass is not implemented",
+    "recompute": "recomputation as a program pass is not implemented; to_static(memory_budget=...) makes the compiler "
+    "compute again what does not fit",
 }

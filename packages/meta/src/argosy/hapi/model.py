@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from argosy.hapi.callbacks import Callbacks, LRScheduler, ModelCheckpoint, default_callbacks
+from argosy.hapi.precision import Precision
 from argosy.hapi.progress import ProgBarLogger
 from argosy.hapi.summary import summary
 from argosy.io.dataloader import DataLoader
@@ -40,20 +41,24 @@ class Model:
         self._optimizer: Any = None
         self._loss: Callable[..., Any] | None = None
         self._metrics: list[Metric] = []
+        self._precision = Precision(None)
 
     def prepare(self, optimizer: Any = None, loss: Any = None, metrics: Any = None, amp_configs: Any = None) -> None:
         """Set optimizer, loss (a layer or function of outputs and labels) and metrics.
 
-        Raises TypeError for what is no loss or metric.
+        amp_configs: mixed precision for training, see :class:`~argosy.hapi.precision.Precision`: a level, or a dict of
+        ``level`` and arguments of ``amp.auto_cast`` and ``amp.GradScaler``; at level ``O2`` the network is converted.
+        Raises TypeError for what is no loss or metric, ValueError for levels and names that are not known.
         """
-        if amp_configs is not None:
-            raise NotImplementedError("Model.prepare(amp_configs=...): use amp.auto_cast in the network's forward")
+        precision = Precision(amp_configs)
         if loss is not None and not callable(loss):
             raise TypeError(f"Model.prepare(): loss must be callable, not {type(loss).__name__}")
         for metric in _listed(metrics):
             if not isinstance(metric, Metric):
                 raise TypeError(f"Model.prepare(): metrics must be Metric objects, not {type(metric).__name__}")
+        precision.converted(self.network, optimizer)
         self._optimizer, self._loss, self._metrics = optimizer, loss, _listed(metrics)
+        self._precision = precision
 
     def parameters(self, *args: Any, **kwargs: Any) -> list[Tensor]:
         """The parameters of the network."""
@@ -71,14 +76,16 @@ class Model:
         if self._optimizer is None or self._loss is None:
             raise RuntimeError("Model.train_batch() needs an optimizer and a loss: call prepare() first")
         self.network.train()
-        outputs, wanted = self._forward(inputs), _tensors(labels)
+        with self._precision.casting():
+            outputs = self._forward(inputs)
+        wanted = _tensors(labels)
         losses = _listed(self._loss(*outputs, *wanted))
         total = losses[0]
         for more in losses[1:]:
             total = total + more
-        total.backward()
+        self._precision.backward(total)
         if update:
-            self._optimizer.step()
+            self._precision.update(self._optimizer)
             self._optimizer.clear_grad()
         return self._results(losses, outputs, wanted)
 

@@ -1,9 +1,8 @@
-"""Tables of a network's layers, and counts of its multiply-adds, from one forward pass."""
+"""The table of a network's layers and parameters, from one forward pass."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["flops", "summary"]
+__all__ = ["count", "inputs_of", "shapes_of", "summary", "visited"]
 
 _COLUMNS = ("Layer (type)", "Input Shape", "Output Shape", "Param #")
 
@@ -25,53 +24,21 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     input_size: a shape, or a list of shapes; ``input`` gives tensors instead. Returns ``total_params`` and
     ``trainable_params``.
     """
-    rows = _visited(net, _inputs(input_size, dtypes, input))
-    total = sum(_count(p) for p in net.parameters())
-    trainable = sum(_count(p) for p in net.parameters() if not p.stop_gradient)
+    rows = visited(net, inputs_of(input_size, dtypes, input))
+    total = sum(count(p) for p in net.parameters())
+    trainable = sum(count(p) for p in net.parameters() if not p.stop_gradient)
     counts: dict[str, int] = {}
     lines: list[tuple[str, ...]] = []
     for layer, given, result in rows:
         kind = type(layer).__name__
         counts[kind] = counts.get(kind, 0) + 1
-        own = sum(_count(p) for p in layer.parameters(include_sublayers=False))
-        lines.append((f"{kind}-{counts[kind]}", str(_shapes(given)), str(_shapes(result, one=True)), f"{own:,}"))
+        own = sum(count(p) for p in layer.parameters(include_sublayers=False))
+        lines.append((f"{kind}-{counts[kind]}", str(shapes_of(given)), str(shapes_of(result, one=True)), f"{own:,}"))
     sys.stdout.write(_table(lines, total, trainable))
     return {"total_params": total, "trainable_params": trainable}
 
 
-def flops(
-    net: Layer, input_size: Any, custom_ops: Mapping[type, Callable[..., Any]] | None = None, print_detail: bool = False
-) -> int:
-    """The multiply-adds of a forward pass: those of linear layers and convolutions; other layers count 0.
-
-    custom_ops: from layer classes to functions ``(layer, inputs, output) -> count``.
-    """
-    counted = []
-    for layer, given, result in _visited(net, _inputs(input_size, None, None)):
-        custom = (custom_ops or {}).get(type(layer))
-        counted.append((layer, int(custom(layer, given, result) if custom else _multiplications(layer, result))))
-    total = sum(n for _, n in counted)
-    if print_detail:
-        for layer, n in counted:
-            sys.stdout.write(f"{layer.full_name():<24} {n:>16,}\n")
-    sys.stdout.write(f"Total Flops: {total}     Total Params: {sum(_count(p) for p in net.parameters())}\n")
-    return total
-
-
-def _multiplications(layer: Layer, result: Any) -> int:
-    """Each output element of a linear layer or a convolution sums one product for each weight that reaches it."""
-    weight = layer._parameters.get("weight")
-    if weight is None or type(result) is not Tensor:
-        return 0
-    kind = type(layer).__name__
-    if kind == "Linear":
-        return _count(result) * int(weight.shape[0])
-    if kind in ("Conv1D", "Conv2D", "Conv3D"):
-        return _count(result) * _count(weight) // int(weight.shape[0])
-    return 0
-
-
-def _visited(net: Layer, inputs: list[Tensor]) -> list[tuple[Layer, Any, Any]]:
+def visited(net: Layer, inputs: list[Tensor]) -> list[tuple[Layer, Any, Any]]:
     """(layer, inputs, output) of each layer without sublayers, in the order of calls; in evaluation mode."""
     seen: list[tuple[Layer, Any, Any]] = []
     layers = net.sublayers(include_self=True)
@@ -90,7 +57,8 @@ def _visited(net: Layer, inputs: list[Tensor]) -> list[tuple[Layer, Any, Any]]:
     return seen
 
 
-def _inputs(sizes: Any, dtypes: Any, given: Any) -> list[Any]:
+def inputs_of(sizes: Any, dtypes: Any = None, given: Any = None) -> list[Any]:
+    """The tensors given, or ones of the given sizes (a shape or a list of shapes) and dtypes."""
     if given is not None:
         return list(given) if isinstance(given, (list, tuple)) else [given]
     if sizes is None:
@@ -106,14 +74,16 @@ def _ones(shape: Any, dtype: Any) -> Tensor:
     return Tensor._wrap(Strided(np.ones(sizes, as_dtype(dtype).numpy)))
 
 
-def _count(tensor: Tensor) -> int:
+def count(tensor: Tensor) -> int:
+    """How many elements the tensor has."""
     return int(np.prod(tensor.shape, dtype=np.int64))
 
 
-def _shapes(x: Any, one: bool = False) -> Any:
+def shapes_of(x: Any, one: bool = False) -> Any:
+    """Shapes of a tensor or of a nest of tensors; with ``one`` a nest of a single tensor gives its shape alone."""
     if type(x) is Tensor:
         return list(x.shape)
-    parts = [_shapes(item, True) for item in x] if isinstance(x, (list, tuple)) else []
+    parts = [shapes_of(item, True) for item in x] if isinstance(x, (list, tuple)) else []
     return parts[0] if one and len(parts) == 1 else parts
 
 

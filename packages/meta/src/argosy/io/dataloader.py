@@ -78,6 +78,10 @@ class DataLoader:
             raise TypeError("a DataLoader of an IterableDataset has no length")
         return len(self.batch_sampler)
 
+    def __call__(self) -> Iterator[Any]:
+        """``iter(loader)``, as older programs write it."""
+        return iter(self)
+
     def __iter__(self) -> Iterator[Any]:
         return self._from_workers() if self.num_workers else self._from_here()
 

@@ -186,9 +186,18 @@ class DistributedBatchSampler(BatchSampler):
         order = permutation(count, self.epoch) if self.shuffle else list(range(count))
         total = self.num_samples * self.nranks
         filled = (order * math.ceil(total / count))[:total] if count else []
-        self.sampler = filled[self.local_rank : total : self.nranks]
+        self.sampler = self._share(filled)
         self.epoch += self.shuffle
         return super().__iter__()
+
+    def _share(self, filled: list[int]) -> list[int]:
+        """This rank's part: every ``nranks``-th batch of neighbours, and of what is left an equal run."""
+        rest = len(filled) % (self.batch_size * self.nranks)
+        even, size = len(filled) - rest, self.batch_size
+        starts = range(self.local_rank * size, even, size * self.nranks)
+        own = rest // self.nranks
+        last = even + own * self.local_rank
+        return [i for s in starts for i in filled[s : s + size]] + filled[last : last + own]
 
     def __len__(self) -> int:
         count = self.num_samples

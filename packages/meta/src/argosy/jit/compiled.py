@@ -92,7 +92,7 @@ class CompiledCall:
     """An executable bound to its states, with the guards under which it is valid."""
 
     __slots__ = (
-        "bound", "effects", "executable", "fixed", "guards", "program", "run", "runtime", "slots", "tree",
+        "bound", "effects", "executable", "fixed", "guards", "route", "run", "runtime", "slots", "tree",
     )  # fmt: skip
 
     def __init__(
@@ -105,7 +105,6 @@ class CompiledCall:
         fixed: list[tuple[int, float]],
         runtime: list[int],
     ) -> None:
-        self.program = executable.program
         self.executable = executable
         self.tree = tree
         self.effects = effects if effects else None
@@ -115,6 +114,7 @@ class CompiledCall:
         self.slots = GradientSlots(captured, guards.leaves)
         self.fixed = fixed
         self.runtime = runtime
+        self.route: Any = None  # the short way of such calls (`argosy.jit.route`), False where there is none
 
     def valid(self, floats: list[float]) -> bool:
         """Whether fixed floats, states, gradient slots and guarded Python values are those of the capture."""
@@ -125,6 +125,16 @@ class CompiledCall:
             if tensor.payload is not payload:
                 return False
         return self.slots.hold() and self.guards.hold()
+
+    @property
+    def program(self) -> Any:
+        """The program as it was compiled."""
+        return self.executable.program
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a call leaves nothing but results: its inputs are its tensors, none is written or given gradients."""
+        return not self.runtime and self.effects is None and not self.slots.final
 
     def why_not(self) -> str:
         """Why this capture does not serve a call any more, in words; empty when states and guards hold."""

@@ -22,6 +22,7 @@ def to_static(
     full_graph: bool | None = None,
     property: bool = False,
     memory_budget: int | None = None,
+    tune: bool | None = None,
     **kwargs: Any,
 ) -> Any:
     """Capture a function, a method or a layer's ``forward`` as a program, compile it, and run that from then on.
@@ -39,6 +40,9 @@ def to_static(
     instead of being kept, cheapest first, whole layers where that is needed. Results are the same, bit for bit;
     ``explain`` says what it costs, and a warning what is needed at least. None (the default) keeps everything.
 
+    tune: measure how matrix products are cut best, once for a machine (None: where ``ARGOSY_TUNE=1``). Results are the
+    same, bit for bit; the first compilation takes longer.
+
     A captured function may hold a whole training step: ``backward()``, ``optimizer.step()`` and random numbers are
     captured, and states are updated in place.
     """
@@ -49,7 +53,11 @@ def to_static(
 
     if memory_budget is not None and (isinstance(memory_budget, bool) or not isinstance(memory_budget, int)):
         raise TypeError(f"to_static(): memory_budget is a number of bytes, got {memory_budget!r}")
-    chosen: Backend = backend if memory_budget is None else Configured(backend, memory_budget)
+    if tune is not None and not isinstance(tune, bool):
+        raise TypeError(f"to_static(): tune is True, False or None, got {tune!r}")
+    chosen: Backend = backend
+    if memory_budget is not None or tune is not None:
+        chosen = Configured(backend, memory_budget, tune)
 
     def decorate(target: Any) -> Any:
         if isinstance(target, Layer):

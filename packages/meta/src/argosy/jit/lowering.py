@@ -20,15 +20,18 @@ from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
+from argosy_pir.rewrite.fuel import process_fuel, settle
 
 __all__ = ["PIPELINE", "Backend", "Configured", "build", "choose_compiler", "lower", "recorded", "simplify"]
 
 
 class Configured(NamedTuple):
-    """A backend with an option of its compiler: the bytes that intermediate values may need."""
+    """A backend with options of its compiler: the bytes that intermediate values may need, and whether to measure how
+    products are cut best (None: as the environment says)."""
 
     backend: str | None
-    memory_budget: int
+    memory_budget: int | None = None
+    tune: bool | None = None
 
 
 Backend: TypeAlias = str | Configured | None
@@ -38,10 +41,35 @@ _dumps = 0
 _stages: list[tuple[str, str]] | None = None  # see `recorded`
 
 
-def lower(program: Program, backend: Backend) -> Executable:
-    """Run the passes on ``program`` in place and compile it for the host."""
-    simplify(program)
-    return build(program, backend)
+class _Passes:
+    """The pipeline as a preparation: a compiler that knows its outcome puts it off until somebody asks."""
+
+    recipe = PIPELINE
+
+    @staticmethod
+    def run(program: Program) -> None:
+        """Run the passes in place."""
+        simplify(program)
+
+
+def lower(program: Program, backend: Backend, at_once: bool = False) -> Executable:
+    """Run the passes on ``program`` in place and compile it for the host.
+
+    The passes run when somebody asks for the executable's program, where the compiler knows their outcome from
+    earlier; ``at_once``: always now.
+    """
+    name, options = _compiler_for(backend)
+    compile_prepared = getattr(get_compiler(name), "compile_prepared", None)
+    if at_once or compile_prepared is None or _stages is not None or _is_watched():
+        simplify(program)
+        return build(program, backend)
+    executable: Executable = compile_prepared(program, _Passes, device("cpu", 0), (), options)
+    return executable
+
+
+def _is_watched() -> bool:
+    """Whether somebody wants to see the passes at work."""
+    return bool(settings.read("ARGOSY_DUMP")) or settings.read("ARGOSY_VERIFY") != "0"
 
 
 def simplify(program: Program, pipeline: str = PIPELINE) -> None:
@@ -49,9 +77,12 @@ def simplify(program: Program, pipeline: str = PIPELINE) -> None:
     verify = settings.read("ARGOSY_VERIFY") != "0"
     if _stages is not None:
         _stages.append((f"captured program '{program.name}'", str(program)))
-    manager = PassManager(pipeline, verify=verify, dump=_dump_folder(program.name))
+    fuel = process_fuel()
+    manager = PassManager(pipeline, verify=verify, dump=_dump_folder(program.name), fuel=fuel)
     with own_context():
         manager.run(program)
+    if fuel is not None:
+        settle(sum(manager.session.statistics.values()), manager.session.last)
     if _stages is not None:
         if manager.session.notes:
             _stages.append((f"choices for '{program.name}'", "\n".join(manager.session.notes)))
@@ -71,14 +102,20 @@ def recorded() -> Iterator[list[tuple[str, str]]]:
 
 def build(program: Program, backend: Backend, communicators: Any = ()) -> Executable:
     """Compile a program that is simplified already; ``communicators`` serve its communication primitives."""
+    name, options = _compiler_for(backend)
+    return get_compiler(name).compile(program, device("cpu", 0), communicators, options)
+
+
+def _compiler_for(backend: Backend) -> tuple[str, dict[str, Any]]:
+    """The name of the compiler, and its options."""
     options: dict[str, Any] = {}
     if isinstance(backend, Configured):
-        options["memory_budget"] = backend.memory_budget
+        options = {name: x for name, x in backend._asdict().items() if name != "backend" and x is not None}
         backend = backend.backend
     name = choose_compiler(backend)
     if name == "reference":
         options.clear()  # it keeps nothing longer than it is needed
-    return get_compiler(name).compile(program, device("cpu", 0), communicators, options)
+    return name, options
 
 
 def choose_compiler(backend: str | None) -> str:

@@ -20,7 +20,7 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from argosy_autoparallel.tensor_layout import Layout
 
-__all__ = ["PartitionedExecutable", "layouts_of", "lower_partitioned"]
+__all__ = ["PartitionedExecutable", "layouts_of", "lower_partitioned", "makes_distributed"]
 
 
 def layouts_of(tensors: Sequence[Tensor]) -> tuple[Layout | None, ...] | None:
@@ -29,15 +29,22 @@ def layouts_of(tensors: Sequence[Tensor]) -> tuple[Layout | None, ...] | None:
     return found if any(layout is not None for layout in found) else None
 
 
+def makes_distributed(program: Program) -> bool:
+    """Whether a captured program lays tensors out over ranks by itself: ``shard_tensor`` or ``reshard`` within."""
+    return any(op.name in ("phi.redistribute_op", "prim.relayout") for op in program.walk())
+
+
 def lower_partitioned(
     program: Program,
     backend: lowering.Backend,
     inputs: tuple[Layout | None, ...] | None,
     states: tuple[Layout | None, ...] | None,
+    outputs: Sequence[Layout | None] = (),
 ) -> PartitionedExecutable:
     """Run the passes on the global ``program``, cut out this rank's part and compile it.
 
-    ``inputs`` and ``states`` are layouts (None: all ordinary). Inputs beyond those given are numbers.
+    ``inputs`` and ``states`` are layouts (None: all ordinary). Inputs beyond those given are numbers. ``outputs`` may
+    ask for layouts (None: as it comes).
     """
     from argosy_autoparallel.groups import communicators
     from argosy_autoparallel.partition import partition
@@ -45,7 +52,7 @@ def lower_partitioned(
     lowering.simplify(program)
     given = inputs or ()
     given += (None,) * (len(program.inputs) - len(given))
-    made = partition(program, given, states or (None,) * len(program.states), context().rank)
+    made = partition(program, given, states or (None,) * len(program.states), context().rank, outputs)
     types = [(tuple(value.shape), value.dtype) for value in program.outputs]
     made.program.name = f"{program.name}_rank{context().rank}"
     lowering.simplify(made.program, "cse,dce")
@@ -63,6 +70,7 @@ class PartitionedExecutable:
     ) -> None:
         self.local = local
         self.program: Program = local.program
+        self.layouts = tuple(layouts)
         self._wrap = [_wrapper(layout, *type) for layout, type in zip(layouts, types, strict=True)]
 
     def run(self, inputs: Sequence[Any], states: Sequence[Any]) -> list[Any]:

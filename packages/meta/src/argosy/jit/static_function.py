@@ -19,7 +19,8 @@ from argosy.jit.conversion.source import rewritten_source
 from argosy.jit.counting import note_compile
 from argosy.jit.guards import Guards, watch
 from argosy.jit.input_spec import InputSpec
-from argosy.jit.partitioned import layouts_of, lower_partitioned
+from argosy.jit.partitioned import layouts_of, lower_partitioned, makes_distributed
+from argosy.jit.route import MISS, Route, only_grad_is_off, route
 from argosy.jit.specs import matched_key
 from argosy.jit.tracing import Finished, explain_break, trace
 from argosy.jit.training import DifferentiableCall, is_differentiable_forward
@@ -32,6 +33,7 @@ __all__ = ["StaticFunction", "enabled"]
 
 _MANY = 64  # captures of one function that are kept
 _NOTHING_AROUND = (True, None, 0, None)
+_ROUTES = 4  # short ways that are tried
 _OFTEN = 8  # captures of one kind of call after which a user should know
 
 
@@ -76,6 +78,8 @@ class StaticFunction:
         self._runtime: dict[Any, frozenset[int]] = {}  # by key: which floats became inputs
         self._plain: set[Any] = set()  # keys of calls that run as plain Python
         self._by_value: set[Any] = set()  # keys of calls whose floats cannot be inputs
+        self._routes: list[Route] = []
+        self._quiet_routes: list[Route] = []  # under no_grad()
         self._instances: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
 
     def __get__(self, instance: Any, cls: type | None = None) -> Any:
@@ -123,6 +127,14 @@ class StaticFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the compiled program for these arguments, capturing it first when there is none."""
+        if not kwargs and enabled.on:
+            for known in self._routes if not AMBIENT.word else self._quiet_routes if only_grad_is_off() else ():
+                result = known(args)
+                if result is not MISS:
+                    return result
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not enabled.on:
             return self._function(*args, **kwargs)
         if AMBIENT.word and (tracer := active_tracer()) is not None:
@@ -137,6 +149,8 @@ class StaticFunction:
                 key = (key, *around)
         for compiled in self._by_key.get(key, ()):
             if compiled.valid(call.floats):
+                if compiled.route is None and not kwargs and self._spec is None:
+                    self._open_route(compiled, args)
                 return compiled(call)
         if key in self._plain:
             return self._function(*args, **kwargs)
@@ -146,6 +160,18 @@ class StaticFunction:
             self._run_plain(key)
             return self._function(*args, **kwargs)
         return made.result if isinstance(made, Finished) else made(call)
+
+    def _open_route(self, compiled: CompiledCall, args: tuple[Any, ...]) -> None:
+        """Let later calls like this one take the short way; the latest ones are kept."""
+        quiet = bool(AMBIENT.word)
+        if quiet and not only_grad_is_off():
+            return
+        made = route(compiled, args)
+        compiled.route = made or False
+        if made is not None and quiet:
+            self._quiet_routes = [made, *self._quiet_routes[: _ROUTES - 1]]
+        elif made is not None:
+            self._routes = [made, *self._routes[: _ROUTES - 1]]
 
     def prepare(self, *args: Any, **kwargs: Any) -> tuple[CompiledCall, Call]:
         """Capture and compile for these arguments without running; returns what would be called, and with what.
@@ -264,15 +290,10 @@ class StaticFunction:
             raise _Uncapturable
         executable: Executable
         placed = layouts_of(call.tensors), layouts_of(captured.states)
-        if placed != (None, None):
-            if differentiable:
-                raise NotImplementedError(
-                    f"{self.__name__} is a forward function on distributed tensors whose gradient is wanted outside; "
-                    "this is not implemented: capture the whole training step, or call it under no_grad()"
-                )
+        if placed != (None, None) or makes_distributed(captured.program):
             executable = lower_partitioned(captured.program, self._backend, *placed)
         else:
-            executable = lowering.lower(captured.program, self._backend)
+            executable = lowering.lower(captured.program, self._backend, at_once=differentiable)
         note_compile(self.__name__)
         fixed = [(i, x) for i, x in enumerate(call.floats) if i not in runtime]
         parts = (captured, executable, tree, effects, guards, fixed, sorted(runtime))

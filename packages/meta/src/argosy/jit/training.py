@@ -6,17 +6,21 @@ recomputes what it needs from inputs and states, so nothing but those is kept be
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argosy.jit import lowering
 from argosy.jit.arguments import Call
 from argosy.jit.compiled import CompiledCall, OutputTree
+from argosy.jit.partitioned import PartitionedExecutable, layouts_of, lower_partitioned
 from argosy_autograd.pylayer import PyLayer
 from argosy_autograd.transform import vjp_program
 from argosy_phi_ops.capture import Captured
 from argosy_phi_ops.compiler import Executable
 from argosy_pir.program import Program
 from argosy_tensorcore.tensor import Tensor
+
+if TYPE_CHECKING:
+    from argosy_autoparallel.tensor_layout import Layout
 
 __all__ = ["DifferentiableCall", "is_differentiable_forward"]
 
@@ -33,7 +37,7 @@ def _trains(captured: Captured) -> bool:
 class DifferentiableCall(CompiledCall):
     """A compiled forward function whose results can be differentiated."""
 
-    __slots__ = ("backend", "backward", "differentiable", "leaves", "lowered", "static")
+    __slots__ = ("backend", "backward", "cotangents", "differentiable", "leaves", "lowered", "static")
 
     def __init__(self, captured: Captured, executable: Executable, tree: OutputTree, *rest: Any, backend: Any) -> None:
         super().__init__(captured, executable, tree, *rest)
@@ -44,6 +48,7 @@ class DifferentiableCall(CompiledCall):
             (i, t) for i, t in enumerate(captured.states) if not t.stop_gradient and t.payload.dtype.kind in "fc"
         ]
         self.backward: Any = None
+        self.cotangents = self._cotangent_layouts(executable)
 
     def __call__(self, call: Call) -> Any:
         """Execute, and leave one node on the tape."""
@@ -64,8 +69,39 @@ class DifferentiableCall(CompiledCall):
         program = vjp_program(self.lowered, wrt, self.differentiable)
         program.name = self.lowered.name + "_backward"
         program.set_outputs(program.outputs[len(self.lowered.outputs) :])
-        executable = lowering.lower(program, self.backend)
+        executable = self._lowered_backward(program, call, wrt)
         return executable.bind([payload for _, payload in self.bound])
+
+    # ---- on a mesh
+
+    def _lowered_backward(self, program: Program, call: Call, wrt: list[int]) -> Executable:
+        """The backward program compiled; on a mesh this rank's, with gradients laid out like what they belong to."""
+        if self.cotangents is None:
+            return lowering.lower(program, self.backend)
+        inputs = layouts_of(call.tensors) or (None,) * len(call.tensors)
+        states = tuple([getattr(payload, "layout", None) for _, payload in self.bound])
+        inputs += (None,) * (len(self.lowered.inputs) - len(inputs))
+        wanted = [(inputs + states)[i] for i in wrt]
+        outputs = [None if layout is None else layout.cotangent() for layout in wanted]
+        return lower_partitioned(program, self.backend, inputs + self.cotangents, states, outputs)
+
+    def _cotangent_layouts(self, executable: Executable) -> tuple[Layout | None, ...] | None:
+        """Where the gradients of results lie; None for a program of ordinary tensors."""
+        if not isinstance(executable, PartitionedExecutable):
+            return None
+        layouts = [executable.layouts[i] for i in self.differentiable]
+        return tuple([None if layout is None else layout.cotangent() for layout in layouts])
+
+    def laid(self, cotangents: list[Tensor]) -> list[Tensor]:
+        """Cotangents where the backward program expects them."""
+        if self.cotangents is None:
+            return cotangents
+        from argosy_autoparallel.interpreter import redistribute
+
+        return [
+            g if layout is None or getattr(g.payload, "layout", None) == layout else redistribute(g, layout)
+            for g, layout in zip(cotangents, self.cotangents, strict=True)
+        ]
 
 
 class _Forward(PyLayer):
@@ -85,5 +121,5 @@ class _Forward(PyLayer):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
         """Gradients of ``wanted``."""
         ctx.saved_tensor()  # raises where an input or a parameter was changed in between
-        cotangents = [grads[i] for i in ctx.compiled.differentiable]
+        cotangents = ctx.compiled.laid([grads[i] for i in ctx.compiled.differentiable])
         return tuple(Tensor._wrap(payload) for payload in ctx.compiled.gradients(ctx.call, cotangents))

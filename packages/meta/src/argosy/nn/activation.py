@@ -99,7 +99,7 @@ class Silu(_Activation):
     function = "silu"
 
     def __init__(self, inplace: bool = False, name: str | None = None) -> None:
-        super().__init__()
+        super().__init__(inplace=inplace)
 
 
 SiLU = Silu

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from argosy.checked import named
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
@@ -13,6 +14,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["AdaptiveLogSoftmaxWithLoss", "adaptive_log_softmax_with_loss"]
 
 
+@named
 def adaptive_log_softmax_with_loss(
     input: Any,
     label: Any,

@@ -48,8 +48,9 @@ class _BatchNorm(Layer):
         return batch_norm(input, self._mean, self._variance, self.weight, self.bias, *settings)
 
     def extra_repr(self) -> str:
-        """Channels, momentum and epsilon."""
-        return f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}"
+        """Channels, momentum and epsilon, and the layout where it is not NCHW."""
+        layout = "" if self._data_format == "NCHW" else f", data_format={self._data_format}"
+        return f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}{layout}"
 
 
 class BatchNorm1D(_BatchNorm):

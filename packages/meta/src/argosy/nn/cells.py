@@ -22,11 +22,15 @@ class RNNCellBase(Layer):
     ) -> Any:
         """States filled with ``init_value`` for as many samples as ``batch_ref`` has."""
         shape = self.state_shape if shape is None else shape
-        kind = batch_ref.dtype if dtype is None else dtype
+        kind = self._kind_of_states(batch_ref) if dtype is None else dtype
         batch = batch_ref.shape[batch_dim_idx]
         if isinstance(shape[0], (list, tuple)):
             return tuple(F.full([batch, *one], init_value, dtype=kind) for one in shape)
         return F.full([batch, *shape], init_value, dtype=kind)
+
+    def _kind_of_states(self, batch_ref: Any) -> Any:
+        own = type(self).state_dtype is not RNNCellBase.state_dtype
+        return self.state_dtype if own else batch_ref.dtype
 
     @property
     def state_shape(self) -> Any:
@@ -107,6 +111,7 @@ class SimpleRNNCell(_Gated):
         super().__init__()
         if activation not in ("tanh", "relu"):
             raise ValueError(f"SimpleRNNCell: activation is 'tanh' or 'relu', got {activation!r}")
+        self.activation = activation
         self._make(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
         self.activation, self._activation = activation, getattr(F, activation)
 
@@ -115,6 +120,10 @@ class SimpleRNNCell(_Gated):
         h = self.get_initial_states(inputs) if states is None else states
         h = self._activation(self._from_input(inputs) + self._from_state(h))
         return h, h
+
+    def extra_repr(self) -> str:
+        """Sizes, and the activation if it is not tanh."""
+        return super().extra_repr() + (f", activation={self.activation}" if self.activation != "tanh" else "")
 
 
 class LSTMCell(_Gated):

@@ -148,7 +148,8 @@ class LocalResponseNorm(Layer):
 
     def extra_repr(self) -> str:
         """The settings."""
-        return "size={}, alpha={}, beta={}, k={}, data_format={}".format(*self._settings)
+        shown = "size={}, alpha={}, beta={}, k={}".format(*self._settings)
+        return shown if self._settings[4] == "NCHW" else f"{shown}, data_format={self._settings[4]}"
 
 
 class SpectralNorm(Layer):

@@ -70,11 +70,10 @@ class Embedding(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__(dtype=own_dtype(dtype, device))
-        if max_norm is not None or scale_grad_by_freq:
-            raise NotImplementedError("Embedding: max_norm and scale_grad_by_freq are not implemented")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(f"Embedding: padding_idx {padding_idx} is not in [-{num_embeddings}, {num_embeddings})")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self._options = (max_norm, norm_type, sparse, scale_grad_by_freq)
         self._padding_idx = padding_idx if padding_idx is None or padding_idx >= 0 else padding_idx + num_embeddings
         if _weight is not None and list(_weight.shape) != [num_embeddings, embedding_dim]:
             raise ValueError(
@@ -94,12 +93,13 @@ class Embedding(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         """The rows."""
-        return F.embedding(x, self.weight, self.padding_idx)
+        return F.embedding(x, self.weight, self.padding_idx, *self._options)
 
     def extra_repr(self) -> str:
         """Sizes and padding index."""
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+        sparse, scaled = self._options[2:]
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}, sparse={sparse}, scale_grad_by_freq={scaled}"
 
 
 class Dropout(Layer):
@@ -114,15 +114,15 @@ class Dropout(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        self.p, self.axis, self.mode = p, axis, mode
+        self.p, self.axis, self.mode, self.inplace = p, axis, mode, inplace
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with elements dropped, in evaluation the input itself."""
-        return F.dropout(input, p=self.p, axis=self.axis, training=self.training, mode=self.mode)
+        return F.dropout(input, self.p, self.axis, self.training, self.inplace, self.mode)
 
     def extra_repr(self) -> str:
         """Probability, axis and mode."""
-        return f"p={self.p}, axis={self.axis}, mode={self.mode}"
+        return f"p={self.p}, axis={self.axis}, mode={self.mode}, inplace={self.inplace}"
 
 
 class Flatten(Layer):

@@ -6,17 +6,23 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.nn.regularization import dropout
+from argosy.nn.regularization import dropout, overwritten
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
     "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gumbel_softmax", "maxout",
-    "rrelu",
+    "rrelu", "silu",
 ]  # fmt: skip
 
 # Where an infinitely negative input of SELU saturates: -scale * alpha.
 _SATURATION = -1.0507009873554804934193349852946 * 1.6732632423543772848170429916717
+
+
+def silu(x: Tensor, inplace: bool = False, name: str | None = None) -> Tensor:
+    """``x * sigmoid(x)`` (Elfwing et al., 2018), written over ``x`` if ``inplace``."""
+    result: Tensor = get_operator("silu")(x)
+    return overwritten(x, result) if inplace else result
 
 
 def maxout(x: Tensor, groups: int, axis: int = 1, name: str | None = None) -> Tensor:
@@ -62,7 +68,8 @@ def gumbel_softmax(
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Drop whole channels of [N, C, L] or [C, L]."""
-    return _channels_dropped("dropout1d", input, p, training, 3, "NCL")
+    result = _channels_dropped("dropout1d", input, p, training, 3, "NCL")
+    return overwritten(input, result) if inplace and result is not input else result
 
 
 def dropout2d(

@@ -119,9 +119,10 @@ class LayerList(_Ordered):
 
     def pop(self, key: int | str) -> Layer:
         """Take a layer out; those after it move up."""
-        layer = self[key]
-        self._renumber([other for other in self if other is not layer])
-        return layer  # type: ignore[no-any-return]
+        layers = list(self)
+        layer = layers.pop(int(key))
+        self._renumber(layers)
+        return layer
 
 
 class LayerDict(Layer):

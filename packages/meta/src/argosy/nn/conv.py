@@ -30,27 +30,30 @@ class _Conv(Layer):
     def _make(
         self, channels: tuple[int, int], kernel_size: int | Sequence[int], groups: int, attrs: Sequence[Any]
     ) -> None:
-        in_channels, out_channels = channels
+        in_channels, out_channels = self._in_channels, self._out_channels = channels
+        self._groups = groups
         name = type(self).__name__
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{name}: {in_channels} and {out_channels} channels do not split into {groups} groups")
-        self._kernel = [kernel_size] * self.spatial if isinstance(kernel_size, int) else list(kernel_size)
-        if len(self._kernel) != self.spatial:
-            raise ValueError(f"{name}: kernel_size needs {self.spatial} numbers, got {self._kernel}")
-        self._shown = f"{in_channels}, {out_channels}, kernel_size={self._kernel}"
-        std = math.sqrt(2.0 / (in_channels * math.prod(self._kernel)))
-        shape = [out_channels, in_channels // groups, *self._kernel]
+        self._kernel_size = [kernel_size] * self.spatial if isinstance(kernel_size, int) else list(kernel_size)
+        if len(self._kernel_size) != self.spatial:
+            raise ValueError(f"{name}: kernel_size needs {self.spatial} numbers, got {self._kernel_size}")
+        self._shown = f"{in_channels}, {out_channels}, kernel_size={self._kernel_size}"
+        std = math.sqrt(2.0 / (in_channels * math.prod(self._kernel_size)))
+        shape = [out_channels, in_channels // groups, *self._kernel_size]
         self.weight = self.create_parameter(shape, attrs[0], default_initializer=Normal(0.0, std))
         self.bias = self.create_parameter([out_channels], attrs[1], is_bias=True)
 
-    def _pad(self, padding: Any, mode: str, dilation: Any) -> None:
+    def _pad(self, padding: int | str | Sequence[Any], mode: str, dilation: Any) -> None:
         if mode not in ("zeros", "reflect", "replicate", "circular"):
             kind = type(self).__name__
             raise ValueError(f"{kind}: padding_mode is zeros, reflect, replicate or circular, got {mode!r}")
         self._padding_mode = mode
-        self._edges = self._padded_by_hand(padding, mode, self._kernel, dilation)
+        self._edges = self._padded_by_hand(padding, mode, self._kernel_size, dilation)
 
-    def _padded_by_hand(self, padding: Any, mode: str, kernel: list[int], dilation: Any) -> list[int] | None:
+    def _padded_by_hand(
+        self, padding: int | str | Sequence[Any], mode: str, kernel: list[int], dilation: Any
+    ) -> list[int] | None:
         """What to pad with before the convolution (last axis first) where it cannot pad with zeros itself."""
         if mode == "zeros":
             return None
@@ -76,8 +79,23 @@ class _Conv(Layer):
         )
 
     def extra_repr(self) -> str:
-        """Channels, kernel, stride and padding."""
-        return self._shown
+        """Channels, kernel, layout, and what is not as by default."""
+        stride, padding, dilation, groups, data_format = self._settings
+        changed = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+        return _shown_settings(self._shown, self.spatial, data_format, changed | {"padding_mode": self._padding_mode})
+
+
+def _shown_settings(sizes: str, spatial: int, data_format: str, settings: dict[str, Any]) -> str:
+    """The sizes, the settings that differ from their defaults in Paddle's order, and the layout."""
+    plain = {"stride": 1, "padding": 0, "padding_mode": "zeros", "output_padding": 0, "dilation": 1, "groups": 1}
+    parts = [sizes]
+    for name, default in plain.items():
+        value = settings.get(name, default)
+        if name in ("stride", "dilation") and isinstance(value, int):
+            value, default = [value] * spatial, [default] * spatial
+        if value != default:
+            parts.append(f"{name}={value}")
+    return ", ".join([*parts, f"data_format={data_format}"])
 
 
 class Conv1D(_Conv):
@@ -91,7 +109,7 @@ class Conv1D(_Conv):
         out_channels: int,
         kernel_size: int | Sequence[int],
         stride: int | Sequence[int] = 1,
-        padding: Any = 0,
+        padding: int | str | Sequence[Any] = 0,
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
         *,
@@ -107,7 +125,6 @@ class Conv1D(_Conv):
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr if bias else False))
         self._pad(padding, padding_mode, dilation)
         self._settings = (stride, padding, dilation, groups, data_format)
-        self._shown += f", stride={stride}, padding={padding}"
 
 
 class Conv2D(_Conv):
@@ -121,7 +138,7 @@ class Conv2D(_Conv):
         out_channels: int,
         kernel_size: int | Sequence[int],
         stride: int | Sequence[int] = 1,
-        padding: Any = 0,
+        padding: int | str | Sequence[Any] = 0,
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
         *,
@@ -137,7 +154,6 @@ class Conv2D(_Conv):
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr if bias else False))
         self._pad(padding, padding_mode, dilation)
         self._settings = (stride, padding, dilation, groups, data_format)
-        self._shown += f", stride={stride}, padding={padding}"
 
 
 class Conv3D(_Conv):
@@ -151,7 +167,7 @@ class Conv3D(_Conv):
         out_channels: int,
         kernel_size: int | Sequence[int],
         stride: int | Sequence[int] = 1,
-        padding: Any = 0,
+        padding: int | str | Sequence[Any] = 0,
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
         *,
@@ -167,13 +183,12 @@ class Conv3D(_Conv):
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr if bias else False))
         self._pad(padding, padding_mode, dilation)
         self._settings = (stride, padding, dilation, groups, data_format)
-        self._shown += f", stride={stride}, padding={padding}"
 
 
 class _ConvTranspose(Layer):
     """The transpose of a convolution over ``spatial`` axes; weight [in_channels, out_channels / groups, *kernel].
 
-    The weight starts by Xavier's rule for Conv1DTranspose and normal as a convolution's otherwise.
+    The weight starts by Xavier's rule, not as a convolution's.
     """
 
     spatial: ClassVar[int]
@@ -184,16 +199,16 @@ class _ConvTranspose(Layer):
     def _make(
         self, channels: tuple[int, int], kernel_size: int | Sequence[int], groups: int, attrs: Sequence[Any]
     ) -> None:
-        in_channels, out_channels = channels
+        in_channels, out_channels = self._in_channels, self._out_channels = channels
+        self._groups = groups
         name = type(self).__name__
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{name}: {in_channels} and {out_channels} channels do not split into {groups} groups")
         kernel = [kernel_size] * self.spatial if isinstance(kernel_size, int) else list(kernel_size)
         if len(kernel) != self.spatial:
             raise ValueError(f"{name}: kernel_size needs {self.spatial} numbers, got {kernel}")
-        start = None if self.spatial == 1 else Normal(0.0, math.sqrt(2.0 / (in_channels * math.prod(kernel))))
         shape = [in_channels, out_channels // groups, *kernel]
-        self.weight = self.create_parameter(shape, attrs[0], default_initializer=start)
+        self.weight = self.create_parameter(shape, attrs[0])
         self.bias = self.create_parameter([out_channels], attrs[1], is_bias=True)
         self._shown = f"{in_channels}, {out_channels}, kernel_size={kernel}"
 
@@ -207,8 +222,8 @@ class _ConvTranspose(Layer):
         )
 
     def extra_repr(self) -> str:
-        """Channels, kernel, stride and padding."""
-        return f"{self._shown}, stride={self._settings['stride']}, padding={self._settings['padding']}"
+        """Channels, kernel, layout, and what is not as by default."""
+        return _shown_settings(self._shown, self.spatial, self._settings["data_format"], self._settings)
 
 
 class Conv1DTranspose(_ConvTranspose):
@@ -222,7 +237,7 @@ class Conv1DTranspose(_ConvTranspose):
         out_channels: int,
         kernel_size: int | Sequence[int],
         stride: int | Sequence[int] = 1,
-        padding: Any = 0,
+        padding: int | str | Sequence[Any] = 0,
         output_padding: int | Sequence[int] = 0,
         groups: int = 1,
         dilation: int | Sequence[int] = 1,
@@ -247,7 +262,7 @@ class Conv2DTranspose(_ConvTranspose):
         out_channels: int,
         kernel_size: int | Sequence[int],
         stride: int | Sequence[int] = 1,
-        padding: Any = 0,
+        padding: int | str | Sequence[Any] = 0,
         output_padding: int | Sequence[int] = 0,
         dilation: int | Sequence[int] = 1,
         groups: int = 1,
@@ -272,7 +287,7 @@ class Conv3DTranspose(_ConvTranspose):
         out_channels: int,
         kernel_size: int | Sequence[int],
         stride: int | Sequence[int] = 1,
-        padding: Any = 0,
+        padding: int | str | Sequence[Any] = 0,
         output_padding: int | Sequence[int] = 0,
         dilation: int | Sequence[int] = 1,
         groups: int = 1,

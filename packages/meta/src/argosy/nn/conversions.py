@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from argosy.nn import state
-from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.dtype import DType, as_dtype
 
 __all__ = ["Conversions"]
 
@@ -27,24 +27,19 @@ class Conversions:
 
     def astype(self, dtype: object = None) -> Self:
         """Convert floating parameters and buffers to ``dtype``, in place of the old data."""
-        wanted = as_dtype(dtype if dtype is not None else "float32")
-        for layer in self.sublayers(include_self=True):
-            layer.__dict__["_dtype"] = wanted.name
-        for tensor in (*self.parameters(), *self.buffers()):
-            state.convert(tensor, wanted)
-        return self
+        return self._converted(as_dtype(dtype if dtype is not None else "float32"), ())
 
     def float(self, excluded_layers: object = None) -> Self:
-        """``astype("float32")``."""
-        return self._converted("float32", excluded_layers)
+        """``astype("float32")``, but for layers whose class is ``excluded_layers``, or among these."""
+        return self._converted(as_dtype("float32"), _classes(excluded_layers, ()))
 
     def float16(self, excluded_layers: object = None) -> Self:
-        """``astype("float16")``."""
-        return self._converted("float16", excluded_layers)
+        """``astype("float16")``, but for layers whose class is among ``excluded_layers`` (None: ``BatchNorm``)."""
+        return self._converted(as_dtype("float16"), _classes(excluded_layers, (_batch_norm(),)))
 
     def bfloat16(self, excluded_layers: object = None) -> Self:
-        """``astype("bfloat16")``."""
-        return self._converted("bfloat16", excluded_layers)
+        """``astype("bfloat16")``, but for layers whose class is among ``excluded_layers`` (None: ``BatchNorm``)."""
+        return self._converted(as_dtype("bfloat16"), _classes(excluded_layers, (_batch_norm(),)))
 
     def half(self) -> Self:
         """``astype("float16")``."""
@@ -70,7 +65,24 @@ class Conversions:
         """``astype("float64")``."""
         return self.astype("float64")
 
-    def _converted(self, dtype: str, excluded_layers: object) -> Self:
-        if excluded_layers is not None:
-            raise NotImplementedError(f"{dtype}(excluded_layers=...) is not implemented; convert sublayers one by one")
-        return self.astype(dtype)
+    def _converted(self, wanted: DType, excluded: tuple[Any, ...]) -> Self:
+        for layer in self.sublayers(include_self=True):
+            if type(layer) not in excluded:
+                layer.__dict__["_dtype"] = wanted.name
+                for tensor in (*layer.parameters(include_sublayers=False), *layer.buffers(include_sublayers=False)):
+                    state.convert(tensor, wanted)
+        return self
+
+
+def _classes(excluded: object, default: tuple[Any, ...]) -> tuple[Any, ...]:
+    if excluded is None:
+        return default
+    if not isinstance(excluded, (type, list, tuple)):
+        raise TypeError(f"excluded_layers should be a Layer class or a list of them, got {excluded!r:.80}")
+    return (excluded,) if isinstance(excluded, type) else tuple(excluded)
+
+
+def _batch_norm() -> type:
+    from argosy.nn.batch_norm import BatchNorm  # which derives from Layer, which derives from this
+
+    return BatchNorm

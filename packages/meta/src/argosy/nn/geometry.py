@@ -44,12 +44,21 @@ class Upsample(Layer):
         return F.interpolate(x, self.size, self.scale_factor, self.mode, *settings)
 
     def extra_repr(self) -> str:
-        """Size or factor, and mode."""
-        shown = f"size={self.size}" if self.size is not None else f"scale_factor={self.scale_factor}"
-        return f"{shown}, mode={self.mode}, align_corners={self.align_corners}"
+        """Size or factor, mode and layout."""
+        corners = f"align_corners={self.align_corners}, align_mode={self.align_mode}"
+        return f"{self._shown_size()}, mode={self.mode}, {corners}, data_format={self.data_format}"
+
+    def _shown_size(self) -> str:
+        return f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
 
 
-class UpsamplingNearest2D(Upsample):
+class _OfImages(Upsample):
+    def extra_repr(self) -> str:
+        """Size or factor, and layout."""
+        return f"{self._shown_size()}, data_format={self.data_format}"
+
+
+class UpsamplingNearest2D(_OfImages):
     """Nearest-neighbour interpolation of images."""
 
     def __init__(
@@ -58,7 +67,7 @@ class UpsamplingNearest2D(Upsample):
         super().__init__(size, scale_factor, "nearest", data_format=data_format)
 
 
-class UpsamplingBilinear2D(Upsample):
+class UpsamplingBilinear2D(_OfImages):
     """Bilinear interpolation of images with aligned corners."""
 
     def __init__(
@@ -115,6 +124,10 @@ class ChannelShuffle(Layer):
         return f"groups={self._groups}"
 
 
+def _shown_windows(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> str:
+    return f"kernel_size={kernel}, dilation={dilation}, padding={padding}, stride={stride}"
+
+
 class Unfold(Layer):
     """Windows of [N, C, H, W] as columns."""
 
@@ -132,6 +145,10 @@ class Unfold(Layer):
     def forward(self, input: Tensor) -> Tensor:
         """The columns [N, C * kernel elements, windows]."""
         return F.unfold(input, *self._windows)
+
+    def extra_repr(self) -> str:
+        """The windows."""
+        return _shown_windows(*self._windows)
 
 
 class Fold(Layer):
@@ -177,6 +194,10 @@ class Fold(Layer):
     def forward(self, input: Tensor) -> Tensor:
         """The images [N, C, *output_sizes]."""
         return F.fold(input, *self._windows)
+
+    def extra_repr(self) -> str:
+        """The windows."""
+        return _shown_windows(*self._windows[1:])
 
 
 class Unflatten(Layer):
@@ -238,8 +259,9 @@ class PairwiseDistance(Layer):
         return F.pairwise_distance(x, y, self.p, self.epsilon, self.keepdim)
 
     def extra_repr(self) -> str:
-        """The norm."""
-        return f"p={self.p}, epsilon={self.epsilon}, keepdim={self.keepdim}"
+        """The norm, and what is not as by default."""
+        epsilon = "" if self.epsilon == 1e-6 else f", epsilon={self.epsilon}"
+        return f"p={self.p}{epsilon}" + (f", keepdim={self.keepdim}" if self.keepdim else "")
 
 
 class Bilinear(Layer):
@@ -262,6 +284,7 @@ class Bilinear(Layer):
     ) -> None:
         super().__init__()
         self._shown = f"in1_features={in1_features}, in2_features={in2_features}, out_features={out_features}"
+        self._shown += f", dtype={self._dtype}"
         bound = 1.0 / math.sqrt(in1_features)
         start = Uniform(-bound, bound)
         shape = [out_features, in1_features, in2_features]

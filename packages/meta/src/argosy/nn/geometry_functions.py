@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.checked import named
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -30,6 +31,7 @@ def _edges(function: str, paddings: Any) -> list[int]:
     return given if len(given) == 4 else [*given, *given]
 
 
+@named
 def unfold(
     x: Tensor,
     kernel_sizes: Sizes,
@@ -44,6 +46,7 @@ def unfold(
     return get_operator("im2col")(x, kernel_sizes, strides, paddings, dilations)  # type: ignore[no-any-return]
 
 
+@named
 def fold(
     x: Any,
     output_sizes: Sizes,
@@ -96,6 +99,7 @@ def _extended(image: Any, sizes: list[int]) -> Any:
     return get_operator("pad")(image, [0, beside, 0, below]) if below or beside else image
 
 
+@named
 def upsample(
     x: Tensor,
     size: Any = None,
@@ -111,12 +115,14 @@ def upsample(
     return get_operator("interpolate")(x, size, scale_factor, mode, **settings)  # type: ignore[no-any-return]
 
 
+@named
 def zeropad2d(x: Tensor, padding: Sizes, data_format: str = "NCHW", name: str | None = None) -> Tensor:
     """Zeros around images; padding: left, right, top, bottom, or one number for all."""
     edges = [padding] * 4 if isinstance(padding, int) else list(padding)
     return get_operator("pad")(x, edges, mode="constant", value=0.0, data_format=data_format)  # type: ignore[no-any-return]
 
 
+@named
 def local_response_norm(
     x: Any,
     size: int,
@@ -141,6 +147,7 @@ def local_response_norm(
     return x / (total * (alpha / size) + k) ** beta  # type: ignore[no-any-return]
 
 
+@named
 def lp_pool2d(
     x: Any,
     norm_type: float,
@@ -162,6 +169,7 @@ def lp_pool2d(
     return sums ** (1.0 / norm_type)  # type: ignore[no-any-return]
 
 
+@named
 def lp_pool1d(
     x: Any,
     norm_type: float,
@@ -185,6 +193,7 @@ def _single(value: Any) -> int:
     return value if isinstance(value, int) else next(iter(value))
 
 
+@named
 def temporal_shift(
     x: Any, seg_num: int, shift_ratio: float = 0.25, name: str | None = None, data_format: str = "NCHW"
 ) -> Tensor:

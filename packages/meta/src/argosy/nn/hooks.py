@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -26,12 +27,16 @@ class Hooks(dict[int, tuple[Callable[..., Any], bool]]):
     """Hooks in the order they run: key -> (function, whether it takes keyword arguments)."""
 
     count = 0
+    always: frozenset[int] = frozenset()
+    """Keys of the hooks that also run after an exception."""
 
-    def add(self, hook: Callable[..., Any], prepend: bool, with_kwargs: bool) -> HookHandle:
+    def add(self, hook: Callable[..., Any], prepend: bool, with_kwargs: bool, always: bool = False) -> HookHandle:
         """Register ``hook`` at the end, or at the front with ``prepend``."""
         if not callable(hook):
             raise TypeError(f"a hook is a function, not {hook!r}")
         key = self.count = self.count + 1
+        if always:
+            self.always |= {key}
         later = dict(self) if prepend else {}
         for old in later:
             del self[old]
@@ -54,9 +59,31 @@ class Hooks(dict[int, tuple[Callable[..., Any], bool]]):
         return inputs, kwargs
 
     def after(self, layer: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any) -> Any:
-        """Outputs after all hooks that run after ``forward``."""
-        for hook, with_kwargs in list(self.values()):
-            result = hook(layer, inputs, kwargs, outputs) if with_kwargs else hook(layer, inputs, outputs)
-            if result is not None:
-                outputs = result
+        """Outputs after all hooks that run after ``forward``.
+
+        When one of them raises, those that always run and have not run yet still do.
+        """
+        waiting = list(self)
+        try:
+            while waiting:
+                hook, with_kwargs = self[waiting.pop(0)]
+                result = hook(layer, inputs, kwargs, outputs) if with_kwargs else hook(layer, inputs, outputs)
+                if result is not None:
+                    outputs = result
+        except Exception:
+            self.despite(layer, inputs, kwargs, outputs, waiting)
+            raise
         return outputs
+
+    def despite(
+        self, layer: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any, keys: list[int]
+    ) -> None:
+        """Run those of the hooks ``keys`` that always run, after an exception: what they return does not count, and
+        what they raise is a warning, so that the first exception stays the one that is seen.
+        """
+        for key in (key for key in keys if key in self.always and key in self):
+            hook, with_kwargs = self[key]
+            try:
+                hook(layer, inputs, kwargs, outputs) if with_kwargs else hook(layer, inputs, outputs)
+            except Exception as error:  # noqa: BLE001 - the first exception is on its way
+                warnings.warn(f"a hook of {type(layer).__name__} that is always called raised {error!r}", stacklevel=4)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from argosy.attributes import as_param_attr
+from argosy.checked import Checked, blame_inputs
 from argosy.creation import make_parameter
 from argosy.nn import state, traversal
 from argosy.nn.conversions import Conversions
@@ -48,7 +49,7 @@ def own_dtype(dtype: object, device: object = None) -> object:
     return default_dtype() if dtype is None else dtype
 
 
-class Layer(Conversions):
+class Layer(Checked, Conversions):
     """The base of everything in ``nn``: subclass it, make sublayers and parameters in ``__init__``, write
     ``forward``.
 
@@ -88,10 +89,20 @@ class Layer(Conversions):
         own = self.__dict__
         forward = _captured_forward(self) if AMBIENT.word else self.forward
         if not own["_forward_pre_hooks"] and not own["_forward_post_hooks"]:
-            return forward(*inputs, **kwargs)
-        inputs, kwargs = own["_forward_pre_hooks"].before(self, inputs, kwargs)
-        outputs = forward(*inputs, **kwargs)
-        return own["_forward_post_hooks"].after(self, inputs, kwargs, outputs)
+            try:
+                return forward(*inputs, **kwargs)
+            except Exception as error:
+                blame_inputs(type(self).__name__, type(self).forward, inputs, kwargs, error)
+                raise
+        after = own["_forward_post_hooks"]
+        try:
+            inputs, kwargs = own["_forward_pre_hooks"].before(self, inputs, kwargs)
+            outputs = forward(*inputs, **kwargs)
+        except Exception as error:
+            after.despite(self, inputs, kwargs, None, list(after))
+            blame_inputs(type(self).__name__, type(self).forward, inputs, kwargs, error)
+            raise
+        return after.after(self, inputs, kwargs, outputs)
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
@@ -108,11 +119,9 @@ class Layer(Conversions):
         always_call: bool = False,
     ) -> HookHandle:
         """Call ``hook(layer, inputs, outputs)`` after ``forward``; what it returns (unless None) replaces the
-        outputs.
+        outputs. With ``always_call`` also when something raised, then with the outputs so far, or None.
         """
-        if always_call:
-            raise NotImplementedError("register_forward_post_hook(always_call=True) is not implemented")
-        return self._forward_post_hooks.add(hook, prepend, with_kwargs)  # type: ignore[no-any-return]
+        return self._forward_post_hooks.add(hook, prepend, with_kwargs, always_call)  # type: ignore[no-any-return]
 
     # ---- attributes
 
@@ -146,6 +155,9 @@ class Layer(Conversions):
             self._set_buffer(name, value)
         elif value is None and name in own["_sub_layers"]:
             own["_sub_layers"][name] = None
+        elif type(value) is Tensor and not value.payload.is_traced:  # a buffer, as in Paddle; only registered are saved
+            self._put("_buffers", name, value)
+            self._non_persistable_buffer_names_set.add(name)
         else:
             object.__setattr__(self, name, value)
 
@@ -406,13 +418,11 @@ class Layer(Conversions):
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> tuple[list[str], list[str]]:
         """:meth:`set_state_dict` that raises RuntimeError about missing, unexpected and misshaped names when
-        ``strict``.
+        ``strict``. With ``assign`` the layer's tensors take over the storage and dtype of the given ones.
         """
-        if assign:
-            raise NotImplementedError("load_state_dict(assign=True) is not implemented; values are copied in place")
         if strict:
             state.check(self, state_dict)
-        return state.restore(self, state_dict, True)
+        return state.restore(self, state_dict, True, state.take_over if assign else state.copy_into)
 
     def get_extra_state(self) -> Any:
         """What a subclass keeps in the state dict beside tensors. Raises RuntimeError where it does not say."""

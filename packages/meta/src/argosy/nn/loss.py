@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
@@ -104,3 +107,10 @@ class BCEWithLogitsLoss(Layer):
     def forward(self, logit: Tensor, label: Tensor) -> Tensor:
         """The loss."""
         return F.binary_cross_entropy_with_logits(logit, label, self.weight, self.reduction, self.pos_weight)
+
+
+def __getattr__(name: str) -> Any:
+    """The losses that have modules of their own: ``paddle.nn.loss`` has all of them."""
+    if not name.endswith("Loss"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("argosy.nn"), name)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from argosy.checked import named
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -34,6 +35,7 @@ def _positive(x: Any) -> Any:
     return get_operator("relu")(x)
 
 
+@named
 def cosine_embedding_loss(
     input1: Any,
     input2: Any,
@@ -54,6 +56,7 @@ def cosine_embedding_loss(
     return _reduced("cosine_embedding_loss", loss, reduction)
 
 
+@named
 def triplet_margin_loss(
     input: Tensor,
     positive: Tensor,
@@ -76,6 +79,7 @@ def triplet_margin_loss(
     return triplet_margin_with_distance_loss(input, positive, negative, distance, margin, swap, reduction)
 
 
+@named
 def triplet_margin_with_distance_loss(
     input: Tensor,
     positive: Tensor,
@@ -94,6 +98,7 @@ def triplet_margin_with_distance_loss(
     return _reduced("triplet_margin_loss", _positive(near - far + margin), reduction)
 
 
+@named
 def poisson_nll_loss(
     input: Any,
     label: Any,
@@ -116,6 +121,7 @@ def poisson_nll_loss(
     return _reduced("poisson_nll_loss", loss, reduction)
 
 
+@named
 def gaussian_nll_loss(
     input: Any,
     label: Any,
@@ -139,6 +145,7 @@ def gaussian_nll_loss(
     return _reduced("gaussian_nll_loss", loss, reduction)
 
 
+@named
 def multi_label_soft_margin_loss(
     input: Any, label: Any, weight: Any = None, reduction: str = "mean", name: str | None = None
 ) -> Tensor:
@@ -154,6 +161,7 @@ def multi_label_soft_margin_loss(
     return _reduced("multi_label_soft_margin_loss", loss.mean(-1), reduction)
 
 
+@named
 def multi_margin_loss(
     input: Any,
     label: Any,
@@ -178,6 +186,7 @@ def multi_margin_loss(
     return _reduced("multi_margin_loss", loss, reduction)
 
 
+@named
 def multi_label_margin_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> Tensor:
     """``sum over labels y and other classes c of max(0, 1 - (x_y - x_c)) / classes``.
 
@@ -197,11 +206,13 @@ def multi_label_margin_loss(input: Any, label: Any, reduction: str = "mean", nam
     return _reduced("multi_label_margin_loss", loss, reduction)
 
 
+@named
 def log_loss(input: Any, label: Any, epsilon: float = 1e-4, name: str | None = None) -> Tensor:
     """``-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)``, elementwise."""
     return -label * (input + epsilon).log() - (1 - label) * (1 - input + epsilon).log()  # type: ignore[no-any-return]
 
 
+@named
 def dice_loss(input: Any, label: Any, epsilon: float = 1e-5, name: str | None = None) -> Tensor:
     """1 - Dice's coefficient of probabilities [N, ..., C] and class indices [N, ..., 1], averaged over the batch."""
     if list(label.shape[:-1]) != list(input.shape[:-1]) or label.shape[-1] != 1:
@@ -214,6 +225,7 @@ def dice_loss(input: Any, label: Any, epsilon: float = 1e-5, name: str | None = 
     return (1 - 2 * both / (input.sum(axes) + hot.sum(axes) + epsilon)).mean()  # type: ignore[no-any-return]
 
 
+@named
 def npair_loss(anchor: Any, positive: Any, labels: Any, l2_reg: float = 0.002) -> Tensor:
     """Softmax cross entropy of the similarities of anchors and positives [N, D], with L2 decay (Sohn, 2016)."""
     same = (labels.reshape([-1, 1]) == labels.reshape([1, -1])).astype(anchor.dtype)
@@ -223,6 +235,7 @@ def npair_loss(anchor: Any, positive: Any, labels: Any, l2_reg: float = 0.002) -
     return decay - (targets * similarity).sum(1).mean()  # type: ignore[no-any-return]
 
 
+@named
 def sigmoid_focal_loss(
     logit: Any,
     label: Any,

@@ -36,8 +36,7 @@ class _Pad(Layer):
 
     def extra_repr(self) -> str:
         """Padding, mode and layout."""
-        shown = f", value={self._value}" if self._mode == "constant" else ""
-        return f"padding={self._pad}, mode={self._mode}{shown}, data_format={self._data_format}"
+        return f"padding={self._pad}, mode={self._mode}, value={self._value}, data_format={self._data_format}"
 
 
 class Pad1D(_Pad):

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from argosy_phi_ops.dispatch import write
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["dropout"]
+__all__ = ["dropout", "overwritten"]
+
+
+def overwritten(x: Tensor, result: Tensor) -> Tensor:
+    """``x`` with the elements of ``result``, as in-place operators leave it. Raises ValueError for a leaf."""
+    write(x, result)
+    return x
 
 
 def dropout(
@@ -23,7 +30,9 @@ def dropout(
 
     mode: ``"upscale_in_train"`` divides the rest by 1 - p and does nothing in evaluation, where the input itself comes
     back and no random number is drawn; ``"downscale_in_infer"`` multiplies by 1 - p in evaluation instead.
+    inplace: write the result over ``x``.
     """
     if mode == "upscale_in_train" and type(x) is Tensor and (not training or p == 0):
         return x
-    return get_operator("dropout")(x, p=p, axis=axis, training=training, mode=mode)  # type: ignore[no-any-return]
+    result: Tensor = get_operator("dropout")(x, p=p, axis=axis, training=training, mode=mode)
+    return overwritten(x, result) if inplace else result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.checked import named
 from argosy.nn import functional as F
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -17,6 +18,7 @@ def _reduced(function: str, loss: Any, reduction: str | None) -> Any:
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
+@named
 def ctc_loss(
     log_probs: Any,
     labels: Tensor,
@@ -44,6 +46,7 @@ def ctc_loss(
     return _reduced("ctc_loss", loss, reduction)  # type: ignore[no-any-return]
 
 
+@named
 def rnnt_loss(
     input: Any,
     label: Tensor,
@@ -65,6 +68,7 @@ def rnnt_loss(
     return _reduced("rnnt_loss", loss, reduction)  # type: ignore[no-any-return]
 
 
+@named
 def hsigmoid_loss(
     input: Any,
     label: Any,
@@ -113,6 +117,7 @@ def _tree(label: Any, num_classes: int) -> tuple[Any, Any]:
     return F.stack(nodes, axis=1), F.stack(turns, axis=1)
 
 
+@named
 def margin_cross_entropy(
     logits: Any,
     label: Any,

@@ -161,7 +161,7 @@ class PReLU(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        self._num_parameters, self._data_format = num_parameters, data_format
+        self._num_parameters, self._data_format, self._init = num_parameters, data_format, init
         self._weight = self.create_parameter([num_parameters], weight_attr, default_initializer=Constant(float(init)))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -169,8 +169,9 @@ class PReLU(Layer):
         return F.prelu(x, self._weight, data_format=self._data_format)
 
     def extra_repr(self) -> str:
-        """Number of slopes and layout."""
-        return f"num_parameters={self._num_parameters}, data_format={self._data_format}"
+        """Number of slopes, layout, start and dtype."""
+        start = f"init={self._init}, dtype={self._dtype}"
+        return f"num_parameters={self._num_parameters}, data_format={self._data_format}, {start}"
 
 
 class RReLU(Layer):
@@ -188,4 +189,4 @@ class RReLU(Layer):
 
     def extra_repr(self) -> str:
         """The bounds of the slope."""
-        return f"lower={self._lower}, upper={self._upper}, training={self.training}"
+        return f"lower={self._lower}, upper={self._upper}, training={self.training}, dtype={self._dtype}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["check", "collect", "convert", "copy_into", "gathered", "restore"]
+__all__ = ["check", "collect", "convert", "copy_into", "gathered", "restore", "take_over"]
 
 
 def collect(
@@ -36,8 +36,10 @@ def collect(
     return found
 
 
-def restore(layer: Any, values: Mapping[str, Any], structured: bool) -> tuple[list[str], list[str]]:
-    """Copy what fits; returns (missing, unexpected) and warns about each."""
+def restore(
+    layer: Any, values: Mapping[str, Any], structured: bool, put: Callable[[Tensor, Any], None] | None = None
+) -> tuple[list[str], list[str]]:
+    """``put`` (by default :func:`copy_into`) what fits; returns (missing, unexpected) and warns about each."""
     missing, unexpected = [], [name for name in values if name != "StructuredToParameterName@@"]
     for name, tensor in layer.state_dict(use_hook=False).items():
         key = name if structured else tensor.name
@@ -53,7 +55,7 @@ def restore(layer: Any, values: Mapping[str, Any], structured: bool) -> tuple[li
             )
         else:
             unexpected.remove(key)
-            copy_into(tensor, value)
+            (put or copy_into)(tensor, value)
     return missing, unexpected
 
 
@@ -78,6 +80,11 @@ def copy_into(tensor: Tensor, value: Any) -> None:
         source = source.view(tensor.dtype.numpy)
     tensor.payload.fill_from(source)
     tensor.payload.bump_version()
+
+
+def take_over(tensor: Tensor, value: Any) -> None:
+    """Give the tensor the storage of ``value``, a tensor or array of the same shape, and with it its dtype."""
+    tensor.payload = value.payload if type(value) is Tensor else Strided.from_array(np.array(value))
 
 
 def convert(tensor: Tensor, dtype: DType) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, ClassVar
 
+from argosy.checked import named
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 from argosy_phi_ops.context import context
@@ -55,6 +56,7 @@ def _check_places(function: str, indices: Any, plane: int) -> None:
         raise ValueError(f"{function}: indices from {low} to {high} for planes of {plane} elements")
 
 
+@named
 def max_unpool1d(
     x: Tensor,
     indices: Tensor,
@@ -69,6 +71,7 @@ def max_unpool1d(
     return _unpool(1, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
+@named
 def max_unpool2d(
     x: Tensor,
     indices: Tensor,
@@ -83,6 +86,7 @@ def max_unpool2d(
     return _unpool(2, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
+@named
 def max_unpool3d(
     x: Tensor,
     indices: Tensor,
@@ -125,6 +129,7 @@ def _windows(size: int, count: int, kernel: int, u: float) -> tuple[list[int], l
     return starts, [min(int((i + 1 + u) * ratio) - int(u * ratio), size) for i in range(count)]
 
 
+@named
 def fractional_max_pool2d(
     x: Tensor,
     output_size: Any,
@@ -141,6 +146,7 @@ def fractional_max_pool2d(
     return _fractional(2, x, output_size, kernel_size, random_u, return_mask)
 
 
+@named
 def fractional_max_pool3d(
     x: Tensor,
     output_size: Any,
@@ -249,7 +255,7 @@ class _FractionalMaxPool(Layer):
 
     def extra_repr(self) -> str:
         """The settings."""
-        return f"output_size={self.output_size}, return_mask={self.return_mask}, random_u={self.random_u}"
+        return f"output_size={self.output_size}, return_mask={self.return_mask}"
 
 
 class FractionalMaxPool2D(_FractionalMaxPool):

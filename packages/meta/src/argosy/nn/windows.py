@@ -19,6 +19,8 @@ class _Pool(Layer):
     """A pooling function with its settings by name; subclasses name the function."""
 
     function: ClassVar[str]
+    shown: ClassVar[tuple[str, ...]] = ("kernel_size", "stride", "padding", "output_size", "return_mask")
+    """Which settings are printed."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__()
@@ -30,11 +32,13 @@ class _Pool(Layer):
 
     def extra_repr(self) -> str:
         """The settings."""
-        return ", ".join(f"{name}={value}" for name, value in self._pooling.items())
+        return ", ".join(f"{name}={self._pooling[name]}" for name in self.shown if name in self._pooling)
 
 
 class MaxPool1D(_Pool):
     """The maximum of windows of [N, C, L]."""
+
+    shown = ("kernel_size", "stride", "padding")
 
     function = "max_pool1d"
 
@@ -58,6 +62,8 @@ class MaxPool1D(_Pool):
 
 class MaxPool3D(_Pool):
     """The maximum of windows of [N, C, D, H, W]."""
+
+    shown = ("kernel_size", "stride", "padding")
 
     function = "max_pool3d"
 
@@ -219,6 +225,8 @@ class AdaptiveMaxPool3D(_AdaptiveMax):
 class LPPool1D(_Pool):
     """The ``norm_type`` norm of windows: the root of the sum of powers."""
 
+    shown = ("norm_type", "kernel_size", "stride", "padding")
+
     function = "lp_pool1d"
 
     def __init__(
@@ -232,7 +240,7 @@ class LPPool1D(_Pool):
         name: str | None = None,
     ) -> None:
         super().__init__(
-            norm_type=norm_type,
+            norm_type=float(norm_type),
             kernel_size=kernel_size,
             stride=stride,
             padding=padding,
@@ -244,6 +252,7 @@ class LPPool1D(_Pool):
 class LPPool2D(_Pool):
     """The ``norm_type`` norm of windows: the root of the sum of powers."""
 
+    shown = ("norm_type", "kernel_size", "stride", "padding")
     function = "lp_pool2d"
 
     def __init__(
@@ -257,9 +266,9 @@ class LPPool2D(_Pool):
         name: str | None = None,
     ) -> None:
         super().__init__(
-            norm_type=norm_type,
+            norm_type=float(norm_type),
             kernel_size=kernel_size,
-            stride=stride,
+            stride=kernel_size if stride is None else stride,
             padding=padding,
             ceil_mode=ceil_mode,
             data_format=data_format,

@@ -12,6 +12,7 @@ from typing import Any
 from argosy.optimizer import checkpoint
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Pairs
+from argosy_phi_ops import native
 from argosy_phi_ops.dispatch import write
 from argosy_tensorcore.tensor import Tensor
 
@@ -132,6 +133,26 @@ class Adam(Optimizer):
         size = rate * correction.root * correction.first
         return value - size * (m / (v.sqrt() + correction.root * self._epsilon))  # type: ignore[no-any-return]
 
+    def _updated_at_once(
+        self, parameter: Tensor, grad: Tensor, rate: Any, shared: Any, options: Mapping[str, Any]
+    ) -> bool:
+        correction = shared[id(parameter)]
+        if self._amsgrad or not self._follows(Adam, AdamW):
+            return False
+        held = native.numbers(rate, correction.root, correction.first)
+        if held is None:
+            return False
+        rate, root, first = held
+        moments = [self._accumulator(name, parameter) for name in ("moment1", "moment2")]
+        betas = (self._beta1, 1 - self._beta1, self._beta2, 1 - self._beta2)
+        kept = rate.dtype.type(1) - rate * rate.dtype.type(self._decay_of(parameter, options))
+        scalars = (*betas, kept, rate * root * first, root * root.dtype.type(self._epsilon))
+        return native.update("adam", (parameter, grad, *moments), scalars, (0, 2, 3))
+
+    def _decay_of(self, parameter: Tensor, options: Mapping[str, Any]) -> float:
+        """How much of it a parameter loses in a step, times the rate: decoupled decay."""
+        return 0.0
+
 
 class AdamW(Adam):
     """Adam with decoupled weight decay: ``p *= 1 - lr * weight_decay`` first (Loshchilov and Hutter, 2019)."""
@@ -184,10 +205,13 @@ class AdamW(Adam):
         return grad  # decoupled: see _shrunk
 
     def _shrunk(self, parameter: Tensor, value: Any, rate: Any, options: Mapping[str, Any]) -> Any:
-        amount = float(options.get("weight_decay", self._decoupled) or 0.0)
-        if not amount or (self._decays is not None and not self._decays(parameter.name)):
-            return value
-        return value * (1.0 - rate * amount)
+        amount = self._decay_of(parameter, options)
+        return value * (1.0 - rate * amount) if amount else value
+
+    def _decay_of(self, parameter: Tensor, options: Mapping[str, Any]) -> float:
+        if self._decays is not None and not self._decays(parameter.name):
+            return 0.0
+        return float(options.get("weight_decay", self._decoupled) or 0.0)
 
     def _rate_of(self, parameter: Tensor, options: Mapping[str, Any]) -> Any:
         rate = super()._rate_of(parameter, options)

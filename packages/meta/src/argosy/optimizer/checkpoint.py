@@ -82,6 +82,8 @@ def _check_names(optimizer: Any, values: Mapping[str, Any]) -> None:
 
 def fill(state: Tensor, value: Any, key: str) -> None:
     """Overwrite a state tensor. Raises ValueError naming the key when the shape is another."""
+    if value is state:
+        return
     source = to_numpy(value) if isinstance(value, Tensor) else np.asarray(value)
     if list(source.shape) != list(state.shape):
         raise ValueError(f"optimizer state {key} has shape {list(source.shape)}, expected {list(state.shape)}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer
+from argosy_phi_ops import native
 from argosy_phi_ops.dispatch import write
 from argosy_tensorcore.tensor import Tensor
 
@@ -29,6 +30,12 @@ class SGD(Optimizer):
 
     def _update(self, parameter: Tensor, value: Any, grad: Any, rate: Any, shared: Any) -> Tensor:
         return value - rate * grad  # type: ignore[no-any-return]
+
+    def _updated_at_once(
+        self, parameter: Tensor, grad: Tensor, rate: Any, shared: Any, options: Mapping[str, Any]
+    ) -> bool:
+        held = native.numbers(rate) if self._follows(SGD) else None
+        return held is not None and native.update("sgd", (parameter, grad), held, (0,))
 
 
 class Momentum(Optimizer):

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from argosy.checked import Checked
 from argosy.optimizer import checkpoint
 from argosy.optimizer.fused import FusedStorage
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.rate import Rate
 from argosy_autograd.modes import no_grad
+from argosy_phi_ops.capture import Tracer, active_tracer
 from argosy_phi_ops.dispatch import suspended, write
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -34,7 +36,7 @@ class Group:
         self.options = options
 
 
-class Optimizer(FusedStorage):
+class Optimizer(Checked, FusedStorage):
     """The base class: ``step`` collects gradients, clips, decays and calls :meth:`_update` for each parameter.
 
     learning_rate: a number or an ``lr.LRScheduler``; parameters: tensors, or dicts with ``params`` and own settings;
@@ -65,6 +67,8 @@ class Optimizer(FusedStorage):
         self._pending: dict[str, Any] = {}
         self._placing: Any = None  # set by distributed.shard_optimizer: (name, parameter, accumulator) -> accumulator
         self._lay_gradient: Any = None  # set by it, too: (parameter, gradient) -> gradient
+        self._merged_steps = 1  # set by it, too: batches for one update in compiled steps
+        self._states_first = False  # set by it, too: whether state_dict() makes the states
 
     @property
     def _parameter_list(self) -> list[Tensor]:
@@ -87,11 +91,13 @@ class Optimizer(FusedStorage):
     def minimize(
         self, loss: Tensor, startup_program: object = None, parameters: Any = None, no_grad_set: Any = None
     ) -> Any:
-        """``loss.backward()`` and ``step()``; gradients are not cleared. Returns (None, pairs)."""
-        loss.backward()
-        pairs = [(p, p.grad) for p in self._parameter_list if not p.stop_gradient and p.grad is not None]
-        self.step()
-        return None, pairs
+        """:meth:`step` with the gradients that ``loss.backward()`` has left; they are not cleared.
+
+        Returns ([], pairs of parameters and gradients): those of ``parameters``, without those in ``no_grad_set``.
+        """
+        pairs = self.backward(loss, startup_program, parameters, no_grad_set)
+        self.apply_gradients(pairs)
+        return [], pairs
 
     def backward(
         self,
@@ -101,9 +107,9 @@ class Optimizer(FusedStorage):
         no_grad_set: Any = None,
         callbacks: Any = None,
     ) -> list[tuple[Tensor, Tensor]]:
-        """``loss.backward()``; returns pairs (parameter, gradient) for :meth:`apply_gradients`."""
-        loss.backward()
-        chosen = self._parameter_list if parameters is None else list(parameters)
+        """Pairs (parameter, gradient) that ``loss.backward()`` has left, for :meth:`apply_gradients`."""
+        left_out = {id(p) for p in no_grad_set or ()}
+        chosen = [p for p in (self._parameter_list if parameters is None else parameters) if id(p) not in left_out]
         return [(p, p.grad) for p in chosen if not p.stop_gradient and p.grad is not None]
 
     def append_regularization_ops(
@@ -146,6 +152,8 @@ class Optimizer(FusedStorage):
         if target is not parameter:
             grad = grad.cast("float32")
         rate = self._rate_of(parameter, options)
+        if target is parameter and self._updated_at_once(parameter, grad, rate, shared, options):
+            return
         value = self._shrunk(parameter, target, rate, options)
         new = self._update(parameter, value, grad, rate, shared)
         write(target, new)
@@ -166,6 +174,18 @@ class Optimizer(FusedStorage):
         if isinstance(chosen, (int, float)):
             return grad + parameter * float(chosen)
         return chosen(parameter, grad)
+
+    def _updated_at_once(
+        self, parameter: Tensor, grad: Tensor, rate: Any, shared: Any, options: Mapping[str, Any]
+    ) -> bool:
+        """Update a parameter and its states in one native pass, where the rule has one; False where nothing was done.
+        It is never more than a quicker :meth:`_update`: see :meth:`_follows`."""
+        return False
+
+    def _follows(self, *classes: type[Optimizer]) -> bool:
+        """Whether the update rule is that of the first class, unchanged, and starts as one of ``classes`` says."""
+        own = type(self)
+        return own._update is classes[0]._update and any(own._shrunk is each._shrunk for each in classes)
 
     def _shrunk(self, parameter: Tensor, value: Any, rate: Any, options: Mapping[str, Any]) -> Any:
         """The value that the update starts from; AdamW decays it here."""
@@ -262,6 +282,17 @@ class Optimizer(FusedStorage):
             self._master_weights[parameter.name] = found
         return found
 
+    def make_states(self) -> None:
+        """Make the accumulators of all parameters that the first step would make, as a checkpoint is loaded into them.
+
+        The step is captured, with the parameters as gradients, and thrown away: values stay what they are.
+        """
+        if active_tracer() is not None:
+            return
+        with suspended(), no_grad(), Tracer("states"):
+            for group in self._groups:
+                self._apply([(p, p) for p in group.params if not p.stop_gradient], group.options)
+
     # ---- the rate
 
     def get_lr(self) -> float:
@@ -285,7 +316,12 @@ class Optimizer(FusedStorage):
     # ---- checkpoints
 
     def state_dict(self) -> dict[str, Any]:
-        """Accumulators as ``<parameter>_<name>_0``, ``master_weights`` and ``LR_Scheduler`` when there are such."""
+        """Accumulators as ``<parameter>_<name>_0``, ``master_weights`` and ``LR_Scheduler`` when there are such.
+
+        After ``distributed.shard_optimizer`` they are made here, where no step has made them yet.
+        """
+        if self._states_first:
+            self.make_states()
         return checkpoint.collect(self)
 
     def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:

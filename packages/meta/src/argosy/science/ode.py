@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from argosy.science.adaptive import Tolerances, solve
 from argosy.science.loops import scan
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -33,17 +34,38 @@ METHODS = {"euler": _euler, "midpoint": _midpoint, "rk4": _rk4}
 """Explicit Runge-Kutta methods of order 1, 2 and 4 (Hairer, Norsett, Wanner, 1993, section II.1)."""
 
 
-def odeint(func: Field, y0: Tensor, t: Tensor, *args: Any, method: str = "rk4", substeps: int = 1) -> Any:
+def odeint(
+    func: Field,
+    y0: Tensor,
+    t: Tensor,
+    *args: Any,
+    method: str = "rk4",
+    substeps: int = 1,
+    rtol: float = 1e-6,
+    atol: float = 1e-8,
+    max_steps: int = 10_000,
+) -> Any:
     """The solution of ``dy/dt = func(t, y, *args)`` with ``y(t[0]) = y0`` at the times ``t`` [n]: [n, *y0.shape].
 
-    Every interval of ``t`` (increasing or decreasing) is ``substeps`` equal steps of ``method``: "euler", "midpoint"
-    or "rk4". Derivatives by ``y0``, ``t``, ``args`` and whatever ``func`` reads go through the steps, so they are
-    exactly those of what was computed; of any order. Captured, the steps are one loop.
+    Fixed steps: every interval of ``t`` (increasing or decreasing) is ``substeps`` equal steps of ``method``: "euler",
+    "midpoint" or "rk4". Derivatives by ``y0``, ``t``, ``args`` and whatever ``func`` reads go through the steps, so
+    they are exactly those of what was computed; of any order. Captured, the steps are one loop.
+
+    Adaptive steps: ``method="dopri5"`` keeps the error of each step below ``atol + rtol |y|``, with at most
+    ``max_steps`` tried between two times (NaN from there on). First derivatives by ``y0``, ``t``, the tensors among
+    ``args`` and the parameters of ``func`` where it is a layer come from the adjoint equation, as exact as the
+    tolerances; what ``func`` reads otherwise counts as constant.
     """
-    if method not in METHODS:
-        raise ValueError(f"odeint(): method {method!r} is unknown; there are {', '.join(METHODS)}")
+    if method not in METHODS and method != "dopri5":
+        raise ValueError(f"odeint(): method {method!r} is unknown; there are {', '.join(METHODS)} and dopri5")
     if t.ndim != 1 or t.shape[0] < 1 or substeps < 1:
         raise ValueError(f"odeint(): t should be of shape [n], substeps positive; got {list(t.shape)} and {substeps}")
+    if rtol < 0 or atol < 0 or rtol + atol == 0 or max_steps < 1:
+        raise ValueError(
+            f"odeint(): rtol {rtol} and atol {atol} should not be negative, max_steps {max_steps} positive"
+        )
+    if method == "dopri5":
+        return solve(func, y0, t, args, Tolerances(rtol, atol, max_steps))
     advance = METHODS[method]
 
     def interval(carried: list[Any], slices: list[Any]) -> tuple[list[Any], list[Any]]:

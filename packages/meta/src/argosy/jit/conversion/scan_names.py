@@ -16,10 +16,13 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 def walk_scope(nodes: Iterable[ast.AST], into: tuple[type, ...] = ()) -> Iterator[ast.AST]:
     """The nodes and all below them within the same function. Nodes of the types ``into`` are given, not entered."""
-    for node in nodes:
+    closed = (*_SCOPES, *into)
+    waiting = list(nodes)[::-1]
+    while waiting:
+        node = waiting.pop()
         yield node
-        if not isinstance(node, (*_SCOPES, *into)):
-            yield from walk_scope(ast.iter_child_nodes(node), into)
+        if not isinstance(node, closed):
+            waiting += list(ast.iter_child_nodes(node))[::-1]
 
 
 def assigned(nodes: Iterable[ast.AST]) -> list[str]:

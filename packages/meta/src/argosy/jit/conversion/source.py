@@ -6,6 +6,7 @@ import ast
 import builtins
 import functools
 import inspect
+import linecache
 import sys
 import textwrap
 import weakref
@@ -31,7 +32,20 @@ ignored: set[str] = set()
 """Modules whose functions are run as they are; see ``ignore_module``."""
 
 _made: dict[tuple[CodeType, bool], CodeType | None] = {}
-_functions: weakref.WeakKeyDictionary[FunctionType, dict[bool, FunctionType]] = weakref.WeakKeyDictionary()
+_KEPT = "_argosy_converted"
+
+
+class _Kept(dict[bool, FunctionType]):
+    """A function's rewritten forms, in its own ``__dict__``: they share its closure, and with it what may hold the
+    function, so that a table beside it would keep all of that alive for ever.
+    """
+
+    def __init__(self, function: FunctionType) -> None:
+        self._function = weakref.ref(function)
+
+    def are_of(self, function: FunctionType) -> bool:
+        """Whether they are this function's: ``functools.wraps`` copies the ``__dict__`` to another one."""
+        return self._function() is function
 
 
 def converted_callee(function: Any) -> Any:
@@ -53,7 +67,9 @@ def converted(function: Any, everything: bool) -> Any:
         return function if inner is function.__func__ else MethodType(inner, function.__self__)
     if not isinstance(function, FunctionType) or not _is_users(function):
         return function
-    known = _functions.setdefault(function, {})
+    known = function.__dict__.get(_KEPT)
+    if known is None or not known.are_of(function):
+        known = function.__dict__[_KEPT] = _Kept(function)
     if everything not in known:
         known[everything] = _convert(function, everything) or function
     return known[everything]
@@ -104,8 +120,8 @@ def _compile(function: FunctionType, everything: bool) -> CodeType | None:
 def _syntax(function: FunctionType) -> ast.FunctionDef | None:
     """The definition, at its lines in the file; None for lambdas and where there is no source."""
     try:
-        lines, first = inspect.getsourcelines(function.__code__)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
+        first = function.__code__.co_firstlineno
+        tree = ast.parse(textwrap.dedent("".join(_source_lines(function))))
     except (OSError, TypeError, SyntaxError, IndentationError):
         return None
     node = tree.body[0] if tree.body else None
@@ -120,6 +136,17 @@ def _syntax(function: FunctionType) -> ast.FunctionDef | None:
     node.args.defaults = [ast.Constant(None) for _ in node.args.defaults]
     node.args.kw_defaults = [x and ast.Constant(None) for x in node.args.kw_defaults]
     return node
+
+
+def _source_lines(function: FunctionType) -> list[str]:
+    """The lines of the definition. `inspect.getsourcelines` looks through all modules first, for the one that is known
+    here."""
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if len(lines) < code.co_firstlineno:
+        raise OSError(f"the source of {code.co_qualname} is not there")
+    return inspect.getblock(lines[code.co_firstlineno - 1 :])
 
 
 def _within(node: ast.FunctionDef, free: list[str]) -> ast.Module:

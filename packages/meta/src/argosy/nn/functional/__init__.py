@@ -11,7 +11,7 @@ _COMPOSED = {
     ),
     "compositions": (
         "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gumbel_softmax",
-        "maxout", "rrelu",
+        "maxout", "rrelu", "silu",
     ),
     "loss_functions": (
         "cosine_embedding_loss", "dice_loss", "gaussian_nll_loss", "log_loss", "multi_label_margin_loss",
@@ -26,6 +26,7 @@ _COMPOSED = {
 _TABLE = {
     "batch_norm": "argosy.nn.statistics:batch_norm",
     "dropout": "argosy.nn.regularization:dropout",
+    "embedding": "argosy.nn.lookup:embedding",
 }
 _TABLE |= {
     "flash_attention": "argosy.nn.functional.flash_attention",

@@ -58,8 +58,7 @@ class Normal(Initializer):
 class TruncatedNormal(Initializer):
     """Normal numbers conditioned to lie within [a, b], by the inverse of the distribution function.
 
-    As in Paddle, ``a`` and ``b`` bound the standard normal before scaling: the result lies in [mean + a std, mean + b
-    std].
+    The bounds are those of the result, whatever ``mean`` and ``std`` are.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class TruncatedNormal(Initializer):
 
     def forward(self, var: Tensor, block: object = None) -> None:
         """Fill ``var``."""
-        low, high = (math.erf(x / math.sqrt(2)) for x in (self.a, self.b))
+        low, high = (math.erf((x - self.mean) / self.std / math.sqrt(2)) for x in (self.a, self.b))
         u = uniform_from_bits(_bits(var.shape)) * np.float32(high - low) + np.float32(low)
         z = erfinv(u) * np.float32(math.sqrt(2))
-        fill(var, z.clip(self.a, self.b) * np.float32(self.std) + np.float32(self.mean))
+        fill(var, (z * np.float32(self.std) + np.float32(self.mean)).clip(self.a, self.b))

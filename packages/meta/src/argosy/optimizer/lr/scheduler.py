@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import logging
+import sys
 from typing import Any
 
+from argosy.checked import Checked
 from argosy.optimizer.rate import Rate
 
 __all__ = ["LRScheduler"]
 
-_log = logging.getLogger("argosy.optimizer")
 
-
-class LRScheduler:
+class LRScheduler(Checked):
     """``get_lr`` gives the rate of epoch ``last_epoch``; subclasses define it.
 
-    learning_rate: the base rate; last_epoch: where to go on from (-1: from the start); verbose: log each change.
+    learning_rate: the base rate; last_epoch: where to go on from (-1: from the start); verbose: print each change.
     """
 
     def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:
@@ -52,7 +51,8 @@ class LRScheduler:
         self.rate.set(rate)
         self.last_lr = self.rate.value
         if self.verbose:
-            _log.warning("Epoch %d: %s set learning rate to %s.", self.last_epoch, type(self).__name__, self.last_lr)
+            name, epoch = type(self).__name__, self.last_epoch
+            sys.stdout.write(f"Epoch {epoch}: {name} set learning rate to {self.last_lr}.\n")
 
     def state_keys(self) -> None:
         """Name, in ``self.keys``, the attributes that :meth:`state_dict` holds."""

@@ -1,0 +1,158 @@
+"""Arguments held against the annotations of the function that takes them, with errors that name the argument.
+
+Annotations are read as text, so that nothing is imported for them. A part that is not in the table below (``Any``, a
+class) admits everything: what it needs is for the function itself to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, wraps
+from types import FunctionType
+from typing import Any, ParamSpec, Self, TypeVar
+
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Checked", "blame_inputs", "check_arguments", "named"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Test = Callable[[Any], bool]
+
+
+def _is_integer(value: Any) -> bool:
+    return hasattr(value, "__index__") or (isinstance(value, float) and value.is_integer())
+
+
+def _is_flag(value: Any) -> bool:
+    return value is None or (hasattr(value, "__bool__") and hasattr(value, "__float__"))
+
+
+def _is_rate(value: Any) -> bool:
+    return hasattr(value, "get_lr")
+
+
+def _is_sequence(value: Any) -> bool:
+    return hasattr(type(value), "__iter__") and not isinstance(value, (str, bytes, Mapping))
+
+
+def _are_integers(value: Any) -> bool:
+    return _is_sequence(value) and (not isinstance(value, (list, tuple)) or all(map(_is_integer, value)))
+
+
+_TESTS: dict[str, Test] = {
+    "int": _is_integer,
+    "float": lambda value: hasattr(value, "__float__"),
+    "bool": _is_flag,
+    "str": lambda value: isinstance(value, str) or hasattr(value, "__fspath__"),
+    "None": lambda value: value is None,
+    "Sequence[int]": _are_integers,
+    "Sequence[float]": lambda value: _is_sequence(value) and all(hasattr(v, "__float__") for v in value),
+    "Sequence[Any]": _is_sequence,
+    "Sizes": lambda value: _is_integer(value) or _are_integers(value),
+    "Padding": lambda value: _is_integer(value) or _are_integers(value),
+    "LRScheduler": _is_rate,
+    "Tensor": lambda value: isinstance(value, Tensor) or hasattr(value, "dtype"),
+}
+_WORDS = {
+    "int": "an integer", "float": "a number", "bool": "a bool", "str": "a string", "Tensor": "a Tensor",
+    "Sequence[int]": "a sequence of integers", "Sequence[float]": "a sequence of numbers",
+    "Sequence[Any]": "a sequence", "Sizes": "an integer or a sequence of integers",
+    "Padding": "an integer or a sequence of integers", "LRScheduler": "an lr.LRScheduler",
+}  # fmt: skip
+
+
+@cache
+def _tests(function: FunctionType) -> dict[str, tuple[str, tuple[Test, ...]]]:
+    """Annotation and tests by parameter, of those parameters of which every part of the annotation has a test."""
+    found = {}
+    for name, annotation in function.__annotations__.items():
+        parts = annotation.split(" | ") if isinstance(annotation, str) else ["Any"]
+        if all(part in _TESTS for part in parts):
+            found[name] = " or ".join(_WORDS.get(p, p) for p in parts), tuple(_TESTS[p] for p in parts)
+    return found
+
+
+def _parameters(function: FunctionType) -> tuple[str, ...]:
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+def check_arguments(
+    title: str, function: FunctionType, args: Iterable[Any], kwargs: Mapping[str, Any], skip: int = 0
+) -> None:
+    """Raise TypeError where an argument is of no type that ``function``, without its first ``skip`` parameters, takes.
+
+    The message names ``title``, the argument, what is expected and what came. Missing and surplus arguments are left
+    to the call.
+    """
+    tests = _tests(function)
+    for name, value in (*zip(_parameters(function)[skip:], args, strict=False), *kwargs.items()):
+        if name in tests and not any(test(value) for test in tests[name][1]):
+            kind = type(value).__name__
+            raise TypeError(f"{title}(): argument {name!r} must be {tests[name][0]}, got {value!r:.80} ({kind})")
+
+
+def blame_inputs(
+    title: str, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception, skip: int = 1
+) -> None:
+    """After ``error``, raise TypeError for an argument of ``function`` that should be a tensor and is not.
+
+    The first ``skip`` parameters are not among the arguments (``self`` of methods). Errors that name ``title``, errors
+    of classes of argosy and those raised in users' code stand as they are.
+    """
+    plain = type(error).__module__.partition(".")[0] in ("builtins", "numpy")
+    if not plain or not isinstance(error, (AttributeError, IndexError, TypeError, ValueError)) or title in str(error):
+        return
+    if not (isinstance(function, FunctionType) and _is_own(function.__module__) and _is_own(_raised_in(error))):
+        return
+    check_arguments(title, function, args, kwargs, skip)
+    tested = _tests(function)
+    for name, value in (*zip(_parameters(function)[skip:], args, strict=False), *kwargs.items()):
+        foreign = None if name in tested else _foreign(value)
+        if foreign is not None:
+            kind = type(foreign).__name__
+            raise TypeError(f"{title}(): argument {name!r} must hold Tensors, got {foreign!r:.80} ({kind})") from error
+
+
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0].partition("_")[0] == "argosy"
+
+
+def _raised_in(error: Exception) -> str:
+    """The module of the innermost frame."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return "" if at is None else str(at.tb_frame.f_globals.get("__name__", ""))
+
+
+def _foreign(value: Any) -> Any:
+    """The first thing in nests of lists and tuples that is neither a tensor nor a number; None where there is none."""
+    if isinstance(value, (list, tuple)):
+        return next((found for v in value if (found := _foreign(v)) is not None), None)
+    return None if value is None or hasattr(value, "dtype") or hasattr(value, "__float__") else value
+
+
+def named(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator: when ``function`` fails in Python's own words, say which argument is of no type that it takes."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            blame_inputs(function.__name__, function, args, kwargs, error, skip=0)
+            raise
+
+    return call
+
+
+class Checked:
+    """A base of classes of argosy whose constructors' arguments are held against their annotations."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        make: Any = cls.__init__
+        if isinstance(make, FunctionType) and _is_own(make.__module__):
+            check_arguments(cls.__name__, make, args, kwargs, skip=1)
+        return super().__new__(cls)

@@ -1,0 +1,103 @@
+"""State dictionaries as flat ones: nested keys joined with dots; layers and optimizers stand for their states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from argosy.nn.layer import Layer
+from argosy.optimizer.optimizer import Optimizer
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Flat", "flattened", "is_array", "nested"]
+
+_DEPTH = 32
+
+
+class Flat(NamedTuple):
+    """A state dictionary without nests: ``leaves`` by key, the ``paths`` that lead to them, the dictionaries
+    (``homes``) that they are in, and the nests that have no leaves (``bare``).
+    """
+
+    leaves: dict[str, Any]
+    paths: dict[str, list[str]]
+    homes: dict[str, Any]
+    owners: list[tuple[Any, dict[str, Any]]]
+    bare: list[str]
+
+
+def is_array(x: object) -> bool:
+    """Whether ``x`` holds numbers that go into files of their own."""
+    return isinstance(x, (Tensor, np.ndarray))
+
+
+def flattened(state: Any, name: str) -> Flat:
+    """``state`` without nests; ``name`` is the function that errors name.
+
+    Layers and optimizers become their state dictionaries; ``owners`` lists them with these. Raises TypeError for what
+    is no dictionary with string keys and for leaves that are neither tensors nor plain values, ValueError for keys
+    that are the same once they are joined.
+    """
+    if not isinstance(state, dict):
+        raise TypeError(f"{name} takes a dictionary of tensors, got {type(state).__name__}")
+    made = Flat({}, {}, {}, [], [])
+    _walk(state, [], made, name)
+    return made
+
+
+def _walk(state: dict[str, Any], path: list[str], made: Flat, name: str) -> None:
+    if not state and path:
+        made.bare.append(".".join(path))
+    if len(path) > _DEPTH:
+        raise ValueError(f"{name}: dictionaries are nested more than {_DEPTH} deep at {'.'.join(path[:3])!r}")
+    for key, value in state.items():
+        if not isinstance(key, str):
+            raise TypeError(f"{name}: keys are strings; at {'.'.join(path) or 'the top'!r} there is {key!r}")
+        inner = _states_of(value, made)
+        if isinstance(inner, Mapping):
+            _walk(dict(inner) if not isinstance(inner, dict) else inner, [*path, key], made, name)
+        else:
+            _leaf(state, key, [*path, key], made, name)
+
+
+def _states_of(value: Any, made: Flat) -> Any:
+    """The state dictionary of a layer or an optimizer; other values as they are."""
+    if not isinstance(value, (Layer, Optimizer)):
+        return value
+    if isinstance(value, Optimizer):
+        value.make_states()
+    states = value.state_dict()
+    made.owners.append((value, states))
+    return states
+
+
+def _leaf(home: dict[str, Any], key: str, path: list[str], made: Flat, name: str) -> None:
+    flat, value = ".".join(path), home[key]
+    if flat in made.leaves:
+        raise ValueError(f"{name}: {made.paths[flat]} and {path} have the same name {flat!r} in the checkpoint")
+    if not is_array(value) and not _is_plain(value):
+        raise TypeError(
+            f"{name}: {flat!r} is {type(value).__name__}; tensors, arrays, numbers, strings, booleans, None and lists "
+            "of these are wanted"
+        )
+    made.leaves[flat], made.paths[flat], made.homes[flat] = value, path, home
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def nested(leaves: Mapping[str, Any], paths: Mapping[str, list[str]]) -> dict[str, Any]:
+    """The nested dictionary that was flattened to ``leaves``."""
+    made: dict[str, Any] = {}
+    for key, value in leaves.items():
+        *folders, last = paths.get(key) or [key]
+        place = made
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[last] = value
+    return made

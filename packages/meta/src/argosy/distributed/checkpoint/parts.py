@@ -1,0 +1,69 @@
+"""Tensors as parts of global ones: which part this rank has, its values, and overwriting them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argosy.distributed.checkpoint.metadata import Box
+from argosy_autoparallel.api import reshard
+from argosy_autoparallel.dist_tensor import Sharded
+from argosy_phi_ops.context import context
+from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Array", "box_of", "dtype_of", "overwrite", "settled", "shape_of", "values_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+def settled(x: Any) -> Any:
+    """``x`` with sums that are still to be made made: every rank of its mesh calls."""
+    payload = getattr(x, "payload", None)
+    if type(payload) is not Sharded or not payload.layout.is_partial:
+        return x
+    layout = payload.layout.cotangent()
+    return reshard(x.detach(), layout.mesh, layout.placements)
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The global shape."""
+    return tuple(x.shape)
+
+
+def dtype_of(x: Any) -> str:
+    """The dtype's name."""
+    return x.payload.dtype.name if isinstance(x, Tensor) else as_dtype(x.dtype).name
+
+
+def box_of(x: Any) -> Box | None:
+    """This rank's part of the tensor: all of an ordinary or partial one; None where it has nothing."""
+    payload = getattr(x, "payload", None)
+    if type(payload) is Sharded and not payload.is_held:
+        return None
+    if type(payload) is not Sharded or payload.layout.is_partial:
+        shape = shape_of(x)
+        return Box((0,) * len(shape), shape) if 0 not in shape else None
+    part = payload.layout.local(payload.shape, context().rank)
+    return Box(part.offset, tuple(part.shape)) if 0 not in part.shape else None
+
+
+def values_of(x: Any) -> Array:
+    """The values of this rank's part."""
+    if not isinstance(x, Tensor):
+        return np.asarray(x)
+    payload = x.payload
+    found: Array = payload.local.ndarray if type(payload) is Sharded else payload.to_host()
+    return found
+
+
+def overwrite(x: Any, values: Array) -> None:
+    """Put ``values``, those of :func:`box_of`, into this rank's part, in place."""
+    if not isinstance(x, Tensor):
+        x[...] = values
+        return
+    payload = x.payload
+    whole = type(payload) is not Sharded or payload.layout.is_partial  # the first of the ranks takes a sum's value
+    (payload if whole else payload.local).fill_from(values)
+    payload.bump_version()

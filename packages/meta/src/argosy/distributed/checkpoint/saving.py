@@ -1,0 +1,176 @@
+"""``save_state_dict``: each rank writes its parts of a state, and one says where they are."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from argosy.distributed.checkpoint.background import Writing, finish_writing, start_writing
+from argosy.distributed.checkpoint.metadata import SAVE, Box, Entry, Metadata, Piece, ids_in, metadata_file, part_file
+from argosy.distributed.checkpoint.nesting import Flat, flattened, is_array
+from argosy.distributed.checkpoint.parts import Array, box_of, dtype_of, settled, shape_of, values_of
+from argosy.distributed.collective import member_group
+from argosy.distributed.group import Group
+from argosy.distributed.objects import gather_bytes
+from argosy.serialization import replace_file
+from argosy_autoparallel.dist_tensor import Sharded
+from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.safetensors import save_file
+
+__all__ = ["save_state_dict"]
+
+Writers = dict[str, dict[Box, list[int]]]
+Told = dict[str, Any]
+"""What one rank tells the others of its state, as plain data."""
+
+
+def save_state_dict(
+    state_dict: dict[str, Any],
+    path: str | os.PathLike[str],
+    process_group: Group | None = None,
+    coordinator_rank: int = 0,
+    unique_id: int | None = None,
+    async_save: bool = False,
+    safetensors: bool = True,
+    save_replicas: bool = False,
+) -> Writing | None:
+    """Write a state, distributed tensors included, to the folder ``path``; every rank of the group calls.
+
+    state_dict: tensors by name, in nested dictionaries, beside plain values (which the coordinator writes); a layer or
+    an optimizer stands for its state. unique_id: the checkpoint's number in the folder, which replaces what has it;
+    by default one more than the largest. async_save: copy the values and write them while the program goes on; the
+    result's ``wait()`` raises what went wrong, as the next save does. save_replicas: each rank writes all that it
+    holds, instead of one rank each part. ``safetensors`` is accepted for compatibility: files always are.
+
+    A rank's file appears whole or not at all, and a checkpoint once its metadata is there, which is written last.
+    Raises TypeError and ValueError for what cannot be written and for ranks that differ, OSError from the disk.
+    """
+    finish_writing()
+    group = member_group(process_group, "save_state_dict")
+    if group is None:
+        return None
+    root = group.peer(coordinator_rank, "save_state_dict")
+    flat, folder = flattened(state_dict, "save_state_dict"), os.fspath(path)
+    leaves = {key: settled(x) for key, x in flat.leaves.items()}
+    os.makedirs(folder, exist_ok=True)
+    told = _exchanged(group, _told(leaves, flat, unique_id, folder))
+    number = _agreed_id(told, root)
+    writers = _writers(told, root, save_replicas)
+    files = [part_file(rank, number) for rank in group.ranks]
+    metadata = _metadata(told, writers, files, root)
+    mine = {
+        key: values_of(leaves[key]) for key, parts in writers.items() if _writes(parts, group.rank, leaves.get(key))
+    }
+    target = os.path.join(folder, files[group.rank])
+    if async_save:
+        if group.rank == root:
+            _write_metadata(folder, number, metadata)
+        copies = {key: array.copy() for key, array in mine.items()}
+        return start_writing(lambda: _write_parts(target, copies, metadata.save))
+    _write_parts(target, mine, metadata.save)
+    group.communicator.barrier()
+    if group.rank == root:
+        _write_metadata(folder, number, metadata)
+    group.communicator.barrier()
+    return None
+
+
+# ---- what ranks tell each other
+
+
+def _told(leaves: dict[str, Any], flat: Flat, unique_id: int | None, folder: str) -> Told:
+    arrays = {key: x for key, x in leaves.items() if is_array(x)}
+    return {
+        "id": unique_id,
+        "next": max(ids_in(folder), default=-1) + 1,
+        "save": os.urandom(8).hex(),
+        "tensors": {key: [dtype_of(x), list(shape_of(x)), box_of(x), _is_ordinary(x)] for key, x in arrays.items()},
+        "values": {key: x for key, x in leaves.items() if key not in arrays},
+        "paths": flat.paths,
+    }
+
+
+def _is_ordinary(x: Any) -> bool:
+    return type(getattr(x, "payload", None)) is not Sharded
+
+
+def _exchanged(group: Group, told: Told) -> list[Told]:
+    return [json.loads(data) for data in gather_bytes(group, json.dumps(told).encode())]
+
+
+def _agreed_id(told: list[Told], root: int) -> int:
+    given = {each["id"] for each in told}
+    if len(given) != 1:
+        raise ValueError(f"save_state_dict: ranks give different unique_id: {[each['id'] for each in told]}")
+    chosen = told[root]["next"] if None in given else given.pop()
+    if type(chosen) is not int or chosen < 0:
+        raise ValueError(f"save_state_dict: unique_id is a number from 0, not {chosen!r}")
+    return chosen
+
+
+# ---- who writes what
+
+
+def _writers(told: list[Told], root: int, replicas: bool) -> Writers:
+    """The ranks that write each part: of those that hold it the one with least to write so far, or (``replicas``) all;
+    of ordinary tensors the coordinator, where it has them.
+    """
+    load = [0] * len(told)
+    chosen: Writers = {}
+    for key, holders in _holders(told).items():
+        for box, ranks in holders.items():
+            dtype, _, _, ordinary = told[ranks[0]]["tensors"][key]
+            first = root if ordinary and root in ranks else min(ranks, key=lambda r: (load[r], r))
+            writing = [first, *[r for r in ranks if replicas and r != first]]
+            for rank in writing:
+                load[rank] += box.size * as_dtype(dtype).itemsize
+            chosen.setdefault(key, {})[box] = writing
+    return chosen
+
+
+def _holders(told: list[Told]) -> Writers:
+    """The ranks that hold each part of each tensor."""
+    found: Writers = {}
+    kinds: dict[str, tuple[int, list[Any]]] = {}
+    for rank, each in enumerate(told):
+        for key, (dtype, shape, box, _) in each["tensors"].items():
+            first, kind = kinds.setdefault(key, (rank, [dtype, shape]))
+            if kind != [dtype, shape]:
+                kinds_differ = f"{kind[0]} {kind[1]} on rank {first}, but {dtype} {shape} on rank {rank}"
+                raise ValueError(f"save_state_dict: {key!r} is {kinds_differ}")
+            held = found.setdefault(key, {})
+            if box is not None:
+                held.setdefault(Box(tuple(box[0]), tuple(box[1])), []).append(rank)
+    return found
+
+
+def _writes(parts: dict[Box, list[int]], rank: int, x: Any) -> bool:
+    box = None if x is None else box_of(x)
+    return box is not None and rank in parts[box]
+
+
+# ---- files
+
+
+def _metadata(told: list[Told], writers: Writers, files: list[str], root: int) -> Metadata:
+    inorder = [told[root], *[each for i, each in enumerate(told) if i != root]]
+    tensors: dict[str, Entry] = {}
+    values: dict[str, Any] = {}
+    paths: dict[str, list[str]] = {}
+    for each in inorder:
+        for key, (dtype, shape, _, _) in each["tensors"].items():
+            pieces = tuple(Piece(files[ranks[0]], box) for box, ranks in writers.get(key, {}).items())
+            tensors.setdefault(key, Entry(dtype, tuple(shape), pieces))
+        values = {**each["values"], **values}
+        paths = {**each["paths"], **paths}
+    return Metadata(told[root]["save"], tensors, values, paths)
+
+
+def _write_metadata(folder: str, unique_id: int, metadata: Metadata) -> None:
+    replace_file(os.path.join(folder, metadata_file(unique_id)), metadata.to_json().encode())
+
+
+def _write_parts(target: str, parts: dict[str, Array], save: str) -> None:
+    if parts:
+        save_file(parts, target, {SAVE: save})

@@ -1,0 +1,87 @@
+"""The way of a call that is like an earlier one: a few comparisons by identity, then the compiled program.
+
+A route serves calls whose arguments are tensors of the types of the capture, in positions, and plain values. Whatever
+it does not recognise at once it leaves to the long way, which compares by value and finds or makes another capture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from argosy.jit.compiled import CompiledCall
+from argosy_phi_ops.context import context
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["MISS", "Route", "only_grad_is_off", "route"]
+
+#: Takes the positional arguments of a call; returns its result, or `MISS` with nothing done.
+Route = Callable[[tuple[Any, ...]], Any]
+MISS: Any = object()
+
+_PLAIN = frozenset({int, float, bool, str, bytes, type(None)})
+_wrap = Tensor._wrap
+Expected = tuple[Any, Any]  # the type of a tensor's array and its stop_gradient; a plain value and None
+
+
+def route(compiled: CompiledCall, args: tuple[Any, ...]) -> Route | None:
+    """The route of calls like this one, or None where the long way is needed: gradients come and go, arguments are
+    written or nested, floats became inputs, or the program is none that takes arrays."""
+    on_arrays = getattr(compiled.run, "on_arrays", None)
+    if on_arrays is None or type(compiled) is not CompiledCall or not compiled.is_plain:
+        return None
+    expected = [_expected(x) for x in args]
+    return None if None in expected else _route(compiled, tuple(expected), on_arrays)  # type: ignore[arg-type]
+
+
+def only_grad_is_off() -> bool:
+    """Whether nothing departs from plain eager execution here but that gradients are not recorded."""
+    ambient = context()
+    return not ambient.layers and not ambient.grad_enabled and not ambient.rank
+
+
+def _expected(x: Any) -> Expected | None:
+    if type(x) is Tensor and type(x.payload) is Strided:
+        return x.payload.array_type, x.stop_gradient
+    return (x, None) if type(x) in _PLAIN else None
+
+
+def _route(compiled: CompiledCall, expected: tuple[Expected, ...], on_arrays: Any) -> Route:  # noqa: C901
+    """One closure, with its loops written out: this is what a call costs beside the program."""
+    guards, bound, tree, slots = compiled.guards, compiled.bound, compiled.tree, compiled.slots
+    count, entries, cells, sequences = len(expected), [*guards.held, *guards.plain], guards.cells, guards.sequences
+    look_at_slots = bool(slots.held or slots.empty)
+    bare = tree.bare
+
+    def call(args: tuple[Any, ...]) -> Any:  # noqa: C901
+        if len(args) != count:
+            return MISS
+        arrays = []
+        for x, (kind, stop) in zip(args, expected):  # noqa: B905  (their number is the same)
+            if type(x) is Tensor:
+                payload = x.payload
+                if type(payload) is not Strided or payload.array_type is not kind or x.stop_gradient is not stop:
+                    return MISS
+                arrays.append(payload.ndarray)
+            elif x is not kind:
+                return MISS
+        for place, name, value in entries:
+            if place.get(name, MISS) is not value:
+                return MISS
+        for cell, value in cells:
+            if cell.cell_contents is not value:
+                return MISS
+        for tensor, state in bound:
+            if tensor.payload is not state:
+                return MISS
+        if (sequences and not guards.hold()) or (look_at_slots and not slots.hold()):
+            return MISS
+        made = on_arrays(arrays)
+        if made is None:
+            return MISS
+        if bare:
+            return _wrap(Strided(made[0]))
+        return tree.fill([_wrap(Strided(array)) for array in made])
+
+    return call

@@ -1,0 +1,106 @@
+"""Derivatives that cannot be: errors name the operation, the order it came to, or the input, and the user's line."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy import science
+from argosy_autograd.errors import DifferentiationError, MissingRule
+
+
+def points(*values):
+    return paddle.to_tensor(np.array(values or (0.5, 1.0)), stop_gradient=False)
+
+
+def captured(function):
+    return lambda x: paddle.jit.to_static(function, full_graph=True)(x)
+
+
+def twice(function):
+    def second(x):
+        (slope,) = paddle.grad(function(x).sum(), x, create_graph=True)
+        return paddle.grad(slope.sum(), x)[0]
+
+    return second
+
+
+class Square(paddle.autograd.PyLayer):
+    """Its derivative is one of arrays: it has none of its own."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.detach() * x.detach()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensor()
+        return (g * 2 * x).detach()
+
+
+def test_an_integer_input_is_told_to_be_cast():
+    """With its dtype, shape and number."""
+    x = paddle.to_tensor(np.array([1, 2]))
+    with pytest.raises(DifferentiationError, match=r"input 0 .*int64 \[2\].* cast it"):
+        paddle.grad((x * x).sum(), x)
+    with pytest.raises(DifferentiationError, match="primal 0 is a int64 tensor"):
+        paddle.autograd.jet(lambda x: x, (x,), ((1.0,),))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, captured])
+def test_an_output_that_does_not_depend_on_the_input(wrap):
+    """Named by number, dtype and shape; ``allow_unused`` is the way out."""
+    other = points(2.0)
+    with pytest.raises(DifferentiationError, match=r"do not depend on input 0 .*float64 \[2\].*allow_unused"):
+        wrap(lambda x: paddle.grad((other * 2).sum(), x)[0])(points())
+
+
+def test_a_second_derivative_of_a_first_one_that_is_constant():
+    """Of a linear function, and of a custom operator whose own derivative has none."""
+    for function in (lambda x: 3 * x, Square.apply):
+        with pytest.raises(DifferentiationError, match="do not depend on input 0"):
+            twice(function)(points())
+
+
+def test_operations_without_a_derivative():
+    """The operator and why; captured, the line."""
+    x = points()
+    with pytest.raises(MissingRule, match="unique has no gradient"):
+        paddle.grad(paddle.unique(x).sum(), x)
+
+    def doubled(x):
+        (y,) = paddle.static.nn.while_loop(lambda y: y.sum() < 10.0, lambda y: [y * 2], [x * 1.0])
+        return paddle.grad(y.sum(), x)[0]
+
+    with pytest.raises(
+        MissingRule, match=r"'control.while' \(.*test_bad_derivatives.py:\d+ in doubled\).*forward mode"
+    ):
+        captured(doubled)(x)
+
+    def along(x):
+        return paddle.autograd.jet(Square.apply, (x,), ((1.0, 0.0),))[1][1]
+
+    with pytest.raises(MissingRule, match=r"'ad.custom' \(.*test_bad_derivatives.py:\d+ in along\)"):
+        captured(along)(x)
+
+
+def test_the_first_nan_in_program_order_is_named():
+    """Whatever the sum reads first; in a gradient, the operation and its phase."""
+
+    def root_first(x):
+        b = paddle.sqrt(x - 2.0)
+        a = paddle.log(x - 1.0)
+        return a.sum() + b.sum()
+
+    def log_first(x):
+        a = paddle.log(x - 1.0)
+        b = paddle.sqrt(x - 2.0)
+        return b.sum() + a.sum()
+
+    assert science.first_nan(root_first, points()).operation == "sqrt"
+    found = science.first_nan(log_first, points())
+    assert (found.operation, found.elements) == ("log", 2)
+    assert "in log_first" in found.where
+    assert "test_bad_derivatives.py" in found.where
+    slope = science.first_nan(lambda x: paddle.grad(paddle.sqrt(x - x).sum(), x)[0], points())
+    assert (slope.operation, slope.phase) == ("div", "input-gradient")

@@ -1,0 +1,104 @@
+"""Compiled functions on distributed tensors that are trained from outside: both passes are programs of the ranks."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+import argosy.distributed as dist
+from argosy import nn
+from argosy.distributed.debug import run_ranks
+from argosy_autoparallel.counting import count_collectives
+
+
+def _columns_then_rows(name, layer, mesh):
+    if isinstance(layer, nn.Linear):
+        dist.shard_tensor(layer.weight, mesh, [dist.Replicate(), dist.Shard(1 if name == "0" else 0)])
+
+
+def _train(on_mesh, static):
+    """Losses and sums of the inputs' gradients of three steps, the last backward pass's collectives, the layouts."""
+    paddle.seed(0)
+    model = nn.Sequential(nn.Linear(5, 6), nn.GELU(), nn.Linear(6, 3))
+    mesh = dist.ProcessMesh([[0, 1], [2, 3]], ["dp", "mp"]) if on_mesh else None
+    if on_mesh:
+        dist.shard_layer(model, mesh, _columns_then_rows)
+    optimizer = dist.shard_optimizer(
+        paddle.optimizer.AdamW(0.01, parameters=model.parameters()), dist.ShardingStage1("dp") if on_mesh else None
+    )
+    run = paddle.jit.to_static(model, full_graph=True) if static else model
+    rng, losses, calls = np.random.default_rng(0), [], {}
+    for _ in range(3):
+        x = paddle.to_tensor(rng.standard_normal((7, 5)).astype(np.float32), stop_gradient=False)
+        x = dist.shard_tensor(x, mesh, [dist.Shard(0)]) if on_mesh else x
+        loss = (run(x) ** 2).mean()
+        with count_collectives() as counts:
+            loss.backward()
+        calls = counts.calls
+        losses.append((float(loss), float(x.grad.sum())))
+        layouts = [x.grad.placements, model[0].weight.grad.placements]
+        optimizer.step()
+        optimizer.clear_grad()
+    return losses, calls, layouts
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """Losses and gradients of one process."""
+    return run_ranks(lambda: _train(False, False)[0], 1)[0]
+
+
+@pytest.mark.parametrize("static", [False, True], ids=["eager", "compiled"])
+def test_a_compiled_model_is_trained_from_outside(expected, static):
+    """Uneven rows: losses and gradients are those of one process, and gradients lie like what they belong to."""
+    for losses, calls, layouts in run_ranks(lambda: _train(True, static), 4):
+        np.testing.assert_allclose(losses, expected, rtol=1e-5)
+        assert sum(calls.values()) <= 6
+        assert layouts == [[dist.Shard(0), dist.Replicate()], [dist.Replicate(), dist.Shard(1)]]
+
+
+def test_a_result_between_meshes_is_trained_through():
+    """The compiled part lives on one mesh, the loss on another: the gradient finds its way back."""
+
+    def program():
+        first, second = dist.ProcessMesh([0], ["x"]), dist.ProcessMesh([1], ["x"])
+        w = dist.shard_tensor(paddle.to_tensor([[1.0, 2.0]], stop_gradient=False), first, [])
+        double = paddle.jit.to_static(lambda x: x * w * 2, full_graph=True)
+        x = dist.shard_tensor(paddle.to_tensor([[3.0, 4.0]], stop_gradient=False), first, [])
+        dist.reshard(double(x), second, []).sum().backward()
+        return w.grad._local_value().tolist(), x.grad._local_value().tolist()
+
+    assert run_ranks(program, 2)[0] == ([[6, 8]], [[2, 4]])
+
+
+def test_tensors_are_sharded_within_a_captured_function():
+    """Ordinary arguments, a layout within: the result is distributed as it says, as when run eagerly."""
+
+    def program():
+        mesh = dist.ProcessMesh([0, 1], ["x"])
+        shard = paddle.jit.to_static(lambda x: dist.shard_tensor(x * 2, mesh, [dist.Shard(0)]), full_graph=True)
+        made = shard(paddle.ones([3, 2]))
+        return made.placements, made._local_value().shape, made.tolist()
+
+    (_, _, whole), (placements, part, _) = run_ranks(program, 2)
+    assert (whole, placements, part) == ([[2, 2]] * 3, [dist.Shard(0)], [1, 2])
+
+
+def test_tensors_are_unsharded_within_a_captured_step():
+    """unshard_dtensor gives an ordinary tensor there, too, and passes its gradient on."""
+
+    def program(mesh):
+        w = dist.shard_tensor(paddle.to_tensor([[1.0], [2.0], [3.0]], stop_gradient=False), mesh, [dist.Shard(0)])
+
+        @paddle.jit.to_static(full_graph=True)
+        def step(x):
+            whole = dist.unshard_dtensor(w * x)
+            (whole * whole).sum().backward()
+            return whole
+
+        made = step(paddle.to_tensor(2.0))
+        return made.is_dist(), made.tolist(), w.grad.placements, w.grad.tolist()
+
+    for found in run_ranks(lambda: program(dist.ProcessMesh([0, 1], ["x"])), 2):
+        assert found == (False, [[2], [4], [6]], [dist.Shard(0)], [[8], [16], [24]])
+    with pytest.raises(ValueError, match="the mesh should have all ranks"):
+        run_ranks(lambda: program(dist.ProcessMesh([0], ["x"])), 2)

@@ -1,0 +1,131 @@
+"""What goes wrong in the middle of sharded computation: both lines are named, and nothing of the job is left."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import argosy.distributed as dist
+from argosy.distributed.debug import run_ranks
+from argosy.distributed.launch.mpiexec import NoMpi, command
+from argosy_hwadapt.errors import CollectiveMismatch
+
+
+def _has_mpi():
+    try:
+        return bool(command(2))
+    except NoMpi:
+        return False
+
+
+needs_mpi = pytest.mark.skipif(not _has_mpi(), reason="no MPI: argosy-hwadapt[mpi] is not installed")
+MARK = "ARGOSY_TEST_JOB"  # in the environment of every process of a job
+
+# Each rank trains on its rows; with all ranks at work rank 0 writes down all processes of the job, mpiexec's included.
+TRAINING = f"""
+import os, pathlib
+import argosy as paddle
+import argosy.distributed as dist
+
+def processes():
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (entry / "environ").read_bytes()
+        except OSError:
+            continue
+        if b"{MARK}=" + os.environ["{MARK}"].encode() in environment.split(b"\\0"):
+            yield entry.name
+
+dist.init_parallel_env()
+mesh = dist.ProcessMesh([0, 1, 2], ["x"])
+w = dist.shard_tensor(paddle.ones([5, 4]), mesh, [dist.Shard(0)], stop_gradient=False)
+x = dist.shard_tensor(paddle.ones([7, 5]), mesh, [dist.Shard(1)])
+for step in range(4):
+    if step == 2:
+        dist.barrier()
+        if dist.get_rank() == 0:
+            pathlib.Path("pids").write_text(" ".join(processes()))
+        dist.barrier()
+        if dist.get_rank() == 1:
+            os.kill(os.getpid(), 9)
+    loss = paddle.tanh(paddle.matmul(x, w)).sum()
+    loss.backward()
+    print(step, float(loss), flush=True)
+"""
+
+
+@needs_mpi
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found in /proc")
+def test_nothing_is_left_of_a_job_whose_rank_is_killed_in_a_step(tmp_path):
+    """The launcher names rank and signal, and of all processes, mpiexec and its helpers included, none runs on."""
+    (tmp_path / "train.py").write_text(TRAINING)
+    done = subprocess.run(
+        [sys.executable, "-m", "argosy.distributed.launch", "--nproc_per_node", "3", "train.py"],
+        cwd=tmp_path, env={**os.environ, MARK: str(tmp_path)}, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 137
+    assert "rank 1 was killed by SIGKILL" in done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["0", "1"]  # the steps before
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(pids) >= 5  # the launcher, mpiexec, three ranks
+    _assert_ended(pids)
+
+
+def _assert_ended(pids):
+    deadline = time.monotonic() + 20
+    while left := [pid for pid in pids if _runs(pid)]:
+        assert time.monotonic() < deadline, f"processes {left} are left"
+        time.sleep(0.05)
+
+
+def _runs(pid):
+    """Whether the process is there, as a zombie, too."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _disagree(rank):
+    """Rank 0 gathers a tensor that rank 1 splits otherwise; the two lines, in that order."""
+    x = dist.shard_tensor(np.ones((4, 4), np.float32), dist.ProcessMesh([0, 1]), [dist.Shard(0)])
+    if rank == 0:
+        return dist.reshard(x, x.process_mesh, [dist.Replicate()])
+    return dist.reshard(x, x.process_mesh, [dist.Shard(1)])
+
+
+FIRST = _disagree.__code__.co_firstlineno + 4
+SAID = r"rank 0 calls all_gather\(.*\) at .*:(\d+); rank 1 calls all_to_all\(.*\) at .*:(\d+)"
+
+
+def test_layouts_that_ranks_disagree_on_name_both_lines():
+    """As threads: the error is that of the collectives, at the lines that changed the layouts."""
+    with pytest.raises(CollectiveMismatch, match=SAID) as caught:
+        run_ranks(lambda: _disagree(dist.get_rank()), 2)
+    assert re.search(SAID, str(caught.value)).groups() == (str(FIRST), str(FIRST + 1))
+
+
+@needs_mpi
+def test_processes_that_disagree_on_layouts_name_both_lines(tmp_path):
+    """As processes, too."""
+    lines = [
+        "import numpy as np", "import argosy.distributed as dist", "dist.init_parallel_env()",
+        "mesh = dist.ProcessMesh([0, 1])",
+        "x = dist.shard_tensor(np.ones((4, 4), np.float32), mesh, [dist.Shard(0)])", "if dist.get_rank() == 0:",
+        "    dist.reshard(x, mesh, [dist.Replicate()])", "else:", "    dist.reshard(x, mesh, [dist.Shard(1)])",
+    ]  # fmt: skip
+    (tmp_path / "script.py").write_text("\n".join(lines) + "\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "argosy.distributed.launch", "--nproc_per_node", "2", "script.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    found = re.search(SAID, done.stderr + "".join(p.read_text() for p in (tmp_path / "log").glob("*")))
+    assert found is not None, done.stderr
+    assert found.groups() == ("7", "9")

@@ -1,0 +1,122 @@
+"""Public names that few programs use do what they say."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+
+
+def test_dense_tensors_are_dense_and_can_be_set():
+    """A dense tensor is its own dense form, takes values by set_tensor, and refuses sparse forms by name."""
+    x = paddle.zeros([2])
+    assert x.to_dense() is x
+    x.set_tensor(paddle.ones([2]))
+    assert x.tolist() == [1.0, 1.0]
+    for name in ("to_sparse_coo", "to_sparse_csr"):
+        with pytest.raises(NotImplementedError, match="sparse tensors"):
+            getattr(x, name)()
+
+
+def test_there_is_no_static_mode():
+    """enable_static names what to use instead."""
+    with pytest.raises(NotImplementedError, match="to_static"):
+        paddle.enable_static()
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_adaptive_pools_tell_whether_they_give_places(rank):
+    """return_indices is what return_mask was."""
+    assert getattr(paddle.nn, f"AdaptiveMaxPool{rank}D")(2, return_mask=True).return_indices
+
+
+def test_a_volume_is_convolved():
+    """A kernel of ones over a volume of ones counts its elements."""
+    layer = paddle.nn.Conv3D(1, 1, 2, weight_attr=paddle.nn.initializer.Constant(1.0), bias_attr=False)
+    assert layer(paddle.ones([1, 1, 3, 3, 3])).numpy().ravel().tolist() == [8.0] * 8
+
+
+def test_synchronised_normalisation_of_one_rank_is_that_of_a_batch():
+    """With one rank the statistics are those of its own batch."""
+    x = paddle.to_tensor(np.random.default_rng(0).standard_normal((4, 3)).astype("float32"))
+    found = paddle.nn.SyncBatchNorm(3)(x)
+    np.testing.assert_allclose(found.numpy(), paddle.nn.BatchNorm1D(3)(x).numpy(), rtol=1e-6, atol=1e-6)
+
+
+def test_optimizers_clear_gradients_by_both_names():
+    """zero_grad is clear_grad."""
+    layer = paddle.nn.Linear(2, 1)
+    optimizer = paddle.optimizer.SGD(0.1, parameters=layer.parameters())
+    layer(paddle.ones([1, 2])).sum().backward()
+    optimizer.zero_grad()
+    assert not any(np.any(p.grad.numpy()) for p in layer.parameters() if p.grad is not None)
+
+
+def test_a_cell_names_the_dtype_of_its_states():
+    """The base refuses; a subclass's dtype is taken."""
+    with pytest.raises(NotImplementedError, match="state_dtype"):
+        _ = paddle.nn.RNNCellBase().state_dtype
+
+
+def test_models_are_summarised(capsys):
+    """Model.summary counts the parameters."""
+    model = paddle.Model(paddle.nn.Linear(2, 3), paddle.static.InputSpec([None, 2], "float32"))
+    assert model.summary((1, 2)) == {"total_params": 9, "trainable_params": 9}
+    assert "9" in capsys.readouterr().out
+
+
+def test_capture_talks_as_much_as_asked():
+    """The levels are taken, and refused where they are no numbers."""
+    paddle.jit.set_verbosity(0)
+    paddle.jit.set_code_level(0)
+
+
+def test_a_loaded_layer_stays_in_evaluation(tmp_path):
+    """A program that was saved computes the same in evaluation, and shows itself."""
+    layer = paddle.nn.Linear(2, 3)
+    layer.eval()
+    path = str(tmp_path / "layer")
+    paddle.jit.save(layer, path, input_spec=[paddle.static.InputSpec([1, 2], "float32")])
+    loaded = paddle.jit.load(path)
+    loaded.eval()
+    x = paddle.ones([1, 2])
+    np.testing.assert_allclose(loaded(x).numpy(), layer(x).numpy(), rtol=1e-6)
+    assert str(loaded.program()).startswith("program @forward")
+
+
+def test_checks_of_numerics_can_be_stopped():
+    """A configuration starts and stops the checks of a step."""
+    config = paddle.amp.debugging.TensorCheckerConfig(True, paddle.amp.debugging.DebugMode.CHECK_NAN_INF_AND_ABORT)
+    config.stop_check_nan_inf()
+    assert np.isnan((paddle.zeros([1]) / paddle.zeros([1])).item())
+
+
+def test_contexts_of_layers_take_marks():
+    """Marks that change nothing here are taken, and the derivative is the user's."""
+
+    class Double(paddle.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2.0
+            ctx.mark_not_inplace(x)
+            ctx.set_grad_in_dtype_consistent(True)
+            return y
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * 5.0
+
+    x = paddle.ones([2], dtype="float32")
+    x.stop_gradient = False
+    Double.apply(x).sum().backward()
+    assert x.grad.tolist() == [5.0, 5.0]
+
+
+def test_parameters_are_trained_unless_told():
+    """trainable is the opposite of stop_gradient; initialize fills what the guard left empty."""
+    with paddle.LazyGuard():
+        layer = paddle.nn.Linear(2, 3, weight_attr=paddle.nn.initializer.Constant(0.25))
+    layer.weight.initialize()
+    assert layer.weight.numpy().ravel().tolist() == [0.25] * 6
+    assert layer.weight.trainable
+    layer.weight.trainable = False
+    assert layer.weight.stop_gradient
