@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from coverage_of_names import Watch, executed, page
+from coverage_of_names import Watch, counted, executed, page
 
 import argosy as paddle
 
@@ -34,3 +34,8 @@ def test_the_page_counts_by_area_and_lists_the_rest() -> None:
     assert "| io | 20 | 1 | 5.0% |" in text
     assert "- io: `io.BatchSampler`" in text
     assert "`io.DataLoader`" not in text
+
+
+def test_a_page_tells_what_it_counts() -> None:
+    """Parts of the suite add up: what a page counts can be read from it."""
+    assert counted(page({"io.DataLoader", "abs"})) == {"io.DataLoader", "abs"}

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
-    "Case", "attribute_of", "call", "layer", "optimizer", "schedule", "script", "shape_of", "state", "unique",
+    "Case", "attribute_of", "call", "distribution", "layer", "optimizer", "schedule", "script", "shape_of", "state",
+    "unique",
 ]  # fmt: skip
 
 
@@ -16,8 +17,9 @@ class Case:
     """One use of ``target``, a dotted name under the framework (``nn.functional.relu``, ``Tensor.add_``).
 
     kind: "call" applies it to ``args`` and ``kwargs``, "shape_of" too but its results count only for what they are;
-    "layer" builds it from them and applies it to ``inputs``; "script" runs the function of that name in ``scripts.py``;
-    "attribute_of" reads it; "layer_state" and "optimizer_state" build it and list what it saves;
+    "layer" builds it from them and applies it to ``inputs``; "script" runs the function of that name in ``scripts``;
+    "distribution" runs one, too, and takes the quantiles of its result; "attribute_of" reads it; "layer_state" and
+    "optimizer_state" build it and list what it saves;
     "optimizer" builds it from them and takes steps; "schedule" builds it from them and reads its rates.
     mutates: the first argument is written, and its value afterwards is a result too.
     """
@@ -69,6 +71,11 @@ def layer(target: str, *inputs: Any, training: bool = True, **kwargs: Any) -> Ca
 def script(name: str, *args: Any, **kwargs: Any) -> Case:
     """``scripts.name(framework, *args, **kwargs)``: a few lines of user code."""
     return Case("script", f"scripts.{name}", args, kwargs)
+
+
+def distribution(name: str, *args: Any, **kwargs: Any) -> Case:
+    """The quantiles of what the script draws."""
+    return Case("distribution", f"scripts.{name}", args, kwargs, gradients=False)
 
 
 def optimizer(target: str, **kwargs: Any) -> Case:

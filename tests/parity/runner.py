@@ -11,10 +11,13 @@ from parity import scripts
 from parity.case import Case
 from parity.inputs import NARROW, Input, base_array
 
-__all__ = ["Outcome", "attribute", "run_case"]
+__all__ = ["QUANTILES", "Outcome", "attribute", "run_case"]
 
 STEPS = 6
 """How many steps an optimizer takes."""
+
+QUANTILES = np.linspace(0.0, 1.0, 257)
+"""Which quantiles of a random sample are compared."""
 
 EPOCHS = 14
 """How many rates of a schedule are read."""
@@ -132,8 +135,13 @@ class _Run:
         return results + [b for n, b in sorted(built.state_dict().items()) if n not in parameters]
 
     def script(self, case: Case) -> list[Any]:
-        script = getattr(scripts, case.target.partition(".")[2])
+        script = scripts.find_script(case.target.partition(".")[2])
         return _flat(script(self.framework, *self.build(case.args), **case.kwargs))
+
+    def distribution(self, case: Case) -> list[Any]:
+        self.framework.seed(2024)
+        (sample,) = self.script(case)
+        return [np.quantile(_array(sample).astype("float64").ravel(), QUANTILES).astype("float32")]
 
     def optimizer(self, case: Case) -> list[Any]:
         steps: list[Any] = []
@@ -269,6 +277,6 @@ def _plain(framework: Any, result: Any) -> Any:
         return [int(r) for r in result]
     if isinstance(result, int) and not isinstance(result, bool):
         return int(result)  # some are of a class of the framework
-    if isinstance(result, np.ndarray) or result is None or isinstance(result, (bool, float, str)):
+    if isinstance(result, np.ndarray) or result is None or isinstance(result, (bool, float)):
         return result
-    return str(result)
+    return str.__str__(result) if isinstance(result, str) else str(result)  # some are of a class of the framework

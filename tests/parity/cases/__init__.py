@@ -36,6 +36,10 @@ FAMILIES = (
     "parameters",
     "alignment",
     "sampling",
+    "members",
+    "settings",
+    "shown",
+    "distributions",
 )
 
 UNCOVERED = {

@@ -55,6 +55,8 @@ def _embedding() -> Iterator[Case]:
     yield call(F + "embedding", t(3, dtype="int32", low=0, high=5), t(5, 4, dtype="float64"))
     yield call(F + "embedding", given([[0, 1, 4]], "int64"), t(5, 4), padding_idx=1)
     yield call(F + "embedding", given([[0, 1, 4]], "int64"), t(5, 4), padding_idx=-1)
+    yield call(F + "embedding", given([[0, 1, 1], [4, 1, 3]], "int64"), t(5, 4), padding_idx=3, scale_grad_by_freq=True)
+    yield call(F + "embedding", given([[0, 1, 1], [4, 1, 3]], "int64"), t(5, 4), max_norm=1.0, norm_type=3.0)
     yield call(F + "embedding", t(dtype="int64", low=0, high=5), t(5, 4))
     yield call(F + "embedding", t(0, dtype="int64"), t(5, 4))
     yield call(F + "embedding", given([7], "int64"), t(5, 4))

@@ -42,6 +42,12 @@ def _interpolation() -> Iterator[Case]:
     yield call(f, t(1, 2, 4, 4), scale_factor=2)
     yield call(f, t(1, 2, 4, 4), scale_factor=[1.5, 0.5], mode="bilinear")
     yield call(f, t(1, 2, 4, 4), [6, 6], mode="bilinear", align_mode=1)
+    yield call(f, t(1, 2, 4, 4), scale_factor=1.7, mode="bicubic")
+    yield call(f, t(1, 2, 4, 4), scale_factor=1.7, mode="bicubic", recompute_scale_factor=True)
+    yield call(f, t(1, 2, 4, 5, 3), [2, 3], mode="bicubic")
+    for mode in ("bilinear", "bicubic"):
+        yield call(f, t(1, 2, 7, 9, grad=False), [3, 4], mode=mode, antialias=True)
+        yield call(f, t(1, 2, 4, 3, grad=False), [9, 5], mode=mode, antialias=True)
     yield call(F + "upsample", t(1, 2, 3, 3), scale_factor=2)
 
 

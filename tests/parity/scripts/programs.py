@@ -1,4 +1,4 @@
-"""A few lines of user code each, run in both frameworks: ``script(framework, *tensors, **settings)`` gives results."""
+"""Networks, parameters, schedules and optimizers in a few lines each."""
 
 from __future__ import annotations
 

@@ -1,0 +1,479 @@
+"""Eager execution by machine code: it is on here, computes what the plain build computes, and survives what Python does
+to objects. Where the interpreter or machine has no native build, the same tests run on the plain one.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import tracemalloc
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy_phi_ops import native
+
+ROOT = Path(__file__).parent.parent
+BINARY = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "divide": lambda x, y: x / y,
+}
+GRADIENTS = {
+    "add": lambda x, y: (np.ones_like(x), np.ones_like(y)),
+    "subtract": lambda x, y: (np.ones_like(x), -np.ones_like(y)),
+    "multiply": lambda x, y: (y, x),
+    "divide": lambda x, y: (1 / y, -x / y**2),
+}
+
+
+def tensor(a: object, wants: bool = False, dtype: str = "float32") -> paddle.Tensor:
+    return paddle.to_tensor(np.asarray(a, dtype), stop_gradient=not wants)
+
+
+def is_native() -> bool:
+    return native.status() == "native"
+
+
+def made_natively(x: paddle.Tensor) -> bool:
+    return x.payload._memory is not None
+
+
+def test_it_is_on_where_it_was_tested():
+    tested = sys.version_info[:2] == (3, 11) and sys.platform == "linux" and os.uname().machine == "x86_64"
+    plain = os.environ.get("ARGOSY_EAGER") == "plain" or not tested
+    assert native.status().startswith("plain: " if plain else "native")
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (7,), (8,), (3, 5), (33,), (4096,), (40, 200)])
+def test_values_types_and_gradients(name, dtype, shape):
+    rng = np.random.default_rng(3)
+    a, b = (rng.uniform(0.5, 2, shape).astype(dtype) for _ in range(2))
+    for _ in range(3):  # the first one leaves a plan
+        x, y = tensor(a, True, dtype), tensor(b, True, dtype)
+        z = BINARY[name](x, y)
+        np.testing.assert_array_equal(z.numpy(), BINARY[name](a, b))
+        assert (z.dtype, tuple(z.shape), z.stop_gradient) == (x.dtype, shape, False)
+        z.sum().backward()
+        for leaf, expected in zip((x, y), GRADIENTS[name](a, b), strict=True):
+            np.testing.assert_allclose(leaf.grad.numpy(), expected, rtol=1e-5)
+    small = z.nbytes <= 16384
+    assert made_natively(z) == (is_native() and small)
+
+
+@pytest.mark.parametrize("wants", [(True, False), (False, True), (True, True), (False, False)])
+def test_every_choice_of_operands_that_want_gradients(wants):
+    a, b = np.arange(1, 9, dtype="f4"), np.arange(2, 10, dtype="f4")
+    for _ in range(3):
+        x, y = (tensor(v, w) for v, w in zip((a, b), wants, strict=True))
+        z = x * y
+        assert z.stop_gradient is not any(wants)
+        if any(wants):
+            z.sum().backward()
+        for t, w, other in ((x, wants[0], b), (y, wants[1], a)):
+            assert (t.grad is not None) == w
+            if w:
+                np.testing.assert_array_equal(t.grad.numpy(), other)
+
+
+def test_other_operands_go_to_the_methods():
+    x = tensor([1, 2, 3])
+    for _ in range(3):
+        x + x
+    np.testing.assert_array_equal((x + 1).numpy(), [2, 3, 4])
+    np.testing.assert_array_equal((1 - x).numpy(), [0, -1, -2])
+    np.testing.assert_array_equal((np.ones(3, "f4") + x).numpy(), [2, 3, 4])
+    np.testing.assert_array_equal((x + tensor([[1], [2]])).numpy(), [[2, 3, 4], [3, 4, 5]])
+    np.testing.assert_array_equal((x.reshape([1, 3]).t() + x.reshape([3, 1])).numpy(), [[2], [4], [6]])
+    assert (x + tensor([1, 2, 3], dtype="float64")).dtype == paddle.float64
+    with pytest.raises(TypeError, match="unsupported operand"):
+        x + "a"
+
+    class Odd:
+        def __radd__(self, other):
+            return "odd"
+
+    assert x + Odd() == "odd"
+
+
+def test_strided_operands_are_read_as_they_are():
+    a = np.arange(16, dtype="f4").reshape(4, 4)
+    for _ in range(3):
+        x, y = tensor(a), tensor(a).t()
+        np.testing.assert_array_equal((x + y).numpy(), a + a.T)
+        np.testing.assert_array_equal((y * y).numpy(), a.T * a.T)
+
+
+def test_modes_and_layers_are_obeyed():
+    x, y = tensor([1, 2], True), tensor([3, 4])
+    for _ in range(3):
+        x + y
+    with paddle.no_grad():
+        assert (x + y).stop_gradient
+    assert not (x + y).stop_gradient
+    with paddle.amp.auto_cast(level="O2", dtype="bfloat16"):
+        z = x + y
+    np.testing.assert_array_equal(z.astype("float32").numpy(), [4, 6])
+    f = paddle.jit.to_static(lambda a, b: a + b * a, full_graph=True)
+    np.testing.assert_array_equal(f(x, y).numpy(), [4, 10])
+    packed = []
+    with paddle.autograd.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
+        z = x * x
+    assert packed
+    z.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [2, 4])
+
+
+def test_changed_operands_are_noticed():
+    x, y = tensor([1, 2], True), tensor([3, 4])
+    for _ in range(2):
+        z = x * y
+    y.add_(tensor([1, 1]))
+    with pytest.raises(RuntimeError, match="changed in place"):
+        z.sum().backward()
+    z = x * y  # of the version that y has now
+    z.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [4, 5])
+
+
+def test_hooks_retained_gradients_and_higher_orders():
+    x = tensor([1, 2, 3], True)
+    for _ in range(3):
+        z = x * x
+        w = z * x
+        seen = []
+        z.register_hook(lambda g, seen=seen: seen.append(g.numpy()))
+        z.retain_grads()
+        w.sum().backward()
+        np.testing.assert_array_equal(seen[0], [1, 2, 3])
+        np.testing.assert_array_equal(z.grad.numpy(), [1, 2, 3])
+        np.testing.assert_array_equal(x.grad.numpy(), [3, 12, 27])
+        x.clear_gradient()
+        (g,) = paddle.grad((x * x * x).sum(), x, create_graph=True)
+        (h,) = paddle.grad(g.sum(), x)
+        np.testing.assert_array_equal(h.numpy(), [6, 12, 18])
+
+
+def test_memory_of_results_lives_as_long_as_what_shows_it():
+    x = tensor(np.arange(8))
+    for _ in range(3):
+        z = x + x
+        shown, view, detached = z.payload.ndarray, z[2:4], z.detach()
+        del z
+        others = [x * x for _ in range(50)]
+        np.testing.assert_array_equal(shown, np.arange(8) * 2)
+        np.testing.assert_array_equal(view.numpy(), [4, 6])
+        np.testing.assert_array_equal(detached.numpy(), np.arange(8) * 2)
+        del others
+
+
+def test_results_are_tensors_like_others():
+    x = tensor([1, 2])
+    for _ in range(3):
+        z = x + x
+        z.note = "kept"
+        z.name = "sum"
+        z.persistable = True
+        dead = []
+        reference = weakref.ref(z, lambda _, dead=dead: dead.append(1))
+        assert (reference() is z, z.note, z.is_parameter, z.grad, z.is_leaf) == (True, "kept", False, None, True)
+        del z
+        assert reference() is None
+        assert dead == [1]
+        z = x + x
+        assert not hasattr(z, "note")
+        assert (z.persistable, z._name, z.inplace_version) == (False, None, 0)
+        z.add_(x)
+        np.testing.assert_array_equal(z.numpy(), [3, 6])
+        z.set_value(np.zeros(2, "f4"))
+        np.testing.assert_array_equal((z + x).numpy(), [1, 2])
+
+
+def test_cycles_are_collected():
+    x = tensor([1, 2], True)
+    x * x
+    references = []
+    for _ in range(20):
+        z = x * x
+        z.self = z
+        z.grad = z
+        references.append(weakref.ref(z))
+        del z
+    gc.collect()
+    assert not any(r() for r in references)
+
+
+def test_reference_counts_balance():
+    x, y = tensor(np.arange(8), True), tensor(np.arange(8))
+    kind = x.payload.array_type
+
+    def work():
+        for _ in range(300):
+            z = x * y + y - x
+        z.sum().backward()
+        x.clear_gradient(False)
+
+    work()
+    watched = (kind, kind.shape, kind.dtype, paddle.Tensor, type(x.payload), x, y, None, True, False)
+    gc.collect()
+    before = [sys.getrefcount(w) for w in watched]
+    for _ in range(5):
+        work()
+    gc.collect()
+    after = [sys.getrefcount(w) for w in watched]
+    assert all(abs(b - a) < 250 for a, b in zip(before, after, strict=True)), (before, after)
+
+
+def test_deep_graphs_are_freed_and_gone_back_through():
+    x, y = tensor([1.0], True), tensor([1.0])
+    z = x
+    for _ in range(200_000):
+        z = z + y
+    del z
+    z = x
+    for _ in range(20_000):
+        z = z + y
+    z.backward()
+    assert x.grad.item() == 1
+
+
+def test_graphs_of_native_and_other_nodes():
+    """Nodes that native code goes back through, ones that Python does, ones with several results and ones of users."""
+
+    class Twice(paddle.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x, y = tensor([1, 2, 3, 4], True), tensor([1, 1, 1, 1], True)
+    for _ in range(3):
+        a = x + y
+        first, second = paddle.split(a + a, 2)
+        z = Twice.apply(first) * second + first + (a * y)[:2]
+        (z.sum() + (y + x).sum()).backward()
+        np.testing.assert_array_equal(x.grad.numpy(), [36, 44, 17, 25])
+        np.testing.assert_array_equal(y.grad.numpy(), [38, 47, 17, 25])
+        x.clear_gradient()
+        y.clear_gradient()
+
+
+def test_a_pass_within_a_pass():
+    x = tensor([1, 2], True)
+    w = tensor([3, 4], True)
+    for _ in range(2):
+        z = x + x
+        inner = w + w
+
+        def hook(g, inner=inner):
+            inner.backward()
+
+        z.register_hook(hook)
+        ((z + z) + x).sum().backward()
+        np.testing.assert_array_equal(x.grad.numpy(), [5, 5])
+        np.testing.assert_array_equal(w.grad.numpy(), [2, 2])
+        x.clear_gradient()
+        w.clear_gradient()
+
+
+def test_an_error_on_the_way_back_leaves_nothing_behind():
+    x = tensor([1, 2], True)
+
+    def refuse(g):
+        raise RuntimeError("refused")
+
+    for _ in range(3):
+        a = x + x
+        b = a + x
+        handle = a.register_hook(refuse)
+        z = (b + a) + (b + x)
+        with pytest.raises(RuntimeError, match="refused"):
+            z.sum().backward(retain_graph=True)
+        assert handle.remove()
+        assert x.grad is None
+        z.sum().backward(retain_graph=True)
+        np.testing.assert_array_equal(x.grad.numpy(), [9, 9])
+        z.sum().backward()
+        np.testing.assert_array_equal(x.grad.numpy(), [18, 18])
+        with pytest.raises(RuntimeError, match="a second time"):
+            z.sum().backward()
+        x.grad = None
+
+
+def test_collections_at_any_moment():
+    thresholds = gc.get_threshold()
+    x, y = tensor(np.arange(8), True), tensor(np.ones(8))
+    gc.set_threshold(1, 1, 1)
+    try:
+        for _ in range(200):
+            z = (x * y + y) / y
+            z.note = z
+        z.sum().backward()
+    finally:
+        gc.set_threshold(*thresholds)
+    np.testing.assert_array_equal(x.grad.numpy(), np.ones(8))
+
+
+def test_traced_memory():
+    x = tensor(np.arange(8), True)
+    tracemalloc.start()
+    try:
+        for _ in range(2000):
+            z = x * x + x
+    finally:
+        tracemalloc.stop()
+    z.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), 2 * np.arange(8) + 1)
+
+
+def test_six_threads():
+    wrong = []
+    interval = sys.getswitchinterval()
+
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        a, b = rng.random((2, 8)).astype("f4")
+        x, y = tensor(a), tensor(b, True)
+        for i in range(600):
+            z = (x * y + x) / x
+            many = [z + y for _ in range(3)]
+            if i % 50 == 0:
+                many[0].note = many
+                if not np.allclose(z.numpy(), (a * b + a) / a, rtol=1e-5):
+                    wrong.append(seed)
+                gc.collect(0)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
+
+
+def test_forgetting_plans_changes_nothing():
+    x = tensor([1.5, 2], True)
+    for default in ("float64", "float32"):
+        for _ in range(3):
+            z = x * x
+        paddle.set_default_dtype(default)
+    (x * x).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [3, 4])
+    np.testing.assert_array_equal(z.numpy(), [2.25, 4])
+
+
+OPTIMIZERS = {
+    "sgd": lambda p: paddle.optimizer.SGD(0.1, parameters=p),
+    "adam": lambda p: paddle.optimizer.Adam(0.01, parameters=p, weight_decay=0.02),
+    "adamw": lambda p: paddle.optimizer.AdamW(0.01, parameters=p, weight_decay=0.1),
+    "some": lambda p: paddle.optimizer.AdamW(
+        0.01, parameters=p, apply_decay_param_fun=lambda name: name.startswith("w")
+    ),
+    "amsgrad": lambda p: paddle.optimizer.Adam(0.01, parameters=p, amsgrad=True),
+}
+
+
+def _trained(make, dtype: str, at_once: bool, monkeypatch) -> list[np.ndarray]:
+    """Parameters after three steps, and how often the first one was written."""
+    rng = np.random.default_rng(5)
+    shapes = {"w": (37, 11), "b": (11,), "s": ()}
+    parameters = [tensor(rng.standard_normal(shape), True, dtype) for shape in shapes.values()]
+    for p, name in zip(parameters, shapes, strict=True):
+        p.name = f"{name}_{at_once}_{dtype}"
+    optimizer = make(parameters)
+    if not at_once:
+        monkeypatch.setattr(type(optimizer), "_updated_at_once", lambda *_: False)
+    for _ in range(3):
+        for p in parameters:
+            p.grad = tensor(rng.standard_normal(p.shape), False, dtype)
+        optimizer.step()
+    monkeypatch.undo()
+    return [*(p.numpy() for p in parameters), np.array(parameters[0].inplace_version)]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_updates_at_once_give_the_same_bits(name, dtype, monkeypatch):
+    for x, y in zip(*[_trained(OPTIMIZERS[name], dtype, w, monkeypatch) for w in (True, False)], strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_rules_of_users_are_followed():
+    class Backwards(paddle.optimizer.SGD):
+        def _update(self, parameter, value, grad, rate, shared):
+            return value + rate * grad
+
+    x = tensor([1.0, 2.0], True)
+    x.grad = tensor([2.0, 2.0])
+    Backwards(0.5, parameters=[x]).step()
+    np.testing.assert_array_equal(x.numpy(), [2, 3])
+
+
+def test_updates_at_once_are_done_where_they_can_be():
+    before = native.update("sgd", (tensor([1.0]), tensor([1.0])), (0.5,), (0,))
+    assert not before  # gradients are recorded
+    x, g = tensor([1.0, 2.0]), tensor([2.0, 2.0])
+    with paddle.no_grad():
+        assert native.update("sgd", (x, g), (0.5,), (0,)) == is_native()
+        assert not native.update("sgd", (x, tensor([1.0])), (0.5,), (0,))
+        assert not native.update("nothing", (x, g), (0.5,), (0,))
+        assert not native.update("sgd", (x.t(), tensor([[1.0, 2.0]])), (0.5,), (0,))
+    if is_native():
+        np.testing.assert_array_equal(x.numpy(), [0, 1])
+        assert x.inplace_version == 1
+
+
+HERE = "tests/test_native_eager.py"
+CORE = ("packages/autograd/tests/test_tape.py", "packages/phi-ops/tests/test_routes.py")
+RUN = """
+import sys, argosy.runtime, hypothesis, pytest
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+FLAGS = ("-q", "-x", "-n0", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+
+
+@pytest.mark.skipif("ARGOSY_EAGER_NESTED" in os.environ, reason="it runs this file")
+@pytest.mark.parametrize(
+    ("options", "setting", "files"),
+    [
+        ([], "", CORE),
+        ([], "plain", (HERE,)),
+        (["-X", "dev"], "", (HERE,)),
+    ],
+    ids=["core-native", "plain", "dev"],
+)
+def test_the_same_tests_under_both_builds(options, setting, files):
+    environment = {**os.environ, "ARGOSY_EAGER": setting, "ARGOSY_EAGER_NESTED": "1"}
+    command = [sys.executable, *options, "-c", RUN, *FLAGS, *files]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def test_it_starts_after_many_tensors_were_made() -> None:
+    """Python has no room in line for new attributes of a class of many instances: nothing depends on that."""
+    script = (
+        "import argosy as paddle\n"
+        "many = [paddle.to_tensor([1.0]) for _ in range(100)]\n"
+        "print(sum(float(x + x) for x in many))\n"
+    )
+    command = [sys.executable, "-W", "error", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("200.0\n", "")
