@@ -3,7 +3,8 @@
 ``python benchmarks/distributed_bytes.py [--ranks 2]``. Data parallelism and ZeRO 1: 2P(d-1)/d elements for P parameters
 on d ranks; ZeRO 3: 3P(d-1)/d; tensor parallelism (Shoeybi et al., 2019): four all-reduces of the activations a layer.
 That form takes attention weights ordered by heads; here the columns of the fused projection are [query, key, value] by
-heads, halves of which are no whole heads: its weights are gathered and their gradients scattered, which is the excess.
+heads, halves of which are no whole heads: its weights are gathered and their gradients scattered, which is the excess
+(columns by heads send what the form says, and a known little: packages/meta/tests/test_distributed_bytes.py).
 Writes results/distributed_bytes.json. Nothing is timed.
 """
 

@@ -1,10 +1,15 @@
 """What an operator costs eagerly: 1000 applications to 8 floats (or 8 x 8) are one step, so that milliseconds of a step
 read as microseconds of an application. chain100-backward: 100 additions in a row and back through them, 10 times.
+
+``argosy-plain`` is argosy without native code, ``paddle`` the wheel (with an interpreter that has it). To record a row:
+``side_by_side.py eager --case add --ours argosy-eager argosy-plain --peers torch numpy --peer-python PATH``.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -58,9 +63,13 @@ def chained(x: Any, y: Any, back: Callable[[Any], Any]) -> Step:
     return step
 
 
-def argosy_step(case: str) -> Step:
-    import argosy as paddle
+def plain_step(case: str) -> Step:
+    os.environ["ARGOSY_EAGER"] = "plain"
+    return paddle_step(case, "argosy")
 
+
+def paddle_step(case: str, module: str = "paddle") -> Step:
+    paddle: Any = import_module(module)
     x, y, w = paddle.to_tensor(X), paddle.to_tensor(X), paddle.to_tensor(W)
     ones = paddle.ones([8])
     if case in ("add-grad", "chain100-backward"):
@@ -125,6 +134,9 @@ def jax_step(case: str) -> Step:
 
 
 if __name__ == "__main__":
-    options = arguments(__doc__ or "", ("argosy-eager", "torch", "numpy", "jax"), CASES)
-    makers = {"argosy-eager": argosy_step, "torch": torch_step, "numpy": numpy_step, "jax": jax_step}
+    options = arguments(__doc__ or "", ("argosy-eager", "argosy-plain", "torch", "numpy", "jax", "paddle"), CASES)
+    makers = {
+        "argosy-eager": lambda case: paddle_step(case, "argosy"), "argosy-plain": plain_step, "paddle": paddle_step,
+        "torch": torch_step, "numpy": numpy_step, "jax": jax_step,
+    }  # fmt: skip
     run(options, "eager", makers[options.framework](options.case))
