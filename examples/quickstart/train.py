@@ -107,9 +107,7 @@ class Trainer:
 
     def save(self, path: Path) -> None:
         """Everything that the rest of the run depends on."""
-        sizes = {
-            name: getattr(self.options, name) for name in ("width", "layers", "heads", "length", "batch", "seed")
-        }
+        sizes = {name: getattr(self.options, name) for name in ("width", "layers", "heads", "length", "batch", "seed")}
         state = {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -206,9 +204,7 @@ def finish(trainer: Trainer, checkpoint: Path, figures: dict[str, Any]) -> None:
     out = trainer.options.out
     trainer.save(checkpoint)
     plot(trainer.losses, figures, out / "loss.png")
-    paddle.jit.save(
-        trainer.model, out / "model", input_spec=[paddle.static.InputSpec([None, None], "int64", "ids")]
-    )
+    paddle.jit.save(trainer.model, out / "model", input_spec=[paddle.static.InputSpec([None, None], "int64", "ids")])
     figures["files"] = [str(p) for p in (checkpoint, out / "loss.png", *sorted(out.glob("model.*")))]
     (out / "train.json").write_text(json.dumps(figures, indent=1))
     print(

@@ -7,11 +7,11 @@ from ranks import on_ranks
 
 from argosy_autoparallel import ProcessMesh, Replicate, Shard, is_dist, reshard, set_world, shard_tensor
 from argosy_autoparallel.interpreter import SpmdLayer
-from argosy_autoparallel.presence import leave
 from argosy_hwadapt.inproc import run_ranks
 from argosy_phi_ops.context import AMBIENT, Context, bind_context, context
-from argosy_phi_ops.dispatch import layer, suspended
+from argosy_phi_ops.dispatch import Interpreter, layer, suspended
 from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore.tensor import Tensor
 
 
 def _serving():
@@ -64,19 +64,37 @@ def test_a_second_life_works_like_the_first():
     assert _alone(program) == [(True, [[2, 2]] * 4, 1)] * 2
 
 
-def test_leaving_takes_the_layer_out():
-    """leave() empties the stack once no distributed tensor is left, and changes nothing before."""
-
+def test_the_layer_goes_with_the_last_tensor():
     def program():
         x = shard_tensor(np.ones(2, np.float32), ProcessMesh([0]))
-        leave()
-        before = len(_serving())
+        y = x
         del x
+        before = len(_serving())
+        del y
         gc.collect()
-        leave()
         return before, len(context().layers)
 
     assert _alone(program) == (1, 0)
+
+
+def test_the_layer_may_go_in_the_middle_of_an_operator():
+    class Dropping(Interpreter):
+        def __init__(self, held):
+            self.held = held
+
+        def process(self, op, operands, attributes, below):
+            self.held.clear()
+            gc.collect()
+            return below(op, operands, attributes)
+
+    def program():
+        held = [shard_tensor(np.ones(2, np.float32), ProcessMesh([0]))]
+        plain = Tensor(np.array([1.5], np.float32))
+        with layer(Dropping(held)):
+            made = get_operator("add")(plain, plain).numpy().tolist()
+        return made, len(context().layers)
+
+    assert _alone(program) == ([3.0], 0)
 
 
 def test_the_layer_stays_below_others_and_survives_suspension():

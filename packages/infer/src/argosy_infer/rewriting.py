@@ -48,9 +48,7 @@ class Site:
     def shape(self, index: int = 0) -> tuple[Any, ...]:
         """The new shape of a result."""
         old, roles = self.op.results[index].shape, self.results[index]
-        return tuple(
-            self.tokens if r in (TOKENS, FLAT) else n for n, r in zip(old, roles, strict=True) if r != BATCH
-        )
+        return tuple(self.tokens if r in (TOKENS, FLAT) else n for n, r in zip(old, roles, strict=True) if r != BATCH)
 
     def emit(self, operands: Sequence[Value] | None = None, **attributes: Any) -> Any:
         """The primitive on the new operands, with some attributes replaced."""

@@ -109,13 +109,13 @@ def call(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> A
 def bind(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """Apply ``op`` to ``operands`` (tensors and Python numbers) through the active layers."""
     if AMBIENT.word:
-        layers = context().layers
+        layers = tuple(context().layers)  # one that stays may go in the middle, with the last tensor it is for
         if layers:
             return _descend(layers, len(layers) - 1, op, operands, attributes)
     return run_kernel(op, operands, attributes)
 
 
-def _descend(layers: list[Any], at: int, op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+def _descend(layers: Sequence[Any], at: int, op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if at < 0:
         return run_kernel(op, operands, attributes)
 
@@ -136,7 +136,7 @@ def write(target: Tensor, value: Tensor) -> None:
             f"an in-place operation cannot change the shape: target {list(target.payload.shape)}, "
             f"result {list(value.payload.shape)}"
         )
-    layers = context().layers if AMBIENT.word else ()
+    layers = tuple(context().layers) if AMBIENT.word else ()
     _descend_write(layers, len(layers) - 1, target, value)
 
 
@@ -224,7 +224,8 @@ def suspended() -> Iterator[None]:
     try:
         yield
     finally:
-        layers[:0] = [each for each in ambient.layers if each.stays and each not in layers]
+        staying = [each for each in ambient.layers if each.stays]
+        layers[:] = staying + [each for each in layers if not each.stays]
         ambient.layers = layers
 
 

@@ -36,9 +36,7 @@ def test_dot_general_equals_einsum_for_any_arrangement_of_axes(data):
         rhs_batch=tuple(right.index(n) for n in batch),
     )
     out = [*batch, *(n for n in left if n in left_free), *(n for n in right if n in right_free)]
-    np.testing.assert_array_equal(
-        result, np.einsum(f"{''.join(left)},{''.join(right)}->{''.join(out)}", x, y)
-    )
+    np.testing.assert_array_equal(result, np.einsum(f"{''.join(left)},{''.join(right)}->{''.join(out)}", x, y))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
@@ -60,9 +58,7 @@ def test_integer_products_stay_integers():
 
 
 def naive_conv(x, w, strides, padding, lhs_dilation, rhs_dilation, groups):
-    spread = np.zeros(
-        (*x.shape[:2], *((n - 1) * d + 1 for n, d in zip(x.shape[2:], lhs_dilation, strict=True)))
-    )
+    spread = np.zeros((*x.shape[:2], *((n - 1) * d + 1 for n, d in zip(x.shape[2:], lhs_dilation, strict=True))))
     spread[(..., *(slice(None, None, d) for d in lhs_dilation))] = x
     padded = np.pad(spread, [(0, 0), (0, 0), *padding])
     rank, per_group = len(strides), w.shape[1]

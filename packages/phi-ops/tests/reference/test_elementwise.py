@@ -27,9 +27,7 @@ def integers(dtype: str) -> st.SearchStrategy[int]:
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize(
-    ("name", "exact"), [("add", operator.add), ("sub", operator.sub), ("mul", operator.mul)]
-)
+@pytest.mark.parametrize(("name", "exact"), [("add", operator.add), ("sub", operator.sub), ("mul", operator.mul)])
 @given(data=st.data())
 def test_integer_arithmetic_wraps_around(dtype, name, exact, data):
     a, b = data.draw(integers(dtype)), data.draw(integers(dtype))
@@ -71,9 +69,7 @@ def test_float_remainders_have_the_sign_of_dividend_or_divisor(a, b):
             assert float(KERNELS["floor_mod"](x, y)) == a % b
 
 
-@pytest.mark.parametrize(
-    "name", ["add", "sub", "mul", "div", "exp", "log", "sqrt", "rsqrt", "tanh", "logistic", "sin"]
-)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "exp", "log", "sqrt", "rsqrt", "tanh", "logistic", "sin"])
 @pytest.mark.parametrize("dtype", NARROW)
 @given(data=st.data())
 def test_narrow_floats_compute_in_float32_and_round_once(name, dtype, data):

@@ -43,9 +43,7 @@ def test_lu_of_a_singular_matrix_has_a_zero_pivot():
 @pytest.mark.parametrize("unit", [True, False])
 def test_triangular_solve_solves(left, transpose, conjugate, lower, unit):
     a, b = matrices(2, 4, 4, dtype="complex128"), matrices(2, 4, 4, dtype="complex128")
-    x = KERNELS["triangular_solve"](
-        a, b, lower=lower, transpose=transpose, conjugate=conjugate, unit=unit, left=left
-    )
+    x = KERNELS["triangular_solve"](a, b, lower=lower, transpose=transpose, conjugate=conjugate, unit=unit, left=left)
     op = np.tril(a) if lower else np.triu(a)
     if unit:
         op[..., range(4), range(4)] = 1
@@ -99,11 +97,11 @@ def test_fft_keeps_single_precision(kind):
     x = np.ones(8, np.float32 if kind == "r2c" else np.complex64)
     result = KERNELS["fft"](x, axes=(0,), kind=kind, length=8)
     assert result.dtype == (np.float32 if kind == "c2r" else np.complex64)
+
+
 def test_random_bits_continue_from_the_state():
     rng_bits = KERNELS["rng_bits"]
     fresh, later = np.array([7, 0], np.uint64), np.array([7, 5], np.uint64)
-    np.testing.assert_array_equal(
-        rng_bits(fresh, counter=6, shape=(3, 5)), rng_bits(later, counter=1, shape=(3, 5))
-    )
+    np.testing.assert_array_equal(rng_bits(fresh, counter=6, shape=(3, 5)), rng_bits(later, counter=1, shape=(3, 5)))
     assert rng_bits(fresh, counter=0, shape=()).dtype == np.uint32
     assert len(np.unique(rng_bits(fresh, counter=0, shape=(1000,)))) > 990

@@ -37,9 +37,7 @@ def test_pad_equals_placing_elements_one_by_one(x, data):
 
 def test_slice_reverse_concat_and_iota():
     x = np.arange(12).reshape(3, 4)
-    np.testing.assert_array_equal(
-        KERNELS["slice"](x, start=(0, 1), limit=(3, 4), stride=(2, 2)), x[0:3:2, 1:4:2]
-    )
+    np.testing.assert_array_equal(KERNELS["slice"](x, start=(0, 1), limit=(3, 4), stride=(2, 2)), x[0:3:2, 1:4:2])
     np.testing.assert_array_equal(KERNELS["reverse"](x, axes=(1,)), x[:, ::-1])
     np.testing.assert_array_equal(KERNELS["concat"](x, x[:1], axis=0), np.vstack([x, x[:1]]))
     rows = KERNELS["iota"](shape=(3, 2), axis=0, dtype="float32")
@@ -89,9 +87,7 @@ def test_cumulations_equal_reductions_of_prefixes(kind, reverse):
     expected = np.array([[reduce(row[: i + 1]) for i in range(5)] for row in rows])
     if reverse:
         expected = expected[:, ::-1]
-    np.testing.assert_allclose(
-        KERNELS["cumulative"](x, axis=1, kind=kind, reverse=reverse), expected, rtol=1e-12
-    )
+    np.testing.assert_allclose(KERNELS["cumulative"](x, axis=1, kind=kind, reverse=reverse), expected, rtol=1e-12)
 
 
 def test_gather_and_scatter_share_batch_axes():
@@ -103,9 +99,7 @@ def test_gather_and_scatter_share_batch_axes():
     changed = x.copy()
     changed[0, [2, 0]] = -1
     changed[1, 1] = -1
-    np.testing.assert_array_equal(
-        KERNELS["scatter"](x, indices, updates, axes=(1,), batch=1, kind="set"), changed
-    )
+    np.testing.assert_array_equal(KERNELS["scatter"](x, indices, updates, axes=(1,), batch=1, kind="set"), changed)
 
 
 @given(st.data())
@@ -143,9 +137,7 @@ def test_scatter_leaves_its_operand_alone():
 def test_dynamic_slices_are_moved_inside():
     x, start = np.arange(5), np.asarray(4)
     np.testing.assert_array_equal(KERNELS["dynamic_slice"](x, start, sizes=(3,)), [2, 3, 4])
-    np.testing.assert_array_equal(
-        KERNELS["dynamic_update_slice"](x, np.array([7, 7]), start), [0, 1, 2, 7, 7]
-    )
+    np.testing.assert_array_equal(KERNELS["dynamic_update_slice"](x, np.array([7, 7]), start), [0, 1, 2, 7, 7])
 
 
 @given(hnp.arrays(np.int64, 12, elements=st.integers(0, 3)), st.booleans())

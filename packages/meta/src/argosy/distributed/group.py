@@ -9,7 +9,6 @@ from argosy.distributed.solo import SoloCommunicator
 from argosy.distributed.task import Postbox
 from argosy_autoparallel.groups import communicators, ensure_groups
 from argosy_autoparallel.mesh import ProcessMesh
-from argosy_autoparallel.presence import leave
 from argosy_hwadapt.communicator import Communicator
 from argosy_phi_ops.context import context
 
@@ -152,9 +151,7 @@ def get_backend(group: Group | None = None) -> str:
 
 
 def destroy_process_group(group: Group | None = None) -> None:
-    """Leave ``group``, or every group that was made with :func:`new_group`. What distributed tensors put into the
-    rank's dispatch is then taken out as well, when none of them is left.
-    """
+    """Leave ``group``, or every group that was made with :func:`new_group`."""
     joined = environment()
     for id in [id for id in joined.groups if id != 0] if group is None else [group.id]:
         left = joined.groups.pop(id)
@@ -162,5 +159,3 @@ def destroy_process_group(group: Group | None = None) -> None:
             del joined.lines[tuple(left.ranks)]  # its communicator stays: distributed tensors have it
         elif left.is_member() and id != 0:
             left.communicator.close()
-    if group is None:
-        leave()

@@ -60,8 +60,7 @@ _MODULES = {
 }  # fmt: skip
 _TABLE = {name: f"argosy.nn.{module}:{name}" for module, names in _MODULES.items() for name in names}
 _TABLE |= {
-    name: f"argosy.nn.{name}"
-    for name in ("attention", "decode", "functional", "initializer", "loss", "quant", "utils")
+    name: f"argosy.nn.{name}" for name in ("attention", "decode", "functional", "initializer", "loss", "quant", "utils")
 }
 _TABLE |= {"Parameter": "argosy.nn.parameter:Parameter"}
 

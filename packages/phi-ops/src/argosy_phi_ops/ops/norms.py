@@ -71,9 +71,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(promote="float")
-def matrix_norm(
-    x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1), keepdim: bool = False
-) -> Tensor:
+def matrix_norm(x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1), keepdim: bool = False) -> Tensor:
     """The norm of the matrices over two axes: "fro", of singular values "nuc" (their sum), 2 (the largest) and -2.
 
     1 is the largest sum down a column, infinity that along a row; -1 and -infinity are the smallest. Raises

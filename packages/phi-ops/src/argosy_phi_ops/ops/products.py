@@ -269,9 +269,7 @@ def _diagonalised(names: list[str], x: Tensor) -> tuple[list[str], Tensor]:
     return names, x
 
 
-def _contracted(
-    left: list[str], x: Tensor, right: list[str], y: Tensor, later: set[str]
-) -> tuple[list[str], Tensor]:
+def _contracted(left: list[str], x: Tensor, right: list[str], y: Tensor, later: set[str]) -> tuple[list[str], Tensor]:
     """The product of two operands, summed over the shared names that nothing later needs."""
     x, y = _matched(left, x, right, y)
     shared = [name for name in left if name in right]

@@ -382,9 +382,7 @@ def _placed(x: Tensor, block: Tensor, plan: _Plan) -> Tensor:
         return x
     low = tuple(axis.start for axis in plan.axes)
     gaps = tuple(axis.stride - 1 for axis in plan.axes)
-    high = tuple(
-        n - axis.start - (axis.size - 1) * axis.stride - 1 for n, axis in zip(x.shape, plan.axes, strict=True)
-    )
+    high = tuple(n - axis.start - (axis.size - 1) * axis.stride - 1 for n, axis in zip(x.shape, plan.axes, strict=True))
     inside = prim.pad(
         prim.constant(True, "bool", block.shape), prim.constant(False, "bool"), low=low, high=high, interior=gaps
     )

@@ -10,9 +10,7 @@ from argosy_pir.types import TensorType
 
 
 @primitive("random")
-def rng_bits(
-    state: TensorType, *, shape: Shape, counter: int = 0, start: Shape = (), whole: Shape = ()
-) -> TensorType:
+def rng_bits(state: TensorType, *, shape: Shape, counter: int = 0, start: Shape = (), whole: Shape = ()) -> TensorType:
     """uint32 words of ``shape``: Philox4x32-10 of seed ``state[0]``, draw ``state[1] + counter``, by logical index.
 
     With ``whole`` and ``start`` the result is the block at ``start`` of the draw of shape ``whole``: a rank's part.
@@ -30,7 +28,5 @@ def rng_bits(
 
 
 @rng_bits.axes
-def _(
-    state: TensorType, *, shape: Shape, counter: int = 0, start: Shape = (), whole: Shape = ()
-) -> AxisNotation:
+def _(state: TensorType, *, shape: Shape, counter: int = 0, start: Shape = (), whole: Shape = ()) -> AxisNotation:
     return AxisNotation([[("state",)]], [[(f"d{i}",) for i in range(len(shape))]], frozenset({"state"}))

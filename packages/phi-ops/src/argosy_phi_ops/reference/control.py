@@ -26,9 +26,7 @@ def plan_control(op: Operation, program: Program) -> Step:
     """
     plan = _PLANS.get(op.name)
     if plan is None:
-        raise CompileError(
-            f"the reference interpreter does not know '{op.name}'; it knows {', '.join(_PLANS)}"
-        )
+        raise CompileError(f"the reference interpreter does not know '{op.name}'; it knows {', '.join(_PLANS)}")
     return plan(op, [BlockPlan(region.block, program) for region in op.regions])
 
 

@@ -58,10 +58,7 @@ def _check_kind(label: str, expected: TensorType, array: Array) -> None:
 
 
 def _mismatch(label: str, expected: TensorType, axis: int, array: Array, size: int) -> str:
-    return (
-        f"{label} has shape {list(array.shape)}: axis {axis} of {expected} is {size} here, "
-        f"not {array.shape[axis]}"
-    )
+    return f"{label} has shape {list(array.shape)}: axis {axis} of {expected} is {size} here, not {array.shape[axis]}"
 
 
 def evaluate_dim(dim: Dim, symbols: Symbols) -> int:

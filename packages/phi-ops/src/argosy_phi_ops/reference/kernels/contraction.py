@@ -44,9 +44,7 @@ def dot_general(
         right = rhs if rhs_contract[0] == 0 else rhs.T
         return rounded(quiet.run(np.matmul, widened(left), widened(right)), result_dtype)
     left, rows = _arranged(widened(lhs), [lhs_batch, _free(lhs, lhs_batch, lhs_contract), lhs_contract], 1)
-    right, columns = _arranged(
-        widened(rhs), [rhs_batch, rhs_contract, _free(rhs, rhs_batch, rhs_contract)], 2
-    )
+    right, columns = _arranged(widened(rhs), [rhs_batch, rhs_contract, _free(rhs, rhs_batch, rhs_contract)], 2)
     batch = [lhs.shape[axis] for axis in lhs_batch]
     product = quiet.run(np.matmul, left, right)
     return rounded(product.reshape([*batch, *rows, *columns]), result_dtype)

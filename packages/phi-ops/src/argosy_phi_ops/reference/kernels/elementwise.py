@@ -152,9 +152,7 @@ def cast(x: Array, *, dtype: str) -> Array:
         x = x.real
     if target.kind == "b":
         return as_array(x != 0)
-    if (
-        is_narrow_float(target) and x.dtype.kind == "V"
-    ):  # ml_dtypes has no direct cast between some of its formats
+    if is_narrow_float(target) and x.dtype.kind == "V":  # ml_dtypes has no direct cast between some of its formats
         x = x.astype(np.float32)
     return x.astype(target)
 
@@ -233,9 +231,7 @@ def shift_left(x: Array, y: Array) -> Array:
 def shift_right(x: Array, y: Array) -> Array:
     """``x >> y``: of signed integers arithmetic, so that a shift by the width or more leaves the sign."""
     beyond, amount = _shift_amount(x, y)
-    last = (
-        np.right_shift(x, x.dtype.type(8 * x.dtype.itemsize - 1)) if x.dtype.kind == "i" else x.dtype.type(0)
-    )
+    last = np.right_shift(x, x.dtype.type(8 * x.dtype.itemsize - 1)) if x.dtype.kind == "i" else x.dtype.type(0)
     return as_array(np.where(beyond, last, np.right_shift(x, amount)))
 
 

@@ -48,9 +48,7 @@ def pad(x: Array, value: Array, *, low: Sequence[int], high: Sequence[int], inte
         step = gap + 1
         first = max(0, -(lo // step)) if lo < 0 else 0  # the first index that is not cropped away
         last = min(n, max(first, -((lo - size) // step)))  # one past the last
-        to.append(
-            slice(lo + first * step, lo + (last - 1) * step + 1 if last > first else lo + first * step, step)
-        )
+        to.append(slice(lo + first * step, lo + (last - 1) * step + 1 if last > first else lo + first * step, step))
         source.append(slice(first, last))
     result[tuple(to)] = x[tuple(source)]
     return result

@@ -30,9 +30,7 @@ def kernel(*names: str) -> Callable[[F], F]:
     def register(function: F) -> F:
         for name in names:
             if name in KERNELS:
-                raise ValueError(
-                    f"primitive {name!r} already has a reference kernel, {KERNELS[name]!r}; one is enough"
-                )
+                raise ValueError(f"primitive {name!r} already has a reference kernel, {KERNELS[name]!r}; one is enough")
             KERNELS[name] = function
         return function
 
@@ -85,9 +83,7 @@ class _Quiet(threading.local):
     """
 
     def __init__(self) -> None:
-        if (
-            np.lib.NumpyVersion(np.__version__) < "2.0.0"
-        ):  # there the state is the thread's, not the context's
+        if np.lib.NumpyVersion(np.__version__) < "2.0.0":  # there the state is the thread's, not the context's
             self.run: Callable[..., Any] = _run_with_errstate
             return
         context = contextvars.copy_context()

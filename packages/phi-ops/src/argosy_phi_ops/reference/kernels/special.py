@@ -182,9 +182,7 @@ def _lgamma_one_to_two(x: Array) -> Array:
     return np.where(
         x < 1.23164,
         above * _ratio(_LGAMMA_ONE, above) - 0.5 * above,
-        np.where(
-            x < 1.73163, _lgamma_near_minimum(x), below * _polynomial(_LGAMMA_BELOW_TWO, below) - 0.5 * below
-        ),
+        np.where(x < 1.73163, _lgamma_near_minimum(x), below * _polynomial(_LGAMMA_BELOW_TWO, below) - 0.5 * below),
     )
 
 

@@ -17,16 +17,12 @@ def fft(x: Array, *, axes: Sequence[int], kind: str, inverse: bool = False, leng
 
 
 @kernel_into("fft")
-def fft_into(
-    out: Array, x: Array, *, axes: Sequence[int], kind: str, inverse: bool = False, length: int = 0
-) -> None:
+def fft_into(out: Array, x: Array, *, axes: Sequence[int], kind: str, inverse: bool = False, length: int = 0) -> None:
     """The same, written to `out`."""
     _transform(x, axes, kind, inverse, length, out)
 
 
-def _transform(
-    x: Array, axes: Sequence[int], kind: str, inverse: bool, length: int, out: Array | None
-) -> Array:
+def _transform(x: Array, axes: Sequence[int], kind: str, inverse: bool, length: int, out: Array | None) -> Array:
     along, best = tuple(axes), library() if x.size and axes else named("numpy")  # ducc0 wants elements
     if kind == "c2c":
         return best.c2c(x, along, inverse, out)
