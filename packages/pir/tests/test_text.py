@@ -56,6 +56,14 @@ def test_types_round_trip(type_):
     assert parse_type(str(type_)) == type_
 
 
+@pytest.mark.parametrize("data", ["0000c07f", "0000c0ff", "0100c07f"])
+def test_every_nan_round_trips(data):
+    """Signs and payloads of NaNs are kept, in complex parts as well."""
+    for type_, held in [(TensorType((), "float32"), data), (TensorType((), "complex64"), "0000803f" + data)]:
+        dense = Dense(type_, bytes.fromhex(held))
+        assert parse_attribute(format_attribute(dense)) == dense
+
+
 @pytest.mark.parametrize("value", [0.0, -0.0, float("inf"), float("-inf"), 1e-45, 0.1, 65504.0, 3.4e38])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_splats_print_as_short_numbers(value, dtype):

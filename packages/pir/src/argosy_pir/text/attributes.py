@@ -94,11 +94,18 @@ def _format_plain(value: Any) -> str:
     raise TypeError(f"{value!r} is not an attribute value")
 
 
+def _as_read(value: Any) -> Any:
+    """What the text of a number gives back: NaN without its sign."""
+    if isinstance(value, complex):
+        return complex(float(repr(value.real)), float(repr(value.imag)))
+    return float(repr(value)) if isinstance(value, float) else value
+
+
 def _exact_number(data: bytes, dtype: str) -> str | None:
-    """The shortest number that encodes to exactly ``data``; None where none does (a NaN with a payload,
-    say)."""
+    """The shortest number that encodes to exactly ``data``; None where none does (a NaN with a sign or a
+    payload, say)."""
     try:
-        value = decode_scalar(data, dtype)
+        value = _as_read(decode_scalar(data, dtype))
         if encode_scalar(value, dtype) != data:
             return None
     except (NotImplementedError, ValueError):
