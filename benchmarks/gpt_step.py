@@ -1,19 +1,30 @@
 """One AdamW training step of a GPT: 6 layers, width 384, 6 heads, 256 tokens, vocabulary 4096 (untied), batch 8,
-float32.
+float32. ``--case small``: 2 layers, width 128, 4 heads, 64 tokens, vocabulary 512, where what an operator costs shows.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from timing import arguments, run
 
-LAYERS, WIDTH, HEADS, TOKENS, VOCABULARY, BATCH, RATE = 6, 384, 6, 256, 4096, 8, 3e-4
+SIZES = {"": (6, 384, 6, 256, 4096, 8), "small": (2, 128, 4, 64, 512, 8)}
+LAYERS, WIDTH, HEADS, TOKENS, VOCABULARY, BATCH = SIZES[""]
+RATE = 3e-4
 rng = np.random.default_rng(0)
 IDS = rng.integers(0, VOCABULARY, (BATCH, TOKENS + 1)).astype(np.int64)
+FRAMEWORKS = ("argosy", "argosy-eager", "argosy-plain", "torch", "torch-compile")
 MATRICES = ("qkv", "o", "f1", "f2", "head")
+
+
+def take_sizes(case: str) -> None:
+    """Make the model and the batch those of a case."""
+    global LAYERS, WIDTH, HEADS, TOKENS, VOCABULARY, BATCH, IDS
+    LAYERS, WIDTH, HEADS, TOKENS, VOCABULARY, BATCH = SIZES[case]
+    IDS = IDS[:BATCH, : TOKENS + 1] % VOCABULARY
 
 
 def normal(*shape: int) -> Any:
@@ -72,6 +83,11 @@ def argosy_step(compiled: bool) -> Callable[[], Any]:
     return lambda: whole(x, y)
 
 
+def plain_step() -> Callable[[], Any]:
+    os.environ["ARGOSY_EAGER"] = "plain"
+    return argosy_step(False)
+
+
 def torch_step(compiled: bool) -> Callable[[], Any]:
     import torch
 
@@ -110,9 +126,10 @@ def torch_step(compiled: bool) -> Callable[[], Any]:
 
 
 if __name__ == "__main__":
-    options = arguments(__doc__ or "", ("argosy", "argosy-eager", "torch", "torch-compile"))
+    options = arguments(__doc__ or "", FRAMEWORKS, tuple(SIZES))
+    take_sizes(options.case)
     makers = {
-        "argosy": lambda: argosy_step(True), "argosy-eager": lambda: argosy_step(False),
+        "argosy": lambda: argosy_step(True), "argosy-eager": lambda: argosy_step(False), "argosy-plain": plain_step,
         "torch": lambda: torch_step(False), "torch-compile": lambda: torch_step(True),
     }  # fmt: skip
     run(options, "gpt_step", makers[options.framework]())

@@ -18,6 +18,7 @@ from argosy_autograd import hooks
 from argosy_autograd.errors import DifferentiationError, MissingRule
 from argosy_autograd.kernels import KERNELS
 from argosy_phi_ops.dispatch import Recorder, bind
+from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.native import remember
 from argosy_phi_ops.operator import attribute_key
 from argosy_tensorcore.dtype import as_dtype
@@ -27,7 +28,7 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from argosy_autograd.derived import Derived
 
-__all__ = ["Edge", "Node", "OperatorNode", "Tape", "edge_of"]
+__all__ = ["Edge", "Node", "OperatorNode", "Tape", "by_program", "edge_of"]
 
 Edge = tuple[Any, int]
 """Where a gradient goes: (node, number of the result), or (leaf tensor, 0)."""
@@ -107,23 +108,64 @@ class Node:
 class Recipe:
     """What all applications of an operator have in common whose operands have the same types and want the same
     gradients. ``key`` is what :func:`derive` takes; ``keeps`` are positions in (operands..., results...) of what is
-    kept; ``run`` is the hand-written derivative, None where the derived program is used; ``code`` tells native code
-    what it is: 1 passes the gradient on as it is."""
+    kept; ``run(grads, saved, attributes, key)`` is the hand-written derivative, else the derived program, either of
+    them compiled when it is hot; ``code`` tells native code what it is: 1 passes the gradient on as it is."""
 
     __slots__ = ("attributes", "code", "keeps", "key", "name", "run")
 
     def __init__(self, op: Any, types: Sequence[Any], attributes: dict[str, Any], wants: tuple[bool, ...]) -> None:
         self.name = op.name
         self.attributes = attributes
-        self.run: Callable[..., Any] | None = None
         self.key = (op, tuple(types), attribute_key(attributes) if attributes else (), wants)
         kernel = KERNELS.get(op.name)
         if kernel is not None and kernel.fits(types, attributes):
             self.keeps = kernel.keeps(wants)
-            self.run = kernel.run_for(types)
+            self.run: Callable[..., Any] = kernel.run_for(types)
         else:
             self.keeps = _keeps(self.key, attributes)
+            self.run = by_program
         self.code = int(self.run is KERNELS["add"].alike)
+        if not self.code and all([type(t) is tuple for t in types]):
+            self.run = Counted(self.run, self._program, self._compiled, self._replace)
+
+    def _program(self) -> Any:
+        """The derivative as a program of primitives; None where there is none."""
+        try:
+            return derive(self.key, self.attributes).operator.expansion.program
+        except MissingRule:
+            return None
+
+    def _compiled(self, native: NativeKernel) -> Callable[..., Any]:
+        rule = derive(self.key, self.attributes)
+        return lambda grads, saved, attributes, key: _gradients(rule, native, grads, saved, key)
+
+    def _replace(self, run: Callable[..., Any]) -> None:
+        self.run = run
+
+
+def by_program(grads: Sequence[Any], saved: dict[int, Any], attributes: dict[str, Any], key: Any) -> list[Any]:
+    """The derivative by the derived program."""
+    rule = derive(key, attributes)
+    return _gradients(rule, rule.run, grads, saved, key)
+
+
+def _gradients(rule: Derived, run: NativeKernel, grads: Sequence[Any], saved: dict[int, Any], key: Any) -> list[Any]:
+    """Gradients of all operands by ``run``, which computes the program of ``rule``."""
+    types = rule.types
+    arrays = [_array(saved[i], types[i].dtype) for i in rule.keeps]
+    count = len(key[1])
+    arrays += [_or_zeros(grads[i], types[count + i]) for i in rule.cotangents]
+    return _complete(rule, run(arrays), key)
+
+
+def _complete(rule: Derived, made: Sequence[Any], key: Any) -> list[Any]:
+    """``made`` by operand, with zeros for operands that want a gradient and get none: the derivative is zero wherever
+    it exists (floor)."""
+    found = dict(zip(rule.operands, made, strict=True))
+    return [
+        found[i] if i in found else np.zeros(t[1], t[0].numpy) if want else None
+        for i, (t, want) in enumerate(zip(key[1], key[3], strict=True))
+    ]
 
 
 class OperatorNode(Node):
@@ -141,15 +183,13 @@ class OperatorNode(Node):
     def pull_arrays(self, grads: list[Any]) -> Sequence[Any]:
         """See :class:`Node`; by the registered kernel, or the derived program."""
         recipe = self.recipe
-        saved = self._unpacked() if recipe.keeps else _NOTHING
-        if recipe.run is not None:
-            made: Sequence[Any] = recipe.run(grads, saved, recipe.attributes, recipe.key)
-            return made
-        rule = derive(recipe.key, recipe.attributes)
-        arrays = [_array(saved[i], rule.types[i].dtype) for i in rule.keeps]
-        count = len(recipe.key[1])
-        arrays += [_or_zeros(grads[i], rule.types[count + i]) for i in rule.cotangents]
-        return self._complete(dict(zip(rule.operands, rule.run(arrays), strict=True)))
+        if recipe.keeps:
+            saved = self._unpacked()
+        else:
+            self.check_alive()
+            saved = _NOTHING
+        made: Sequence[Any] = recipe.run(grads, saved, recipe.attributes, recipe.key)
+        return made
 
     def pull_tensors(self, grads: list[Any]) -> Sequence[Any]:
         """See :class:`Node`; applies the derived program as an operator, so that it is recorded in turn."""
@@ -162,16 +202,8 @@ class OperatorNode(Node):
             g = grads[i]
             tensors.append(Tensor._wrap(Strided(_or_zeros(None, rule.types[count + i]))) if g is None else g)
         made = bind(rule.operator, tensors, {}) if rule.operands else ()  # type: ignore[arg-type]
-        found = self._complete(dict(zip(rule.operands, made, strict=True)))
+        found = _complete(rule, made, key)
         return [Tensor._wrap(Strided(g)) if type(g) is np.ndarray else g for g in found]
-
-    def _complete(self, found: dict[int, Any]) -> list[Any]:
-        """Zeros for operands that want a gradient and get none: the derivative is zero wherever it exists (floor)."""
-        _, types, _, wants = self.recipe.key
-        return [
-            found[i] if i in found else np.zeros(t[1], t[0].numpy) if want else None
-            for i, (t, want) in enumerate(zip(types, wants, strict=True))
-        ]
 
     def _handle(self, position: int, rule: Derived) -> Tensor:
         """A saved operand or result as a tensor with its place in the graph."""

@@ -16,10 +16,13 @@ import numpy as np
 
 from argosy_phi_ops import dispatch
 from argosy_phi_ops.context import AMBIENT, context
+from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.native import plans as native
 from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Operator
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
 from argosy_phi_ops.signature import LIST, OPERAND, OPTIONAL
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import DType, default_listeners
 from argosy_tensorcore.storage import ArrayType, Strided
 from argosy_tensorcore.tensor import Tensor
@@ -64,6 +67,28 @@ class Route:
             self.record = _record_first if all(t.differentiable for t in tensors) else _record_mixed
         self.recipes: dict[Any, Any] = {}
         self.place: int | None = None
+        if plan.plain and _may_be_compiled(op, types):
+            self.kernel = Counted(self.kernel, self.program, _single, self._replace)
+
+    def program(self) -> Program:
+        """What the kernel computes, of primitives."""
+        return self.op.expand([TensorType(t.shape, t.dtype.name) for t in self.types], self.attributes).program
+
+    def _replace(self, kernel: Callable[..., Any]) -> None:
+        self.kernel = kernel
+
+
+def _may_be_compiled(op: Operator, types: Sequence[Any]) -> bool:
+    """Whether the decomposition is all that there is to an application: a view shares memory, and a kernel of its own
+    may look at integers (indices) and refuse them."""
+    if op.view or not all(type(t) is ArrayType for t in types):
+        return False
+    return op.kernel is None or all(t.differentiable for t in types)
+
+
+def _single(native: NativeKernel) -> Callable[..., Any]:
+    """The kernel of an operator with one result."""
+    return lambda *arrays: native(arrays)[0]
 
 
 def forget() -> None:

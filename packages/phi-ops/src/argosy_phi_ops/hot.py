@@ -1,0 +1,168 @@
+"""Kernels of eager applications that turn out to be hot: native code in the place of numpy's.
+
+An application that is computed again and again (an operator on operands of some types, or its derivative) first runs
+by numpy and is counted. When what its calls have cost, by an estimate, is about what compiling takes, its program is
+compiled and the kernel replaced, where a compiler offers native code and that does more at once than numpy would. The
+estimate depends on shapes and on the number of calls alone: a script computes the same bits each time it runs.
+``ARGOSY_EAGER=plain`` leaves everything to numpy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from math import prod
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops.errors import CompileError
+from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_pir.core import Operation
+from argosy_pir.program import Program
+from argosy_pir.values import OpResult, Value
+from argosy_tensorcore.storage import Strided
+
+__all__ = ["BUDGET", "Counted", "NativeKernel", "native_kernel"]
+
+BUDGET = 20_000_000
+"""Nanoseconds that calls may cost, by the estimate, before the compiler is asked."""
+
+_FIRST_LOOK = 4  # calls before the program is looked at: most applications are never seen again
+_LONGEST = 400  # operations of a program worth compiling for one operator
+_CALL = 1000  # nanoseconds of a numpy call, about, and of an element
+_ELEMENT = {"light": 0.3, "heavy": 2.0}
+_PRODUCTS_PER_NANOSECOND = 40
+_FREE = frozenset({"reshape", "transpose", "slice", "broadcast", "reverse", "relayout", "iota", "constant"})
+_LIGHT = frozenset({
+    "neg", "abs", "add", "sub", "mul", "div", "maximum", "minimum", "select", "cast", "copy", "stop_gradient", "eq",
+    "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "sqrt", "pad", "concat", "gather",
+    "reduce_sum", "reduce_max", "reduce_min",
+})  # fmt: skip
+_NATIVE = frozenset({"elementwise", "contraction", "layout", "reduction", "indexing"})  # categories with lowerings
+
+NativeKernel = Callable[[Sequence[Any]], list[Any]]
+"""Takes arrays of the types of a program, of any strides, and gives new arrays."""
+
+_compiling = Lock()
+
+
+class Counted:
+    """A kernel that counts its calls and, when it is hot, is replaced by native code.
+
+    ``program()`` is what it computes, of primitives, None where that is not known; ``adapt`` makes a function that is
+    called like ``kernel`` of a :data:`NativeKernel`; ``install`` takes what shall be called from now on.
+    """
+
+    __slots__ = ("adapt", "calls", "install", "kernel", "limit", "program")
+
+    def __init__(
+        self,
+        kernel: Callable[..., Any],
+        program: Callable[[], Program | None],
+        adapt: Callable[[NativeKernel], Callable[..., Any]],
+        install: Callable[[Callable[..., Any]], None],
+    ) -> None:
+        self.kernel = kernel
+        self.program = program
+        self.adapt = adapt
+        self.install = install
+        self.calls = 0
+        self.limit = _FIRST_LOOK
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the kernel gives."""
+        self.calls += 1
+        if self.calls == self.limit:
+            self._look()
+        return self.kernel(*arguments)
+
+    def _look(self) -> None:
+        """Decide how many calls to wait, or what is called from now on."""
+        program = None if os.environ.get("ARGOSY_EAGER", "") == "plain" else self.program()
+        cost = 0 if program is None else _cost(program)
+        if cost and self.calls * cost < BUDGET:
+            self.limit = -(-BUDGET // cost)
+            return
+        native = native_kernel(program) if program is not None and cost else None
+        if native is not None:
+            self.kernel = self.adapt(native)
+        self.install(self.kernel)
+
+
+def native_kernel(program: Program) -> NativeKernel | None:
+    """Native code of a program of primitives of static shapes; None where no compiler makes any for all of it."""
+    from argosy_hwadapt import device
+    from argosy_phi_ops.compiler import available_compilers, get_compiler
+
+    if available_compilers()[0] == "reference":
+        return None
+    try:
+        with _compiling:
+            executable = get_compiler().compile(program, device("cpu"))
+    except CompileError:
+        return None
+    facts = executable.report()
+    if facts["host_calls"] or facts.get("fallback"):
+        return None
+    bound = executable.bind([])
+    on_arrays = getattr(bound, "on_arrays", None) or _not_shortly
+
+    def run(arrays: Sequence[Any]) -> list[Any]:
+        made: list[Any] | None = on_arrays(arrays)
+        if made is None:
+            arrays = [a if type(a) is np.ndarray and a.flags.c_contiguous else np.array(a, order="C") for a in arrays]
+            made = on_arrays(arrays)
+        return made if made is not None else [p.ndarray for p in bound([Strided(a) for a in arrays])]
+
+    return run
+
+
+def _not_shortly(arrays: Sequence[Any]) -> None:
+    """The short way of a program that has none."""
+
+
+def _cost(program: Program) -> int:
+    """Nanoseconds that numpy takes for a program, about; 0 where native code would gain nothing: one light step, or
+    results that are operands as they are."""
+    from argosy_phi_ops.reference.straight import is_straight
+
+    operations = [op for op in list(program.block)[:-1] if op.name != "builtin.constant"]
+    if len(operations) > _LONGEST or not is_straight(program):
+        return 0
+    if any(_is_given(value) for value in program.outputs):
+        return 0
+    steps, total = 0, 0.0
+    for op in operations:
+        name = op.name.removeprefix("prim.")
+        if PRIMITIVES[name].category not in _NATIVE:
+            return 0
+        if name not in _FREE:
+            steps += 1 if name in _LIGHT else 2
+            total += _CALL + _time_of(op, name)
+    return round(total) if steps > 1 else 0
+
+
+def _is_given(value: Value) -> bool:
+    """Whether a value is an input or constant, perhaps in another layout: what numpy makes a view of."""
+    while isinstance(value, OpResult):
+        op = value.owner
+        if op.name.removeprefix("prim.") not in _FREE or not op.operands:
+            return op.name == "builtin.constant"
+        value = op.operands[0]
+    return True
+
+
+def _time_of(op: Operation, name: str) -> float:
+    if name == "dot_general":
+        left, right = (value.type for value in op.operands)
+        free = prod(right.shape) // max(1, prod(right.shape[i] for i in _shared(op)))  # type: ignore[attr-defined]
+        return float(prod(left.shape)) * free / _PRODUCTS_PER_NANOSECOND  # type: ignore[attr-defined]
+    sizes = [prod(v.type.shape) for v in (*op.operands, *op.results)]  # type: ignore[attr-defined]
+    return max(sizes, default=0) * _ELEMENT["light" if name in _LIGHT else "heavy"]
+
+
+def _shared(op: Operation) -> Sequence[int]:
+    """The axes of the right operand of a product that the left one has, too."""
+    return (*op.attributes["rhs_contract"], *op.attributes["rhs_batch"])

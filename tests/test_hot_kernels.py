@@ -1,0 +1,184 @@
+"""Applications that turn out to be hot are compiled: they compute what they did, refuse what they did, and what
+compiling gains nothing for stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy_phi_ops import get_operator, hot, routes
+
+ROOT = Path(__file__).parent.parent
+F = paddle.nn.functional
+rng = np.random.default_rng(5)
+
+
+def some(*shape: int) -> np.ndarray:
+    return rng.uniform(-1, 1, shape).astype(np.float32)
+
+
+INDICES = np.array([[0, 3, 1], [2, 2, 0]])
+CASES = {
+    "gelu": (lambda x: F.gelu(x), [some(4, 33)]),
+    "softmax": (lambda x: F.softmax(x, axis=0), [some(4, 5)]),
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, 8, w, b), [some(3, 4, 8), some(8), some(8)]),
+    "linear": (lambda x, w, b: F.linear(x, w, b), [some(3, 4, 8), some(8, 5), some(5)]),
+    "matmul": (lambda x, y: paddle.matmul(x, y, transpose_y=True), [some(2, 3, 4), some(2, 5, 4)]),
+    "attention": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        [some(2, 5, 2, 4) for _ in range(3)],
+    ),
+    "conv2d": (lambda x, w: F.conv2d(x, w, padding=1), [some(2, 3, 6, 6), some(4, 3, 3, 3)]),
+    "cross_entropy": (lambda x: F.cross_entropy(x, paddle.to_tensor([1, 0, 3])), [some(3, 4)]),
+    "embedding": (lambda w: F.embedding(paddle.to_tensor(INDICES), w), [some(4, 6)]),
+    "logsumexp": (lambda x: paddle.logsumexp(x, axis=-1), [some(3, 7)]),
+    "silu": (lambda x: F.silu(x), [some(5)]),
+    "std": (lambda x: paddle.std(x), [some(5, 6)]),
+}
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Programs compiled within a test; whatever is called often enough is hot."""
+    if hot.native_kernel.__module__ != hot.__name__:
+        pytest.fail("native_kernel was replaced")
+    names: list[str] = []
+    made = hot.native_kernel
+
+    def native_kernel(program):
+        names.append(program.name)
+        return made(program)
+
+    monkeypatch.setattr(hot, "BUDGET", 1)
+    monkeypatch.setattr(hot, "native_kernel", native_kernel)
+    if os.environ.get("ARGOSY_EAGER") == "plain":
+        pytest.skip("everything is left to numpy")
+    routes.forget()
+    yield names
+    routes.forget()
+
+
+def value_and_gradients(f, arrays):
+    tensors = [paddle.to_tensor(a, stop_gradient=False) for a in arrays]
+    y = f(*tensors)
+    weights = np.linspace(-1, 2, int(np.prod(y.shape)) or 1, dtype=np.float32).reshape(y.shape)
+    y.backward(paddle.to_tensor(weights))
+    return [y.numpy(), *[t.grad.numpy() for t in tensors]]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_hot_ones_compute_what_they_did(name, compiled):
+    f, arrays = CASES[name]
+    first = value_and_gradients(f, arrays)
+    assert not compiled
+    for _ in range(5):
+        again = value_and_gradients(f, arrays)
+    assert any(each.endswith("_grad") for each in compiled)
+    assert name == "embedding" or any(not each.endswith("_grad") for each in compiled)
+    for a, b in zip(first, again, strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+
+
+def test_strided_operands_and_results_of_their_own(compiled):
+    a = some(6, 8)
+    x = paddle.to_tensor(a).t()
+    for _ in range(6):
+        y = F.softmax(x)
+    assert compiled == ["softmax"]
+    y.add_(paddle.ones_like(y))  # the memory is its own
+    np.testing.assert_allclose(F.softmax(x).numpy() + 1, y.numpy(), rtol=1e-6)
+    np.testing.assert_array_equal(x.numpy(), a.T)
+
+
+def test_the_moment_depends_on_shapes_and_calls_alone(compiled, monkeypatch):
+    monkeypatch.setattr(hot, "BUDGET", 10_000_000)
+    moments = []
+    for _ in range(2):
+        routes.forget()
+        before, calls = len(compiled), 0
+        x = paddle.to_tensor(some(64, 256))
+        while len(compiled) == before:
+            F.softmax(x)
+            calls += 1
+        moments.append(calls)
+    assert moments[0] == moments[1] > 8
+
+
+def test_what_gains_nothing_stays(compiled):
+    x, y = paddle.to_tensor(some(8, 8), stop_gradient=False), paddle.to_tensor(some(8, 8))
+    for _ in range(6):
+        x.grad = None
+        (paddle.add(x, y).reshape([64]).t().reshape([4, 16]) * 2.0).sum().backward()
+        paddle.concat([x, y])
+        paddle.abs(x)
+        paddle.svd(y)
+    assert not compiled
+
+
+def test_indices_are_checked_as_before(compiled):
+    w = paddle.to_tensor(some(4, 6), stop_gradient=False)
+    for _ in range(6):
+        F.embedding(paddle.to_tensor(INDICES), w).sum().backward()
+    with pytest.raises((ValueError, IndexError)):
+        F.embedding(paddle.to_tensor(INDICES + 9), w)
+
+
+def test_the_tape_checks_and_differentiates_as_before(compiled):
+    a = some(5)
+    x = paddle.to_tensor(a, stop_gradient=False)
+    for _ in range(6):
+        y = F.silu(x)
+        (g,) = paddle.grad(y.sum(), x, create_graph=True)
+        (h,) = paddle.grad(g.sum(), x)
+        F.silu(x).sum().backward()
+    s = 1 / (1 + np.exp(-a.astype("f8")))
+    np.testing.assert_allclose(h.numpy(), s * (1 - s) * (2 + a * (1 - 2 * s)), rtol=1e-4, atol=1e-6)
+    assert "silu_grad" in compiled
+    z = x.detach().clone()
+    z.stop_gradient = False
+    u = z * 1.0
+    w = F.silu(u)
+    u.add_(u.detach())
+    with pytest.raises(RuntimeError, match="changed in place"):
+        w.sum().backward()
+    w = F.silu(x)
+    w.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        w.sum().backward()
+
+
+def test_the_estimate_of_a_product():
+    """A multiplication and an addition of each pair of rows and columns: it grows with what is shared, too."""
+    types = [[(64, 32), (32, 16)], [(64, 320), (320, 16)]]
+    costs = []
+    for shapes in types:
+        x, y = (paddle.to_tensor(some(*shape)) for shape in shapes)
+        paddle.matmul(x, y)
+        (route,) = [r for r in get_operator("matmul").routes.values() if [t.shape for t in r.types] == shapes]
+        costs.append(hot._cost(route.program()))
+    assert 5 * (costs[0] - 1000) < costs[1] - 1000 < 11 * (costs[0] - 1000)
+
+
+def test_plain_means_numpy():
+    code = (
+        "import os, argosy as paddle\n"
+        "from argosy_phi_ops import hot\n"
+        "hot.BUDGET = 1\n"
+        "x = paddle.ones([3, 4])\n"
+        "for _ in range(8): paddle.nn.functional.softmax(x)\n"
+        "import sys; print('argosy_cinn.compiler' in sys.modules)\n"
+    )
+    for eager, expected in (("plain", "False"), ("", "True")):
+        done = subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "ARGOSY_EAGER": eager}, cwd=ROOT, capture_output=True,
+            text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.strip() == expected
