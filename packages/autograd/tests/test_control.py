@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from argosy_autograd.checks import check_program
-from argosy_autograd.errors import MissingRule
+from argosy_autograd.rules import unbounded
 from argosy_autograd.transform import jvp_program, vjp_program
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
@@ -118,16 +118,68 @@ def test_for_with_known_bounds_differentiates(start, stop, step):
     check_program(for_program(stop, step, start), [normal(3)])
 
 
-def test_while_has_forward_mode_only():
-    """Forward mode agrees with differences; reverse mode says why it cannot."""
-    x, w, dx, dw = np.array([0.5, 1.0, 0.7]), np.array([1.5, 2.0, 1.2]), normal(3), normal(3)
-    outputs = interpret(jvp_program(while_program()), [x, w, dx, dw])[0]
-    eps = 1e-6
-    plus = interpret(while_program(), [x + eps * dx, w + eps * dw])[0][0]
-    minus = interpret(while_program(), [x - eps * dx, w - eps * dw])[0][0]
-    np.testing.assert_allclose(outputs[1], (plus - minus) / (2 * eps), rtol=1e-6)
-    with pytest.raises(MissingRule, match=r"control\.while"):
-        vjp_program(while_program())
+@pytest.mark.parametrize("start", [0.5, 20.0])
+def test_while_differentiates(start):
+    """A loop of a number of steps that only running tells, none among them, in both modes, to second order."""
+    check_program(while_program(), [start * np.array([0.5, 1.0, 0.7]), np.array([1.5, 2.0, 1.2])])
+
+
+def counting_program():
+    """(x, w, n) -> x after n steps x <- sin(x) w + i, and the sum of all x on the way."""
+    program = Program("steps")
+    x, w = program.add_input(F3), program.add_input(F3)
+    n = program.add_input(TensorType((), "int64"))
+    test, body = (Block([n.type, F3, TensorType((), "float64"), F3]) for _ in range(2))
+    with building(Builder.at_end(test)) as inner:
+        inner.create("control.condition", [prim.lt(test.arguments[0], n)])
+    with building(Builder.at_end(body)) as inner:
+        i, value, total, factor = body.arguments
+        moved = prim.sin(value) * factor + prim.cast(i, dtype="float64") * 0.01
+        inner.create("control.yield", [i + 1, moved, total + prim.reduce_sum(value, axes=(0,)), factor])
+    with building(Builder.at_end(program.block)) as builder:
+        start = [scalar(0), x, prim.constant(0.0, "float64"), w]
+        made = builder.create("control.while", start, regions=[Region([test]), Region([body])])
+    program.set_outputs(made.results[1:3])
+    return program
+
+
+@pytest.mark.parametrize(("steps", "rows"), [(0, 32), (1, 32), (33, 32), (16, 4), (17, 4), (70, 4), (5, 1)])
+def test_reverse_mode_of_a_while_is_that_of_its_steps(steps, rows, monkeypatch):
+    """Whatever the number of steps and of checkpoints, gradients are those of the same steps written out."""
+    monkeypatch.setattr(unbounded, "_ROWS", rows)
+    x, w, g, h = normal(3), normal(3), normal(3), normal()
+    found = interpret(vjp_program(counting_program()), [x, w, np.array(steps), g, h])[0]
+    states = [x]
+    for i in range(steps):
+        states.append(np.sin(states[-1]) * w + i * 0.01)
+    gx, gw = g, np.zeros(3)
+    for state in reversed(states[:-1]):
+        gx, gw = gx * np.cos(state) * w + h, gw + gx * np.sin(state)
+    np.testing.assert_allclose(found[0], states[-1], rtol=1e-12)
+    np.testing.assert_allclose(found[2], gx, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(found[3], gw, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize(("start", "stop", "step"), [(0, 5, 2), (4, 0, -1), (3, 3, 1)])
+def test_for_with_bounds_that_are_computed_differentiates(start, stop, step):
+    """Bounds that are inputs of the program make a loop of unknown length: gradients are those of known bounds."""
+    known, x, g = for_program(stop, step, start), normal(3), normal(3)
+    bounds = Program("loop")
+    x_value = bounds.add_input(F3)
+    given = [bounds.add_input(TensorType((), "int64")) for _ in range(3)]
+    body = Block([given[0].type, F3])
+    with building(Builder.at_end(body)) as inner:
+        index, value = body.arguments
+        inner.create("control.yield", [prim.sin(value) * prim.cast(index + 1, dtype="float64")])
+    with building(Builder.at_end(bounds.block)) as builder:
+        made = builder.create("control.for", [*given, x_value], regions=[Region([body])])
+    bounds.set_outputs([made.result])
+    expected = interpret(vjp_program(known), [x, g])[0]
+    numbers = [np.array(n) for n in (start, stop, step)]
+    for a, b in zip(interpret(vjp_program(bounds, [0]), [x, *numbers, g])[0], expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    tangents = interpret(jvp_program(bounds, [0]), [x, *numbers, g])[0][1]
+    np.testing.assert_allclose(tangents, interpret(jvp_program(known), [x, g])[0][1], rtol=1e-12)
 
 
 def call_program(depth=3):

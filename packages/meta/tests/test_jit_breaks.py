@@ -183,24 +183,6 @@ def test_a_break_within_a_branch_leaves_the_branch_to_python():
         np.testing.assert_allclose(captured(x).numpy(), f(x).numpy())
 
 
-def test_a_loop_whose_gradient_is_wanted_is_left_to_python():
-    """While loops have no reverse derivative, so the steps run one by one and the tape has them."""
-    w = _t(1, 2)
-    w.stop_gradient = False
-
-    def f():
-        y = w
-        while y.sum() < 20:
-            y = y * w + 1
-        return y.sum()
-
-    f().backward()
-    expected = w.grad.numpy().copy()
-    w.clear_gradient()
-    _static(f)().backward()
-    np.testing.assert_allclose(w.grad.numpy(), expected)
-
-
 def test_open_sizes_break_too():
     """With an InputSpec of open sizes the captured part is executed for the sizes of the call."""
     f = _static(lambda x: (x * 2).numpy().sum() + x, input_spec=[paddle.static.InputSpec([None, 2], "float32")])

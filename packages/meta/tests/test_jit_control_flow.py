@@ -195,6 +195,40 @@ def test_gradients_go_through_an_if():
         np.testing.assert_allclose(w.grad.numpy(), expected)
 
 
+def iterated(w, x):
+    """Newton-like steps on a parameter until a tolerance that only values tell."""
+    steps = paddle.to_tensor(0)
+    while (x * x - w).abs().max() > 1e-3:
+        x = (x + w / x) * 0.5
+        steps = steps + 1
+    return (x * x + w * w).sum() + x.prod(), steps
+
+
+@pytest.mark.parametrize("backend", ["reference", "CINN"])
+def test_gradients_go_back_through_a_loop(backend):
+    """backward() outside and inside of the capture, and a gradient of it, go back over the steps that were taken."""
+    for values, start in ((_t(2, 9), _t(1, 2)), (_t(4, 16), _t(2, 4)), (_t(2e4, 1e-2), _t(1, 30))):
+        w = values.detach()
+        w.stop_gradient = False
+        y, expected_steps = iterated(w, start)
+        (expected,) = paddle.grad(y, w, create_graph=True)
+        (second,) = paddle.grad((expected * expected).sum(), w)
+
+        def slopes(w=w, start=start):
+            (g,) = paddle.grad(iterated(w, start)[0], w, create_graph=True)
+            return g, paddle.grad((g * g).sum(), w)[0]
+
+        for full_graph in (True, None):
+            y, steps = paddle.jit.to_static(iterated, full_graph=full_graph, backend=backend)(w, start)
+            y.backward()
+            assert int(steps) == int(expected_steps)
+            np.testing.assert_allclose(w.grad.numpy(), expected.numpy(), rtol=1e-5)
+            w.clear_gradient()
+        first, again = paddle.jit.to_static(slopes, full_graph=True, backend=backend)()
+        np.testing.assert_allclose(first.numpy(), expected.numpy(), rtol=1e-5)
+        np.testing.assert_allclose(again.numpy(), second.numpy(), rtol=1e-4)
+
+
 def test_writes_in_place_leave_the_branch():
     """A buffer that one branch updates has the value of the branch that ran, call after call."""
     count = paddle.to_tensor(np.zeros(2, np.float32))

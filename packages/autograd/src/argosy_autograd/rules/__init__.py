@@ -14,6 +14,7 @@ from argosy_autograd.rules import (
     layout,
     reduction,
     transform,
+    unbounded,
 )
 
 __all__ = [
@@ -32,5 +33,6 @@ __all__ = [
     "layout",
     "reduction",
     "transform",
+    "unbounded",
     "vjp",
 ]

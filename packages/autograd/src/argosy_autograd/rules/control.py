@@ -1,8 +1,7 @@
 """Derivatives of structured control flow.
 
-``scan`` keeps what its backward pass reads, stacked; a ``for`` of a known number of steps becomes a scan;
-``if`` computes its branches again. ``while`` has forward derivatives only: its number of steps is not known
-before it has run.
+``scan`` keeps what its backward pass reads, stacked; a ``for`` of a known number of steps becomes a scan,
+one of any other number a ``while`` (see :mod:`argosy_autograd.rules.unbounded`); ``if`` computes its branches again.
 """
 
 from __future__ import annotations
@@ -12,48 +11,19 @@ from typing import Any
 
 from argosy_autograd.activity import active_operations, captured_values, has_gradient
 from argosy_autograd.algebra import Value, zeros
-from argosy_autograd.errors import MissingRule
 from argosy_autograd.forward import jvp_values
-from argosy_autograd.insertion import erase_unused
+from argosy_autograd.regions import copy_block, emitter, finish, or_zeros
 from argosy_autograd.registry import structured
 from argosy_autograd.residuals import captured_from, rematerialise_constants, replace_within
 from argosy_autograd.reverse import vjp_values
+from argosy_autograd.rules.unbounded import as_while, forward_while, reverse_while
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building, context
-from argosy_pir import Block, Builder, Operation, Region, decode_scalar
+from argosy_phi_ops.context import building
+from argosy_pir import Block, Builder, Operation, decode_scalar
 from argosy_pir.values import OpResult
 
 Pairs = list[tuple[Value, Value | None]]
 Optional = Sequence[Value | None]
-
-
-def _builder() -> Builder:
-    builder = context().builder
-    assert builder is not None
-    return builder
-
-
-def _finish(block: Block, values: Sequence[Value], terminator: str = "control.yield") -> Region:
-    """End ``block`` and drop what it computes in vain."""
-    Builder.at_end(block).create(terminator, values)
-    erase_unused([op for op in block if op is not block.last])
-    return Region([block])
-
-
-def _or_zeros(values: Optional, like: Sequence[Value], block: Block) -> list[Value]:
-    with building(Builder.at_end(block)):
-        return [zeros(x.shape, x.dtype) if v is None else v for v, x in zip(values, like, strict=True)]
-
-
-def _copy(block: Block, into: Block, arguments: Sequence[Value]) -> list[Value]:
-    """Copy the operations of ``block`` but its terminator to the end of ``into``; returns what they would yield."""
-    mapping: dict[Value, Value] = dict(zip(block.arguments, arguments, strict=True))
-    last = block.last
-    assert last is not None
-    for op in block:
-        if op is not last:
-            into.append(op.clone(mapping))
-    return [mapping.get(value, value) for value in last.operands]
 
 
 # if
@@ -64,10 +34,10 @@ def _reverse_if(op: Operation, incoming: Optional, active: set[Value]) -> Pairs:
     regions = []
     for region in op.regions:
         block = Block()
-        ends = _copy(region.block, block, ())
+        ends = copy_block(region.block, block, ())
         gradients = vjp_values(ends, incoming, reads, Builder.at_end(block), block)
-        regions.append(_finish(block, _or_zeros(gradients, reads, block)))
-    made = _builder().create("control.if", [op.operand(0)], regions=regions)
+        regions.append(finish(block, or_zeros(gradients, reads, block)))
+    made = emitter().create("control.if", [op.operand(0)], regions=regions)
     return list(zip(reads, made.results, strict=True))
 
 
@@ -77,11 +47,11 @@ def _forward_if(op: Operation, known: dict[Value, Value]) -> Optional:
     regions = []
     for region in op.regions:
         block = Block()
-        ends = _copy(region.block, block, ())
+        ends = copy_block(region.block, block, ())
         targets = [end for end, result in zip(ends, op.results, strict=True) if result in results]
         tangents = jvp_values(targets, reads, [known[v] for v in reads], Builder.at_end(block), block)
-        regions.append(_finish(block, _or_zeros(tangents, results, block)))
-    made = _builder().create("control.if", [op.operand(0)], regions=regions)
+        regions.append(finish(block, or_zeros(tangents, results, block)))
+    made = emitter().create("control.if", [op.operand(0)], regions=regions)
     found = dict(zip(results, made.results, strict=True))
     return [found.get(result) for result in op.results]
 
@@ -160,15 +130,15 @@ def _reverse_scan(op: Operation, incoming: Optional, active: set[Value]) -> Pair
     split = len(x_arguments) + len(carried)
     with building(Builder.at_end(body)):
         summed = [s if g is None else prim.add(s, g) for s, g in zip(sums, gradients[split:], strict=True)]
-    results = _or_zeros(gradients[:split], [*x_arguments, *carried], body)
-    region = _finish(body, [*results, *summed])
+    results = or_zeros(gradients[:split], [*x_arguments, *carried], body)
+    region = finish(body, [*results, *summed])
     starts = [incoming[scan.stacked + i] for i in moving]
     residuals = _feed_residuals(scan, body, len(stacked))
     operands: list[Value] = [g for i in stacked if (g := incoming[i]) is not None]
     first = [zeros(c.shape, c.dtype) if g is None else g for g, c in zip(starts, carried, strict=True)]
     first += [zeros(v.shape, v.dtype) for v in reads]
     attributes = {"inputs": len(operands) + len(residuals), "reverse": not scan.reverse, "length": scan.length}
-    made = _builder().create("control.scan", [*operands, *residuals, *first], attributes, regions=[region])
+    made = emitter().create("control.scan", [*operands, *residuals, *first], attributes, regions=[region])
     return list(zip([*(scan.xs[i] for i in x_moving), *carried, *reads], made.results, strict=True))
 
 
@@ -196,7 +166,7 @@ def _forward_scan(op: Operation, known: dict[Value, Value]) -> Optional:
     dx_arguments = [body.add_argument(scan.x_arguments[i].type) for i in x_moving]
     c_arguments = [body.add_argument(a.type) for a in scan.c_arguments]
     dc_arguments = [body.add_argument(scan.c_arguments[i].type) for i in moving]
-    ends = _copy(scan.body, body, [*x_arguments, *c_arguments])
+    ends = copy_block(scan.body, body, [*x_arguments, *c_arguments])
     targets = [*(ends[i] for i in stacked), *(ends[scan.stacked + i] for i in moving)]
     tangents = jvp_values(
         targets,
@@ -205,8 +175,8 @@ def _forward_scan(op: Operation, known: dict[Value, Value]) -> Optional:
         Builder.at_end(body),
         body,
     )
-    found = _or_zeros(tangents, targets, body)
-    region = _finish(body, [*found[: len(stacked)], *ends[scan.stacked :], *found[len(stacked) :]])
+    found = or_zeros(tangents, targets, body)
+    region = finish(body, [*found[: len(stacked)], *ends[scan.stacked :], *found[len(stacked) :]])
     starts = [scan.carries[i] for i in moving]
     first = [known.get(c) or zeros(c.shape, c.dtype) for c in starts]
     attributes = {
@@ -215,7 +185,7 @@ def _forward_scan(op: Operation, known: dict[Value, Value]) -> Optional:
         "length": scan.length,
     }
     operands = [*scan.xs, *(known[scan.xs[i]] for i in x_moving), *scan.carries, *first]
-    made = _builder().create("control.scan", operands, attributes, regions=[region]).results
+    made = emitter().create("control.scan", operands, attributes, regions=[region]).results
     results: list[Value | None] = [None] * len(op.results)
     for place, value in zip(stacked, made, strict=False):
         results[place] = value
@@ -228,23 +198,24 @@ def _forward_scan(op: Operation, known: dict[Value, Value]) -> Optional:
 
 
 def _reverse_for(op: Operation, incoming: Optional, active: set[Value]) -> Pairs:
-    _as_scan(op)
-    return _reverse_scan(op, incoming, active)
+    if _as_scan(op):
+        return _reverse_scan(op, incoming, active)
+    as_while(op)
+    return reverse_while(op, [*incoming, None], active)
 
 
 def _forward_for(op: Operation, known: dict[Value, Value]) -> Optional:
-    _as_scan(op)
-    return _forward_scan(op, known)
+    if _as_scan(op):
+        return _forward_scan(op, known)
+    as_while(op)
+    return forward_while(op, known)[:-1]
 
 
-def _as_scan(op: Operation) -> None:
-    """Turn a ``for`` of a known number of steps into the scan over its indices, in place."""
+def _as_scan(op: Operation) -> bool:
+    """Turn a ``for`` of a known number of steps into the scan over its indices, in place; returns whether it is one."""
     start, stop, step = (_known_size(v) for v in op.operands[:3])
     if start is None or stop is None or not isinstance(step, int) or step == 0:
-        raise MissingRule(
-            f"the derivative of 'control.for' ({op.location}) needs bounds that are constants or sizes of tensors, "
-            "because its backward pass must know the number of steps; use such bounds or control.scan"
-        )
+        return False
     distance = stop - start if step > 0 else start - stop
     length = (distance + abs(step) - 1) // abs(step)
     if isinstance(length, int):
@@ -259,6 +230,7 @@ def _as_scan(op: Operation) -> None:
     op.name = "control.scan"
     op.set_operands([index, *op.operands[3:]])
     op.attributes.update({"inputs": 1, "length": length})
+    return True
 
 
 def _known_size(value: Value) -> Any:
@@ -275,62 +247,6 @@ def _known_size(value: Value) -> Any:
     return None
 
 
-# while
-
-
-def _reverse_while(op: Operation, incoming: Optional, active: set[Value]) -> Pairs:
-    raise MissingRule(
-        f"'control.while' ({op.location}) has no reverse derivative: the values of its steps would have to be kept, "
-        "and their number is not known before it has run. Use a for loop or control.scan of a known length, or "
-        "forward mode (jvp)"
-    )
-
-
-def _forward_while(op: Operation, known: dict[Value, Value]) -> Optional:
-    condition, step = (region.block for region in op.regions)
-    reads = [value for value in captured_values(op) if value in known]
-    moving = _active_loop(step, op.operands, known, reads)
-    types = [value.type for value in op.operands]
-    types += [types[i] for i in moving]
-    test, body = Block(types), Block(types)
-    count = len(op.operands)
-    (holds,) = _copy(condition, test, test.arguments[:count])
-    ends = _copy(step, body, body.arguments[:count])
-    targets = [ends[i] for i in moving]
-    tangents = jvp_values(
-        targets,
-        [*(body.arguments[i] for i in moving), *reads],
-        [*body.arguments[count:], *(known[v] for v in reads)],
-        Builder.at_end(body),
-        body,
-    )
-    regions = [
-        _finish(test, [holds], "control.condition"),
-        _finish(body, [*ends, *_or_zeros(tangents, targets, body)]),
-    ]
-    starts = [op.operand(i) for i in moving]
-    first = [known.get(c) or zeros(c.shape, c.dtype) for c in starts]
-    made = _builder().create("control.while", [*op.operands, *first], regions=regions).results
-    found = dict(zip(moving, made[count:], strict=True))
-    return [found.get(i) for i in range(count)]
-
-
-def _active_loop(
-    step: Block, operands: Sequence[Value], known: dict[Value, Value], reads: Sequence[Value]
-) -> list[int]:
-    last = step.last
-    assert last is not None
-    chosen = {i for i, value in enumerate(operands) if value in known}
-    while True:
-        wrt = [*reads, *(step.arguments[i] for i in chosen)]
-        _, reached = active_operations(last.operands, wrt, step)
-        more = chosen | {i for i, value in enumerate(last.operands) if value in reached}
-        if more == chosen:
-            return sorted(chosen)
-        chosen = more
-
-
 structured("control.if", _reverse_if, _forward_if)
 structured("control.scan", _reverse_scan, _forward_scan)
 structured("control.for", _reverse_for, _forward_for)
-structured("control.while", _reverse_while, _forward_while)

@@ -286,8 +286,6 @@ class _Loop:
     def emit(self) -> None:
         """Record the operation for good and give the variables its results."""
         tracer = self.tracer
-        if tracer.breaks and grad_enabled() and any(self.active.get(i) for i in self.carried):
-            raise GraphBreak("a while on a tensor has no gradient: the number of its steps is not known")
         starts = self._starts()
         tests = self._record(self.test)
         if any(value not in tests.block.arguments for _, value, _ in tests.written.values()):
