@@ -101,7 +101,7 @@ class Captured:
     ``program`` takes the inputs and returns ``outputs`` values, then one for each of ``grads``; ``states`` are the
     concrete tensors behind its states, ``written`` the positions of those it changes. ``grads`` lists (leaf, position
     of its new gradient among the program's outputs, or None where the slot is left empty, final slot value) of touched
-    slots.
+    slots. ``draws`` tells whether random numbers are drawn.
     """
 
     __slots__ = ("draws", "grads", "outputs", "program", "states", "written")
@@ -113,7 +113,7 @@ class Captured:
         states: list[Tensor],
         written: list[int],
         grads: list[tuple[Tensor, int | None, Any]],
-        draws: int,
+        draws: bool,
     ) -> None:
         self.program = program
         self.outputs = outputs
@@ -144,7 +144,8 @@ class Tracer(Interpreter):
         self._states: dict[int, _StateEntry] = {}
         self._names: dict[str, int] = {}
         self._slots: dict[int, tuple[Tensor, Any]] = {}
-        self._draws = 0
+        self._draws = 0  # since the random state moved on
+        self._has_drawn = False
         self._generator: Any = None
         self._scopes: list[Any] = []
 
@@ -309,13 +310,37 @@ class Tracer(Interpreter):
         elif self._generator is not generator:
             raise CaptureError("a capture can draw from one random generator only")
         self._draws += 1
+        self._has_drawn = True
         return generator.state, self._draws - 1
+
+    def advance_generator(self) -> None:
+        """Let the random state move on by the draws so far: further ones are numbered from the new state on. So do
+        branches and loops when they end, since how often they draw is not known."""
+        if not self._draws:
+            return
+        entry = self.random_state
+        self._note(entry)
+        entry.current = self.moved_on(entry.current, self._draws)
+        entry.written = True
+        self._draws = 0
+
+    def moved_on(self, state: Value, draws: int) -> Value:
+        """The random state ``draws`` draws after ``state``."""
+        type = TensorType((2,), "uint64")
+        step = self.builder.constant(type, Dense(type, (0).to_bytes(8, "little") + draws.to_bytes(8, "little")))
+        made: Value = PRIMITIVES["add"](state, step)
+        return made
+
+    @property
+    def random_state(self) -> Any:
+        """The place of the random state; None where nothing was drawn yet."""
+        return None if self._generator is None else self._entry(self._generator.state)
 
     # The end
 
     def finish(self, outputs: Sequence[Tensor]) -> Captured:
         """End the program with ``outputs``, the touched gradients and the states' new versions."""
-        self._advance_generator()
+        self.advance_generator()
         values = [self.value(x) for x in outputs]
         grads: list[tuple[Tensor, int | None, Any]] = []
         for tensor, original in self._slots.values():
@@ -341,18 +366,8 @@ class Tracer(Interpreter):
             [entry.tensor for entry in entries],
             [i for i, entry in enumerate(entries) if entry.written],
             grads,
-            self._draws,
+            self._has_drawn,
         )
-
-    def _advance_generator(self) -> None:
-        if not self._draws:
-            return
-        state = self._generator.state
-        type = TensorType((2,), "uint64")
-        step = self.builder.constant(type, Dense(type, (0).to_bytes(8, "little") + self._draws.to_bytes(8, "little")))
-        entry = self._entry(state)
-        entry.current = PRIMITIVES["add"](entry.current, step)
-        entry.written = True
 
 
 def active_tracer() -> Tracer | None:

@@ -1,8 +1,9 @@
 """Capturing into the regions of structured control flow.
 
-What a region does to things outside of it (states and traced tensors that it writes in place) must become results of
-the operation that holds the region, since IR values are visible inside of their region only. So each region is recorded
-together with the places it wrote, which are put back as they were when it ends.
+What a region does to things outside of it (states and traced tensors that it writes in place, gradients that it puts in
+slots, random numbers that it draws) must become results of the operation that holds the region, since IR values are
+visible inside of their region only. So each region is recorded together with what it changed, which is put back as it
+was when it ends.
 """
 
 from __future__ import annotations
@@ -13,28 +14,32 @@ from typing import Any
 
 from argosy_phi_ops.capture import Tracer
 from argosy_phi_ops.context import building
-from argosy_phi_ops.errors import GraphBreak
 from argosy_pir.builder import Builder
 from argosy_pir.core import Block
 from argosy_pir.types import Type
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Recorded", "current_value", "emitting", "put_value", "record"]
+__all__ = ["Recorded", "current_value", "emitting", "put_value", "record", "settle_draws"]
 
 
 class Recorded:
-    """A region while it has no terminator yet: its ``block``, what the body returned, and what it wrote.
+    """A region while it has no terminator yet: its ``block``, what the body returned, and what it changed.
 
-    ``written`` maps the identity of each written place to the place and the value it had at the end.
+    ``written`` maps the identity of each written place to the place and the value it had at the end; ``slots`` that of
+    each tensor whose gradient slot changed to the tensor and what the slot held at the end; ``drawn`` is how many
+    random draws are numbered from the random state at the end.
     """
 
-    __slots__ = ("block", "result", "written")
+    __slots__ = ("block", "drawn", "result", "slots", "written")
 
     def __init__(self, block: Block) -> None:
         self.block = block
         self.result: Any = None
         self.written: dict[int, tuple[Any, Value, bool]] = {}
+        self.slots: dict[int, tuple[Tensor, Any]] = {}
+        self.drawn = 0
 
     def finish(self, terminator: str, values: Sequence[Value]) -> Block:
         """End the block."""
@@ -60,16 +65,10 @@ def emitting(tracer: Tracer, block: Block) -> Iterator[None]:
         tracer.closed.add(block)
 
 
-def record(
-    tracer: Tracer, types: Sequence[Type], body: Callable[[Sequence[Value]], Any], repeated: bool, what: str
-) -> Recorded:
-    """Run ``body`` on the arguments of a new block. ``repeated`` tells that the region may run more than once.
-
-    Raises GraphBreak for what a region cannot hold: gradients asked for within it, and random numbers in a loop.
-    ``what`` names the construct in these messages.
-    """
+def record(tracer: Tracer, types: Sequence[Type], body: Callable[[Sequence[Value]], Any]) -> Recorded:
+    """Run ``body`` on the arguments of a new block."""
     recorded = Recorded(Block(types))
-    slots = {key: tensor._grad for key, (tensor, _) in tracer._slots.items()}
+    slots = _slots(tracer)
     draws = tracer._draws
     tracer.journals.append({})
     try:
@@ -80,11 +79,26 @@ def record(
         raise
     finally:
         recorded.written = _put_back(tracer)
-    if any(tensor._grad is not slots.get(key, old) for key, (tensor, old) in tracer._slots.items()):
-        raise GraphBreak(f"backward() within {what}")
-    if repeated and tracer._draws != draws:
-        raise GraphBreak(f"random numbers within {what}: each step would draw the same")
+        recorded.slots = _put_slots_back(tracer, slots)
+        recorded.drawn, tracer._draws = tracer._draws, draws
     return recorded
+
+
+def _slots(tracer: Tracer) -> dict[int, tuple[Tensor, Any]]:
+    """What gradient slots hold: those that the capture touched, and those of its inputs."""
+    tensors = [tensor for tensor, _ in tracer._slots.values()]
+    tensors += [x for x in tracer.inputs if not x.stop_gradient]
+    return {id(tensor): (tensor, tensor._grad) for tensor in tensors}
+
+
+def _put_slots_back(tracer: Tracer, before: dict[int, tuple[Tensor, Any]]) -> dict[int, tuple[Tensor, Any]]:
+    changed = {}
+    for key, (tensor, now) in _slots(tracer).items():
+        original = before[key][1] if key in before else tracer._slots[key][1]
+        if now is not original:
+            changed[key] = (tensor, now)
+            tensor._grad = original
+    return changed
 
 
 def _put_back(tracer: Tracer) -> dict[int, tuple[Any, Value, bool]]:
@@ -121,3 +135,15 @@ def _restore(place: Any, before: tuple[Any, ...]) -> None:
         del place.versions[count:]
     else:
         place.value, place.shape, place.dtype, place.active = before
+
+
+def settle_draws(tracer: Tracer, sides: Sequence[Recorded]) -> None:
+    """Where one of two branches draws, let the random state move on by the draws of each at its end."""
+    if all(side.drawn == tracer._draws for side in sides):
+        return
+    place = tracer.random_state
+    for side in sides:
+        before = side.written[id(place)][1] if id(place) in side.written else current_value(place)
+        with emitting(tracer, side.block):
+            side.written[id(place)] = place, tracer.moved_on(before, side.drawn), False
+    tracer._draws = 0

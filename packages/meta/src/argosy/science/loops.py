@@ -8,6 +8,7 @@ from typing import Any
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy_phi_ops.capture import Tracer, active_tracer, user_location
 from argosy_phi_ops.capture_regions import record
+from argosy_phi_ops.errors import GraphBreak
 from argosy_phi_ops.operator import get_operator
 from argosy_pir import Region
 from argosy_tensorcore.tensor import Tensor
@@ -49,7 +50,10 @@ def _captured(tracer: Tracer, step: Step, carried: list[Tensor], xs: list[Tensor
         after, ys = step(inside[len(xs) :], inside[: len(xs)])
         return [len(ys), *(tracer.value(y) for y in (*ys, *after))]
 
-    recorded = record(tracer, types, body, True, "a scan")
+    drawn = tracer._draws
+    recorded = record(tracer, types, body)
+    if recorded.slots or recorded.drawn != drawn:
+        raise GraphBreak("backward() or random numbers within a scan")
     if recorded.written:
         raise NotImplementedError("scan(): writing in place to tensors outside of the step while capturing")
     count, *values = recorded.result

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from argosy.jit.conversion.staged import staged_if, staged_while
+from argosy.jit.conversion.staged import staged_if
+from argosy.jit.conversion.staged_loop import staged_while
 from argosy.jit.conversion.values import NOT_RETURNED, Undefined
 from argosy.jit.reporting import note
 from argosy_phi_ops.capture import Tracer, active_tracer, user_location
