@@ -11,6 +11,9 @@ reads what it likes around it.
 
 ``ad.jet(outputs..., inputs..., series...) {counts = (outputs, inputs, order)}`` has the derivatives 1 to ``order`` of
 each output (one after the other) along a curve on which input i has the derivatives ``series[i * order + k - 1]``.
+
+``ad.coefficient(value) {terms = ((directions, factor), ...), request}`` is a sum of Taylor coefficients of the value
+along directions that the pass ``taylor-mode`` numbers, as it does requests; it is there while that pass runs.
 """
 
 from __future__ import annotations
@@ -84,12 +87,17 @@ def _verify_jet(op: Operation) -> None:
             raise VerifyError(f"derivatives of an input of type {inputs[i // order].type} are of type {g.type}", op)
 
 
+def _infer_same(types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Any] = ()) -> Sequence[Type]:
+    return types
+
+
 DIALECT = register_dialect(
     Dialect(
         "ad",
         [
             OpDef("ad.gradient", ["*values"], {"counts": "ints"}, None, [PURE], _infer, _verify),
             OpDef("ad.jet", ["*values"], {"counts": "ints"}, None, [PURE], _infer_jet, _verify_jet),
+            OpDef("ad.coefficient", ["value"], {"terms": "any", "request": "int"}, None, [PURE], _infer_same),
             OpDef("ad.custom", ["*values"], {"outputs": "int"}, None, [PURE], _infer_custom, regions=1),
         ],
     )

@@ -15,11 +15,11 @@ from functools import cache
 from argosy_autograd.activity import read_values
 from argosy_autograd.algebra import Value
 from argosy_autograd.dialect import parts
-from argosy_autograd.errors import MissingRule
 from argosy_autograd.passes.expand import ExpandGradients
 from argosy_autograd.taylor.collapse import collapse
 from argosy_autograd.taylor.cost import cost
-from argosy_autograd.taylor.requests import Request, component, understood
+from argosy_autograd.taylor.promises import Promises, Unkept
+from argosy_autograd.taylor.requests import Request, can_move, component, understood
 from argosy_autograd.taylor.rows import RowAxes
 from argosy_autograd.taylor.sweep import Sweep
 from argosy_phi_ops import prim
@@ -46,21 +46,27 @@ class TaylorMode(Pass):
         requests = [op for op in program.block if op.name == "ad.gradient"]
         if not requests or (self.choice != "always" and not nested(requests)):
             return False
-        if self.choice == "always":
-            return rewrite(program, None)
-        ways: tuple[str | None, ...] = (
-            (None, "nested", "all") if nested(requests) != set(requests) else (None, "nested")
-        )
+        made = rewritten(program, "all") if self.choice == "always" else self._cheaper(program, requests)
+        if made is None:
+            return False
+        _take_over(program, made)
+        return True
+
+    def _cheaper(self, program: Program, requests: Sequence[Operation]) -> Program | None:
+        """The program rewritten, or None where nested reverse mode is the cheaper way."""
+        trials: dict[str | None, Program | None] = {"nested": rewritten(program, "nested")}
         large = depth(requests) >= _DEEP or len(nested(requests)) >= _MANY
-        if large and rewrite(program.clone(), nested(requests)):
-            ways = ways[1:]
-        costs = {which: _expanded_cost(program, which) for which in ways}
-        chosen = min(ways, key=lambda which: costs[which] * (1 if which is None else _PREFERENCE))
+        if not large or trials["nested"] is None:
+            trials[None] = program
+            if nested(requests) != set(requests):
+                trials["all"] = rewritten(program, "all")
+        costs = {which: _expanded_cost(trial) for which, trial in trials.items() if trial is not None}
+        chosen = min(costs, key=lambda which: costs[which] * (1 if which is None else _PREFERENCE))
         work = ", ".join(f"{_WAYS[which]} {count:.3g}" for which, count in costs.items())
         note(f"derivatives of derivatives: {_WAYS[chosen]}; estimated operations: {work}")
         if chosen is None or not spend("taylor-mode", requests[-1]):
-            return False
-        return rewrite(program, None if chosen == "all" else nested(requests))
+            return None
+        return trials[chosen]
 
 
 _WAYS = {None: "nested reverse mode", "nested": "a forward sweep", "all": "a forward sweep for all gradients"}
@@ -114,49 +120,63 @@ def _upstream_requests(request: Operation) -> list[Operation]:
     return found
 
 
-def _expanded_cost(program: Program, which: str | None) -> float:
+def _expanded_cost(program: Program) -> float:
     trial = program.clone()
-    if which is not None:
-        requests = [op for op in trial.block if op.name == "ad.gradient"]
-        if not rewrite(trial, None if which == "all" else nested(requests)):
-            return float("inf")
     ExpandGradients().run(trial)
     PassManager("cse,dce").run(trial)
     return cost(trial)
 
 
-def rewrite(program: Program, chosen: set[Operation] | None) -> bool:
-    """Replace those of the requests in ``chosen`` that can be; returns whether there was one.
+def rewritten(program: Program, which: str) -> Program | None:
+    """A copy of ``program`` with those requests as sweeps that can be: ``"all"`` or the ``"nested"`` ones. None where
+    there are none."""
+    refused: set[int] = set()
+    while True:
+        made = program.clone()
+        try:
+            return made if _rewrite(made, which, refused) else None
+        except Unkept as error:
+            refused.add(error.request)
 
-    By default these are all; those of single points, without rows, must differentiate twice by the same input.
-    """
-    repeated = _repeated([op for op in program.block if op.name == "ad.gradient"])
-    sweep = Sweep()
+
+def _rewrite(program: Program, which: str, refused: set[int]) -> bool:
+    """Rewrite requests in place, except those with the numbers ``refused``; returns whether there were any."""
+    requests = [op for op in program.block if op.name == "ad.gradient"]
+    chosen = set(requests) if which == "all" else nested(requests)
+    repeated = _repeated(requests)
+    promises = Promises(Sweep())
     directions: dict[tuple[Value, int, int], int] = {}
-    analysis = cache(lambda source, count: RowAxes(source, count, sweep.base))
+    analysis = cache(lambda source, count: RowAxes(source, count, promises.sweep.base))
     changed = False
-    for op in [op for op in program.block if op.name == "ad.gradient"]:
-        if chosen is not None and op not in chosen:
+    for number, op in enumerate(requests):
+        if op not in chosen or number in refused:
             continue
         found = [understood(op, i, analysis) for i, r in enumerate(op.results) if r.has_uses]
-        if any(request is None or not (request.count or op in repeated) for request in found):
+        readable = [r for r in found if r and (r.count or op in repeated) and can_move(r, analysis)]
+        if len(readable) < len(found):
             continue
+        promises.request = number
         with building(Builder.before(op), op.location):
-            try:
-                for request in found:
-                    assert request is not None
-                    _replace(sweep, request, directions)
-            except MissingRule:
-                continue
+            for request in readable:
+                _replace(promises, request, directions)
         changed = True
         if not any(r.has_uses for r in op.results):
             op.erase()
     if changed:
+        promises.keep(program)
         collapse(program)
     return changed
 
 
-def _replace(sweep: Sweep, request: Request, directions: dict[tuple[Value, int, int], int]) -> None:
+def _take_over(program: Program, made: Program) -> None:
+    """Give ``program`` the body of ``made``, a changed copy of it."""
+    for state, other in zip(program.states, made.states, strict=True):
+        state.argument = other.argument
+    program.region = made.region
+    program.region.parent = program
+
+
+def _replace(promises: Promises, request: Request, directions: dict[tuple[Value, int, int], int]) -> None:
     """Put components in the place of the request's result: single ones where single ones are read."""
     made: dict[int, Value] = {}
 
@@ -164,8 +184,8 @@ def _replace(sweep: Sweep, request: Request, directions: dict[tuple[Value, int, 
         if number not in made:
             key = (request.source, request.count, number)
             if key not in directions:
-                directions[key] = sweep.add_direction(request.source, _unit(request, number))
-            found = component(sweep, request, directions[key])
+                directions[key] = promises.sweep.add_direction(request.source, _unit(request, number))
+            found = component(promises, request, directions[key])
             rows = request.source.shape[: request.count]
             made[number] = prim.constant(0, request.source.dtype, rows) if found is None else found
         return made[number]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from argosy_autograd.taylor.functional import functional_of
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building, context
 from argosy_pir import Block, Builder, Operation, Program, Value
@@ -65,8 +66,10 @@ def _collapse_sum(root: Operation, block: Block) -> list[Operation] | None:
     taken = {id(t) for group, _ in groups for t in group}
     with building(Builder.before(root), root.location):
         for group, position in groups:
-            moving = [t.op.operand(position) for t in group]
-            total = _added(moving)
+            if group[0].op.name == "ad.coefficient":
+                joined.append(_joined_promises(group))
+                continue
+            total = _added([t.op.operand(position) for t in group])
             assert isinstance(total, OpResult)
             inner.append(total.op)
             joined.append(_same(group[0].op, position, total))
@@ -100,6 +103,8 @@ def _groups(terms: Sequence[Value], block: Block) -> list[tuple[list[OpResult], 
 
 def _keys(op: Operation) -> list[Key]:
     """What terms must have in common to be joined, for each operand in which they may differ."""
+    if op.name == "ad.coefficient":
+        return [(0, op.name, op.operand(0))]
     name = op.name[5:] if op.dialect == "prim" else ""
     if name in _UNARY:
         return [(0, name, op.operand(0).type, op.result.type, _attributes(op))]
@@ -108,6 +113,15 @@ def _keys(op: Operation) -> list[Key]:
     if name == "div":
         return [(0, name, op.operand(1), op.result.type)]
     return []
+
+
+def _joined_promises(group: Sequence[OpResult]) -> Value:
+    builder = context().builder
+    assert builder is not None
+    total = sum((functional_of(t.op) for t in group[1:]), functional_of(group[0].op))
+    request = max(t.op.attributes["request"] for t in group)
+    attributes = {"terms": total.terms, "request": request}
+    return builder.create("ad.coefficient", [group[0].op.operand(0)], attributes, location=context().location).result
 
 
 def _attributes(op: Operation) -> Hashable:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import product
-from math import factorial
+from math import comb, factorial, prod
 
-__all__ = ["VALUE", "Functional", "Index", "below", "derivative", "without"]
+from argosy_pir import Operation
+
+__all__ = [
+    "VALUE", "Functional", "Index", "Split", "below", "derivative", "functional_of", "grouped", "needed",
+    "without",
+]  # fmt: skip
 
 Index = tuple[int, ...]
 """A multi-index: the directions, each as often as it is differentiated along, in increasing order."""
@@ -35,14 +40,32 @@ class Functional:
         """The functional ``v -> self(dv)`` where dv is the derivative of v along ``direction``."""
         return Functional((raised(a, direction), c * (a.count(direction) + 1)) for a, c in self.terms)
 
+    def then(self, outer: Functional) -> Functional:
+        """The functional ``v -> outer(self(v))``: ``(v_a)_b`` is ``v_(a + b)`` as often as a can be taken from it."""
+        total: dict[Index, float] = {}
+        for (a, c), (b, d) in product(self.terms, outer.terms):
+            index = tuple(sorted((*a, *b)))
+            ways = prod(comb(index.count(i), a.count(i)) for i in set(index))
+            total[index] = total.get(index, 0.0) + c * d * ways
+        return Functional(total)
+
+    def normalised(self) -> tuple[float, Functional]:
+        """The first coefficient, and the functional divided by it."""
+        scale = self.terms[0][1]
+        return scale, self if scale == 1 else Functional((a, c / scale) for a, c in self.terms)
+
+    def __add__(self, other: Functional) -> Functional:
+        total = dict(self.terms)
+        for a, c in other.terms:
+            total[a] = total.get(a, 0.0) + c
+        return Functional(total)
+
+    def __mul__(self, factor: float) -> Functional:
+        return Functional((a, c * factor) for a, c in self.terms)
+
     def only(self, directions: frozenset[int]) -> Functional:
         """The terms whose multi-index has none of ``directions``."""
         return Functional((a, c) for a, c in self.terms if not directions.intersection(a))
-
-    def proper_parts(self) -> list[Functional]:
-        """The coefficients of lower order that a nonlinear primitive needs, by increasing order."""
-        found = {part for a, _ in self.terms for part, _ in below(a)}
-        return [Functional([(part, 1.0)]) for part in sorted(found, key=lambda p: (len(p), p))]
 
     def __iter__(self) -> Iterator[tuple[Index, float]]:
         return iter(self.terms)
@@ -70,6 +93,11 @@ def derivative(index: Iterable[int]) -> Functional:
     return Functional([(directions, float(scale))])
 
 
+def functional_of(op: Operation) -> Functional:
+    """What an ``ad.coefficient`` is of its operand."""
+    return Functional(op.attributes["terms"])
+
+
 def raised(index: Index, direction: int) -> Index:
     """``index`` with one more of ``direction``."""
     return tuple(sorted((*index, direction)))
@@ -93,3 +121,43 @@ def below(index: Index) -> tuple[tuple[Index, Index], ...]:
             rest = tuple(d for d, n, m in zip(directions, chosen, counts, strict=True) for _ in range(m - n))
             pairs.append((part, rest))
     return tuple(pairs)
+
+
+Split = tuple[Functional, Functional, float]
+"""``(left, right, c)``: c times the left functional of one factor times the right one of the other."""
+
+
+def grouped(terms: Iterable[tuple[Index, Index, float]]) -> list[Split]:
+    """The sum of ``c x_a y_b`` over ``terms`` (a, b, c) with as few factors as may be: those with the same index of
+    lower order share it, and the other ones become one functional, which travels as one value."""
+    groups: dict[tuple[bool, Index], dict[Index, float]] = {}
+    for a, b, c in terms:
+        key, other = ((True, a), b) if len(a) <= len(b) else ((False, b), a)
+        group = groups.setdefault(key, {})
+        group[other] = group.get(other, 0.0) + c
+    found = []
+    for (first, index), others in groups.items():
+        single = Functional([(index, 1.0)])
+        scale, joined = Functional(others).normalised()
+        found.append((single, joined, scale) if first else (joined, single, scale))
+    return found
+
+
+@cache
+def needed(functional: Functional) -> tuple[Functional, ...]:
+    """The functionals of lower order that a nonlinear primitive needs for ``functional``, by increasing order.
+
+    Up to half the order these are single coefficients, of which sums are made at once where they are wanted.
+    """
+    half = functional.degree // 2
+    found: set[Functional] = set()
+    stack = [functional]
+    while stack:
+        terms = ((a, b, c) for index, c in stack.pop() for a, b in below(index))
+        for left, right, _ in grouped(terms):
+            for part in (left, right):
+                small = [Functional([(a, 1.0)]) for a, _ in part] if part.degree <= half else [part]
+                new = [p for p in small if p not in found]
+                found.update(new)
+                stack.extend(new)
+    return tuple(sorted(found, key=lambda p: (p.degree, len(p.terms), p.terms)))

@@ -11,15 +11,17 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from argosy_autograd.activity import read_values
 from argosy_autograd.algebra import Value, constant_number
 from argosy_autograd.dialect import parts
-from argosy_autograd.taylor.rows import MIXED, RowAxes, Rows
-from argosy_autograd.taylor.sweep import Sweep
+from argosy_autograd.taylor.promises import Promises
+from argosy_autograd.taylor.rows import MIXED, RowAxes, Rows, upstream
+from argosy_autograd.taylor.rules import has_rule
 from argosy_phi_ops import prim
 from argosy_pir import Operation
 from argosy_pir.values import OpResult
 
-__all__ = ["MOST_COMPONENTS", "Request", "Summand", "understood"]
+__all__ = ["MOST_COMPONENTS", "Request", "Summand", "can_move", "component", "understood"]
 
 MOST_COMPONENTS = 128
 """Inputs with more components than this in each row are left to reverse mode."""
@@ -127,7 +129,7 @@ def _peeled(term: Summand, rows: RowAxes) -> list[Summand] | None:
     return None
 
 
-def component(sweep: Sweep, request: Request, direction: int) -> Value | None:
+def component(promises: Promises, request: Request, direction: int) -> Value | None:
     """The gradient's component along ``direction``: a value with the rows of the source, None for zero."""
     shape = request.source.shape[: request.count]
     total: Value | None = None
@@ -137,9 +139,9 @@ def component(sweep: Sweep, request: Request, direction: int) -> Value | None:
         if not term.weights and axes:
             value = _summed(value, axes)
             axes = ()
-        if not sweep.depends(value):
+        if not promises.sweep.depends(value):
             continue
-        moved = sweep.derivative(value, direction)
+        moved = promises.derivative(value, direction)
         for weight in term.weights:
             moved = prim.mul(moved, weight)
         moved = _arranged(_summed(moved, axes), term.rows, shape)
@@ -148,6 +150,18 @@ def component(sweep: Sweep, request: Request, direction: int) -> Value | None:
             moved = prim.mul(moved, operand) if kind == "mul" else prim.div(moved, operand)
         total = moved if total is None else prim.add(total, moved)
     return total
+
+
+def can_move(request: Request, analysis: Analysis) -> bool:
+    """Whether every operation between the input and the summands has a rule for Taylor coefficients."""
+    rows = analysis(request.source, request.count)
+    seen: set[Value] = set()
+    for term in request.summands:
+        between = upstream(term.value, lambda v: v in seen or rows[v] is None, read_values)
+        if not all(has_rule(op) for op in between):
+            return False
+        seen.update(result for op in between for result in op.results)
+    return True
 
 
 def _summed(value: Value, axes: Sequence[int]) -> Value:

@@ -9,14 +9,15 @@ give the next one of the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from argosy_autograd.algebra import Value, constant_number, is_complex, plus
 from argosy_autograd.errors import MissingRule
-from argosy_autograd.registry import STRUCTURED, jvp
+from argosy_autograd.registry import NOT_APPLICABLE, STRUCTURED, jvp
 from argosy_autograd.reverse import plain_attributes
 from argosy_autograd.rules.elementwise import DIVISORS, FACTORS
-from argosy_autograd.taylor.functional import Functional, below, without
+from argosy_autograd.taylor.functional import Functional, Index, Split, below, grouped, without
 from argosy_phi_ops import prim
 from argosy_pir import Operation
 
@@ -52,6 +53,13 @@ def propagate(sweep: Sweep, op: Operation, result: Value, functional: Functional
     return _by_derivative(sweep, op, result, functional)
 
 
+def has_rule(op: Operation) -> bool:
+    """Whether coefficients can be propagated through ``op``."""
+    name = op.name[5:]
+    known = name in LINEAR or name in SPECIAL or name in NOT_APPLICABLE or name in jvp
+    return op.name in ("ad.coefficient", "builtin.constant") or (op.dialect == "prim" and known)
+
+
 def _acts_linearly(op: Operation, name: str) -> bool:
     if name == "abs":
         return not is_complex(op.operand(0))
@@ -77,8 +85,15 @@ def _linear(sweep: Sweep, op: Operation, result: Value, functional: Functional) 
     return made[op.results.index(result)]
 
 
-def _at(sweep: Sweep, value: Value, index: tuple[int, ...]) -> Coefficient:
-    return sweep.coefficient(value, Functional([(index, 1.0)])) if index else value
+def _at(sweep: Sweep, value: Value, functional: Functional) -> Coefficient:
+    """``functional`` of ``value``; the sum of single coefficients where these are there already."""
+    singles = [(Functional([(index, 1.0)]), c) for index, c in functional]
+    if len(singles) == 1 or any((value, single) not in sweep.made for single, _ in singles):
+        return sweep.coefficient(value, functional)
+    total: Coefficient = None
+    for single, c in singles:
+        total = plus(total, _scaled(sweep.made[value, single], c))
+    return total
 
 
 def _times(x: Coefficient, y: Coefficient) -> Coefficient:
@@ -93,18 +108,44 @@ def _convolved(
     sweep: Sweep, x: Value, y: Value, functional: Functional, product: Callable[[Coefficient, Coefficient], Coefficient]
 ) -> Coefficient:
     """The terms of the functional of a product whose factors are both of lower order; equal ones are added first."""
+    scale, unit = functional.normalised()
     total: Coefficient = None
+    for left, right, c in _halves(unit) if x is y else _parts(unit):
+        first, second = _at(sweep, x, left), _at(sweep, y, right)
+        if first is not None and second is not None:
+            total = plus(total, _scaled(product(first, second), c))
+    return _scaled(total, scale)
+
+
+@cache
+def _parts(functional: Functional) -> list[Split]:
+    """How a product distributes ``functional`` over its factors."""
+    return grouped((a, b, c) for index, c in functional for a, b in below(index))
+
+
+@cache
+def _halves(functional: Functional) -> list[Split]:
+    """The same for a square: of two terms that are equal one is taken twice."""
+    pairs = ((a, b, c) for index, c in functional for a, b in below(index) if (len(a), a) <= (len(b), b))
+    return grouped((a, b, c if a == b else 2 * c) for a, b, c in pairs)
+
+
+@cache
+def _chained(functional: Functional) -> list[Split]:
+    """How y = f(x) distributes ``functional`` over x and the factor f'(x), see :func:`_chain`.
+
+    Single coefficients, and those of second order, choose one of their directions, which takes the fewest terms. Sums
+    of higher ones take the mean over all directions, for the sake of their symmetry: that is what lets terms join.
+    """
+    chosen = len(functional.terms) == 1 or functional.degree <= 2
+    found: list[tuple[Index, Index, float]] = []
     for index, c in functional:
-        inner: Coefficient = None
+        direction = max(set(index), key=index.count) if index else 0
         for part, rest in below(index):
-            if x is y and part > rest:
-                continue
-            left, right = _at(sweep, x, part), _at(sweep, y, rest)
-            if left is not None and right is not None:
-                term = product(left, right)
-                inner = plus(inner, _scaled(term, 2.0) if x is y and part != rest else term)
-        total = plus(total, _scaled(inner, c))
-    return total
+            share = part.count(direction) / index.count(direction) if chosen else len(part) / len(index)
+            if share:
+                found.append((part, rest, c * share))
+    return grouped(found)
 
 
 def _product(sweep: Sweep, op: Operation, functional: Functional) -> Coefficient:
@@ -190,21 +231,14 @@ def _chain(sweep: Sweep, op: Operation, functional: Functional) -> Coefficient:
     """Elementwise y = f(x, ...): the derivative along a direction is the sum of ``f_x dx``, factor by factor.
 
     With s = f_x, ``a_i y_a = sum over b of b_i x_b s_(a - b)`` for any direction i of a: the terms with b = a are
-    linear in the highest coefficient of x, the others have lower ones.
+    linear in the highest coefficient of x, the others have lower ones. Adding up over i gives |a| and |b| for a_i
+    and b_i.
     """
     total: Coefficient = None
     for x, factor in _partials(sweep, op):
-        top = sweep.coefficient(x, functional)
-        total = plus(total, _times(top, factor))
-        for index, c in functional:
-            direction = max(set(index), key=index.count) if index else 0
-            inner: Coefficient = None
-            for part, rest in below(index):
-                if direction in part:
-                    term = _times(_at(sweep, x, part), _at(sweep, factor, rest))
-                    weight = c * part.count(direction) / index.count(direction)
-                    inner = plus(inner, _scaled(term, weight))
-            total = plus(total, inner)
+        total = plus(total, _times(sweep.coefficient(x, functional), factor))
+        for left, right, c in _chained(functional):
+            total = plus(total, _scaled(_times(_at(sweep, x, left), _at(sweep, factor, right)), c))
     return total
 
 
@@ -235,14 +269,17 @@ def _partial(op: Operation, x: Value) -> Value:
 def _by_derivative(sweep: Sweep, op: Operation, result: Value, functional: Functional) -> Coefficient:
     """Any other primitive: the coefficients of the derivative of the result along one of the directions."""
     number = op.results.index(result)
-    total: Coefficient = None
+    rests: dict[int, dict[Index, float]] = {}
     for index, c in functional:
         direction = max(set(index), key=index.count)
+        rests.setdefault(direction, {})[without(index, direction)] = c / index.count(direction)
+    total: Coefficient = None
+    for direction, terms in rests.items():
         along = sweep.tangents(op, direction)[number]
         if along is not None:
-            rest = without(index, direction)
-            part = along if not rest else sweep.coefficient(along, Functional([(rest, 1.0)]))
-            total = plus(total, _scaled(part, c / index.count(direction)))
+            lowest = _scaled(along, terms.pop((), 0.0)) if () in terms else None
+            rest = sweep.coefficient(along, Functional(terms)) if terms else None
+            total = plus(total, plus(lowest, rest))
     return total
 
 

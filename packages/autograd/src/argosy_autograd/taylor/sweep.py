@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from argosy_autograd.activity import has_gradient, read_values
 from argosy_autograd.algebra import Value, plus, zeros_like
 from argosy_autograd.registry import NOT_APPLICABLE
-from argosy_autograd.taylor.functional import VALUE, Functional, Index
+from argosy_autograd.taylor.functional import VALUE, Functional, Index, needed
 from argosy_autograd.taylor.rows import upstream
 from argosy_autograd.taylor.rules import Coefficient, propagate, push
 from argosy_pir import Operation
@@ -28,7 +28,7 @@ class Sweep:
         self.partials: dict[Operation, list[tuple[Value, Value]]] = {}
         self._seeds: dict[Value, dict[Index, Value]] = {}
         self._directions = 0
-        self._bases: dict[Value, tuple[Value, int]] = {}
+        self._bases: dict[Value, tuple[Value, Functional]] = {}
         self._depends: dict[Value, bool] = {}
         self._tangents: dict[tuple[Operation, int], Sequence[Coefficient]] = {}
         self._own: set[Value] = set()
@@ -55,17 +55,25 @@ class Sweep:
             self._depends = dict.fromkeys(self._seeds, True)
         return self._seeds[value]
 
+    def seeds(self) -> list[Value]:
+        """What the values that directions move move by."""
+        return [tangent for each in self._seeds.values() for tangent in each.values()]
+
     def derivative(self, value: Value, direction: int) -> Value:
         """The derivative of ``value`` along ``direction``, a value whose own coefficients are those of ``value``."""
         found = self.coefficient(value, Functional([((direction,), 1.0)]))
         if found is None:
             return zeros_like(value)
-        if found not in self._own:
-            self._bases.setdefault(found, (value, direction))
+        self.know(found, value, Functional([((direction,), 1.0)]))
         return found
 
+    def know(self, value: Value, base: Value, functional: Functional) -> None:
+        """``value`` is ``functional`` of ``base``: so are its own coefficients."""
+        if value not in self._own:
+            self._bases.setdefault(value, (base, functional))
+
     def base(self, value: Value) -> Value | None:
-        """What :meth:`derivative` made ``value`` of, or None."""
+        """What ``value`` is a functional of, as far as is known, or None."""
         known = self._bases.get(value)
         return None if known is None else known[0]
 
@@ -117,8 +125,8 @@ class Sweep:
             return None
         known = self._bases.get(value)
         if known is not None:
-            base, direction = known
-            return self.coefficient(base, functional.after(direction))
+            base, inner = known
+            return self.coefficient(base, inner.then(functional))
         return propagate(self, value.op, value, functional)
 
     def _make_upstream(self, value: Value, functional: Functional) -> None:
@@ -128,7 +136,7 @@ class Sweep:
             return () if any(result in self._bases for result in op.results) else read_values(op)
 
         order = upstream(value, lambda v: not self.depends(v) or (v, functional) in self.made, reads)
-        for each in (*functional.proper_parts(), functional):
+        for each in (*needed(functional), functional):
             for op in order:
                 for result in op.results:
                     if (result, each) not in self.made and self.depends(result):

@@ -1,0 +1,113 @@
+"""Coefficients that are asked for first and made later: in between, sums of them are one functional.
+
+A Laplacian of a Laplacian asks for d^2 fourth derivatives, but wants only their sum. While requests are read, each
+answer is a promise, the operation ``ad.coefficient``; derivatives of sums of promises are promises of the same value
+again. When all are read, those that are added anyway are joined, and what is left is made.
+"""
+
+from __future__ import annotations
+
+from argosy_autograd.algebra import Value, constant_number, zeros_like
+from argosy_autograd.errors import MissingRule
+from argosy_autograd.insertion import erase_unused
+from argosy_autograd.taylor.collapse import collapse
+from argosy_autograd.taylor.functional import VALUE, Functional, functional_of
+from argosy_autograd.taylor.rows import upstream
+from argosy_autograd.taylor.sweep import Sweep
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building, context
+from argosy_pir import Builder, Operation, Program
+
+__all__ = ["Promises", "Unkept"]
+
+_SUMS = frozenset("add sub neg mul div reshape".split())
+
+
+class Unkept(MissingRule):
+    """There is no rule for a promise that request number ``request`` led to."""
+
+    def __init__(self, request: int, reason: MissingRule) -> None:
+        super().__init__(str(reason))
+        self.request = request
+
+
+class Promises:
+    """What was asked of ``sweep`` for the body of one program; ``request`` numbers the request that is being read."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+        self.request = 0
+        self._asked: dict[tuple[Value, Functional], Value] = {}
+        self._read: dict[Value, tuple[Value, Functional] | None] = {}
+
+    def derivative(self, value: Value, direction: int) -> Value:
+        """The derivative of ``value`` along ``direction``, promised at the ambient builder."""
+        base, functional = self._sum(value) or (value, VALUE)
+        made = self._promise(base, functional.after(direction))
+        return made if made.shape == value.shape else prim.reshape(made, shape=value.shape)
+
+    def keep(self, program: Program) -> None:
+        """Join promises that are added in the body of ``program``, and put values in the place of all.
+
+        Raises :class:`Unkept` where there is no rule; the program is of no use then.
+        """
+        erase_unused(program.block, self.sweep.seeds())
+        collapse(program)
+        for op in [op for op in program.block if op.name == "ad.coefficient"]:
+            op.replace_with([self._kept(op)])
+        erase_unused(program.block)
+
+    def _kept(self, op: Operation) -> Value:
+        base, functional = op.operand(0), functional_of(op)
+        with building(Builder.before(op), op.location):
+            try:
+                found = self.sweep.coefficient(base, functional)
+            except MissingRule as error:
+                raise Unkept(op.attributes["request"], error) from error
+            value = zeros_like(base) if found is None else found
+        self.sweep.know(value, base, functional)
+        return value
+
+    def _promise(self, base: Value, functional: Functional) -> Value:
+        known = self._asked.get((base, functional))
+        if known is None:
+            builder = context().builder
+            assert builder is not None
+            attributes = {"terms": functional.terms, "request": self.request}
+            known = builder.create("ad.coefficient", [base], attributes, location=context().location).result
+            self._asked[base, functional] = known
+            self.sweep.know(known, base, functional)
+        return known
+
+    def _sum(self, value: Value) -> tuple[Value, Functional] | None:
+        """``value`` as a functional of another one, up to its shape; None where it is no sum of promises of one."""
+        for op in upstream(value, self._read.__contains__, _summed):
+            self._read[op.results[0]] = self._functional(op)
+        return self._read.get(value)
+
+    def _functional(self, op: Operation) -> tuple[Value, Functional] | None:
+        if op.name == "ad.coefficient":
+            return op.operand(0), functional_of(op)
+        if op.dialect != "prim" or op.name[5:] not in _SUMS:
+            return None
+        name, known = op.name[5:], [self._read.get(x) for x in op.operands]
+        first = known[0]
+        if first is None:
+            return None
+        base, functional = first
+        if name == "reshape":
+            return first
+        if name == "neg":
+            return base, functional * -1.0
+        second = known[1]
+        if name in ("add", "sub"):
+            same = second is not None and second[0] is base
+            return (base, functional + second[1] * (1.0 if name == "add" else -1.0)) if second and same else None
+        factor = constant_number(op.operand(1))
+        if not isinstance(factor, float) or not factor:
+            return None
+        return base, functional * (factor if name == "mul" else 1 / factor)
+
+
+def _summed(op: Operation) -> tuple[Value, ...]:
+    return op.operands if op.dialect == "prim" and op.name[5:] in _SUMS else ()
