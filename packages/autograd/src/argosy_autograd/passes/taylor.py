@@ -54,12 +54,13 @@ class TaylorMode(Pass):
 
     def _cheaper(self, program: Program, requests: Sequence[Operation]) -> Program | None:
         """The program rewritten, or None where nested reverse mode is the cheaper way."""
-        trials: dict[str | None, Program | None] = {"nested": rewritten(program, "nested")}
-        large = depth(requests) >= _DEEP or len(nested(requests)) >= _MANY
-        if not large or trials["nested"] is None:
-            trials[None] = program
-            if nested(requests) != set(requests):
-                trials["all"] = rewritten(program, "all")
+        sweep = rewritten(program, "nested")
+        if sweep is not None and depth(requests) * len(nested(requests)) >= _MANY:
+            note(f"derivatives of derivatives: {_WAYS['nested']}; estimated operations: {cost(sweep):.3g}")
+            return sweep if spend("taylor-mode", requests[-1]) else None
+        trials: dict[str | None, Program | None] = {None: program, "nested": sweep}
+        if nested(requests) != set(requests):
+            trials["all"] = rewritten(program, "all")
         costs = {which: _expanded_cost(trial) for which, trial in trials.items() if trial is not None}
         chosen = min(costs, key=lambda which: costs[which] * (1 if which is None else _PREFERENCE))
         work = ", ".join(f"{_WAYS[which]} {count:.3g}" for which, count in costs.items())
@@ -70,9 +71,9 @@ class TaylorMode(Pass):
 
 
 _WAYS = {None: "nested reverse mode", "nested": "a forward sweep", "all": "a forward sweep for all gradients"}
-_DEEP, _MANY = 4, 24
-"""Order and number of nested requests from which on nested reverse mode is not even tried: its program alone takes
-seconds to write down."""
+_MANY = 48
+"""The order times the number of nested requests from which on nested reverse mode is not even tried: its program alone
+takes seconds to write down."""
 
 _PREFERENCE = 0.9
 """Sweeps at equal counts are faster: they keep and read fewer values (measured: 10 to 15 % on PINN steps)."""

@@ -7,6 +7,8 @@ again. When all are read, those that are added anyway are joined, and what is le
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+
 from argosy_autograd.algebra import Value, constant_number, zeros_like
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.insertion import erase_unused
@@ -38,6 +40,7 @@ class Promises:
         self.sweep = sweep
         self.request = 0
         self._asked: dict[tuple[Value, Functional], Value] = {}
+        self._made: dict[Hashable, Value] = {}
         self._read: dict[Value, tuple[Value, Functional] | None] = {}
 
     def derivative(self, value: Value, direction: int) -> Value:
@@ -45,6 +48,12 @@ class Promises:
         base, functional = self._sum(value) or (value, VALUE)
         made = self._promise(base, functional.after(direction))
         return made if made.shape == value.shape else prim.reshape(made, shape=value.shape)
+
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """What ``make`` emits, the first time it is wanted: derivatives of one value belong together."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     def keep(self, program: Program) -> None:
         """Join promises that are added in the body of ``program``, and put values in the place of all.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -137,7 +138,7 @@ def component(promises: Promises, request: Request, direction: int) -> Value | N
         value, moved = term.value, None
         axes = tuple(i for i in range(value.ndim) if i not in term.rows)
         if not term.weights and axes:
-            value = _summed(value, axes)
+            value = promises.once(("summed", value, axes), partial(_summed, value, axes))
             axes = ()
         if not promises.sweep.depends(value):
             continue

@@ -132,19 +132,13 @@ def _halves(functional: Functional) -> list[Split]:
 
 @cache
 def _chained(functional: Functional) -> list[Split]:
-    """How y = f(x) distributes ``functional`` over x and the factor f'(x), see :func:`_chain`.
-
-    Single coefficients, and those of second order, choose one of their directions, which takes the fewest terms. Sums
-    of higher ones take the mean over all directions, for the sake of their symmetry: that is what lets terms join.
-    """
-    chosen = len(functional.terms) == 1 or functional.degree <= 2
+    """How y = f(x) distributes ``functional`` over x and the factor f'(x), see :func:`_chain`."""
     found: list[tuple[Index, Index, float]] = []
     for index, c in functional:
-        direction = max(set(index), key=index.count) if index else 0
+        direction = max(set(index), key=index.count)
         for part, rest in below(index):
-            share = part.count(direction) / index.count(direction) if chosen else len(part) / len(index)
-            if share:
-                found.append((part, rest, c * share))
+            if direction in part:
+                found.append((part, rest, c * part.count(direction) / index.count(direction)))
     return grouped(found)
 
 
@@ -231,8 +225,7 @@ def _chain(sweep: Sweep, op: Operation, functional: Functional) -> Coefficient:
     """Elementwise y = f(x, ...): the derivative along a direction is the sum of ``f_x dx``, factor by factor.
 
     With s = f_x, ``a_i y_a = sum over b of b_i x_b s_(a - b)`` for any direction i of a: the terms with b = a are
-    linear in the highest coefficient of x, the others have lower ones. Adding up over i gives |a| and |b| for a_i
-    and b_i.
+    linear in the highest coefficient of x, the others have lower ones.
     """
     total: Coefficient = None
     for x, factor in _partials(sweep, op):
