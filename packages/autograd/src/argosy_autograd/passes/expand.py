@@ -31,7 +31,12 @@ __all__ = ["ExpandGradients", "expand_gradient", "expand_jet"]
 @dataclass(frozen=True)
 class ExpandGradients(Pass):
     """Expand all ``ad.gradient`` operations by reverse accumulation, and remove ``ad.custom``, which has then been
-    asked. Run ``decompose`` first."""
+    asked. Run ``decompose`` first.
+
+    keep_custom: leave ``ad.custom`` in a program that is still to be differentiated from outside.
+    """
+
+    keep_custom: bool = False
 
     def run(self, program: Program) -> bool:
         """Returns whether there were any."""
@@ -42,7 +47,7 @@ class ExpandGradients(Pass):
                 expand_jet(op)
             else:
                 expand_gradient(op, states)
-        custom = [op for op in program.walk() if op.name == "ad.custom"]
+        custom = [] if self.keep_custom else [op for op in program.walk() if op.name == "ad.custom"]
         for op in reversed(custom):  # inner ones first
             op.replace_with(custom_parts(op)[0])
         return bool(found or custom)

@@ -23,7 +23,7 @@ from argosy.jit.partitioned import layouts_of, lower_partitioned, makes_distribu
 from argosy.jit.route import MISS, Route, only_grad_is_off, route
 from argosy.jit.specs import matched_key
 from argosy.jit.tracing import Finished, explain_break, trace
-from argosy.jit.training import DifferentiableCall, is_differentiable_forward
+from argosy.jit.training import DifferentiableCall, differentiable_form, is_differentiable_forward
 from argosy_phi_ops.capture import Captured, Tracer, active_tracer
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import AMBIENT, context, grad_enabled
@@ -288,6 +288,7 @@ class StaticFunction:
         differentiable = is_differentiable_forward(captured, tree)
         if differentiable and (captured.written or effects):
             raise _Uncapturable
+        lowered = differentiable_form(captured.program) if differentiable else captured.program
         executable: Executable
         placed = layouts_of(call.tensors), layouts_of(captured.states)
         if placed != (None, None) or makes_distributed(captured.program):
@@ -297,4 +298,8 @@ class StaticFunction:
         note_compile(self.__name__)
         fixed = [(i, x) for i, x in enumerate(call.floats) if i not in runtime]
         parts = (captured, executable, tree, effects, guards, fixed, sorted(runtime))
-        return DifferentiableCall(*parts, backend=self._backend) if differentiable else CompiledCall(*parts)
+        return (
+            DifferentiableCall(*parts, backend=self._backend, lowered=lowered)
+            if differentiable
+            else CompiledCall(*parts)
+        )

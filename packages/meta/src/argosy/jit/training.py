@@ -22,7 +22,9 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from argosy_autoparallel.tensor_layout import Layout
 
-__all__ = ["DifferentiableCall", "is_differentiable_forward"]
+__all__ = ["DifferentiableCall", "differentiable_form", "is_differentiable_forward"]
+
+_KEEPING = lowering.PIPELINE.replace("expand-gradients", "expand-gradients{keep-custom=true}")
 
 
 def is_differentiable_forward(captured: Captured, tree: OutputTree) -> bool:
@@ -34,14 +36,27 @@ def _trains(captured: Captured) -> bool:
     return any(not captured.states[i].stop_gradient for i in captured.written)
 
 
+def differentiable_form(program: Program) -> Program:
+    """What is differentiated of a captured ``program``: itself, as it is when it has been lowered, or, where users gave
+    derivatives (PyLayer, hooks), a copy that keeps them.
+    """
+    if all(op.name != "ad.custom" for op in program.walk()):
+        return program
+    kept = program.clone()
+    lowering.simplify(kept, _KEEPING)
+    return kept
+
+
 class DifferentiableCall(CompiledCall):
-    """A compiled forward function whose results can be differentiated."""
+    """A compiled forward function whose results can be differentiated; ``lowered`` is what is differentiated."""
 
     __slots__ = ("backend", "backward", "cotangents", "differentiable", "leaves", "lowered", "static")
 
-    def __init__(self, captured: Captured, executable: Executable, tree: OutputTree, *rest: Any, backend: Any) -> None:
+    def __init__(
+        self, captured: Captured, executable: Executable, tree: OutputTree, *rest: Any, backend: Any, lowered: Program
+    ) -> None:
         super().__init__(captured, executable, tree, *rest)
-        self.lowered: Program = captured.program
+        self.lowered = lowered
         self.backend = backend
         self.differentiable = [i for i, t in enumerate(tree.traced) if not t.stop_gradient]
         self.leaves = [
