@@ -221,15 +221,3 @@ def test_wrong_calls_teach(call, error, message):
     """Each mistake raises its error, naming what came and what was expected."""
     with pytest.raises(error, match=message):
         call()
-
-
-def test_collectives_refuse_captured_tensors():
-    """Inside a captured function an in-place collective says what to do instead."""
-
-    @paddle.jit.to_static(full_graph=True, backend=None)
-    def step(x):
-        dist.all_reduce(x)
-        return x
-
-    with pytest.raises(NotImplementedError, match="shard_tensor"):
-        step(paddle.ones([2]))

@@ -128,13 +128,6 @@ def test_local_map_says_what_does_not_fit(out_placements, in_placements, message
         dist.local_map(lambda part: part, out_placements, in_placements)(x)
 
 
-def test_parts_cannot_be_captured():
-    """A captured program has no parts, and says so."""
-    x = dist.shard_tensor(ROWS, _mesh(), [dist.Shard(0)])
-    with pytest.raises(NotImplementedError, match="dtensor_to_local while capturing"):
-        paddle.jit.to_static(lambda t: dist.dtensor_to_local(t) * 2, full_graph=True)(x)
-
-
 def test_lines_of_a_mesh_are_groups():
     """get_group gives this rank's line along a dimension, the same one each time, fit for collectives."""
 

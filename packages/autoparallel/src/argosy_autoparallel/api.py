@@ -97,13 +97,19 @@ def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequ
     """
     layout = Layout.of(mesh, placements, local_tensor.ndim)
     ensure_groups(mesh)
-    shape = list(local_tensor.payload.shape)
-    for size, placement in zip(mesh.shape, layout.placements, strict=True):
-        if isinstance(placement, Shard):
-            shape[placement.dim] *= size
+    shape = whole_shape(local_tensor.payload.shape, layout)
     payload = local_tensor.payload
     local = Strided.from_array(np.array(payload.to_host())) if mesh.contains(rank()) else _outside()
     return Tensor._wrap(Sharded(local, shape, payload.dtype, layout), local_tensor.stop_gradient)
+
+
+def whole_shape(part: Sequence[Any], layout: Layout) -> list[Any]:
+    """The shape of a tensor in ``layout`` whose parts are all of shape ``part``."""
+    shape = list(part)
+    for size, placement in zip(layout.mesh.shape, layout.placements, strict=True):
+        if isinstance(placement, Shard):
+            shape[placement.dim] *= size
+    return shape
 
 
 def dtensor_from_part(

@@ -166,18 +166,18 @@ def layout_of(tensor: Tensor) -> Layout | None:
 
 
 def is_dist(tensor: Tensor) -> bool:
-    """Whether the tensor is distributed."""
-    return type(tensor.payload) is Sharded
+    """Whether the tensor is distributed, or, while capturing, will be."""
+    payload = tensor.payload
+    return type(payload) is Sharded or (payload.is_traced and payload.mesh is not None)
 
 
 def _process_mesh(tensor: Tensor) -> ProcessMesh | None:
-    layout = layout_of(tensor)
-    return None if layout is None else layout.mesh
+    return getattr(tensor.payload, "mesh", None)
 
 
 def _placements(tensor: Tensor) -> list[Placement] | None:
-    layout = layout_of(tensor)
-    return None if layout is None else list(layout.placements)
+    found = getattr(tensor.payload, "placements", None)
+    return None if found is None else list(found)
 
 
 def local_value(tensor: Tensor) -> Tensor:

@@ -32,6 +32,7 @@ from argosy_tensorcore.dtype import as_dtype
 __all__ = ["Partitioned", "partition"]
 
 _DEFERRED = frozenset({"elementwise", "layout", "random"})
+_COMMUNICATION = frozenset(f"prim.{name}" for name, p in PRIMITIVES.items() if p.category == "communication")
 _DEEPEST = 64  # deferred operations on top of each other
 _OUTSIDE = TensorType((0,), "bool")
 """The type that stands for a tensor on a rank outside its mesh."""
@@ -231,8 +232,11 @@ class _Partitioner:
     def _operation(self, op: Operation) -> None:
         if op.dialect == "ad":
             raise ValueError(f"partition: '{op.name}' is a gradient request; run the pass expand-gradients first")
-        if op.name == "prim.relayout":
-            self._relayout(op)
+        own = _OWN.get(op.name)
+        if own is not None:
+            own(self, op)
+        elif op.name in _COMMUNICATION:
+            self._communicate(op)
         elif self._may_defer(op):
             self._defer(op)
         else:
@@ -286,10 +290,7 @@ class _Partitioner:
         if target is None:
             self.held[op.result] = self.held[x]
             return
-        made = self._get(x, target)
-        held = self.held[op.result] = Held()
-        held.primary, held.mesh = target, target.mesh
-        held.versions[target] = made
+        self._store(op.result, target, self._get(x, target))
 
     def _gather(self, op: Operation, x: Value) -> None:
         """The result is ``x`` as an ordinary tensor: all ranks have to have it."""
@@ -302,9 +303,38 @@ class _Partitioner:
                 f"unshard_dtensor{_at(op)}: rank {self.rank} is outside of {mesh!r}; in a captured function the mesh "
                 "should have all ranks"
             )
-        held = self.held[op.result] = Held()
-        layout = Layout.replicated(mesh)
-        held.versions = {None: self._get(x, layout)}
+        self._store(op.result, None, self._get(x, Layout.replicated(mesh)))
+
+    def _to_local(self, op: Operation) -> None:
+        """The result is an ordinary tensor, another one on each rank: this one's part."""
+        x, *like = op.operands
+        layout = self._natural(like[0]) if like else self._natural(x)
+        if layout is None:
+            raise ValueError(f"dtensor_to_local{_at(op)}: {x.type} is not distributed; it is its own part")
+        if not layout.mesh.contains(self.rank):
+            raise ValueError(
+                f"dtensor_to_local{_at(op)}: rank {self.rank} is outside of {layout.mesh!r} and has no part; in a "
+                "captured function the mesh should have all ranks"
+            )
+        self._store(op.result, None, self._get(x, layout.cotangent() if like else layout))
+
+    def _from_local(self, op: Operation) -> None:
+        part, *like = op.operands
+        layout = decode_layout(op.attributes["target"]) if op.attributes.get("target") else None
+        if layout is None:
+            layout = self._natural(like[0]).cotangent()  # type: ignore[union-attr]
+        self._store(op.result, layout, self._get(part, None) if layout.mesh.contains(self.rank) else None)
+
+    def _communicate(self, op: Operation) -> None:
+        """What the program itself communicates takes its place in the chain of tokens."""
+        if op.name == "prim.create_token":
+            return
+        operands = [self._get(x, None) for x in op.operands if isinstance(x.type, TensorType)]
+        made = self.emitter.communicate(
+            op.name.removeprefix("prim."), operands[0] if operands else None, **dict(op.attributes)
+        )
+        if made is not None:
+            self._store(op.results[0], None, made)
 
     def _run_operation(self, op: Operation) -> None:
         inner = captured(op)
@@ -312,30 +342,32 @@ class _Partitioner:
         if mesh is None:
             operands = [self._get(x, None) for x in op.operands]
             mapping = {x: self._get(x, None) for x in inner}
-            self._store(op, [None] * len(op.results), self._copy(op, operands, mapping))
+            self._store_all(op, [None] * len(op.results), self._copy(op, operands, mapping))
             return
-        primitive = op.dialect == "prim" and PRIMITIVES[op.name.removeprefix("prim.")].category != "communication"
-        if not primitive:
+        if op.dialect != "prim":
             whole = Layout.replicated(mesh)
             layouts = [whole if isinstance(x.type, TensorType) else None for x in op.operands]
             operands = [self._get(x, layout) for x, layout in zip(op.operands, layouts, strict=True)]
             mapping = {x: self._get(x, whole) for x in inner}
             made = self._copy(op, operands, mapping) if mesh.contains(self.rank) else [None] * len(op.results)
             kinds = [whole if isinstance(r.type, TensorType) else None for r in op.results]
-            self._store(op, kinds, made)
+            self._store_all(op, kinds, made)
             return
         for value in (*op.operands, *op.results):
             static_shape(value)  # refused here, with a reason
         chosen = self.choosing.choose(op, mesh)
         results = self._emit(op, mesh, chosen)
         layouts = [Layout(mesh, [s.results[i] for s in chosen]) for i in range(len(op.results))]
-        self._store(op, layouts, results)
+        self._store_all(op, layouts, results)
 
-    def _store(self, op: Operation, layouts: Sequence[Layout | None], values: Sequence[Value | None]) -> None:
+    def _store_all(self, op: Operation, layouts: Sequence[Layout | None], values: Sequence[Value | None]) -> None:
         for result, layout, value in zip(op.results, layouts, values, strict=True):
-            held = self.held[result] = Held()
-            held.primary, held.mesh = layout, None if layout is None else layout.mesh
-            held.versions[layout] = value
+            self._store(result, layout, value)
+
+    def _store(self, result: Value, layout: Layout | None, value: Value | None) -> None:
+        held = self.held[result] = Held()
+        held.primary, held.mesh = layout, None if layout is None else layout.mesh
+        held.versions[layout] = value
 
     def _copy(
         self, op: Operation, operands: Sequence[Value | None], inner: dict[Value, Value | None] | None = None
@@ -355,6 +387,14 @@ class _Partitioner:
             return [None] * len(op.results)
         local = Local(self.emitter, op, operands, operand_layouts, result_layouts)  # type: ignore[arg-type]
         return list(emit_local(local))
+
+
+_OWN = {
+    "prim.relayout": _Partitioner._relayout,
+    "prim.to_local": _Partitioner._to_local,
+    "prim.from_local": _Partitioner._from_local,
+}
+"""What is not computed but decides where values lie."""
 
 
 def _sums(layout: Layout) -> bool:

@@ -59,6 +59,26 @@ class Traced:
         """The number of axes."""
         return len(self.shape)
 
+    @property
+    def mesh(self) -> Any:
+        """The mesh that the tensor will lie on; None for an ordinary one."""
+        layout = self._layout()
+        return None if layout is None else layout.mesh
+
+    @property
+    def placements(self) -> Any:
+        """One for each dimension of the mesh; None for an ordinary tensor."""
+        layout = self._layout()
+        return None if layout is None else list(layout.placements)
+
+    def _layout(self) -> Any:
+        tracer = self.tracer
+        if tracer.placing is None:
+            return None
+        if self.value not in tracer.placed:
+            tracer.placed[self.value] = tracer.placing(self)
+        return tracer.placed[self.value]
+
     def concretize(self, kind: str) -> Any:
         """Called where Python needs the value (``bool()``, ``numpy()``...). Raises :class:`GraphBreak`."""
         where = f"; the tensor was made at {self.location}" if self.location else ""
@@ -134,6 +154,11 @@ class Tracer(Interpreter):
     callee: Callable[[Any], Any] | None = None
     """What rewrites the functions that layers call, where there is a front end that does."""
 
+    given: Sequence[Tensor] = ()
+    """The tensors that the first inputs stand for, where the caller tells."""
+    placing: Callable[[Traced], Any] | None = None
+    """What finds out how a traced tensor will lie on a mesh, where somebody can."""
+
     def __init__(self, name: str = "main") -> None:
         self.program = Program(name)
         self.inputs: list[Tensor] = []
@@ -141,6 +166,7 @@ class Tracer(Interpreter):
         self.finished = False
         self.journals: list[dict[int, tuple[Any, tuple[Any, ...]]]] = []  # of open regions: what they overwrote
         self.closed: set[Block] = set()  # regions that have ended: nobody outside sees their values
+        self.placed: dict[Value, Any] = {}  # what `placing` has found
         self._states: dict[int, _StateEntry] = {}
         self._names: dict[str, int] = {}
         self._slots: dict[int, tuple[Tensor, Any]] = {}
@@ -215,6 +241,10 @@ class Tracer(Interpreter):
         count = self._names.get(name, 0)
         self._names[name] = count + 1
         return name if not count else f"{name}.{count}"
+
+    def states(self) -> list[Tensor]:
+        """The concrete tensors behind the program's states so far, in their order."""
+        return [entry.tensor for entry in self._states.values()]
 
     def leaves(self) -> list[tuple[Tensor, Value]]:
         """Concrete tensors read so far that want gradients, with each value they have had (in-place writes)."""

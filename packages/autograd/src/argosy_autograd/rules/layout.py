@@ -105,6 +105,30 @@ def _(g: Value, result: Value, x: Value, *like: Value, target: Shape) -> tuple[V
     return (prim.relayout(g, x), *[None for _ in like])  # the cotangent goes where the operand is
 
 
+@vjp("to_local")
+def _(g: Value, result: Value, x: Value, *like: Value, target: Shape, shape: Shape) -> tuple[Value | None, ...]:
+    """The parts of a cotangent make one for the whole."""
+    whole = prim.from_local(g, *([] if target else [x]), target=target, shape=x.shape)
+    return (whole, *[None for _ in like])
+
+
+@vjp("from_local")
+def _(g: Value, result: Value, x: Value, *like: Value, target: Shape, shape: Shape) -> tuple[Value | None, ...]:
+    return (prim.to_local(g, result, shape=x.shape), *[None for _ in like])
+
+
+def _parts(name: str) -> None:
+    def rule(result: Value, x: Value, *rest: Value | None, **attributes: Any) -> Value | None:
+        dx, like = rest[len(rest) // 2], rest[: len(rest) // 2]
+        return None if dx is None else getattr(prim, name)(dx, *like, **attributes)
+
+    jvp.add(name, rule)
+
+
+for _name in ("to_local", "from_local"):
+    _parts(_name)
+
+
 @jvp("relayout")
 def _(result: Value, x: Value, *rest: Value | None, target: Shape) -> Value | None:
     dx, like = rest[len(rest) // 2], rest[: len(rest) // 2]

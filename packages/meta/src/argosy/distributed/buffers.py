@@ -72,8 +72,5 @@ def _payload(tensor: Any, kind: str) -> Strided:
     if payload is None:
         raise TypeError(f"{kind}: expected a tensor, got {type(tensor).__name__}")
     if getattr(payload, "is_traced", False):
-        raise NotImplementedError(
-            f"{kind}: collectives on tensors of a captured function are not implemented; annotate tensors with "
-            "shard_tensor instead, or call it outside of the captured function"
-        )
+        payload.concretize(kind)  # its capture has ended: an error that says so
     raise TypeError(f"{kind}: takes a local tensor, got a distributed one; use reshard, or its _local_value()")

@@ -2,7 +2,7 @@
 
 ``group=None`` is the group of all ranks; ``src`` and ``dst`` are ranks of the whole job. All members must call the same
 collectives in the same order with tensors of equal shape and dtype. What is returned is done already; ranks that are
-not members get None. Nothing here is differentiated.
+not members get None. Nothing here is differentiated. In a captured function they are operations of its program.
 
 Errors: TypeError for what is no local tensor, ValueError for lists and shapes that do not fit, CollectiveMismatch
 when ranks call different things, RankFailure when one is gone.
@@ -15,7 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from argosy.distributed import captured
 from argosy.distributed.buffers import Array, deliver, readable, same_shapes, writable
+from argosy.distributed.captured import COMPOSITE, capturing
 from argosy.distributed.checked import agree
 from argosy.distributed.environment import get_rank
 from argosy.distributed.group import Group, world_group
@@ -29,8 +31,6 @@ __all__ = [
 ]  # fmt: skip
 
 _DONE = Task()
-COMPOSITE = 1
-"""The message tag of collectives that are made of messages; ``send`` and ``recv`` of users have tag 0."""
 
 
 def member_group(group: Group | None, kind: str) -> Group | None:
@@ -46,7 +46,7 @@ def barrier(group: Group | None = None) -> None:
     """Wait until every member is here."""
     chosen = member_group(group, "barrier")
     if chosen is not None:
-        chosen.communicator.barrier()
+        captured.barrier(chosen) if capturing() else chosen.communicator.barrier()
 
 
 def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = True) -> None:
@@ -59,6 +59,9 @@ def all_reduce(tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = Non
     chosen = member_group(group, "all_reduce")
     if chosen is None:
         return None
+    if capturing():
+        captured.all_reduce(tensor, chosen, name)
+        return _DONE
     with writable(tensor, "all_reduce") as array:
         chosen.communicator.all_reduce(array, array, name)
     return _DONE
@@ -73,6 +76,9 @@ def reduce(
     if chosen is None:
         return None
     root = chosen.peer(dst, "reduce")
+    if capturing():
+        captured.reduce(tensor, chosen, name, root)
+        return _DONE
     send = readable(tensor, "reduce")
     total = np.empty_like(send)
     chosen.communicator.all_reduce(send, total, name)
@@ -86,6 +92,9 @@ def broadcast(tensor: Tensor, src: int, group: Group | None = None, sync_op: boo
     chosen = member_group(group, "broadcast")
     if chosen is None:
         return None
+    if capturing():
+        captured.broadcast(tensor, chosen, chosen.peer(src, "broadcast"))
+        return _DONE
     with writable(tensor, "broadcast") as array:
         chosen.communicator.broadcast(array, chosen.peer(src, "broadcast"))
     return _DONE
@@ -98,6 +107,9 @@ def all_gather(
     chosen = member_group(group, "all_gather")
     if chosen is None:
         return None
+    if capturing():
+        captured.all_gather(tensor_list, tensor, chosen)
+        return _DONE
     deliver(list(_gathered(chosen, readable(tensor, "all_gather"))), tensor_list, "all_gather")
     return _DONE
 
@@ -110,9 +122,13 @@ def gather(
     chosen = member_group(group, "gather")
     if chosen is None:
         return None
-    root, send = chosen.peer(dst, "gather"), readable(tensor, "gather")
+    root = chosen.peer(dst, "gather")
     if chosen.rank == root and gather_list is None:
         raise ValueError("gather: the receiving rank must give gather_list, a list that is empty or has a tensor each")
+    if capturing():
+        captured.gather(gather_list, tensor, chosen, root)
+        return _DONE
+    send = readable(tensor, "gather")
     agree(chosen.communicator, "gather", dtype=send.dtype, size=send.size, dst=dst)
     chosen.communicator.send(send, root, COMPOSITE)
     if chosen.rank == root and gather_list is not None:
@@ -129,6 +145,9 @@ def reduce_scatter(
     chosen = member_group(group, "reduce_scatter")
     if chosen is None:
         return None
+    if capturing():
+        captured.reduce_scatter(tensor, tensor_list, chosen, name)
+        return _DONE
     send = same_shapes(tensor_list, chosen.nranks, "reduce_scatter")
     with writable(tensor, "reduce_scatter") as array:
         chosen.communicator.reduce_scatter(send, array, name)
@@ -144,6 +163,9 @@ def scatter(
     if chosen is None:
         return None
     root = chosen.peer(src, "scatter")
+    if capturing():
+        captured.scatter(tensor, tensor_list, chosen, root)
+        return _DONE
     parts = None
     if chosen.rank == root:
         parts = same_shapes(tensor_list or (), chosen.nranks, "scatter")
@@ -162,6 +184,9 @@ def alltoall(
     chosen = member_group(group, "alltoall")
     if chosen is None:
         return None
+    if capturing():
+        captured.alltoall(out_tensor_list, in_tensor_list, chosen)
+        return _DONE
     send = same_shapes(in_tensor_list, chosen.nranks, "alltoall")
     recv = np.empty_like(send)
     chosen.communicator.all_to_all(send, recv)
@@ -179,9 +204,15 @@ def alltoall_single(
     chosen = member_group(group, "alltoall_single")
     if chosen is None:
         return None
+    equal = in_split_sizes is None and out_split_sizes is None
+    if capturing():
+        outgoing = None if equal else _sizes(in_tensor.shape, in_split_sizes, chosen.nranks, "in_split_sizes")
+        incoming = None if equal else _sizes(out_tensor.shape, out_split_sizes, chosen.nranks, "out_split_sizes")
+        captured.alltoall_single(out_tensor, in_tensor, chosen, outgoing, incoming)
+        return _DONE
     send = readable(in_tensor, "alltoall_single")
     with writable(out_tensor, "alltoall_single") as array:
-        if in_split_sizes is None and out_split_sizes is None:
+        if equal:
             chosen.communicator.all_to_all(send, array)
         else:
             _exchange(chosen, send, array, in_split_sizes, out_split_sizes)
@@ -201,11 +232,15 @@ def _exchange(
 
 
 def _split(array: Array, sizes: Sequence[int] | None, parts: int, what: str) -> list[Array]:
-    rows = array.shape[0] if array.ndim else 0
+    return np.split(array, np.cumsum(_sizes(array.shape, sizes, parts, what))[:-1])
+
+
+def _sizes(shape: Sequence[int], sizes: Sequence[int] | None, parts: int, what: str) -> list[int]:
+    rows = shape[0] if len(shape) else 0
     chosen = list(sizes) if sizes is not None else [rows // parts] * parts
     if len(chosen) != parts or sum(chosen) != rows:
         raise ValueError(f"alltoall_single: {what} {chosen} must be {parts} sizes that add up to {rows}")
-    return np.split(array, np.cumsum(chosen)[:-1])
+    return chosen
 
 
 def _gathered(group: Group, send: Array) -> Array:

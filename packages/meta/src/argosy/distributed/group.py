@@ -61,6 +61,17 @@ class Group:
             raise ValueError(f"rank {context().rank} is not a member of {self!r}")
         return self._communicator
 
+    @property
+    def key(self) -> tuple[int, ...]:
+        """What captured programs call the group: its ranks, none for all. Their communication goes through the
+        communicator that distributed tensors have for a line of these ranks, or else through the group's own.
+        """
+        if self.id == 0:
+            return ()
+        ranks = tuple(self.ranks)
+        communicators().setdefault(ranks, self.communicator)
+        return ranks
+
     def peer(self, rank: int, kind: str) -> int:
         """The place of a rank of the whole job. Raises ValueError when it is not a member."""
         place = self.get_group_rank(rank)
@@ -158,4 +169,6 @@ def destroy_process_group(group: Group | None = None) -> None:
         if left in joined.lines.values():
             del joined.lines[tuple(left.ranks)]  # its communicator stays: distributed tensors have it
         elif left.is_member() and id != 0:
+            if communicators().get(tuple(left.ranks)) is left.communicator:
+                del communicators()[tuple(left.ranks)]
             left.communicator.close()

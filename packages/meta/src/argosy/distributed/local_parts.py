@@ -9,7 +9,8 @@ from typing import Any
 from argosy.distributed.environment import environment
 from argosy.nn.nesting import flatten, pack_as
 from argosy_autograd.pylayer import PyLayer
-from argosy_autoparallel import Placement, ProcessMesh, Replicate, api
+from argosy_autoparallel import Placement, ProcessMesh, api
+from argosy_autoparallel.captured import part_of, whole_of
 from argosy_autoparallel.dist_tensor import is_dist, layout_of
 from argosy_autoparallel.interpreter import redistribute
 from argosy_autoparallel.tensor_layout import Layout
@@ -56,11 +57,13 @@ def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequ
     Gradients flow back: each rank gets that of its part. Raises TypeError for a distributed tensor.
     """
     environment()
-    _check_eager("dtensor_from_local")
     if is_dist(local_tensor):
         raise TypeError(
             "dtensor_from_local takes this rank's part, an ordinary tensor; got a distributed one: reshard it"
         )
+    if active_tracer() is not None:
+        layout = Layout.of(mesh, placements, local_tensor.ndim)
+        return whole_of(local_tensor, layout, api.whole_shape(local_tensor.shape, layout))
     made: Tensor = _FromLocal.apply(local_tensor, mesh, placements)
     return made
 
@@ -72,31 +75,34 @@ def dtensor_to_local(
 
     Gradients flow back: each rank gives that of its part; where all hold the whole tensor they give the same one.
     """
-    _check_eager("dtensor_to_local")
-    if not is_dist(dist_tensor):
+    layout = lies(dist_tensor)
+    if layout is None:
         return dist_tensor
     if mesh is not None or placements is not None:
-        target = mesh or dist_tensor.process_mesh
-        dist_tensor = api.reshard(dist_tensor, target, placements or [Replicate()] * target.ndim)
-    made: Tensor = _ToLocal.apply(dist_tensor)
-    return made
+        layout = Layout.of(mesh or layout.mesh, placements, dist_tensor.ndim)
+    return _part_in(dist_tensor, layout, None)
 
 
 def local_part(x: Tensor, gradient: tuple[ProcessMesh, Sequence[Placement]] | None) -> Tensor:
     """This rank's part of ``x``, whose gradient then lies as ``gradient`` says (None: like ``x``)."""
-    if gradient is None or not is_dist(x):
-        return dtensor_to_local(x)
-    _check_eager("LocalLayer")
-    made: Tensor = _ToLocal.apply(x, Layout.of(*gradient, x.ndim))
-    return made
+    layout = lies(x)
+    if layout is None:
+        return x
+    return _part_in(x, layout, None if gradient is None else Layout.of(*gradient, x.ndim))
 
 
-def _check_eager(name: str) -> None:
+def lies(x: Tensor) -> Layout | None:
+    """How a tensor lies, traced ones too; None for an ordinary one."""
+    return Layout(x.process_mesh, x.placements) if is_dist(x) else None
+
+
+def _part_in(x: Tensor, layout: Layout, gradient: Layout | None) -> Tensor:
     if active_tracer() is not None:
-        raise NotImplementedError(
-            f"{name} while capturing: a captured program is that of all ranks together and has no parts; use reshard, "
-            "or call it outside of to_static"
-        )
+        return part_of(x, layout, gradient)
+    if layout_of(x) != layout:
+        x = api.reshard(x, layout.mesh, layout.placements)
+    made: Tensor = _ToLocal.apply(x, gradient)
+    return made
 
 
 def local_map(
@@ -130,10 +136,12 @@ def _local_call(
     wanted = [None] * len(given) if in_placements is None else list(in_placements)
     if len(wanted) != len(given):
         raise ValueError(f"local_map: {len(wanted)} in_placements for {len(given)} arguments")
-    spread = [x for x in given if isinstance(x, Tensor) and is_dist(x)]
+    laid = [lies(x) if isinstance(x, Tensor) else None for x in given]
+    spread = [layout for layout in laid if layout is not None]
     if mesh is None and spread:
-        mesh = spread[0].process_mesh
-    parts = [_part(x, i, w, mesh, reshard_inputs) for i, (x, w) in enumerate(zip(given, wanted, strict=True))]
+        mesh = spread[0].mesh
+    each = enumerate(zip(given, laid, wanted, strict=True))
+    parts = [_part(i, x, layout, placements, mesh, reshard_inputs) for i, (x, layout, placements) in each]
     result = func(*pack_as(list(args), parts), **kwargs)
     if mesh is None or not spread:
         return result
@@ -146,19 +154,22 @@ def _local_call(
 
 
 def _part(
-    x: Any, number: int, wanted: Sequence[Placement] | None, mesh: ProcessMesh | None, reshard_inputs: bool
+    number: int,
+    x: Any,
+    layout: Layout | None,
+    wanted: Sequence[Placement] | None,
+    mesh: ProcessMesh | None,
+    reshard_inputs: bool,
 ) -> Any:
-    if not isinstance(x, Tensor) or not is_dist(x):
+    if layout is None:
         return x
-    if wanted is None:
-        return dtensor_to_local(x)
-    target = Layout.of(mesh, wanted, x.ndim)  # type: ignore[arg-type]
-    if layout_of(x) != target and not reshard_inputs:
+    target = layout if wanted is None else Layout.of(mesh, wanted, x.ndim)  # type: ignore[arg-type]
+    if layout != target and not reshard_inputs:
         raise ValueError(
-            f"local_map: argument {number} lies as {x.placements} on {x.process_mesh!r}, but in_placements want "
-            f"{list(target.placements)} on {mesh!r}; reshard it, or give reshard_inputs=True"
+            f"local_map: argument {number} lies as {list(layout.placements)} on {layout.mesh!r}, but in_placements "
+            f"want {list(target.placements)} on {mesh!r}; reshard it, or give reshard_inputs=True"
         )
-    return dtensor_to_local(x, mesh, target.placements)
+    return _part_in(x, target, None)
 
 
 def _whole(y: Any, number: int, placements: Sequence[Placement] | None, mesh: ProcessMesh) -> Any:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from argosy.distributed import captured
 from argosy.distributed.buffers import readable, writable
+from argosy.distributed.captured import capturing
 from argosy.distributed.collective import member_group
 from argosy.distributed.group import Group
 from argosy.distributed.task import Task
@@ -22,7 +24,11 @@ def isend(tensor: Tensor, dst: int = 0, group: Group | None = None) -> Task | No
     chosen = member_group(group, "send")
     if chosen is None:
         return None
-    chosen.communicator.send(readable(tensor, "send"), chosen.peer(dst, "send"))
+    peer = chosen.peer(dst, "send")
+    if capturing():
+        captured.send(tensor, chosen, peer)
+    else:
+        chosen.communicator.send(readable(tensor, "send"), peer)
     return Task()
 
 
@@ -39,6 +45,9 @@ def irecv(tensor: Tensor, src: int | None = None, group: Group | None = None) ->
     peer, communicator = chosen.peer(src or 0, "recv"), chosen.communicator
 
     def receive() -> None:
+        if capturing():
+            captured.recv(tensor, chosen, peer)
+            return
         with writable(tensor, "recv") as array:
             communicator.recv(array, peer)
 

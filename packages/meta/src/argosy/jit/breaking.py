@@ -2,8 +2,8 @@
 
 The operations so far are executed, every traced tensor that is still alive becomes the concrete tensor it stands for,
 and the rest of this call runs eagerly: nothing of the function runs twice. Where possible the operations are replayed
-one by one, so that the tape is what eager execution leaves; gradients asked for in the captured part, control flow and
-open sizes are compiled instead.
+one by one, so that the tape is what eager execution leaves; gradients asked for in the captured part, control flow,
+open sizes and communication are compiled instead.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from argosy.jit.arguments import Call
 from argosy.jit.compiled import CompiledCall, Effects, OutputTree
+from argosy.jit.partitioned import communicates
 from argosy.jit.reporting import note
 from argosy_autograd.modes import enable_grad, no_grad
 from argosy_phi_ops.capture import Traced, Tracer, user_location
@@ -90,7 +91,7 @@ class BreakingTracer(Tracer):
         names = {op.name for op in self.program.block}
         plain = all(name.startswith("phi.") or name in _REPLAYED for name in names)
         symbolic = any(not isinstance(n, int) for value in self.program.inputs for n in value.shape)
-        if plain and not symbolic:
+        if plain and not symbolic and not communicates(names):
             self._replay(live)
         else:
             self._execute(live)

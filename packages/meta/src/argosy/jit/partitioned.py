@@ -6,12 +6,16 @@ the program of this rank for the layouts of inputs and states.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from argosy.jit import lowering
+from argosy_phi_ops.capture import Traced
 from argosy_phi_ops.compiler import Executable
-from argosy_phi_ops.context import context
+from argosy_phi_ops.context import context, own_context
+from argosy_pir import Value
+from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
@@ -20,7 +24,10 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from argosy_autoparallel.tensor_layout import Layout
 
-__all__ = ["PartitionedExecutable", "layouts_of", "lower_partitioned", "makes_distributed"]
+__all__ = [
+    "PartitionedExecutable", "communicates", "layout_while_capturing", "layouts_of", "lower_partitioned",
+    "makes_distributed",
+]  # fmt: skip
 
 
 def layouts_of(tensors: Sequence[Tensor]) -> tuple[Layout | None, ...] | None:
@@ -30,8 +37,42 @@ def layouts_of(tensors: Sequence[Tensor]) -> tuple[Layout | None, ...] | None:
 
 
 def makes_distributed(program: Program) -> bool:
-    """Whether a captured program lays tensors out over ranks by itself: ``shard_tensor`` or ``reshard`` within."""
-    return any(op.name in ("phi.redistribute_op", "prim.relayout") for op in program.walk())
+    """Whether a captured program lays tensors out over ranks by itself, or communicates: ``shard_tensor``, ``reshard``,
+    ``all_reduce`` within.
+    """
+    names = {op.name for op in program.walk()}
+    return not names.isdisjoint(("phi.redistribute_op", "prim.relayout")) or communicates(names)
+
+
+def communicates(names: Set[str]) -> bool:
+    """Whether among operations of these ``names`` are some that only a rank's program has, and no eager execution."""
+    module: Any = sys.modules.get("argosy_autoparallel.captured")
+    return module is not None and not names.isdisjoint(module.COMMUNICATING)
+
+
+def layout_while_capturing(payload: Traced) -> Layout | None:
+    """How a traced tensor lies, None for an ordinary one: where the partitioner has it after the operations so far.
+
+    Raises NotImplementedError for one that is made within a branch or a loop.
+    """
+    tracer, value = payload.tracer, payload.value
+    inputs = layouts_of(tracer.given) or ()
+    states = layouts_of(tracer.states())
+    if not inputs and states is None and not makes_distributed(tracer.program):
+        return None
+    from argosy_autoparallel.partition import partition
+
+    mapping: dict[Value, Value] = {}
+    program = tracer.program.clone(mapping)
+    found = mapping[value]
+    if program.block not in (found.owner, getattr(found.owner, "parent", None)):
+        raise NotImplementedError("the placements of a tensor that is made within a captured branch or loop")
+    program.set_outputs([found])
+    with own_context():
+        PassManager(lowering.PIPELINE, verify=False).run(program)
+    inputs += (None,) * (len(program.inputs) - len(inputs))
+    made = partition(program, inputs, states or (None,) * len(program.states), context().rank)
+    return made.output_layouts[0]
 
 
 def lower_partitioned(

@@ -11,6 +11,7 @@ from argosy.jit.breaking import BreakingTracer
 from argosy.jit.compiled import Effects, OutputTree
 from argosy.jit.conversion.source import converted, converted_callee
 from argosy.jit.guards import Guards
+from argosy.jit.partitioned import layout_while_capturing
 from argosy.jit.specs import traced_types
 from argosy_phi_ops.capture import Captured, Tracer
 from argosy_phi_ops.errors import GraphBreak
@@ -38,6 +39,7 @@ def trace(
     types = traced_types(call, spec)
     function = converted(function, not tracer.breaks)
     tracer.callee = converted_callee
+    tracer.given, tracer.placing = call.tensors, layout_while_capturing
     with tracer, applied(current()):  # autocast goes on above the tracer
         tensors = [
             tracer.input(type, _label(spec, i), x.stop_gradient)

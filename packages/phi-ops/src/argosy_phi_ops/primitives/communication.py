@@ -69,15 +69,15 @@ def broadcast_rank(x: TensorType, token: TokenType, *, group: Shape = (), size: 
 
 
 @primitive("communication", effect=True)
-def send(x: TensorType, token: TokenType, *, peer: int, tag: int = 0) -> TokenType:
-    """Send ``x`` to the rank ``peer``."""
+def send(x: TensorType, token: TokenType, *, group: Shape = (), peer: int, tag: int = 0) -> TokenType:
+    """Send ``x`` to the member number ``peer`` of the group."""
     _check("send", token)
     return token
 
 
 @primitive("communication", effect=True)
-def recv(token: TokenType, *, shape: Shape, dtype: str, peer: int, tag: int = 0) -> _Result:
-    """A tensor from the rank ``peer``."""
+def recv(token: TokenType, *, shape: Shape, dtype: str, group: Shape = (), peer: int, tag: int = 0) -> _Result:
+    """A tensor from the member number ``peer`` of the group."""
     _check("recv", token)
     return TensorType(tuple(shape), dtype), token
 

@@ -200,6 +200,27 @@ def _(x: TensorType, *like: TensorType, target: Shape = ()) -> AxisNotation:
 
 
 @primitive("layout")
+def to_local(x: TensorType, *like: TensorType, target: Shape = (), shape: Shape) -> TensorType:
+    """This process's part, of ``shape``, of ``x`` as it lies over processes, or as a cotangent of ``like`` lies.
+
+    Cotangents of parts are parts of a tensor that lies as ``target`` says (empty: as a cotangent of ``x``). Values may
+    differ between processes from here on. Without a mesh one process has all of it.
+    """
+    require(len(like) <= 1, f"prim.to_local takes x and at most one tensor to be laid out like, got {1 + len(like)}")
+    return TensorType(tuple(shape), x.dtype)
+
+
+@primitive("layout")
+def from_local(x: TensorType, *like: TensorType, target: Shape = (), shape: Shape) -> TensorType:
+    """The tensor of ``shape`` of which every process has a part ``x``: the inverse of :func:`to_local`.
+
+    It lies as ``target`` says, or as a cotangent of ``like``.
+    """
+    require(len(like) <= 1, f"prim.from_local takes x and at most one tensor to be laid out like, got {1 + len(like)}")
+    return TensorType(tuple(shape), x.dtype)
+
+
+@primitive("layout")
 def dim_size(*, dim: Any, dtype: str = "int64") -> TensorType:
     """The run-time value of a (symbolic) dim as a 0-D integer tensor."""
     require(dtype in NUMERIC and dtype not in BOOL, f"prim.dim_size: dtype {dtype} is not numeric", DTypeError)

@@ -109,18 +109,21 @@ def broadcast_rank(
 
 
 @kernel("send")
-def send(x: Array, token: None, *, peer: int, tag: int = 0, communicators: Communicators) -> None:
-    """Send `x` to rank `peer` of all."""
-    _communicator(communicators, (), "send").send(np.ascontiguousarray(x), peer, tag)
+def send(
+    x: Array, token: None, *, group: Sequence[int] = (), peer: int, tag: int = 0, communicators: Communicators
+) -> None:
+    """Send `x` to the group's member number `peer`."""
+    _communicator(communicators, group, "send").send(np.ascontiguousarray(x), peer, tag)
 
 
 @kernel("recv")
 def recv(
-    token: None, *, shape: Sequence[int], dtype: str, peer: int, tag: int = 0, communicators: Communicators
-) -> tuple[Array, None]:
-    """A tensor from rank `peer` of all."""
+    token: None, *, shape: Sequence[int], dtype: str, group: Sequence[int] = (), peer: int, tag: int = 0,
+    communicators: Communicators,
+) -> tuple[Array, None]:  # fmt: skip
+    """A tensor from the group's member number `peer`."""
     result = np.empty(shape, numpy_dtype(dtype))
-    _communicator(communicators, (), "recv").recv(result, peer, tag)
+    _communicator(communicators, group, "recv").recv(result, peer, tag)
     return result, None
 
 

@@ -80,6 +80,24 @@ def relayout(x: Array, *like: Array, target: Sequence[object] = ()) -> Array:
     return x
 
 
+@kernel("to_local")
+def to_local(x: Array, *like: Array, target: Sequence[object] = (), shape: Sequence[int]) -> Array:
+    """`x`, of which one process has all. Raises ValueError for a smaller part, which the partitioner cuts out."""
+    return _all_of("to_local", x, shape)
+
+
+@kernel("from_local")
+def from_local(x: Array, *like: Array, target: Sequence[object] = (), shape: Sequence[int]) -> Array:
+    """`x`, which is all of the tensor. Raises ValueError where it is not."""
+    return _all_of("from_local", x, shape)
+
+
+def _all_of(name: str, x: Array, shape: Sequence[int]) -> Array:
+    if x.shape != tuple(shape):
+        raise ValueError(f"prim.{name}: {list(shape)} of {list(x.shape)}; one process has all of a tensor, or none")
+    return x
+
+
 @kernel("dim_size")
 def dim_size(*, dim: int, dtype: str = "int64") -> Array:
     """The size `dim` (symbolic in the program, a number by now) as a 0-D tensor."""
