@@ -8,8 +8,6 @@ work (other interpreters, builds without the global lock) there is none: the cal
 from __future__ import annotations
 
 import ctypes
-import sys
-import sysconfig
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.once import once
-from argosy_cinn.runtime.entry import METH_FASTCALL, Address, MethodDef, cached_object
-from argosy_cinn.runtime.jit import Library, link
+from argosy_cinn.runtime.jit import Library
+from argosy_cinn.runtime.trampolines import Address, Trampolines, working
 
 #: ``call(arena address, *inputs, *outputs)``: True when the program ran; False, with nothing done, when an argument is
 #: no contiguous ndarray or an input lies in memory of a state that the program writes.
@@ -27,10 +25,6 @@ ArrayEntry = Callable[..., bool]
 
 _LONGEST_TABLE = 2048  # addresses on the stack of the calling thread
 _RELEASE = 1 << 16  # bytes and operations from which other Python threads may run meanwhile: 25 ns are little then
-_API = (
-    "PyLong_AsVoidPtr", "PyErr_Occurred", "PyErr_SetString", "PyEval_SaveThread", "PyEval_RestoreThread", "Py_IncRef",
-)  # fmt: skip
-_DATA = ("_Py_TrueStruct", "_Py_FalseStruct", "PyExc_TypeError")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,34 +54,20 @@ class _Record(ctypes.Structure):
     kept: tuple[Any, ...]
 
 
-class _Holder(Address):
-    """The address of a record, which it keeps alive."""
-
-    record: _Record
-
-
 def array_entry(library: Library, name: str, frame: Frame) -> ArrayEntry | None:
     """A builtin that calls the exported ``void name(ptr addresses, ptr dims)`` with arrays, or None."""
     trampoline = _trampoline() if len(frame.table) <= _LONGEST_TABLE else None
-    return None if trampoline is None else trampoline.builtin(library, library.address(name), frame)
+    return None if trampoline is None else trampoline.entry(library, library.address(name), frame)
 
 
-class _Trampoline:
-    """The compiled METH_FASTCALL function, whose ``self`` is the address of a `_Record`."""
+class _ArrayCall(Trampolines):
+    """A builtin whose ``self`` is the address of a `_Record`."""
 
     def __init__(self) -> None:
-        api = ctypes.pythonapi
-        symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in _API}
-        symbols |= {name: ctypes.addressof(ctypes.c_char.in_dll(api, name)) for name in _DATA}
-        symbols["ndarray"] = id(np.ndarray)
-        self.library = link(cached_object(_TEXT), ("call_arrays", "probe"), symbols=symbols, runtime=False)
-        self._new = api.PyCFunction_NewEx
-        self._new.restype = ctypes.py_object
-        self._new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-        doc = b"call(arena, *inputs, *outputs): run a compiled program on arrays."
-        self._definition = MethodDef(b"call", self.library.address("call_arrays"), METH_FASTCALL, doc)
+        doc = "call(arena, *inputs, *outputs): run a compiled program on arrays."
+        super().__init__(_TEXT, ("call_arrays",), doc, {"ndarray": id(np.ndarray)})
 
-    def builtin(self, library: Library, function: int, frame: Frame) -> ArrayEntry:
+    def entry(self, library: Library, function: int, frame: Frame) -> ArrayEntry:
         """A builtin that calls ``function``, which ``library`` holds."""
         nbytes = array("q", frame.nbytes)
         ranges = array("q", [end for pair in frame.written for end in pair])
@@ -96,10 +76,9 @@ class _Trampoline:
             frame.outputs, _start(nbytes), _start(ranges), len(frame.written), int(frame.work >= _RELEASE),
         )  # fmt: skip
         record.kept = (library, frame.table, nbytes, ranges)
-        holder = _Holder(ctypes.addressof(record))
-        holder.record = record
-        made: ArrayEntry = self._new(ctypes.addressof(self._definition), holder, None)
-        return made
+        holder = Address(ctypes.addressof(record))
+        holder.kept = record
+        return self.builtin("call_arrays", holder)
 
     def works(self) -> bool:
         """Whether addresses arrive in their places, and whether what does not suit is refused."""
@@ -108,12 +87,12 @@ class _Trampoline:
             seen = array("q", [0] * 5)
             table = array("q", [0, 0, 7, 0, _start(seen)])  # arena, one input, a state, one output, where to tell
             frame = Frame(table, 1, 3, 1, 9, [given.nbytes], [(1, 2)], release)
-            call = self.builtin(self.library, self.library.address("probe"), frame)
+            call = self.entry(self.library, self.probe, frame)
             if call(5, given, made) is not True or list(seen) != [5, given.ctypes.data, 7, made.ctypes.data, 9]:
                 return False
             inside = given.ctypes.data
             taken = Frame(table, 1, 3, 1, 9, [given.nbytes], [(1, 2), (inside + 23, inside + 40)], release)
-            refused = self.builtin(self.library, self.library.address("probe"), taken)
+            refused = self.entry(self.library, self.probe, taken)
             if refused(5, given, made) is not False or any(call(5, x, made) for x in (given.T, [1.0], None)):
                 return False
         return True
@@ -124,15 +103,8 @@ def _start(words: array[int]) -> int:
 
 
 @once
-def _trampoline() -> _Trampoline | None:
-    known = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
-    if not known or ctypes.sizeof(ctypes.c_void_p) != 8:
-        return None
-    try:
-        made = _Trampoline()
-    except (AttributeError, ValueError):  # an interpreter without these symbols
-        return None
-    return made if made.works() else None
+def _trampoline() -> _ArrayCall | None:
+    return working(_ArrayCall)
 
 
 # The type of an object is at byte 8; the address of an ndarray's data is at byte 16, and its flags are at byte 64.

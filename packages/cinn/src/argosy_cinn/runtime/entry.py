@@ -9,32 +9,14 @@ before it is trusted. Elsewhere ctypes makes the call.
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from argosy_cinn.once import once
-from argosy_cinn.runtime.jit import Library, link
-from argosy_cinn.target import Target
+from argosy_cinn.runtime.jit import Library
+from argosy_cinn.runtime.trampolines import Address, Trampolines, working
 
 Entry = Callable[[int, int], None]
-
-METH_FASTCALL = 0x80
-_API = (
-    "PyLong_AsVoidPtr",
-    "PyErr_Occurred",
-    "PyErr_SetString",
-    "PyEval_SaveThread",
-    "PyEval_RestoreThread",
-    "Py_IncRef",
-)
-_DATA = ("_Py_NoneStruct", "PyExc_TypeError")
-
-
-class Address(int):
-    """The address of a native function; keeps the library that holds it alive."""
-
-    library: object
 
 
 def entry(library: Library, name: str = "run", release_gil: bool = True) -> Entry:
@@ -51,87 +33,33 @@ def entry(library: Library, name: str = "run", release_gil: bool = True) -> Entr
         function.library = library
         return function  # type: ignore[no-any-return]
     bound = Address(address)
-    bound.library = library
+    bound.kept = library
     return trampolines.builtin("call_released" if release_gil else "call_held", bound)
 
 
-class MethodDef(ctypes.Structure):
-    """A builtin as CPython knows it; it has to live as long as the builtin."""
+class _Calls(Trampolines):
+    """Two builtins whose ``self`` is the address to call."""
 
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("method", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
-class _Trampolines:
-    """Two compiled METH_FASTCALL functions whose ``self`` is the address to call."""
+    names = ("call_held", "call_released")
 
     def __init__(self) -> None:
-        api = ctypes.pythonapi
-        symbols = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in _API}
-        symbols |= {name: ctypes.addressof(ctypes.c_char.in_dll(api, name)) for name in _DATA}
-        self.library = link(
-            _trampoline_object(), ("call_held", "call_released", "probe"), symbols=symbols, runtime=False
-        )
-        self._new = api.PyCFunction_NewEx
-        self._new.restype = ctypes.py_object
-        self._new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-        doc = b"call(addresses, dims): run a compiled program."
-        self._definitions = {  # the builtins point at these for as long as they live
-            name: MethodDef(b"call", self.library.address(name), METH_FASTCALL, doc)
-            for name in ("call_held", "call_released")
-        }
-
-    def builtin(self, name: str, address: Address) -> Entry:
-        """A builtin that calls ``address``."""
-        made: Entry = self._new(ctypes.addressof(self._definitions[name]), address, None)
-        return made
+        held, released = _BODY.format(before="", after=""), _BODY.format(before=_SAVE, after=_RESTORE)
+        doc = "call(addresses, dims): run a compiled program."
+        super().__init__(_TEXT.format(held=held, released=released), self.names, doc)
 
     def works(self) -> bool:
-        """Whether both trampolines deliver their arguments to a function that adds 1 to one word and stores
-        it in another.
-        """
-        for name in self._definitions:
+        """Whether both deliver their arguments to a function that adds 1 to one word and stores it in another."""
+        for name in self.names:
             words = (ctypes.c_int64 * 2)(41, 0)
             base = ctypes.addressof(words)
-            if self.builtin(name, Address(self.library.address("probe")))(base, base + 8) is not None or words[1] != 42:
+            if self.builtin(name, Address(self.probe))(base, base + 8) is not None or words[1] != 42:
                 return False
         return True
 
 
 @once
-def _trampolines() -> _Trampolines | None:
-    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
-        return None
-    try:
-        made = _Trampolines()
-    except (AttributeError, ValueError):  # an interpreter without these symbols
-        return None
-    return made if made.works() else None
-
-
-@once
-def _trampoline_object() -> bytes:
-    return cached_object(
-        _TEXT.format(held=_BODY.format(before="", after=""), released=_BODY.format(before=_SAVE, after=_RESTORE))
-    )
-
-
-def cached_object(text: str) -> bytes:
-    """The object file of a module's text, from the user's cache where it is there."""
-    from argosy_cinn.runtime.cache import cache_key, default_cache
-    from argosy_cinn.runtime.jit import compile_object
-
-    target = Target.host()
-    key = cache_key(text, target.key)
-    code = default_cache().get(key)
-    if code is None:
-        code = compile_object(text, target)
-        default_cache().put(key, code)
-    return code
+def _trampolines() -> _Calls | None:
+    return working(_Calls)
 
 
 _SAVE = "%state = call ptr @PyEval_SaveThread()"

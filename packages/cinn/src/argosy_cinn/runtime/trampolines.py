@@ -1,0 +1,101 @@
+"""Builtins of CPython made from native functions that we compile.
+
+Each exported function of a module's text has the signature of METH_FASTCALL; ``self`` of its builtins is an integer,
+the address of what it calls. Only functions of the stable ABI are used. Builds without the global lock share objects in
+ways that these functions know nothing of: there, and on other interpreters, `working` gives nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from argosy_cinn.runtime.jit import link
+from argosy_cinn.target import Target
+
+_METH_FASTCALL = 0x80
+_API = ("PyLong_AsVoidPtr", "PyErr_Occurred", "PyErr_SetString", "PyEval_SaveThread", "PyEval_RestoreThread",
+        "Py_IncRef")  # fmt: skip
+_DATA = ("_Py_NoneStruct", "_Py_TrueStruct", "_Py_FalseStruct", "PyExc_TypeError")
+
+
+class Address(int):
+    """An address; keeps alive, as ``kept``, what lies there."""
+
+    kept: object
+
+
+class _MethodDef(ctypes.Structure):
+    """A builtin as CPython knows it; it has to live as long as the builtin."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("method", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class Trampolines:
+    """The linked module of ``text``: its exports ``names`` as builtins ``call``, and ``probe``, a function to try
+    them on. ``symbols``: addresses that it reads besides the interpreter's.
+
+    Raises AttributeError or ValueError on an interpreter without the symbols that it needs.
+    """
+
+    def __init__(self, text: str, names: Sequence[str], doc: str, symbols: Mapping[str, int] | None = None) -> None:
+        api = ctypes.pythonapi
+        known = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in _API}
+        known |= {name: ctypes.addressof(ctypes.c_char.in_dll(api, name)) for name in _DATA}
+        library = link(_cached_object(text), (*names, "probe"), symbols={**known, **(symbols or {})}, runtime=False)
+        self.library, self.probe = library, library.address("probe")
+        self._new = api.PyCFunction_NewEx
+        self._new.restype = ctypes.py_object
+        self._new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+        self._definitions = {  # the builtins point at these for as long as they live
+            name: _MethodDef(b"call", library.address(name), _METH_FASTCALL, doc.encode()) for name in names
+        }
+
+    def builtin(self, name: str, address: Address) -> Callable[..., Any]:
+        """A builtin whose ``self`` is ``address``."""
+        made: Callable[..., Any] = self._new(ctypes.addressof(self._definitions[name]), address, None)
+        return made
+
+
+class _Tried(Protocol):
+    def works(self) -> bool: ...
+
+
+T = TypeVar("T", bound=_Tried)
+
+
+def working(make: Callable[[], T]) -> T | None:
+    """What ``make`` gives, on an interpreter that it is made for and where it works."""
+    locked = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+    if not locked or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return None
+    try:
+        made = make()
+    except (AttributeError, ValueError):  # an interpreter without these symbols
+        return None
+    return made if made.works() else None
+
+
+def _cached_object(text: str) -> bytes:
+    """The object file of a module's text, from the user's cache where it is there."""
+    from argosy_cinn.runtime.cache import cache_key, default_cache
+    from argosy_cinn.runtime.jit import compile_object
+
+    target = Target.host()
+    key = cache_key(text, target.key)
+    code = default_cache().get(key)
+    if code is None:
+        code = compile_object(text, target)
+        default_cache().put(key, code)
+    return code
+
+
+__all__ = ["Address", "Trampolines", "working"]
