@@ -8,7 +8,7 @@ from programs import build
 from test_programs import f32, graphs, grow, layer_norm, mm
 
 from argosy_cinn import CinnCompiler, explain
-from argosy_cinn.fuel import memory_budget
+from argosy_cinn.options import memory_budget
 from argosy_cinn.runtime import ObjectCache
 from argosy_hwadapt import device
 from argosy_phi_ops import prim

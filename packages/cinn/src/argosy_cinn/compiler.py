@@ -29,6 +29,7 @@ from argosy_cinn.explanation import size
 from argosy_cinn.fallback import InterpretedExecutable, interpreted
 from argosy_cinn.fuel import Budget
 from argosy_cinn.host import HostCall
+from argosy_cinn.options import tuning
 from argosy_cinn.preparation import Outcomes, Preparation, Prepared
 from argosy_cinn.program_cache import Manifest, Place
 from argosy_cinn.runtime import ObjectCache, default_cache, entry, set_threads
@@ -39,7 +40,6 @@ from argosy_cinn.shapes import NotSymbolic
 from argosy_cinn.sizes import SizeFormulas, known_sizes
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
 from argosy_cinn.target import Target
-from argosy_cinn.tuning import tuning
 from argosy_hwadapt import Device
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError

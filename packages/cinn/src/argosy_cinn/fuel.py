@@ -12,13 +12,12 @@ read), ``rematerialise`` (under a memory budget).
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from argosy_cinn.options import memory_budget
 from argosy_pir.core import Operation
 from argosy_pir.rewrite.fuel import process_fuel, settle
 from argosy_pir.values import OpResult
@@ -131,23 +130,3 @@ class Budget:
         """Take what was spent from the process's fuel, and write the log."""
         if self.process:
             settle(self.spent, self._last)
-
-
-def memory_budget(options: Mapping[str, Any]) -> int | None:
-    """The bytes that intermediate values may need: the option ``memory_budget``, or ``ARGOSY_MEMORY_BUDGET`` (a number
-    of bytes, or of KiB, MiB or GiB). Raises ValueError for what is neither."""
-    given = options.get("memory_budget")
-    if given is not None:
-        if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-            raise ValueError(f"option memory_budget is {given!r}: expected a number of bytes")
-        return given
-    text = os.environ.get("ARGOSY_MEMORY_BUDGET")
-    if not text:
-        return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMG]iB|)", text.strip())
-    if found is None:
-        raise ValueError(f"ARGOSY_MEMORY_BUDGET is {text!r}: expected bytes, as in 500000000 or 512MiB")
-    return int(float(found[1]) * _UNITS[found[2]])
-
-
-_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}

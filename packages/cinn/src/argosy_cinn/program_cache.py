@@ -15,12 +15,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from argosy_cinn.fuel import memory_budget
 from argosy_cinn.once import once
+from argosy_cinn.options import memory_budget, tuning
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
 from argosy_cinn.shapes import evaluated
 from argosy_cinn.target import Target
-from argosy_cinn.tuning import tuning
 from argosy_pir.attributes import Dense
 from argosy_pir.core import Block
 from argosy_pir.program import Program

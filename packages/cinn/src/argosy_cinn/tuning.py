@@ -11,7 +11,6 @@ nothing is timed and nothing that was measured before is read.
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from typing import Any
 from argosy_cinn.contraction.blocking import Blocking, candidates, chooser, estimated
 from argosy_cinn.contraction.problem import Contraction
 from argosy_cinn.measure_product import Shape, product_call
+from argosy_cinn.options import tuning
 from argosy_cinn.runtime.cache import ObjectCache, cache_key, default_cache
 from argosy_cinn.target import Target
 
@@ -101,19 +101,6 @@ def cut(blocking: Blocking) -> str:
     """How a product is cut, in words."""
     tile = f"tile {blocking.tile_rows} x {blocking.tile_columns}"
     return f"{tile}, steps of {blocking.depth}, blocks of {blocking.columns} columns"
-
-
-def tuning(options: Mapping[str, Any]) -> bool:
-    """Whether to measure: the option ``tune``, or ``ARGOSY_TUNE`` (1 or 0). Raises ValueError for anything else."""
-    given = options.get("tune")
-    if given is not None:
-        if not isinstance(given, bool):
-            raise ValueError(f"option tune is {given!r}: expected True or False")
-        return given
-    text = os.environ.get("ARGOSY_TUNE", "")
-    if text not in ("", "0", "1"):
-        raise ValueError(f"ARGOSY_TUNE is {text!r}: expected 1 or 0")
-    return text == "1"
 
 
 @contextmanager

@@ -253,8 +253,10 @@ class _Rewriter(ast.NodeTransformer):
             and node.func.value.id == RUNTIME
         ):
             return node
-        node.func = ast.copy_location(_runtime("call", node.func), node.func)
-        return ast.fix_missing_locations(node)
+        called = ast.fix_missing_locations(ast.copy_location(_runtime("call"), node.func))
+        called.args.append(node.func)
+        node.func = called
+        return node
 
 
 def _texts(names: Sequence[str]) -> ast.Tuple:

@@ -1,0 +1,40 @@
+"""Settings of a compilation that an option gives, or else the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def memory_budget(options: Mapping[str, Any]) -> int | None:
+    """The bytes that intermediate values may need: the option ``memory_budget``, or ``ARGOSY_MEMORY_BUDGET`` (a number
+    of bytes, or of KiB, MiB or GiB). Raises ValueError for what is neither."""
+    given = options.get("memory_budget")
+    if given is not None:
+        if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+            raise ValueError(f"option memory_budget is {given!r}: expected a number of bytes")
+        return given
+    text = os.environ.get("ARGOSY_MEMORY_BUDGET")
+    if not text:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMG]iB|)", text.strip())
+    if found is None:
+        raise ValueError(f"ARGOSY_MEMORY_BUDGET is {text!r}: expected bytes, as in 500000000 or 512MiB")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def tuning(options: Mapping[str, Any]) -> bool:
+    """Whether to measure: the option ``tune``, or ``ARGOSY_TUNE`` (1 or 0). Raises ValueError for anything else."""
+    given = options.get("tune")
+    if given is not None:
+        if not isinstance(given, bool):
+            raise ValueError(f"option tune is {given!r}: expected True or False")
+        return given
+    text = os.environ.get("ARGOSY_TUNE", "")
+    if text not in ("", "0", "1"):
+        raise ValueError(f"ARGOSY_TUNE is {text!r}: expected 1 or 0")
+    return text == "1"
