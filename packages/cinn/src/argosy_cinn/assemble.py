@@ -157,7 +157,7 @@ def _order_call(assembly: Assembly, places: Places, kernel: OrderKernel) -> Call
 def _strip_calls(assembly: Assembly, places: Places, kernel: StripKernel) -> list[Call]:
     slots: dict[Any, int] = {}
     text = strip_text(kernel, slots)
-    shape = f"{kernel.row.extent}x{kernel.column.extent}"
+    shape = _identifier(f"{kernel.row.extent}x{kernel.column.extent}")
     name = _once(assembly, text, f"attention_{shape}", lambda n: emit_strips(assembly.module, n, kernel, slots))
     calls = [Call(name, places(slots), kernel.chunks, None, kernel.summary(), Cost(*kernel.work()))]
     for sink in kernel.partial_sinks():

@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from programs import build, check, values
+from programs import assert_equal, build, check, values
 
 from argosy_cinn import CinnCompiler, explain
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_pir import Builder, Program, TensorType
+from argosy_pir.dims import SymExpr
 from argosy_tensorcore.storage import Strided
 
 RNG = np.random.default_rng(0)
@@ -111,6 +115,44 @@ def test_queries_and_keys_may_differ_in_number(m, n):
 @pytest.mark.parametrize(("d", "e"), [(1, 3), (8, 8), (20, 33), (64, 80)])
 def test_any_head_size(d, e):
     assert fused(check(Attention().both, *operands(40, 40, d, e), scale=20))
+
+
+@pytest.mark.parametrize(
+    "mask", [None, where(causal), where(window), where(causal, -1e9)], ids=["full", "causal", "window", "number"]
+)
+def test_one_compilation_serves_every_batch_and_length(mask):
+    """Of a program with symbolic sizes; strips, parts and what bounds hide follow the sizes."""
+    b, t = SymExpr.symbol("b"), SymExpr.symbol("t")
+    shapes = [(b, 3, t, 16), (b, 3, t, 16), (b, 3, t, 24), (b, 3, t, 24)]
+    executable = check_sizes(Attention(mask).both, shapes, [(1, 1), (2, 7), (5, 64), (1, 129), (2, 300)])
+    assert len(fused(executable)) == 2
+    hidden = any("bounded" in line for line in explain(executable).splitlines())
+    assert hidden == (mask is not None)
+
+
+def test_queries_and_keys_of_different_symbolic_number():
+    s, t = SymExpr.symbol("b"), SymExpr.symbol("t")
+    shapes = [(2, 3, s, 16), (2, 3, t, 16), (2, 3, t, 24), (2, 3, s, 24)]
+    executable = check_sizes(Attention().both, shapes, [(1, 1), (1, 200), (200, 1), (33, 64), (300, 65)])
+    assert len(fused(executable)) == 2
+
+
+def check_sizes(function, shapes, sizes):
+    """Compile for all sizes, once, and compare with the interpreter at some."""
+    program = Program("symbolic")
+    inputs = [program.add_input(TensorType(shape, "float32")) for shape in shapes]
+    with building(Builder.at_end(program.block)):
+        results = function(*inputs)
+    program.set_outputs(results)
+    executable = CinnCompiler().compile(program, device("cpu"))
+    for b, t in sizes:
+        numbers = {"b": b, "t": t}
+        given = [f32(*(n if isinstance(n, int) else n.evaluate(numbers) for n in shape)) for shape in shapes]
+        want, _ = interpret(program, given)
+        for got, expected in zip(executable.run([Strided(x) for x in given]), want, strict=True):
+            assert_equal(got.array(), expected, 10, str(numbers))
+    assert executable.report()["compilations"] == 1
+    return executable
 
 
 def test_a_forward_pass_is_one_kernel_without_intermediate_memory():

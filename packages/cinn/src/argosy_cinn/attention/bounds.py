@@ -13,6 +13,7 @@ from typing import Any
 
 from argosy_cinn.loops.expressions import Expression
 from argosy_cinn.loops.indices import Index, Variable
+from argosy_cinn.shapes import smaller, surely_at_least, surely_less
 from argosy_pir.scalars import decode_scalar
 
 Bound = tuple[int, int, int]
@@ -51,7 +52,7 @@ def find_bounds(
     for node in maxima:
         found = _both(found, search.least(node))
     # Bounds whose edge is a column, or follows the row: what a tile of rows sees then follows from its first and last.
-    usable = sorted(b for b in found if abs(b[1]) == 1 and b[0] in (0, -b[1]))
+    usable = sorted((b for b in found if b[1] in (1, -1) and b[0] in (0, -b[1])), key=str)
     usable = [b for b in usable if not _holds(b, row.extent, column.extent)]
     if found is _ALL or not usable or not _rows_see_columns(usable, row.extent, column.extent):
         return Bounds()
@@ -65,15 +66,17 @@ def find_bounds(
 
 def _holds(bound: Bound, rows: int, columns: int) -> bool:
     r, c, k = bound
-    return min(0, r * (rows - 1)) + min(0, c * (columns - 1)) + k >= 0
+    return surely_at_least(smaller(0, r * (rows - 1)) + smaller(0, c * (columns - 1)) + k, 0)
 
 
 def _rows_see_columns(bounds: list[Bound], rows: int, columns: int) -> bool:
-    """Whether every row sees a column: one that sees none has results of its own (NaN), and needs them all."""
-    for row in range(rows):
-        low = max([0, *(-(r * row + k) for r, c, k in bounds if c > 0)])
-        high = min([columns, *(r * row + k + 1 for r, c, k in bounds if c < 0)])
-        if low >= high:
+    """Whether every row surely sees a column: one that sees none has results of its own (NaN), and needs them all.
+    The edges follow the row, so that the first and the last row tell of all."""
+    lows, highs = [b for b in bounds if b[1] > 0], [b for b in bounds if b[1] < 0]
+    for row in (0, rows - 1):
+        begins = [0, *(-(r * row + k) for r, _, k in lows)]
+        ends = [columns, *(r * row + k + 1 for r, _, k in highs)]
+        if not all(surely_less(begin, end) for begin in begins for end in ends):
             return False
     return True
 

@@ -24,6 +24,7 @@ from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import FLOAT, I64, LLVM_TYPES, Index, Value, vector
 from argosy_cinn.runtime.workers import scratch
+from argosy_cinn.shapes import ceil_div
 
 _STAGGER = 832
 #: Terms of a sum over columns for which a panel stays in the first-level cache.
@@ -55,7 +56,7 @@ class _Strips:
         self.height = 8 if target.registers >= 32 else 4
         self.panel = PANEL_VECTORS * self.lanes
         self.columns = kernel.column.extent
-        self.padded = -(-self.columns // self.panel) * self.panel
+        self.padded = ceil_div(self.columns, self.panel) * self.panel
         self.leading = self.padded + 16
 
     def emit(self, chunk: Value) -> None:
@@ -319,6 +320,7 @@ def emit_combination(
     """Define the function that adds up the parts of a sink, in order: a chunk is one matrix."""
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
         table, chunk, _ = b.arguments
+        b.sizes_from(table, len(slots))
         _Combination(b, kernel, Pointers(b, table, slots)).emit_sums(chunk, sink)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from argosy_cinn.fusion.classify import INLINE, PRODUCT, REDUCE
-from argosy_cinn.shapes import sizes
+from argosy_cinn.shapes import Size, sizes
 from argosy_cinn.simplify import has_effect
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
@@ -189,8 +189,10 @@ class _Search:
         batch, contract = _axes(op, side)
         rank = len(sizes(value))
         other_batch, other_contract = _axes(op, 1 - side)
-        free = len(sizes(op.operand(1 - side))) - len(other_batch) - len(other_contract)
-        if sorted(batch) != list(range(rank - 2)) or len(contract) != 1 or free != 1:
+        free = [n for i, n in enumerate(sizes(op.operand(1 - side))) if i not in (*other_batch, *other_contract)]
+        if sorted(batch) != list(range(rank - 2)) or len(contract) != 1 or len(free) != 1:
+            return None
+        if not isinstance(free[0], int):
             return None
         return Sink(op, side, "columns" if contract[0] == rank - 1 else "rows", self._stored(op))
 
@@ -296,10 +298,13 @@ def is_score(op: Operation, kind: str) -> bool:
     if len(contract) != 1 or not batch or len(left) != len(batch) + 2 or len(right) != len(batch) + 2:
         return False
     depth = left[contract[0]]
-    if not all(isinstance(n, int) for n in (*left, *right)):
-        return False  # strips are laid out for sizes known at compile time
-    large = shape[-2] >= _FEWEST_ROWS and shape[-1] >= _FEWEST_COLUMNS and 0 not in shape
-    return large and 0 < depth <= _DEEPEST
+    large = _may_reach(shape[-2], _FEWEST_ROWS) and _may_reach(shape[-1], _FEWEST_COLUMNS) and 0 not in shape
+    return large and isinstance(depth, int) and 0 < depth <= _DEEPEST
+
+
+def _may_reach(size: Size, least: int) -> bool:
+    """Whether a size is at least so large, or is known at run time only."""
+    return not isinstance(size, int) or size >= least
 
 
 def _axes(op: Operation, side: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -19,7 +19,7 @@ from argosy_cinn.loops.indices import Index, Position, SplitVariable, Variable, 
 from argosy_cinn.loops.lowering import Lowering, NotAligned
 from argosy_cinn.loops.reductions import KINDS
 from argosy_cinn.loops.schedule import COSTS
-from argosy_cinn.shapes import sizes
+from argosy_cinn.shapes import ceil_div, larger, sizes, smaller
 from argosy_cinn.target import Target
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult, Value
@@ -111,12 +111,11 @@ class StripKernel:
 
     def part_rows(self) -> int:
         """Rows of a part: a multiple of a strip."""
-        strips = -(-self.row.extent // self.strip)
-        return -(-strips // self.parts) * self.strip
+        return ceil_div(ceil_div(self.row.extent, self.strip), self.parts) * self.strip
 
     def partial_sinks(self) -> list[Contraction]:
         """The sinks whose results are summed over parts."""
-        return [s for s in self.sinks if s.along == "rows"] if self.parts > 1 else []
+        return [s for s in self.sinks if s.along == "rows"] if self.parts != 1 else []
 
     def partial_bytes(self, sink: Contraction) -> int:
         """Bytes of a sink's partial results."""
@@ -350,12 +349,15 @@ def _choose_shape(kernel: StripKernel) -> None:
     """Rows of a strip, and the parts that the rows are cut into."""
     room = Target.host().l2_bytes
     rows = room // (4 * kernel.column.extent * kernel.buffers) // 8 * 8
-    kernel.strip = min(max(rows, 16), _MOST_ROWS, -(-kernel.row.extent // 8) * 8)
-    strips = -(-kernel.row.extent // kernel.strip)
-    if any(s.along == "rows" for s in kernel.sinks):
-        kernel.parts = min(max(-(-_MOST_PARTS // kernel.elements), 1), strips)
+    kernel.strip = smaller(smaller(larger(rows, 16), _MOST_ROWS), ceil_div(kernel.row.extent, 8) * 8)
+    if all(s.along == "columns" for s in kernel.sinks):
+        kernel.parts = ceil_div(kernel.row.extent, _CHUNK_ROWS)
+    elif isinstance(kernel.elements, int):
+        strips = ceil_div(kernel.row.extent, kernel.strip)
+        most = max(ceil_div(_MOST_PARTS, kernel.elements), 1)
+        kernel.parts = min(most, strips) if isinstance(strips, int) else most  # some may be empty
     else:
-        kernel.parts = -(-kernel.row.extent // _CHUNK_ROWS)
+        kernel.parts = 1
 
 
 def strip_text(kernel: StripKernel, slots: dict[Any, int]) -> str:

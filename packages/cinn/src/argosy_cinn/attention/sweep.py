@@ -176,7 +176,7 @@ class Sweep:
         b, lanes, kernel = self.b, self.lanes, self.kernel
         extent = self.column.extent
         mask = None
-        if not inside and extent % (PANEL_VECTORS * lanes):
+        if not inside and not (isinstance(extent, int) and extent % (PANEL_VECTORS * lanes) == 0):
             mask = b.tail_mask(b.sub(extent, column), lanes)
         variables = {**scope.variables, self.column.number: column}
         cells = CellEvaluator(b, self.pointers, variables, self.column.number, lanes, mask, scope)
