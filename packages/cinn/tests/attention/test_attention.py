@@ -134,7 +134,8 @@ def test_queries_and_keys_of_different_symbolic_number():
     s, t = SymExpr.symbol("b"), SymExpr.symbol("t")
     shapes = [(2, 3, s, 16), (2, 3, t, 16), (2, 3, t, 24), (2, 3, s, 24)]
     executable = check_sizes(Attention().both, shapes, [(1, 1), (1, 200), (200, 1), (33, 64), (300, 65)])
-    assert len(fused(executable)) == 2
+    regions = [name for name in fused(executable) if not name.startswith("attention_sum")]
+    assert len(regions) == 2
 
 
 def check_sizes(function, shapes, sizes):
