@@ -7,7 +7,7 @@ from copy import copy
 import numpy as np
 import pytest
 
-from argosy_autograd import derived
+from argosy_autograd import derived, tape
 from argosy_autograd.checks import check_program
 from argosy_autograd.derived import derive
 from argosy_autograd.engine import grad
@@ -244,6 +244,7 @@ def test_kernels_equal_the_derived_program(name, args, kwargs):
 
 def _forget():
     derived._cache.clear()
+    tape._recipes.clear()
     forget()
 
 

@@ -19,6 +19,7 @@ from argosy_autograd.errors import DifferentiationError, MissingRule
 from argosy_autograd.kernels import KERNELS
 from argosy_phi_ops.dispatch import Recorder, bind
 from argosy_phi_ops.hot import Counted, NativeKernel
+from argosy_phi_ops.kept import Kept
 from argosy_phi_ops.native import remember
 from argosy_phi_ops.operator import attribute_key
 from argosy_tensorcore.dtype import as_dtype
@@ -143,6 +144,18 @@ class Recipe:
         self.run = run
 
 
+_recipes = Kept(1024)
+"""Recipes of applications that have no route."""
+
+
+def _recipe(op: Any, types: Sequence[Any], attributes: dict[str, Any], wants: tuple[bool, ...]) -> Recipe:
+    key = (op, tuple(types), attribute_key(attributes) if attributes else (), wants)
+    found: Recipe | None = _recipes.get(key)
+    if found is None:
+        found = _recipes[key] = Recipe(op, types, attributes, wants)
+    return found
+
+
 def by_program(grads: Sequence[Any], saved: dict[int, Any], attributes: dict[str, Any], key: Any) -> list[Any]:
     """The derivative by the derived program."""
     rule = derive(key, attributes)
@@ -176,7 +189,7 @@ class OperatorNode(Node):
     def __init__(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
         edges = tuple([edge_of(x) for x in operands])
         types = [(x.payload.dtype, x.payload.shape) if type(x) is Tensor else type(x) for x in operands]
-        self.recipe = Recipe(op, types, attributes, tuple([edge is not None for edge in edges]))
+        self.recipe = _recipe(op, types, attributes, tuple([edge is not None for edge in edges]))
         super().__init__(op.name, edges, results)
         self.saved: Sequence[Any] | None = _saved(self.recipe.keeps, operands, results)
 

@@ -13,9 +13,11 @@ import numpy as np
 from argosy_cinn.arena import free_arenas, take_arena
 from argosy_cinn.runtime.arrays import ArrayEntry, Frame, array_entry
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_tensorcore.storage import Strided
 
 if TYPE_CHECKING:
     from argosy_cinn.executable import Executable
+    from argosy_hwadapt import Device
     from argosy_tensorcore.storage import Storage
 
 Array = np.ndarray[Any, Any]
@@ -34,8 +36,8 @@ def array_call(
 
     ``ranges`` and ``written`` are the memory of states that change, whose runs ``lock`` keeps apart.
     """
-    outputs = [(shape, dtype) for shape, dtype, _ in executable.outputs]
-    if executable.hosts or any(large for _, _, large in executable.outputs):
+    outputs = executable.outputs
+    if executable.hosts:
         return None
     inputs = executable.signature[: len(executable.interface.inputs)]
     frame = Frame(
@@ -49,15 +51,17 @@ def array_call(
     return call if not written else _updating(call, written, lock)
 
 
-def _call(executable: Executable, native: ArrayEntry, outputs: Sequence[tuple[tuple[int, ...], Any]]) -> ArrayCall:
-    device, nbytes, empty = executable.device, executable.sizes.arena_bytes, np.empty
-    free = free_arenas(device)
+def _call(
+    executable: Executable, native: ArrayEntry, outputs: Sequence[tuple[tuple[int, ...], Any, bool]]
+) -> ArrayCall:
+    device, nbytes = executable.device, executable.sizes.arena_bytes
+    free, results = free_arenas(device), _results(outputs, device)
 
     def call(inputs: Sequence[Array]) -> list[Array] | None:
         if executable.watched:
             return None
-        made = [empty(shape, dtype) for shape, dtype in outputs]
         try:
+            made = results()
             arena = take_arena(free, device, nbytes)
         except MemoryError:
             return None  # the long way says what needs so much
@@ -68,10 +72,24 @@ def _call(executable: Executable, native: ArrayEntry, outputs: Sequence[tuple[tu
     def call_without_arena(inputs: Sequence[Array]) -> list[Array] | None:
         if executable.watched:
             return None
-        made = [empty(shape, dtype) for shape, dtype in outputs]
+        try:
+            made = results()
+        except MemoryError:
+            return None
         return made if native(0, *inputs, *made) else None
 
     return call if nbytes else call_without_arena
+
+
+def _results(outputs: Sequence[tuple[tuple[int, ...], Any, bool]], device: Device) -> Callable[[], list[Array]]:
+    """What makes the arrays of results; large ones in memory of the device, which is used again."""
+    empty = np.empty
+    if not any(large for _, _, large in outputs):
+        sizes = [(shape, dtype) for shape, dtype, _ in outputs]
+        return lambda: [empty(shape, dtype) for shape, dtype in sizes]
+    return lambda: [
+        Strided.empty(shape, dtype, device).ndarray if large else empty(shape, dtype) for shape, dtype, large in outputs
+    ]
 
 
 def _updating(call: ArrayCall, written: Sequence[Storage], lock: AbstractContextManager[Any]) -> ArrayCall:

@@ -26,7 +26,7 @@ from argosy_tensorcore.storage import Strided
 
 __all__ = ["BUDGET", "Counted", "NativeKernel", "native_kernel"]
 
-BUDGET = 20_000_000
+BUDGET = 10_000_000
 """Nanoseconds that calls may cost, by the estimate, before the compiler is asked."""
 
 _FIRST_LOOK = 4  # calls before the program is looked at: most applications are never seen again
