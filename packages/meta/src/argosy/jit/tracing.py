@@ -42,8 +42,8 @@ def trace(
     tracer.given, tracer.placing = call.tensors, layout_while_capturing
     with tracer, applied(current()):  # autocast goes on above the tracer
         tensors = [
-            tracer.input(type, _label(spec, i), x.stop_gradient)
-            for i, (type, x) in enumerate(zip(types, call.tensors, strict=True))
+            tracer.input(given, _label(spec, i), x.stop_gradient)
+            for i, (given, x) in enumerate(zip(types, call.tensors, strict=True))
         ]
         scalar = TensorType((), default_dtype().name)
         floats = [tracer.input(scalar, f"float{i}") if i in runtime else x for i, x in enumerate(call.floats)]
