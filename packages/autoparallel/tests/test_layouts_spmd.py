@@ -243,7 +243,7 @@ def test_errors_teach():
         mesh = ProcessMesh([0, 1])
         with pytest.raises(ValueError, match="names rank 7, but 2 ranks were launched"):
             shard_tensor(X, ProcessMesh([0, 7]), [Shard(0)])
-        with pytest.raises(ValueError, match="of a tensor of 2 dimensions"):
+        with pytest.raises(ValueError, match="tensor of 2 dimensions does not have"):
             shard_tensor(X, mesh, [Shard(2)])
         with pytest.raises(ValueError, match="2 placements, but"):
             shard_tensor(X, mesh, [Shard(0), Shard(1)])

@@ -78,6 +78,8 @@ def test_coordinates_and_lines(mesh):
     assert mesh.get_rank_by_dim_and_process_id("y", 9) == -1
     assert mesh.get_submesh_with_dim("x", 3).process_ids == [5, 3]
     assert mesh.get_submesh_with_dim("y", 3).process_ids == [0, 1, 3]
+    assert mesh.get_submesh_with_dim("y") == mesh.get_submesh_with_dim("y", 0)  # through this rank
+    assert ProcessMesh([1, 2], ["x"]).get_submesh_with_dim("x") is None
     assert mesh.contains(4)
     assert 4 in mesh
     assert 9 not in mesh

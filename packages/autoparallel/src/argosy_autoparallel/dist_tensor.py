@@ -186,6 +186,12 @@ def local_value(tensor: Tensor) -> Tensor:
     return Tensor._wrap(payload.local, tensor.stop_gradient) if type(payload) is Sharded else tensor
 
 
+def _local_shape(tensor: Tensor) -> list[int] | None:
+    payload = tensor.payload
+    return list(payload.local.shape) if type(payload) is Sharded else None
+
+
+local_shape = property(_local_shape, doc="The shape of this rank's part of a distributed tensor; None for others.")
 process_mesh = property(_process_mesh, doc="The mesh of a distributed tensor; None for others.")
 placements = property(_placements, doc="One placement for each mesh dimension; None for ordinary tensors.")
 
@@ -194,6 +200,7 @@ extension.register_methods(
         "process_mesh": "argosy_autoparallel.dist_tensor:process_mesh",
         "placements": "argosy_autoparallel.dist_tensor:placements",
         "is_dist": "argosy_autoparallel.dist_tensor:is_dist",
+        "_local_shape": "argosy_autoparallel.dist_tensor:local_shape",
         "_local_value": "argosy_autoparallel.dist_tensor:local_value",
     }
 )

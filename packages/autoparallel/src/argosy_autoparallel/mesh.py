@@ -102,9 +102,15 @@ class ProcessMesh:
         axis = self._axis(dim)
         return self.coordinate(process_id)[axis] if self.contains(process_id) else -1
 
-    def get_submesh_with_dim(self, dim_name: str, process_id: int) -> ProcessMesh:
-        """Return the line of ranks along the named dimension that goes through ``process_id``."""
+    def get_submesh_with_dim(self, dim_name: str, process_id: int | None = None) -> ProcessMesh | None:
+        """Return the line of ranks along the named dimension that goes through ``process_id``, by default this rank;
+        None if that one is not part of the mesh.
+        """
         axis = self._axis(dim_name)
+        if process_id is None:
+            process_id = context().rank
+            if not self.contains(process_id):
+                return None
         where = self.coordinate(process_id)
         line = self._mesh[tuple(slice(None) if i == axis else c for i, c in enumerate(where))]
         return ProcessMesh(line, [dim_name])
@@ -167,10 +173,10 @@ class ProcessMesh:
         return self._dim_names.index(dim_name)
 
 
-_maker: Callable[[ProcessMesh, ProcessMesh], Any] | None = None
+_maker: Callable[[ProcessMesh, Any], Any] | None = None
 
 
-def set_group_maker(make: Callable[[ProcessMesh, ProcessMesh], Any]) -> None:
+def set_group_maker(make: Callable[[ProcessMesh, Any], Any]) -> None:
     """Let ``make(mesh, line)`` give the groups of :meth:`ProcessMesh.get_group`: ``argosy.distributed`` calls this."""
     global _maker
     _maker = make

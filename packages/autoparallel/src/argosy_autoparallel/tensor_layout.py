@@ -117,7 +117,7 @@ def _checked(placement: Placement, ndim: int) -> Placement:
     if not isinstance(placement, Shard):
         return placement
     if not -ndim <= placement.dim < ndim:
-        raise ValueError(f"{placement} of a tensor of {ndim} dimensions")
+        raise ValueError(f"{placement} splits an axis that a tensor of {ndim} dimensions does not have")
     return Shard(placement.dim % ndim)
 
 

@@ -77,7 +77,7 @@ class RowWiseParallel(Plan):
 class PrepareLayerInput(Plan):
     """``fn(process_mesh=mesh)`` gives a hook ``(layer, inputs) -> inputs``."""
 
-    def __init__(self, fn: Prepare) -> None:
+    def __init__(self, fn: Prepare | None = None) -> None:
         self.fn = _checked(fn, "PrepareLayerInput")
 
     def apply(self, layer: Layer, process_mesh: ProcessMesh, shard_param_list: Sequence[str]) -> None:
@@ -88,7 +88,7 @@ class PrepareLayerInput(Plan):
 class PrepareLayerOutput(Plan):
     """``fn(process_mesh=mesh)`` gives a hook ``(layer, inputs, outputs) -> outputs``."""
 
-    def __init__(self, fn: Prepare) -> None:
+    def __init__(self, fn: Prepare | None = None) -> None:
         self.fn = _checked(fn, "PrepareLayerOutput")
 
     def apply(self, layer: Layer, process_mesh: ProcessMesh, shard_param_list: Sequence[str]) -> None:

@@ -125,7 +125,7 @@ class AMP(Config):
         """Raise NotImplementedError naming the first field that asks for what is not built."""
         for name, built in (("dtype", ("bfloat16",)), ("level", ("o1", "o2")), ("use_master_grad", (False,))):
             value = getattr(self, name)
-            if value not in built:
+            if (value.lower() if isinstance(value, str) else value) not in built:
                 raise NotImplementedError(f"Strategy.amp.{name}={value!r} is not implemented{_WITHOUT.get(name, '')}")
 
 

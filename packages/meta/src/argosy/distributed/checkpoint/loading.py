@@ -32,7 +32,7 @@ def load_state_dict(
     offload: bool = False,
     mw_name_compatibility: bool = True,
     aoa_config: object = None,
-    safetensors: bool = True,
+    safetensors: bool = False,
     worker_groups: object = None,
     comm_method: str = "broadcast",
 ) -> None:
@@ -72,7 +72,7 @@ def load_merged_state_dict(
     unique_id: int | None = None,
     offload: bool = False,
     aoa_config: object = None,
-    safetensors: bool = True,
+    safetensors: bool = False,
 ) -> dict[str, Any]:
     """The whole of a checkpoint as nested dictionaries of ordinary tensors and plain values, in this process alone.
 

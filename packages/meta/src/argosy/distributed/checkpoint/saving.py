@@ -32,7 +32,7 @@ def save_state_dict(
     coordinator_rank: int = 0,
     unique_id: int | None = None,
     async_save: bool = False,
-    safetensors: bool = True,
+    safetensors: bool = False,
     save_replicas: bool = False,
 ) -> Writing | None:
     """Write a state, distributed tensors included, to the folder ``path``; every rank of the group calls.
