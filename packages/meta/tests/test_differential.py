@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import argosy as paddle
+from argosy_autograd import differential, replay
 from argosy_autograd.errors import DifferentiationError
 
 RNG = np.random.default_rng(0)
@@ -118,3 +119,95 @@ def test_explain_shows_the_choice_and_what_each_way_would_cost():
     report = paddle.explain(lambda x: paddle.autograd.biharmonic(paddle.tanh(x).sum(-1), x), x, measure=False)
     (text,) = [section.body[0] for section in report.sections if section.title.startswith("choices")]
     assert "a forward sweep; estimated operations: nested reverse mode" in text
+
+
+def network(sizes, seed=0):
+    """A tanh network of parameters: function, parameters."""
+    rng = np.random.default_rng(seed)
+    made = [paddle.to_tensor(rng.standard_normal((i, o)), stop_gradient=False) for i, o in sizes]
+    biases = [paddle.to_tensor(rng.standard_normal(o), stop_gradient=False) for _, o in sizes]
+
+    def call(x):
+        for w, b in zip(made[:-1], biases[:-1], strict=True):
+            x = paddle.tanh(paddle.matmul(x, w) + b)
+        return paddle.matmul(x, made[-1]) + biases[-1]
+
+    return call, [*made, *biases]
+
+
+@pytest.fixture
+def replays(monkeypatch):
+    """What the tape was read back to: the results of `replayed`."""
+    found = []
+
+    def watched(*arguments):
+        found.append(replay.replayed(*arguments))
+        return found[-1]
+
+    monkeypatch.setattr(differential, "replayed", watched)
+    return found
+
+
+def test_eager_operators_read_the_tape_back_and_stay_in_the_graph(replays, monkeypatch):
+    """One sweep, interpreted and later compiled, agrees with nested gradients; so do its gradients by parameters."""
+    call, parameters = network(((2, 6), (6, 6), (6, 1)))
+    x, field = points(2), paddle.to_tensor(RNG.uniform(0, 1, 5), stop_gradient=False)
+
+    def step():
+        u = call(x)[:, 0]
+        made = paddle.autograd.linear_operator(u, x, {(): 2.0, (0, 0, 1): field, (1, 1): -1.0})
+        (made * made + paddle.autograd.laplacian(u, x)).sum().backward()
+        grads = [None if p.grad is None else p.grad.numpy() for p in (*parameters, field, x)]
+        for p in (*parameters, field, x):
+            p.clear_grad()
+        return [made.numpy(), *grads]
+
+    found = [step() for _ in range(4)]
+    assert len(replays) == 8
+    assert all(made is not None for made in replays)
+    monkeypatch.setattr(differential, "replayed", lambda *_: None)
+    for got in found:
+        for a, b in zip(got, step(), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+def test_new_parameters_are_read_each_time(replays):
+    """A history of the same shape is one program; what it reads is that of the call."""
+    x = points(2)
+    for seed in range(4):
+        call, _ = network(((2, 4), (4, 1)), seed)
+        got = paddle.autograd.laplacian(call(x), x).numpy()
+        step = paddle.jit.to_static(lambda x, call=call: paddle.autograd.laplacian(call(x), x), full_graph=True)
+        np.testing.assert_allclose(got, step(x).numpy(), rtol=1e-9)
+    assert all(made is not None for made in replays)
+
+
+class Cube(paddle.autograd.PyLayer):
+    """x^3 with a derivative of its own."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensor()
+        return g * 3 * x**2
+
+
+def test_what_is_no_plain_operator_is_differentiated_again_and_again(replays):
+    """A PyLayer on the way, a value made in place, points that are results themselves."""
+    x = points(1)
+    got = paddle.autograd.laplacian(Cube.apply(x)[:, 0], x)
+    np.testing.assert_allclose(got.numpy(), 6 * x.numpy()[:, 0], rtol=1e-12)
+    assert replays == [None]
+    y = x * 2
+    got = paddle.autograd.laplacian((y**3)[:, 0], y)
+    np.testing.assert_allclose(got.numpy(), 6 * y.numpy()[:, 0], rtol=1e-12)
+    assert replays[1] is not None
+    w = paddle.to_tensor(np.ones((5, 1)))
+    u = y * y * w
+    w.fill_(3.0)
+    with pytest.raises(DifferentiationError, match="changed in place"):
+        paddle.autograd.laplacian(u[:, 0], y)

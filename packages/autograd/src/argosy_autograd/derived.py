@@ -26,7 +26,7 @@ from argosy_pir import Builder, Program, TensorType, Value
 from argosy_pir.passes import get_pass
 from argosy_pir.values import OpResult
 
-__all__ = ["Derived", "ProgramOperator", "derive"]
+__all__ = ["Derived", "ProgramOperator", "derive", "operand_types"]
 
 _LIMIT = 4096
 _cache: dict[Any, Derived] = {}
@@ -99,11 +99,11 @@ def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
             raise MissingRule(f"{op.name} has no gradient: it has no decomposition into primitives")
         if len(_cache) >= _LIMIT:
             del _cache[next(iter(_cache))]  # the oldest
-        found = _cache[key] = _derive(op, _operand_types(op, kinds), attributes, wants)
+        found = _cache[key] = _derive(op, operand_types(op, kinds), attributes, wants)
     return found
 
 
-def _operand_types(op: Any, kinds: Sequence[Any]) -> list[TensorType]:
+def operand_types(op: Any, kinds: Sequence[Any]) -> list[TensorType]:
     """Types of tensor operands as they are; numbers as scalars of the dtype that they are promoted to."""
     described = [(k[0].name, bool(k[1])) if type(k) is tuple else describe(k()) for k in kinds]
     targets = promote(op.promote, op.name, described)

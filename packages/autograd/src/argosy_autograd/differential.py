@@ -3,23 +3,30 @@
 
 The points are the rows of ``xs`` [*rows, d] (d coordinates); the values ``ys`` are one for each point, [*rows], or
 several, [*rows, m], and those of a point depend on that point alone. Results stay in the graph. Each is written as
-gradients of gradients; in a captured program the pass ``taylor-mode`` makes one forward sweep of them, in which sums
-of highest derivatives travel as one value: a Laplacian in d dimensions costs about d + 2 forward passes.
+gradients of gradients; the pass ``taylor-mode`` makes one forward sweep of them, in which sums of highest derivatives
+travel as one value: a Laplacian in d dimensions costs about d + 2 forward passes. In eager mode the way from points to
+values is read back from the tape for that (:mod:`argosy_autograd.replay`); where it is not made of operators alone,
+gradients of gradients are what runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from argosy_autograd.engine import grad
 from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.replay import replayed
+from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore.tensor import Tensor as TensorType
 
 if TYPE_CHECKING:
     Tensor: TypeAlias = Any  # the operators of tensors are installed at run time, where no checker sees them
 else:
     from argosy_tensorcore.tensor import Tensor
+
+Apply: TypeAlias = Callable[..., Any]
 
 __all__ = ["biharmonic", "curl", "divergence", "laplacian", "linear_operator"]
 
@@ -29,12 +36,12 @@ def laplacian(ys: Tensor, xs: Tensor) -> Tensor:
 
     Raises :class:`DifferentiationError` when the shapes do not fit (see the module).
     """
-    return _for_each_value("laplacian", ys, xs, lambda u: _laplacian(u, xs))
+    return _for_each_value("laplacian", ys, xs, _laplacian)
 
 
 def biharmonic(ys: Tensor, xs: Tensor) -> Tensor:
     """The Laplacian of the Laplacian, of the shape of ``ys``."""
-    return _for_each_value("biharmonic", ys, xs, lambda u: _laplacian(_laplacian(u, xs), xs))
+    return _for_each_value("biharmonic", ys, xs, lambda u, xs: _laplacian(_laplacian(u, xs), xs))
 
 
 def divergence(ys: Tensor, xs: Tensor) -> Tensor:
@@ -43,7 +50,9 @@ def divergence(ys: Tensor, xs: Tensor) -> Tensor:
         raise DifferentiationError(
             f"divergence: a vector field has the shape of its points {list(xs.shape)}, got {list(ys.shape)}"
         )
-    return _sum([_partial(ys[..., i], xs, i) for i in range(xs.shape[-1])])
+    return _computed(
+        "divergence", (), lambda ys, xs: _sum([_partial(ys[..., i], xs, i) for i in range(xs.shape[-1])]), ys, xs
+    )
 
 
 def curl(ys: Tensor, xs: Tensor) -> Tensor:
@@ -54,7 +63,11 @@ def curl(ys: Tensor, xs: Tensor) -> Tensor:
             f"curl: wants a vector field in two or three dimensions, got values {list(ys.shape)} at points "
             f"{list(xs.shape)}"
         )
-    if d == 2:
+    return _computed("curl", (), _curl, ys, xs)
+
+
+def _curl(ys: Tensor, xs: Tensor) -> Tensor:
+    if xs.shape[-1] == 2:
         return _partial(ys[..., 1], xs, 0) - _partial(ys[..., 0], xs, 1)
     slopes = [_gradient(ys[..., i], xs) for i in range(3)]
     parts = [slopes[k][..., j] - slopes[j][..., k] for j, k in ((1, 2), (2, 0), (0, 1))]
@@ -73,12 +86,17 @@ def linear_operator(ys: Tensor, xs: Tensor, terms: Mapping[Sequence[int], float 
             raise DifferentiationError(f"linear_operator: key {tuple(key)} is outside the {size} coordinates of xs")
     if not terms:
         raise DifferentiationError("linear_operator: no terms")
+    fields = [c for c in terms.values() if isinstance(c, TensorType)]
 
-    def apply(u: Tensor) -> Tensor:
+    def apply(u: Tensor, xs: Tensor, *fields: Tensor) -> Tensor:
         known: dict[tuple[int, ...], Tensor] = {(): u}
-        return _sum([_partial_along(known, tuple(sorted(key)), xs) * c for key, c in terms.items()])
+        given = iter(fields)
+        factors = [next(given) if isinstance(c, TensorType) else c for c in terms.values()]
+        parts = zip(terms, factors, strict=True)
+        return _sum([_partial_along(known, tuple(sorted(key)), xs) * c for key, c in parts])
 
-    return _for_each_value("linear_operator", ys, xs, apply)
+    described = tuple((tuple(key), None if isinstance(c, TensorType) else c) for key, c in terms.items())
+    return _for_each_value("linear_operator", ys, xs, apply, described, fields)
 
 
 def _partial_along(known: dict[tuple[int, ...], Tensor], key: tuple[int, ...], xs: Tensor) -> Tensor:
@@ -88,16 +106,31 @@ def _partial_along(known: dict[tuple[int, ...], Tensor], key: tuple[int, ...], x
     return known[key]
 
 
-def _for_each_value(name: str, ys: Tensor, xs: Tensor, apply: Any) -> Tensor:
+def _for_each_value(
+    name: str, ys: Tensor, xs: Tensor, apply: Apply, key: Hashable = (), factors: Sequence[Tensor] = ()
+) -> Tensor:
     rows = list(xs.shape[:-1])
-    if xs.ndim and list(ys.shape) == rows:
-        made: Tensor = apply(ys)
-        return made
-    if xs.ndim and list(ys.shape[:-1]) == rows:
-        return _operator("stack")([apply(ys[..., j]) for j in range(ys.shape[-1])], axis=-1)
-    raise DifferentiationError(
-        f"{name}: values {list(ys.shape)} do not fit points {list(xs.shape)}; expected {rows} or one axis more"
-    )
+    if not xs.ndim or rows not in (list(ys.shape), list(ys.shape[:-1])):
+        raise DifferentiationError(
+            f"{name}: values {list(ys.shape)} do not fit points {list(xs.shape)}; expected {rows} or one axis more"
+        )
+
+    def whole(ys: Tensor, xs: Tensor, *factors: Tensor) -> Tensor:
+        if ys.ndim < xs.ndim:
+            return apply(ys, xs, *factors)
+        return _operator("stack")([apply(ys[..., j], xs, *factors) for j in range(ys.shape[-1])], axis=-1)
+
+    return _computed(name, key, whole, ys, xs, factors)
+
+
+def _computed(
+    name: str, key: Hashable, function: Apply, ys: Tensor, xs: Tensor, factors: Sequence[Tensor] = ()
+) -> Tensor:
+    """``function(ys, xs, *factors)``; in eager mode in one sweep, where that can be."""
+    found: Tensor | None = None
+    if active_tracer() is None:
+        found = replayed(name, key, function, ys, xs, factors)
+    return function(ys, xs, *factors) if found is None else found
 
 
 def _laplacian(u: Tensor, xs: Tensor) -> Tensor:

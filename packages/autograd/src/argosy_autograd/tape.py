@@ -197,7 +197,7 @@ class OperatorNode(Node):
         """See :class:`Node`; by the registered kernel, or the derived program."""
         recipe = self.recipe
         if recipe.keeps:
-            saved = self._unpacked()
+            saved = self.unpacked()
         else:
             self.check_alive()
             saved = _NOTHING
@@ -208,7 +208,7 @@ class OperatorNode(Node):
         """See :class:`Node`; applies the derived program as an operator, so that it is recorded in turn."""
         key = self.recipe.key
         rule = derive(key, self.recipe.attributes)
-        self._unpacked()
+        self.unpacked()
         count = len(key[1])
         tensors = [self._handle(i, rule) for i in rule.keeps]
         for i in rule.cotangents:
@@ -225,10 +225,10 @@ class OperatorNode(Node):
         value = hooks.unpack_saved(self.saved[self.recipe.keeps.index(position)])[0]
         count = len(self.edges)
         if position >= count:
-            return _tensor(value, (self, position - count), rule.types[position].dtype)
-        return _tensor(value, self.edges[position], rule.types[position].dtype)
+            return tensor_at(value, (self, position - count), rule.types[position].dtype)
+        return tensor_at(value, self.edges[position], rule.types[position].dtype)
 
-    def _unpacked(self) -> dict[int, Any]:
+    def unpacked(self) -> dict[int, Any]:
         """What was saved, checked against in-place changes."""
         self.check_alive()
         assert self.saved is not None
@@ -305,7 +305,8 @@ def _array(value: Any, dtype: str) -> Any:
     return np.asarray(value, as_dtype(dtype).numpy)
 
 
-def _tensor(value: Any, edge: Edge | None, dtype: str) -> Tensor:
+def tensor_at(value: Any, edge: Edge | None, dtype: str) -> Tensor:
+    """What was saved, as a tensor at ``edge`` of the graph; a number becomes one of ``dtype``."""
     if edge is not None and type(edge[0]) is Tensor:
         return edge[0]
     tensor = Tensor._wrap(value if hasattr(value, "is_traced") else Strided(_array(value, dtype)), edge is None)
