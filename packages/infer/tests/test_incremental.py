@@ -111,16 +111,26 @@ def test_greedy_generation_equals_running_the_whole_program_again_and_again():
     assert sorted(generator.allocator.free) == [0, 1, 2, 3]  # all blocks came back
 
 
-def test_prompts_of_any_length_need_one_compilation():
+def test_prompts_of_any_length_need_one_compilation_of_each_program():
     pytest.importorskip("argosy_cinn")
     program, states = model(), weights()
     plain = Generator(LoadedProgram(program, states), capacity=32, block_size=4, compiler="reference")
     compiled = Generator(LoadedProgram(program, states), capacity=32, block_size=4, compiler="cinn")
     for prompt in ([1, 2, 3], [4], [5, 6, 7, 8, 9, 10, 1]):
         assert compiled.generate(prompt, 5) == plain.generate(prompt, 5)
-    report = compiled.predictor.executable.report()
-    assert report["not_symbolic"] == ""
-    assert report["compilations"] == 1
+    for predictor in (compiled.predictor, compiled._of_one):
+        report = predictor.executable.report()
+        assert report["not_symbolic"] == ""
+        assert report["compilations"] == 1
+
+
+def test_tokens_of_one_sequence_attend_in_one_kernel():
+    """What is cached is gathered once for a piece of a prompt, and no scores lie in memory."""
+    cinn = pytest.importorskip("argosy_cinn")
+    generator = Generator(LoadedProgram(model(), weights()), capacity=32, block_size=4, compiler="cinn")
+    generator.step([1, 2, 3], range(3), [0] * 3)
+    kernels = [line.split()[0] for line in cinn.explain(generator._of_one.executable).splitlines() if line[:2] == "  "]
+    assert sum(name.startswith("attention_") for name in kernels) == 1
 
 
 def test_sampling_repeats_for_a_seed_and_differs_between_seeds():

@@ -34,28 +34,30 @@ ATTENTION = "phi.scaled_dot_product_attention"
 _INT = "int64"
 
 
-def make_incremental(program: Program, block_size: int = 16) -> Program:
+def make_incremental(program: Program, block_size: int = 16, rows: int | None = None) -> Program:
     """The incremental form of ``program``, whose first input is tokens of integer type [batch, sequence].
 
     The result has the inputs ``tokens`` [t], ``positions`` [t], ``sequences`` [t] (rows of the block tables) and
     ``block_tables`` [rows, blocks of a sequence], all int64; its states are those of ``program`` and, for each
     attention, a key and a value cache [kv_blocks, block_size, heads, head size] named ``cache.<n>.key`` and
-    ``cache.<n>.value``. Every [batch, sequence, ...] output becomes [t, ...]. Raises :class:`IncrementalError` naming
-    the operation that mixes positions.
+    ``cache.<n>.value``. Every [batch, sequence, ...] output becomes [t, ...]. ``rows`` fixes the number of sequences:
+    the tokens of a single one read what is cached together. Raises :class:`IncrementalError` naming the operation that
+    mixes positions.
     """
     source = program.clone()
     for op in list(source.walk()):
         if op.dialect == "phi" and op.name != ATTENTION:
             decompose_operation(op)
-    return _Rewriter(source, block_size).run()
+    return _Rewriter(source, block_size, rows).run()
 
 
 class _Rewriter:
     """Carries roles and new values through the program, operation by operation."""
 
-    def __init__(self, source: Program, block_size: int) -> None:
+    def __init__(self, source: Program, block_size: int, rows: int | None) -> None:
         self.source = source
         self.block_size = block_size
+        self.rows = SymExpr.symbol("rows") if rows is None else rows
         self.target = Program(source.name + "_incremental")
         self.roles: dict[Value, Roles] = {}
         self.values: dict[Value, Value] = {}
@@ -90,7 +92,7 @@ class _Rewriter:
         self.roles[first] = (BATCH, TOKENS)
         self.positions = add(flat, "positions")
         self.sequences = add(flat, "sequences")
-        table = TensorType((SymExpr.symbol("rows"), SymExpr.symbol("table_blocks")), _INT)
+        table = TensorType((self.rows, SymExpr.symbol("table_blocks")), _INT)
         self.block_tables = add(table, "block_tables")
         for state in self.source.states:
             made = self.target.add_state(state.name, state.type, state.attributes)

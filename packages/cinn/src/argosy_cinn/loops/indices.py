@@ -241,7 +241,7 @@ def _ask_for_split(rest: Sequence[tuple[Atom, int]], divisor: int) -> None:
             continue
         factor = divisor // coefficient
         finer = surely_less(factor, atom.extent) or not (isinstance(atom.extent, int) or factor in (1, atom.extent))
-        if estimate(factor) >= atom.smallest and finer and atom.extent % factor == 0:
+        if estimate(factor) >= estimate(atom.smallest) and finer and atom.extent % factor == 0:
             raise SplitVariable(atom, factor)
 
 

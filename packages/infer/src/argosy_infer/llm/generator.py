@@ -29,7 +29,8 @@ class Generator:
     """A causal language model ready to generate.
 
     ``source`` is an exported program over tokens [batch, sequence] giving logits [batch, sequence, vocabulary]; it is
-    made incremental here. The cache holds ``capacity`` tokens in all.
+    made incremental here, and once more, at the first prompt, for several tokens of a single sequence, which read what
+    is cached together. The cache holds ``capacity`` tokens in all.
     """
 
     def __init__(
@@ -49,6 +50,8 @@ class Generator:
                 shape = (self.allocator.blocks, *(int(n) for n in state.type.shape[1:]))  # type: ignore[arg-type]
                 states[state.name] = np.zeros(shape, as_dtype(state.type.dtype).numpy)
         self.predictor = Predictor(LoadedProgram(program, states), compiler)
+        self._loaded, self._compiler = loaded, compiler
+        self._of_one: Predictor | None = None
         self._next_sequence = 0
         self._first_row = Strided(np.zeros(1, np.int64))
         self._blocks: list[int] | None = None  # the latest table, and its payload
@@ -61,16 +64,21 @@ class Generator:
             last = max(p for p, s in zip(positions, sequences, strict=True) if s == sequence)
             self.allocator.reserve(sequence, last + 1)
         row_of = {sequence: i for i, sequence in enumerate(rows)}
-        return self._run(
-            Strided(np.array(tokens, np.int64)),
-            Strided(np.array(positions, np.int64)),
-            Strided(np.array([row_of[s] for s in sequences], np.int64)),
-            Strided(self.allocator.table(rows)),
-        )
+        inputs = (tokens, positions, [row_of[s] for s in sequences], self.allocator.table(rows))
+        predictor = self._predictor_of_one() if len(rows) == 1 < len(tokens) else self.predictor
+        return self._run(predictor, *(Strided(np.array(x, np.int64)) for x in inputs))
 
-    def _run(self, *inputs: Strided) -> Array:
+    def _predictor_of_one(self) -> Predictor:
+        """The program for tokens of one sequence, over the same weights and caches."""
+        if self._of_one is None:
+            program = make_incremental(self._loaded.program, self.allocator.block_size, rows=1)
+            states = {name: state.array() for name, state in self.predictor.states.items()}
+            self._of_one = Predictor(LoadedProgram(program, states), self._compiler)
+        return self._of_one
+
+    def _run(self, predictor: Predictor, *inputs: Strided) -> Array:
         """Logits of new tokens; all inputs are of int64, as `make_incremental` asks for."""
-        (logits,) = self.predictor.call(inputs)
+        (logits,) = predictor.call(inputs)
         return logits.array()
 
     def _next(self, token: int, position: int, sequence: int) -> Array:
@@ -80,7 +88,7 @@ class Generator:
         if self._blocks is not blocks:
             self._blocks, self._table = blocks, Strided(np.array([blocks], np.int64))
         new = Strided(np.array([token], np.int64))
-        return self._run(new, Strided(np.array([position], np.int64)), self._first_row, self._table)
+        return self._run(self.predictor, new, Strided(np.array([position], np.int64)), self._first_row, self._table)
 
     def stream(
         self,

@@ -29,7 +29,8 @@ def paged_attention(
     ``query`` [t, heads, d], ``key`` and ``value`` [t, kv heads, d] belong to ``t`` new tokens at ``positions`` [t] of
     the sequences in rows ``sequences`` [t] of ``block_tables`` [rows, blocks], whose entries number blocks of the
     caches [blocks in all, block size, kv heads, d]. Heads are a multiple of kv heads. ``scale`` is 1/sqrt(d) by
-    default. Returns the attention [t, heads, d] and both caches with the new keys and values in place.
+    default. Returns the attention [t, heads, d] and both caches with the new keys and values in place. With one row of
+    tables the tokens read their context together; with several, each token gathers its own.
     """
     tokens, heads, size = query.shape
     kv_heads = key.shape[1]
@@ -38,13 +39,33 @@ def paged_attention(
     rows = prim.gather(block_tables, prim.reshape(sequences, shape=(tokens, 1)), axes=(0,))
     slots = _slots(rows, positions, key_cache.shape[1])
     key_cache, value_cache = (_insert(c, v, slots) for c, v in ((key_cache, key), (value_cache, value)))
-    keys, values = (_context(c, rows) for c in (key_cache, value_cache))
     grouped = prim.reshape(query, shape=(tokens, kv_heads, heads // kv_heads, size))
-    scores = prim.dot_general(grouped, keys, lhs_contract=(3,), rhs_contract=(3,), lhs_batch=(0, 1), rhs_batch=(0, 2))
-    scores = scores * (scale if scale is not None else size**-0.5)
-    weights = _causal_softmax(scores, positions)
-    mixed = prim.dot_general(weights, values, lhs_contract=(3,), rhs_contract=(1,), lhs_batch=(0, 1), rhs_batch=(0, 2))
+    attend = _together if block_tables.shape[0] == 1 else _apart
+    given = block_tables if block_tables.shape[0] == 1 else rows
+    keys, values = (_context(c, given) for c in (key_cache, value_cache))
+    mixed = attend(grouped, keys, values, positions, scale if scale is not None else size**-0.5)
     return prim.reshape(mixed, shape=(tokens, heads, size)), key_cache, value_cache
+
+
+def _apart(query: Tensor, keys: Tensor, values: Tensor, positions: Tensor, scale: float) -> Tensor:
+    """Each token [t, kv heads, group, d] with a context of its own [t, context, kv heads, d]."""
+    scores = prim.dot_general(query, keys, lhs_contract=(3,), rhs_contract=(3,), lhs_batch=(0, 1), rhs_batch=(0, 2))
+    weights = _causal_softmax(scores * scale, positions, 0)
+    return prim.dot_general(weights, values, lhs_contract=(3,), rhs_contract=(1,), lhs_batch=(0, 1), rhs_batch=(0, 2))
+
+
+def _together(query: Tensor, keys: Tensor, values: Tensor, positions: Tensor, scale: float) -> Tensor:
+    """Tokens of one sequence [t, kv heads, group, d], which share its context [1, context, kv heads, d]: for each of
+    the kv heads the rows of all tokens and heads of the group."""
+    tokens, kv_heads, group, size = query.shape
+    shared = [prim.reshape(x, shape=x.shape[1:]) for x in (keys, values)]
+    rows = prim.reshape(prim.transpose(query, permutation=(1, 0, 2, 3)), shape=(kv_heads, tokens * group, size))
+    each = prim.reshape(prim.broadcast(positions, shape=(tokens, group), axes=(0,)), shape=(tokens * group,))
+    scores = prim.dot_general(rows, shared[0], lhs_contract=(2,), rhs_contract=(2,), lhs_batch=(0,), rhs_batch=(1,))
+    weights = _causal_softmax(scores * scale, each, 1)
+    mixed = prim.dot_general(weights, shared[1], lhs_contract=(2,), rhs_contract=(0,), lhs_batch=(0,), rhs_batch=(1,))
+    apart = prim.reshape(mixed, shape=(kv_heads, tokens, group, size))
+    return prim.transpose(apart, permutation=(1, 0, 2, 3))
 
 
 def _slots(rows: Tensor, positions: Tensor, block_size: int) -> Tensor:
@@ -62,20 +83,23 @@ def _insert(cache: Tensor, new: Tensor, slots: Tensor) -> Tensor:
 
 
 def _context(cache: Tensor, rows: Tensor) -> Tensor:
-    """Every cached entry of each token's sequence [t, blocks * block size, kv heads, d]."""
-    tokens, blocks = rows.shape
+    """Every cached entry that rows of a block table name [rows, blocks * block size, kv heads, d]."""
+    count, blocks = rows.shape
     _, block_size, *rest = cache.shape
-    taken = prim.gather(cache, prim.reshape(rows, shape=(tokens, blocks, 1)), axes=(0,))
-    return prim.reshape(taken, shape=(tokens, blocks * block_size, *rest))
+    taken = prim.gather(cache, prim.reshape(rows, shape=(count, blocks, 1)), axes=(0,))
+    return prim.reshape(taken, shape=(count, blocks * block_size, *rest))
 
 
-def _causal_softmax(scores: Tensor, positions: Tensor) -> Tensor:
-    past = prim.iota(shape=scores.shape, axis=3, dtype=positions.dtype)
-    visible = past <= prim.broadcast(positions, shape=scores.shape, axes=(0,))
+def _causal_softmax(scores: Tensor, positions: Tensor, axis: int) -> Tensor:
+    """Softmax over the places [..., context] up to the position of each index along ``axis``."""
+    last = scores.ndim - 1
+    past = prim.iota(shape=scores.shape, axis=last, dtype=positions.dtype)
+    visible = past <= prim.broadcast(positions, shape=scores.shape, axes=(axis,))
     masked = prim.select(visible, scores, prim.constant(float("-inf"), scores.dtype, scores.shape))
-    top = prim.stop_gradient(prim.reduce_max(masked, axes=(3,)))
-    weights = prim.exp(masked - prim.broadcast(top, shape=scores.shape, axes=(0, 1, 2)))
-    return weights / prim.broadcast(prim.reduce_sum(weights, axes=(3,)), shape=scores.shape, axes=(0, 1, 2))
+    outer = tuple(range(last))
+    top = prim.stop_gradient(prim.reduce_max(masked, axes=(last,)))
+    weights = prim.exp(masked - prim.broadcast(top, shape=scores.shape, axes=outer))
+    return weights / prim.broadcast(prim.reduce_sum(weights, axes=(last,)), shape=scores.shape, axes=outer)
 
 
 @paged_attention.samples
@@ -83,3 +107,4 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     new = [rng.standard_normal((3, heads, 4)).astype(np.float32) for heads in (4, 2, 2)]
     caches = [rng.standard_normal((6, 2, 2, 4)).astype(np.float32) for _ in range(2)]
     yield Sample(*new, *caches, np.array([3, 4, 0]), np.array([0, 0, 1]), np.array([[5, 1, 2], [0, 0, 0]]))
+    yield Sample(*new, *caches, np.array([3, 4, 5]), np.array([0, 0, 0]), np.array([[5, 1, 2]]))
