@@ -29,7 +29,7 @@ def reference(x: Array, t: Array) -> Array:
 
 def main() -> float:
     """Train, compare, draw; gives the error."""
-    arguments = options(__doc__, steps=8000)
+    arguments = options(__doc__, steps=20000)
     paddle.seed(arguments.seed)
     rng = np.random.default_rng(arguments.seed)
 

@@ -11,7 +11,7 @@ from pinn import Network, Tensor, by, evaluate, grid, options, paddle, report, t
 
 def main() -> float:
     """Train, compare, draw; gives the error."""
-    arguments = options(__doc__, steps=5000)
+    arguments = options(__doc__, steps=15000)
     paddle.seed(arguments.seed)
     rng = np.random.default_rng(arguments.seed)
     network = Network([2, 50, 50, 50, 1], features=lambda q: 4 * q - 2)
