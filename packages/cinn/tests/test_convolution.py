@@ -56,6 +56,15 @@ def test_a_gradient_of_such_windows_is_a_sum_for_each_place():
     native(conv(padding=((1, 1), (1, 1)), dilation=(2, 1), groups=5), f32(1, 10, 17, 13), f32(10, 2, 8, 13))
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_gradient_of_weights_reads_what_it_contracts_in_place(groups):
+    """Of windows over several channels: beside the patches, memory holds one small sum for each sample."""
+    x, w = f32(3, 4, 20, 21), f32(6, 4 // groups, 18, 19)
+    report = native(conv(groups=groups), x, w)
+    patches, sums = 3 * 4 * 9 * 18 * 19, 4 // groups * 6 * 3 * 9
+    assert report["arena_bytes"] < 4 * (patches + 2 * sums) + 8192
+
+
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize("groups", [1, 3])
 def test_one_two_and_three_spatial_axes(rank, groups):

@@ -21,6 +21,8 @@ from argosy_pir.values import Value
 
 #: With fewer places than this in a sample (a gradient of weights), the columns of all samples are one matrix.
 _FEW_PLACES = 64
+#: Such products are made for each channel where a channel has this many terms for each filter: sums of them are small.
+_FEW_SUMS = 8
 #: Windows of at most this many taps, with at most this many filters for each channel, are summed tap by tap.
 _MOST_TAPS, _FEW_FILTERS = 64, 4
 
@@ -45,6 +47,8 @@ def as_product(op: Operation) -> Value | None:
     rows = emit("reshape", w, shape=(groups, filters // groups, terms))
     columns = emit("reshape", patches, shape=(n, groups, terms, places))
     few = places < _FEW_PLACES and n > 1 and prod(window) > 1
+    if few and _FEW_SUMS * filters // groups <= prod(window):
+        return emit("reshape", _by_depth(w, patches, groups), shape=sizes(op.result))
     made = _joined(rows, columns) if few else _by_sample(rows, columns)
     return emit("reshape", made, shape=sizes(op.result))
 
@@ -109,6 +113,22 @@ def _joined(rows: Value, columns: Value) -> Value:
     made = emit("dot_general", rows, wide, lhs_contract=(2,), rhs_contract=(1,), lhs_batch=(0,), rhs_batch=(0,))
     apart = emit("reshape", made, shape=(groups, sizes(rows)[1], n, places))
     return emit("transpose", apart, permutation=(2, 0, 1, 3))
+
+
+def _by_depth(w: Value, patches: Value, groups: int) -> Value:
+    """[N, groups, filters, places] of few places and large windows over several channels (a gradient of weights, whose
+    channels are the samples): a product for each channel, which reads its weights in place, and the sum of these."""
+    filters, depth, *window = sizes(w)
+    n, _, _, *rest = sizes(patches)
+    terms, places = prod(window), prod(rest[len(window) :])
+    rows = emit("reshape", w, shape=(groups, filters // groups, depth, terms))
+    rows = emit("transpose", rows, permutation=(0, 2, 1, 3))
+    columns = emit("reshape", patches, shape=(n, groups, depth, terms, places))
+    columns = emit("transpose", columns, permutation=(1, 2, 0, 4, 3))
+    columns = emit("reshape", columns, shape=(groups, depth, n * places, terms))
+    each = emit("dot_general", rows, columns, lhs_contract=(3,), rhs_contract=(3,), lhs_batch=(0, 1), rhs_batch=(0, 1))
+    made = emit("reshape", emit("reduce_sum", each, axes=(1,)), shape=(groups, filters // groups, n, places))
+    return emit("transpose", made, permutation=(2, 0, 1, 3))
 
 
 def _patches(x: Value, shape: tuple[int, ...], op: Operation) -> Value:
