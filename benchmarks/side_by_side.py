@@ -36,6 +36,13 @@ def one(python: str, workload: str, framework: str, options: argparse.Namespace,
     return found
 
 
+def limits(options: argparse.Namespace) -> dict[str, Any]:
+    """What the machine can do at most, measured just before the run on the same cores."""
+    command = [sys.executable, str(HERE / "limits.py"), "--threads", str(options.threads), "--core", str(options.core)]
+    found: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return found
+
+
 def machine() -> dict[str, Any]:
     """What the figures were taken on."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -55,7 +62,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    figures = []
+    figures, most = [], limits(options)
     with tempfile.TemporaryDirectory() as cache:
         for number in range(options.rounds):
             for framework in (*options.ours, *options.peers):
@@ -70,6 +77,7 @@ def main() -> None:
         "command": " ".join(["python", "benchmarks/side_by_side.py", *shown]),
         "commit": commit,
         "machine": machine(),
+        "limits": most,
     }
     name = "-".join(part for part in (options.workload, options.case, str(options.threads)) if part)
     target = HERE / "results" / f"{name}.json"

@@ -1,7 +1,8 @@
-"""Write the table of figures in README.md and ``results/ratios.png`` from the recorded results.
+"""Write the tables of figures in README.md (one thread) and benchmarks/README.md (one and two), and
+``results/ratios.png``, from the recorded results.
 
-``python benchmarks/table.py``. A row is a workload on one thread; a figure is the median over the rounds of the run.
-Nothing in it is typed by hand.
+``python benchmarks/table.py``. A row is a workload; a figure is the median over the rounds of the run. Nothing in it is
+typed by hand.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from workloads import WORKLOADS, Workload
 
 HERE = Path(__file__).resolve().parent
-README = HERE.parent / "README.md"
+PAGES = {HERE.parent / "README.md": (1,), HERE / "README.md": (1, 2)}
 BEGIN, END = "<!-- figures: written by benchmarks/table.py -->", "<!-- end of figures -->"
 
 
@@ -39,6 +40,13 @@ def milliseconds(time: float) -> str:
     return f"{time:,.0f} ms" if time >= 100 else f"{time:.3g} ms"
 
 
+def share(workload: Workload, record: dict[str, Any], milliseconds: float) -> str:
+    """The least time of the workload on that machine, as a share of ours."""
+    if workload.work is None or "limits" not in record:
+        return "-"
+    return f"{workload.work.seconds(record['limits']) / milliseconds * 1e3:.0%}"
+
+
 def row(workload: Workload, record: dict[str, Any]) -> str:
     """One line of the table."""
     times = medians(record)
@@ -46,12 +54,26 @@ def row(workload: Workload, record: dict[str, Any]) -> str:
     ordered = sorted(times.items(), key=lambda p: p[1])
     peers = ", ".join(f"{peer} {milliseconds(time)} ({time / ours:.2f}x)" for peer, time in ordered)
     memory = medians(record, "peak_rss_mib")
-    least = min(v for k, v in memory.items() if k != "argosy")
+    least = min((v for k, v in memory.items() if k != "argosy"), default=0)
     cold, warm = first_calls(record)
     return (
-        f"| {workload.title} | {milliseconds(ours)} | {peers} | {memory['argosy']:.0f} / {least:.0f} MiB "
-        f"| {cold:.2f} / {warm:.2f} s |"
+        f"| {workload.title} | {milliseconds(ours)} | {share(workload, record, ours)} | {peers} "
+        f"| {memory['argosy']:.0f} / {least:.0f} MiB | {cold:.2f} / {warm:.2f} s |"
     )
+
+
+def table(threads: int) -> list[str]:
+    """The lines of the table of what was recorded on so many threads."""
+    head = f"| {('one thread', 'two threads')[threads - 1]} | argosy | of the limit | peers in the same run "
+    head += "| peak memory, ours / least of peers | compile, cold / warm |"
+    found = recorded(threads)
+    return [head, "|---|---|---|---|---|---|", *(row(w, r) for w, r in found)] if found else []
+
+
+def recorded(threads: int) -> list[tuple[Workload, dict[str, Any]]]:
+    """Workloads with their records, in the order of the table."""
+    paths = [(w, HERE / "results" / w.record(threads)) for w in WORKLOADS]
+    return [(w, json.loads(path.read_text(encoding="utf-8"))) for w, path in paths if path.exists()]
 
 
 def plot(records: list[tuple[Workload, dict[str, Any]]], path: Path) -> None:
@@ -74,21 +96,13 @@ def plot(records: list[tuple[Workload, dict[str, Any]]], path: Path) -> None:
 
 
 def main() -> None:
-    """Replace the table between the markers and draw the plot."""
-    lines = [
-        "| one thread | argosy | peers in the same run | peak memory, ours / least of peers | compile, cold / warm |",
-        "|---|---|---|---|---|",
-    ]
-    records = []
-    for workload in WORKLOADS:
-        path = HERE / "results" / workload.record(1)
-        if path.exists():
-            records.append((workload, json.loads(path.read_text(encoding="utf-8"))))
-            lines.append(row(*records[-1]))
-    before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    README.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after, encoding="utf-8")
-    plot(records, HERE / "results" / "ratios.png")
+    """Replace the tables between the markers and draw the plot."""
+    for page, counts in PAGES.items():
+        before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+        after = rest.partition(END)[2]
+        tables = "\n\n".join("\n".join(table(threads)) for threads in counts if table(threads))
+        page.write_text(before + BEGIN + "\n" + tables + "\n" + END + after, encoding="utf-8")
+    plot(recorded(1), HERE / "results" / "ratios.png")
 
 
 if __name__ == "__main__":

@@ -2,50 +2,120 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 
+class Work(NamedTuple):
+    """The least that a workload takes whoever does it: ``nbytes`` of main memory read and written (operands once,
+    results once) and ``operations`` of float32 arithmetic in products, two for a multiply-add."""
+
+    nbytes: float = 0.0
+    operations: float = 0.0
+
+    def seconds(self, limits: dict[str, float]) -> float:
+        """The time of that at the machine's limits, memory and arithmetic at once."""
+        return max(self.nbytes / limits["bandwidth"], self.operations / limits["rate"])
+
+
 class Workload(NamedTuple):
-    """One row of the table."""
+    """One row of the table; without ``work`` it has no share of the machine's limit."""
 
     script: str
     case: str
     title: str
     peers: tuple[str, ...] = ("torch", "jax")
+    work: Work | None = None
 
     def record(self, threads: int) -> str:
         """The name of its file under ``results/``."""
         return "-".join(part for part in (self.script, self.case, str(threads)) if part) + ".json"
 
 
+def _rows(rows: int, columns: int, arrays: int) -> Work:
+    """So many float32 arrays of [rows, columns] read or written once."""
+    return Work(nbytes=4.0 * rows * columns * arrays)
+
+
+def _transformer(tokens: int, weights: int, attention: Work) -> Work:
+    """Forward and both products of backward for every weight and token, and the attention."""
+    return Work(operations=6.0 * tokens * weights + attention.operations)
+
+
+def _attention(batch: int, heads: int, tokens: int, size: int) -> Work:
+    """Causal, with gradients, probabilities computed twice: seven products of half a square."""
+    return Work(operations=7.0 * batch * heads * tokens * tokens * size)
+
+
+def _burgers(points: int) -> Work:
+    """Four coefficients (u, u_x, u_t, u_xx) through a network 2-64x4-1 and back for points and weights."""
+    return Work(operations=3.0 * 2 * points * (4 * (3 * 64 * 64 + 64) + 2 * 64))
+
+
+def _derivative(order: int) -> Work:
+    """A Taylor sweep of ``order`` + 1 coefficients through a network 1-32x3-1 at 1024 points."""
+    return Work(operations=2.0 * 1024 * ((order + 1) * (2 * 32 * 32 + 32) + 32))
+
+
+def _laplacian(dimensions: int) -> Work:
+    """A value, a direction for each dimension and their sum through a network d-128x3-1 at 256 points."""
+    return Work(operations=2.0 * 256 * ((dimensions + 2) * (2 * 128 * 128 + 128) + dimensions * 128))
+
+
+def _fourier(size: int, transforms: int) -> Work:
+    """5 n log2 n operations for a transform of n = size^2 complex numbers."""
+    n = size * size
+    return Work(16.0 * n * transforms, 5.0 * n * math.log2(n) * transforms)
+
+
 NTH = ("torch", "torch-compile", "jax", "jax-jet", "jax-reverse")
+GPT = _transformer(8 * 256, 6 * 12 * 384**2 + 384 * 4096, _attention(8, 6 * 6, 256, 64))
+LLAMA = _transformer(512, 2 * 2048 * (2048 + 512) + 3 * 2048 * 5632, _attention(1, 32, 512, 64))
+MLP = Work(operations=2.0 * 64 * (2 * 784 * 256 + 3 * 256 * 10))  # the input wants no gradient
 LAPLACIAN = ("torch", "torch-forward", "jax", "jax-forward")
 
 WORKLOADS = (
-    Workload("gpt_step", "", "GPT training step (6 layers, width 384, 256 tokens, batch 8, AdamW)", ("torch",)),
-    Workload("mlp_step", "", "MLP training step (784-256-10, batch 64, SGD)"),
-    Workload("rmsnorm", "4096x768-forward", "RMSNorm 4096 x 768"),
-    Workload("rmsnorm", "4096x768-backward", "RMSNorm 4096 x 768 with gradients"),
-    Workload("rmsnorm", "8192x4096-forward", "RMSNorm 8192 x 4096"),
-    Workload("rmsnorm", "8192x4096-backward", "RMSNorm 8192 x 4096 with gradients"),
-    Workload("gelu_softmax", "", "softmax(gelu(x w + b) + r), 4096 x 1024"),
-    Workload("attention", "8x6x256", "causal attention with gradients, 8 x 6 heads of 256 tokens"),
-    Workload("attention", "1x6x2048", "causal attention with gradients, 1 x 6 heads of 2048 tokens"),
-    Workload("llama_block", "", "Llama block with gradients (width 2048, 512 tokens)", ("torch", "torch-compile")),
-    Workload("pinn", "64", "Burgers residual step, 64 points"),
-    Workload("pinn", "256", "Burgers residual step, 256 points"),
-    Workload("pinn", "4096", "Burgers residual step, 4096 points"),
-    Workload("pinn", "65536", "Burgers residual step, 65,536 points"),
-    Workload("nth_derivative", "2", "second derivative of a network, 1024 points", NTH),
-    Workload("nth_derivative", "4", "fourth derivative", NTH),
-    Workload("nth_derivative", "6", "sixth derivative", NTH),
-    Workload("laplacian", "2", "Laplacian of a network in 2 dimensions, 256 points", LAPLACIAN),
-    Workload("laplacian", "10", "Laplacian in 10 dimensions", LAPLACIAN),
-    Workload("laplacian", "50", "Laplacian in 50 dimensions", LAPLACIAN),
-    Workload("laplacian", "100", "Laplacian in 100 dimensions", LAPLACIAN),
+    Workload("gpt_step", "", "GPT training step (6 layers, width 384, 256 tokens, batch 8, AdamW)", ("torch",), GPT),
+    Workload("mlp_step", "", "MLP training step (784-256-10, batch 64, SGD)", work=MLP),
+    Workload("rmsnorm", "4096x768-forward", "RMSNorm 4096 x 768", work=_rows(4096, 768, 2)),
+    Workload("rmsnorm", "4096x768-backward", "RMSNorm 4096 x 768 with gradients", work=_rows(4096, 768, 3)),
+    Workload("rmsnorm", "8192x4096-forward", "RMSNorm 8192 x 4096", work=_rows(8192, 4096, 2)),
+    Workload("rmsnorm", "8192x4096-backward", "RMSNorm 8192 x 4096 with gradients", work=_rows(8192, 4096, 3)),
+    Workload("gelu_softmax", "", "softmax(gelu(x w + b) + r), 4096 x 1024", work=_rows(4096, 1024, 3)),
+    Workload(
+        "attention",
+        "8x6x256",
+        "causal attention with gradients, 8 x 6 heads of 256 tokens",
+        work=_attention(8, 6, 256, 64),
+    ),
+    Workload(
+        "attention",
+        "1x6x2048",
+        "causal attention with gradients, 1 x 6 heads of 2048 tokens",
+        work=_attention(1, 6, 2048, 64),
+    ),
+    Workload(
+        "llama_block", "", "Llama block with gradients (width 2048, 512 tokens)", ("torch", "torch-compile"), LLAMA
+    ),
+    Workload("pinn", "64", "Burgers residual step, 64 points", work=_burgers(64)),
+    Workload("pinn", "256", "Burgers residual step, 256 points", work=_burgers(256)),
+    Workload("pinn", "4096", "Burgers residual step, 4096 points", work=_burgers(4096)),
+    Workload("pinn", "65536", "Burgers residual step, 65,536 points", work=_burgers(65536)),
+    Workload("nth_derivative", "2", "second derivative of a network, 1024 points", NTH, _derivative(2)),
+    Workload("nth_derivative", "4", "fourth derivative", NTH, _derivative(4)),
+    Workload("nth_derivative", "6", "sixth derivative", NTH, _derivative(6)),
+    Workload("laplacian", "2", "Laplacian of a network in 2 dimensions, 256 points", LAPLACIAN, _laplacian(2)),
+    Workload("laplacian", "10", "Laplacian in 10 dimensions", LAPLACIAN, _laplacian(10)),
+    Workload("laplacian", "50", "Laplacian in 50 dimensions", LAPLACIAN, _laplacian(50)),
+    Workload("laplacian", "100", "Laplacian in 100 dimensions", LAPLACIAN, _laplacian(100)),
     Workload("biharmonic", "2", "biharmonic operator of a network in 2 dimensions, 256 points"),
     Workload("biharmonic", "5", "biharmonic operator in 5 dimensions"),
-    Workload("fft", "2048-forward", "Fourier transform of 2048 x 2048 complex numbers, with the `[fft]` extra"),
-    Workload("fft", "2048-backward", "gradient of the power of its spectrum"),
+    Workload(
+        "fft",
+        "2048-forward",
+        "Fourier transform of 2048 x 2048 complex numbers, with the `[fft]` extra",
+        work=_fourier(2048, 1),
+    ),
+    Workload("fft", "2048-backward", "gradient of the power of its spectrum", work=_fourier(2048, 2)),
     Workload("chain", "", "100 cheap operators on 8 floats"),
 )

@@ -1,0 +1,29 @@
+"""What this machine can do at most on so many threads, measured now.
+
+``python benchmarks/limits.py --threads 1 --core 0`` prints one JSON line: ``bandwidth``, bytes a second that a copy
+reads and writes together, and ``rate``, float32 operations a second in registers, two for a multiply-add.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from dataclasses import asdict
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--core", type=int, default=0, help="first core to pin to")
+    options = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, set(range(options.core, options.core + options.threads)))
+    os.environ["ARGOSY_NUM_THREADS"] = str(options.threads)
+    from argosy_cinn.limits import measured_limits
+
+    print(json.dumps(asdict(measured_limits())))
+
+
+if __name__ == "__main__":
+    main()
