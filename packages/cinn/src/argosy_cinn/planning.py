@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from argosy_cinn.alignment import aligned
 from argosy_cinn.complexes.split import split_complex
 from argosy_cinn.control import is_compiled, region_program
 from argosy_cinn.fuel import allowed
@@ -73,6 +74,7 @@ def simplified(program: Program) -> Program:
     inline_calls(copy)
     split_complex(copy)
     widened(copy)
+    aligned(copy)
     sorts_as_orders(copy)
     simplify(copy)
     own_results(copy)

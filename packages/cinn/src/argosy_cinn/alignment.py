@@ -1,0 +1,97 @@
+"""Products over several axes: the contracted axes of either operand follow each other, in one order on both sides.
+
+Where that order is not the operands' own, a transpose makes it. It costs nothing where memory has that order beneath
+it, and is a copy where not; the order is one for which the least is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from argosy_cinn.shapes import count, estimate, sizes
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_pir.builder import Builder
+from argosy_pir.core import Operation
+from argosy_pir.program import Program
+from argosy_pir.values import OpResult, Value
+
+
+def aligned(program: Program) -> None:
+    """Rewrite the products of ``program`` whose contracted axes are not so, in place."""
+    for op in list(program.block):
+        if op.name == "prim.dot_general" and len(op.attributes["lhs_contract"]) > 1:
+            with building(Builder.before(op)):
+                result = _aligned(op)
+            if result is not None:
+                op.replace_with([result])
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """An operand of a product, with its batch axes and contracted axes in the order of their pairs."""
+
+    operand: Value
+    batch: tuple[int, ...]
+    contracted: tuple[int, ...]
+
+    def ordered(self, order: Sequence[int]) -> _Side:
+        """The same with the pairs in another order."""
+        return _Side(self.operand, self.batch, tuple(self.contracted[i] for i in order))
+
+    def follows(self) -> bool:
+        """Whether the contracted axes follow each other in the operand."""
+        return _consecutive(self.contracted, sizes(self.operand))
+
+    def in_memory(self) -> tuple[int, ...]:
+        """The contracted axes as axes of what the operand is a transpose of."""
+        axes, value = self.contracted, self.operand
+        while isinstance(value, OpResult) and value.op.name == "prim.transpose":
+            axes = tuple(value.op.attributes["permutation"][a] for a in axes)
+            value = value.op.operand(0)
+        return axes
+
+    def copied(self) -> int:
+        """How many elements have to be copied."""
+        base = self.operand
+        while isinstance(base, OpResult) and base.op.name == "prim.transpose":
+            base = base.op.operand(0)
+        return 0 if _consecutive(self.in_memory(), sizes(base)) else estimate(count(base))
+
+    def made_to_follow(self) -> _Side:
+        """The operand with its contracted axes last, where they do not follow each other."""
+        if self.follows():
+            return self
+        rank = len(self.operand.shape)
+        free = [i for i in range(rank) if i not in self.batch and i not in self.contracted]
+        moved: Value = prim.transpose(self.operand, permutation=(*self.batch, *free, *self.contracted))
+        last = range(rank - len(self.contracted), rank)
+        return _Side(moved, tuple(range(len(self.batch))), tuple(last))
+
+
+def _consecutive(axes: Sequence[int], shape: tuple[int, ...]) -> bool:
+    """Whether axes of a shape follow each other, those of one element aside: where they are does not matter."""
+    longer = [i for i, n in enumerate(shape) if n != 1]
+    places = [longer.index(a) for a in axes if a in longer]
+    return all(y == x + 1 for x, y in pairwise(places))
+
+
+def _aligned(op: Operation) -> Value | None:
+    a = op.attributes
+    sides = [
+        _Side(op.operand(i), tuple(a[f"{side}_batch"]), tuple(a[f"{side}_contract"]))
+        for i, side in enumerate(("lhs", "rhs"))
+    ]
+    given = range(len(sides[0].contracted))
+    orders = [given, *(sorted(given, key=side.in_memory().__getitem__) for side in sides)]
+    best = min(orders, key=lambda order: sum(side.ordered(order).copied() for side in sides))
+    left, right = (side.ordered(best).made_to_follow() for side in sides)
+    if (left, right) == tuple(sides):
+        return None
+    result: Value = prim.dot_general(
+        left.operand, right.operand, lhs_contract=left.contracted, rhs_contract=right.contracted,
+        lhs_batch=left.batch, rhs_batch=right.batch, accumulate=a["accumulate"],
+    )  # fmt: skip
+    return result
