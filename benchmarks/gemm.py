@@ -1,8 +1,11 @@
-"""Matrix products of cinn beside numpy's in one process, one thread, interleaved medians of CPU time.
+"""Matrix products of cinn beside numpy's (and torch's) and the processor's own peak, one thread, in turn.
 
-``python benchmarks/gemm.py [name ...] [--element bfloat] [--repeats 9] [--core 0]`` prints one JSON line a
-product: GFLOP/s (GB/s read for thin ones), the ratio to numpy, and the share of this core's peak of fused
-multiply-adds.
+``python benchmarks/gemm.py [name ...] [--element bfloat] [--repeats 9] [--core 0] [--peer-python PATH]`` prints a line
+of JSON for each product: GFLOP/s (GB/s read for thin ones), the ratio to each peer, and the share of this core's peak.
+The peak is that of the instruction which such products are made of (fused multiply-adds, pairs of bfloat16, bytes; in
+tile registers where there are), from registers alone, and is measured before each run: a share is the median over the
+rounds of what a run reached beside the peak of that moment. numpy multiplies float32 whatever the element is; PATH is
+an interpreter that has torch, which multiplies the element itself.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ import argparse
 import json
 import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -34,6 +39,13 @@ PRODUCTS = {
     "gpt f1 dw": (384, 1536, 2048, "tn"),
     "gpt f2 dw": (1536, 384, 2048, "tn"),
     "gpt head dw": (384, 4096, 2048, "tn"),
+    "llama up": (512, 5632, 2048, "nn"),
+    "llama down": (512, 2048, 5632, "nn"),
+    "llama up dx": (512, 2048, 5632, "nt"),
+    "llama up dw": (2048, 5632, 512, "tn"),
+    "prefill q": (128, 2048, 2048, "nt"),
+    "prefill up": (128, 5632, 2048, "nt"),
+    "prefill down": (128, 2048, 5632, "nt"),
     "mlp hidden": (64, 256, 784, "nn"),
     "mlp hidden dw": (784, 256, 64, "tn"),
     "mlp logits": (64, 10, 256, "nn"),
@@ -43,6 +55,10 @@ PRODUCTS = {
     "vector-matrix": (1, 4096, 4096, "nn"),
     "matrix-vector": (4096, 1, 4096, "nn"),
 }
+#: Of an element type: that of the sums.
+SUMS = {"float": "float", "bfloat": "float", "i8": "i32"}
+#: Turns of the loop that the peak is measured by.
+PEAK_STEPS = 1 << 15
 
 
 def compiled(m: int, n: int, k: int, layout: str, element: str) -> Callable[[int, int], None]:
@@ -57,7 +73,7 @@ def compiled(m: int, n: int, k: int, layout: str, element: str) -> Callable[[int
         a, w, c = (b.load(PTR, b.at(table, i, PTR)) for i in range(3))
         left = Matrix(a, k, 1, element) if layout[0] == "n" else Matrix(a, 1, m, element)
         right = Matrix(w, n, 1, element) if layout[1] == "n" else Matrix(w, 1, k, element)
-        return Contraction(m, n, k, left, right, store_rows(c, n))
+        return Contraction(m, n, k, left, right, store_rows(c, n, (), SUMS[element]), (), SUMS[element])
 
     module = Module(Target.host())
     with module.function("product", [("ptr", "table"), ("i64", "chunk"), ("i64", "chunks")], export=False) as b:
@@ -67,29 +83,64 @@ def compiled(m: int, n: int, k: int, layout: str, element: str) -> Callable[[int
     return entry(load(module.text(), module.exports, module.target))
 
 
-def peak_gflops() -> float:
-    """Fused multiply-adds of this core at their best: independent chains in registers."""
+def peak(element: str) -> Callable[[], float]:
+    """What measures this core's operations a nanosecond at their best: independent chains of the instruction that
+    products of an element type are made of, in registers."""
     import ctypes
 
     import numpy as np
 
+    from argosy_cinn.contraction import Contraction, Matrix, choose, store_rows
     from argosy_cinn.printers.llvm import Module
-    from argosy_cinn.printers.types import vector
+    from argosy_cinn.printers.types import PTR, Value
     from argosy_cinn.runtime import load
     from argosy_cinn.target import Target
 
-    target = Target.host()
-    lanes, chains, steps = target.lanes("float"), target.registers * 3 // 4, 1 << 18
-    module = Module(target)
+    compute, operand = SUMS[element], Matrix(Value(PTR, "null"), 1024, 1, element)
+    store = store_rows(operand.pointer, 1024, (), compute)
+    format = choose(Contraction(1024, 1024, 1024, operand, operand, store, (), compute), Target.host()).format
+    module = Module(Target.host())
     with module.function("run", [("ptr", "out")]) as b:
-        with b.loop(0, steps, 1, [b.zero(vector("float", lanes))] * chains) as loop:
-            loop.next(*(b.fma(x, 0.999, 0.001) for x in loop.carry))
-        for x in loop.results:
-            b.store(x, b.arguments[0])
+        work = (tile_chains if format.tiled else vector_chains)(b, compute, format.terms)
     library = load(module.text(), module.exports)
-    run, out = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library.address("run")), np.zeros(lanes, np.float32)
-    best = min(clocked(lambda: run(out.ctypes.data), 1) for _ in range(20))
-    return 2 * lanes * chains * steps / best
+    run, out = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library.address("run")), np.zeros(64, np.float32)
+
+    def measured(kept: Any = library) -> float:
+        return work / clocked(lambda: run(out.ctypes.data), 1)
+
+    return measured
+
+
+def vector_chains(b: Any, compute: str, terms: int) -> int:
+    """Emit multiply-adds of vector registers; returns how many operations they are."""
+    from argosy_cinn.contraction.tile import multiply_add
+    from argosy_cinn.printers.types import vector
+
+    lanes, out = b.module.target.lanes(compute), b.arguments[0]
+    chains = b.module.target.registers * 3 // 4
+    x = b.load(vector(compute, lanes), out)
+    with b.loop(0, PEAK_STEPS, 1, [x] * chains) as loop:
+        loop.next(*(multiply_add(b, terms, x, x, total) for total in loop.carry))
+    for total in loop.results:
+        b.store(total, out)
+    return int(2 * lanes * terms * chains * PEAK_STEPS)
+
+
+def tile_chains(b: Any, compute: str, terms: int) -> int:
+    """Emit products of tile registers, four of them sums; returns how many operations they are."""
+    from argosy_cinn.contraction.amx import configured
+    from argosy_cinn.contraction.problem import TILE
+    from argosy_cinn.printers.types import constant
+
+    numbers = [constant("i8", i) for i in range(8)]
+    product = "llvm.x86.tdpbf16ps" if compute == "float" else "llvm.x86.tdpbssd"
+    with configured(b):
+        for number in numbers:
+            b.call("llvm.x86.tilezero", "void", number)
+        with b.loop(0, PEAK_STEPS):
+            for i in range(4):
+                b.call(product, "void", numbers[i], numbers[4 + i // 2], numbers[6 + i % 2])
+    return 2 * TILE**3 * terms * 4 * PEAK_STEPS
 
 
 def clocked(run: Callable[[], Any], inner: int) -> float:
@@ -100,52 +151,145 @@ def clocked(run: Callable[[], Any], inner: int) -> float:
     return (time.thread_time_ns() - start) / inner
 
 
-def measure(name: str, element: str, repeats: int, peak: float) -> dict[str, Any]:
-    """Both products on the same operands (numpy's always float32), in turn."""
+class Torch:
+    """torch in a process of its own on the same core, which runs a product when it is told to."""
+
+    def __init__(self, python: str, core: int) -> None:
+        command = [python, os.path.abspath(__file__), "--serve", "--core", str(core)]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+
+    def _answer(self, line: str) -> str:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline()
+
+    def prepare(self, name: str, element: str) -> None:
+        """Make the operands of a product."""
+        self._answer(f"{name}|{element}")
+
+    def clocked(self, inner: int) -> float:
+        """Nanoseconds of CPU time of one call."""
+        return float(self._answer(str(inner)))
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def serve() -> None:
+    """Run torch's products for the process at the other end of our streams."""
+    import torch
+
+    torch.set_num_threads(1)
+    run: Callable[[], Any] = bool
+    with torch.inference_mode():
+        for line in sys.stdin:
+            name, _, element = line.strip().partition("|")
+            if element:
+                run = torch_product(torch, name, element)
+                run()
+            print(0 if element else clocked(run, int(name)), flush=True)
+
+
+def torch_product(torch: Any, name: str, element: str) -> Callable[[], Any]:
+    """A product of torch's."""
+    m, n, k, layout = PRODUCTS[name]
+    dtype = {"float": torch.float32, "bfloat": torch.bfloat16, "i8": torch.int8}[element]
+
+    def matrix(rows: int, columns: int, order: str) -> Any:
+        shape = (rows, columns) if order == "n" else (columns, rows)
+        made = torch.randint(-100, 100, shape, dtype=dtype) if element == "i8" else torch.randn(shape).to(dtype)
+        return made if order == "n" else made.T
+
+    a, w = matrix(m, k, layout[0]), matrix(k, n, layout[1])
+    if element == "i8":
+        return lambda: torch._int_mm(a, w)
+    out = torch.empty(m, n, dtype=dtype)
+    return lambda: torch.mm(a, w, out=out)
+
+
+def operands(m: int, n: int, k: int, layout: str, element: str) -> tuple[list[Any], list[Any]]:
+    """Random A and B as float32, and what our product takes, in their layouts."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    if element == "i8":
+        plain = [rng.integers(-100, 100, s).astype(np.float32) for s in ((m, k), (k, n))]
+    else:
+        plain = [rng.standard_normal(s, dtype=np.float32) for s in ((m, k), (k, n))]
+    plain = [x if order == "n" else np.asfortranarray(x) for x, order in zip(plain, layout, strict=True)]
+    if element == "i8":
+        return plain, [x.astype(np.int8, order="K") for x in plain]
+    if element == "bfloat":
+        return plain, [(x.view(np.uint32) >> 16).astype(np.uint16, order="K") for x in plain]
+    return plain, plain
+
+
+def measure(name: str, element: str, repeats: int, peak_of: Callable[[], float], torch: Torch | None) -> dict[str, Any]:
+    """All products in turn, each after the peak."""
     import numpy as np
 
     m, n, k, layout = PRODUCTS[name]
-    rng = np.random.default_rng(0)
-    a, w = (rng.standard_normal(s, dtype=np.float32) for s in ((m, k), (k, n)))
-    a = np.asfortranarray(a) if layout[0] == "t" else a
-    w = np.asfortranarray(w) if layout[1] == "t" else w
-    ours, theirs = (np.zeros((m, n), np.float32) for _ in range(2))
-    operands = [x.view(np.uint32) >> 16 for x in (a, w)] if element == "bfloat" else [a, w]
-    operands = [x.astype(np.uint16) for x in operands] if element == "bfloat" else operands
-    table = np.array([x.ctypes.data for x in (*operands, ours)], np.int64)
+    (a, w), taken = operands(m, n, k, layout, element)
+    ours, theirs = np.zeros((m, n), np.int32 if element == "i8" else np.float32), np.zeros((m, n), np.float32)
+    table = np.array([x.ctypes.data for x in (*taken, ours)], np.int64)
     call = compiled(m, n, k, layout, element)
-    runs = [lambda: call(table.ctypes.data, 0), lambda: np.matmul(a, w, out=theirs)]
-    inner = max(1, int(2e8 / (2 * m * n * k)))
-    samples: list[list[float]] = [[], []]
+    work = 2 * m * n * k
+    inner = max(1, int(2e8 / work))
+    runs: dict[str, Callable[[], float]] = {
+        "cinn": lambda: clocked(lambda: call(table.ctypes.data, 0), inner),
+        "numpy": lambda: clocked(lambda: np.matmul(a, w, out=theirs), inner),
+    }
+    if torch is not None:
+        torch.prepare(name, element)
+        runs["torch"] = lambda: torch.clocked(inner)
+    rates: dict[str, list[float]] = {peer: [] for peer in runs}
+    shares: list[float] = []
     for _ in range(repeats + 1):
-        for run, sample in zip(runs, samples, strict=True):
-            sample.append(clocked(run, inner))
-    error = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
-    cinn, numpy = (statistics.median(s[1:]) for s in samples)
-    result = {"product": name, "shape": [m, n, k], "layout": layout, "element": element, "relative_error": error}
-    result |= {"gflops": round(2 * m * n * k / cinn, 1), "numpy_gflops": round(2 * m * n * k / numpy, 1)}
-    result |= {"ratio": round(numpy / cinn, 2), "share_of_peak": round(2 * m * n * k / cinn / peak, 2)}
+        for peer, run in runs.items():
+            limit = peak_of()
+            rates[peer].append(work / run())
+            if peer == "cinn":
+                shares.append(rates[peer][-1] / limit)
+    found = {peer: statistics.median(r[1:]) for peer, r in rates.items()}
+    result = {"product": name, "shape": [m, n, k], "layout": layout, "element": element}
+    result |= {"relative_error": float(np.abs(ours - theirs).max() / np.abs(theirs).max())}
+    result |= {f"{peer}_gflops": round(rate, 1) for peer, rate in found.items()}
+    result |= {f"ratio_to_{peer}": round(found["cinn"] / rate, 2) for peer, rate in found.items() if peer != "cinn"}
+    result |= {"share_of_peak": round(statistics.median(shares[1:]), 3)}
     if min(m, n) <= 8:
-        read = max(m, n) * k * operands[0].itemsize
-        result |= {"read_gb_per_s": round(read / cinn, 1)}
+        result |= {"read_gb_per_s": round(max(m, n) * k * taken[0].itemsize * found["cinn"] / work, 1)}
     return result
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(PRODUCTS))
-    parser.add_argument("--element", choices=("float", "bfloat"), default="float")
+    parser.add_argument("--element", choices=list(SUMS), default="float")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--core", type=int, default=0)
+    parser.add_argument("--peer-python", default="", help="an interpreter that has torch")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {options.core})
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARGOSY_NUM_THREADS"):
         os.environ[name] = "1"
-    peak = peak_gflops()
-    print(json.dumps({"peak_gflops": round(peak, 1)}))
+    if options.serve:
+        serve()
+        return
+    torch = Torch(options.peer_python, options.core) if options.peer_python else None
+    peak_of = peak(options.element)
+    print(json.dumps({"element": options.element, "peak_gflops": round(max(peak_of() for _ in range(9)), 1)}))
     for name in options.names or PRODUCTS:
-        print(json.dumps(measure(name, options.element, options.repeats, peak)), flush=True)
+        print(json.dumps(measure(name, options.element, options.repeats, peak_of, torch)), flush=True)
+    if torch is not None:
+        torch.close()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from argosy_cinn.contraction.problem import TILE, Contraction
-from argosy_cinn.contraction.tile import NULL, PARAMETERS, Tile, TileArguments, call_tile
+from argosy_cinn.contraction.tile import NULL, PARAMETERS, Tile, TileArguments, call_tile, tile_arguments
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I8, VOID, Index, Value, constant, vector_constant
 
@@ -52,7 +52,7 @@ def call_amx_tile(b: Function, tile: Tile, arguments: TileArguments) -> None:
 
 def _define(module: Module, name: str, tile: Tile) -> None:
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as f:
-        _AmxBody(f, tile, TileArguments(*f.arguments)).emit()
+        _AmxBody(f, tile, tile_arguments(f)).emit()
 
 
 class _AmxBody:

@@ -150,8 +150,9 @@ def _reads_b_in_place(problem: Contraction) -> bool:
 
 
 def _rows(problem: Contraction, tile_rows: int) -> int:
-    """The most rows of a chunk: they bound the memory for sums between steps along k."""
-    return _balanced(problem.m, 2048 // tile_rows * tile_rows, tile_rows)
+    """The most rows of a chunk: they bound the memory for sums between steps along k, and a block of B is packed once
+    for them."""
+    return _balanced(problem.m, -(-2048 // tile_rows) * tile_rows, tile_rows)
 
 
 def _balanced(size: Index, limit: int, multiple: int) -> int:

@@ -14,6 +14,7 @@ from argosy_cinn.contraction.blocking import Blocking
 from argosy_cinn.contraction.packing import GROUP, SLACK, Block, pack_a, pack_b
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, origin
 from argosy_cinn.contraction.stage import Buffers, Chunk, Place, TileStage
+from argosy_cinn.contraction.tile import LINE, Lines
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I1, I32, Index, Value, bytes_of, is_float, vector
 from argosy_cinn.runtime.workers import scratch
@@ -150,25 +151,30 @@ class Nest:
             with b.loop(0, self.block.columns, blocking.tile_columns) as j:
                 place = Place(i.index, j.index, b.sub(i.index, start), rows, k0, depth)
                 if self.block.a_order != "packed":
-                    self._prefetch_a(place)
+                    place.upcoming = self._next_of_a(place)
                 self.stage.run(place, first, last)
 
-    def _prefetch_a(self, place: Place) -> None:
-        """Ask for a share of the next row tile of A: each panel for another one."""
+    def _next_of_a(self, place: Place) -> Lines:
+        """A share of the next row tile of A: each panel asks for another one."""
         b, a, blocking = self.b, self.problem.a, self.blocking
+        size, height = bytes_of(a.element), blocking.tile_rows
         panels = b.ceil_div(self.block.columns, blocking.tile_columns)
         panel = b.div(place.j, blocking.tile_columns)
-        row = b.add(self.block.row0, b.add(place.i, blocking.tile_rows))
+        row = b.add(self.block.row0, b.add(place.i, height))
         if self.block.a_order == "rows":
-            line = 64 // bytes_of(a.element)
-            with b.loop(panel, blocking.tile_rows, panels) as r, b.loop(0, place.depth, line) as k:
-                offset = b.add(b.mul(b.add(row, r.index), a.row), b.add(place.k0, k.index))
-                b.prefetch(b.at(self.block.a_origin, offset, a.element))
-            return
+            lines = _share(b, b.ceil_div(b.mul(place.depth, size), LINE), panels)
+            offset = b.add(b.mul(row, a.row), b.add(place.k0, b.mul(b.mul(panel, lines), LINE // size)))
+            return Lines(b.at(self.block.a_origin, offset, a.element), b.mul(a.row, size), LINE, lines)
         # The first columns of the next tile share lines with this one's; its last may not.
-        last = b.add(row, blocking.tile_rows - 1)
-        with b.loop(panel, place.depth, panels) as k:
-            b.prefetch(b.at(self.block.a_origin, b.add(last, b.mul(b.add(place.k0, k.index), a.column)), a.element))
+        lines = _share(b, place.depth, b.mul(panels, height))
+        step = b.mul(a.column, size)
+        offset = b.add(b.add(row, height - 1), b.mul(b.add(place.k0, b.mul(panel, b.mul(lines, height))), a.column))
+        return Lines(b.at(self.block.a_origin, offset, a.element), b.mul(step, lines), step, lines)
+
+
+def _share(b: Function, total: Index, parts: Index) -> Index:
+    """The larger share where ``total`` is cut into equal parts."""
+    return b.div(b.sub(b.add(total, parts), 1), parts)
 
 
 def _order_of_a(problem: Contraction, blocking: Blocking) -> str:

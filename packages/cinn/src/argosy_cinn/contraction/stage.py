@@ -9,12 +9,12 @@ last step along k.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from argosy_cinn.contraction.amx import call_amx_tile, tile_product
 from argosy_cinn.contraction.blocking import Blocking
 from argosy_cinn.contraction.problem import Cells, Contraction, origin, store_rows
-from argosy_cinn.contraction.tile import NULL, Tile, TileArguments, call_tile, inline_tile
+from argosy_cinn.contraction.tile import NULL, Lines, Tile, TileArguments, call_tile, inline_tile
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I1, Index, Value, bytes_of, vector
 
@@ -61,7 +61,7 @@ class Chunk:
 @dataclass(slots=True)
 class Place:
     """A register tile: at row ``i`` and column ``j`` of the chunk's block, ``rows`` high, summing ``depth``
-    terms from ``k0``.
+    terms from ``k0``; ``upcoming``: what later tiles read.
     """
 
     i: Index
@@ -70,6 +70,7 @@ class Place:
     rows: Index
     k0: Index
     depth: Index
+    upcoming: Lines = field(default_factory=Lines)
 
 
 class TileStage:
@@ -212,6 +213,7 @@ class TileStage:
             out=target.out,
             out_step=target.leading,
             ahead=target.ahead,
+            upcoming=place.upcoming,
         )
 
     def masks(self, column: Index) -> list[Value | None]:

@@ -10,13 +10,15 @@ per product, arithmetic once per module.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from argosy_cinn.contraction.packing import byte_products
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import PTR, Index, Value, bytes_of, is_float, vector
+from argosy_cinn.printers.types import PTR, Index, Value, bytes_of, element_of, is_float, lanes_of, vector
 
 _UNROLL = 4
+#: Bytes of a cache line.
+LINE = 64
 NULL = Value(PTR, "null")
 
 
@@ -58,12 +60,24 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """Cache lines to ask for while a tile is made, so that few are on their way at a time: for each of its rows
+    ``count`` lines, ``line`` bytes apart, from ``start`` on; ``row``: bytes from those of one row to the next."""
+
+    start: Value = NULL
+    row: Index = 0
+    line: Index = 0
+    count: Index = 0
+
+
+@dataclass(frozen=True, slots=True)
 class TileArguments:
     """``a``, ``b``: first elements; ``a_step``: bytes between A's rows (or columns, where they are
     contiguous); ``b_step``: elements between B's rows; ``k``: length of the sum; ``rows``: how many rows of A
     exist (others repeat the last, their results are not used); ``columns``: how many of B's (masked tiles);
     ``partial``: start values or null for zero; ``out``: where the tile goes; ``out_step``: elements between
-    the rows of both.
+    the rows of both; ``ahead``: where the next tile goes, or null; ``upcoming``: what later tiles read. Both are
+    prefetched.
     """
 
     a: Value
@@ -77,6 +91,7 @@ class TileArguments:
     out: Value
     out_step: Index
     ahead: Value
+    upcoming: Lines = field(default_factory=Lines)
 
 
 def call_tile(
@@ -85,9 +100,9 @@ def call_tile(
     """Emit a call of the tile function, defining it in the module when it is new (with ``define``, or as vector
     code)."""
     name = b.module.once(tile, tile.name, lambda name: (define or _define)(b.module, name, tile))
-    x = arguments
+    x, lines = arguments, arguments.upcoming
     operands = (x.a, x.a_step, x.b, x.b_step, x.k, x.rows, x.columns, x.partial, x.out, x.out_step, x.ahead)
-    b.call(name, "void", *map(b.index, operands))
+    b.call(name, "void", *map(b.index, (*operands, lines.start, lines.row, lines.line, lines.count)))
 
 
 #: Of a tile function, as in `TileArguments`.
@@ -103,14 +118,22 @@ PARAMETERS = [
     ("ptr", "out"),
     ("i64", "out_step"),
     ("ptr", "ahead"),
+    ("ptr", "upcoming"),
+    ("i64", "upcoming_row"),
+    ("i64", "upcoming_line"),
+    ("i64", "upcoming_count"),
 ]
+
+
+def tile_arguments(f: Function) -> TileArguments:
+    """The arguments of a tile function in its body."""
+    *others, start, row, line, count = f.arguments
+    return TileArguments(*others, Lines(start, row, line, count))
 
 
 def _define(module: Module, name: str, tile: Tile) -> None:
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as f:
-        arguments = TileArguments(*f.arguments)
-        body = _Body(f, tile, arguments)
-        body.prefetch_ahead()
+        body = _Body(f, tile, tile_arguments(f))
         body.store(body.sums())
 
 
@@ -144,13 +167,6 @@ class _Body:
             return self.f.mul(terms, self.x.a_step)
         return terms * size * (self.tile.rows if self.tile.a_order == "packed" else 1)
 
-    def prefetch_ahead(self) -> None:
-        """Ask for what the next tile starts from: its sums cannot begin before that arrives."""
-        with self.f.when(self.f.icmp("ne", self.x.ahead, NULL)):
-            for i in range(self.tile.rows):
-                for v in range(self.tile.vectors):
-                    self.f.prefetch(self._place(self.x.ahead, i, v))
-
     def sums(self) -> list[Value]:
         """The accumulators after all terms, row by row."""
         f, tile = self.f, self.tile
@@ -162,10 +178,22 @@ class _Body:
             sums = self._correct(sums)
         k, first = f.index(self.x.k), f.at(self.x.b, tile.leading * tile.shifted, tile.compute)
         whole = f.sub(k, f.rem(k, _UNROLL)) if isinstance(self.x.k, Value) else self.x.k // _UNROLL * _UNROLL
-        state = self._steps(0, whole, _UNROLL, [*sums, self.x.a, first])
+        done, state = self._asking_steps(whole, [*sums, self.x.a, first])
+        state = self._steps(done, whole, _UNROLL, state)
         if isinstance(whole, Value) or whole != self.x.k:
             state = self._steps(whole, self.x.k, 1, state)
         return state[: len(sums)]
+
+    def _asking_steps(self, whole: Index, state: list[Value]) -> tuple[Index, list[Value]]:
+        """Most steps over k, in as many parts as the tile has rows: each begins by asking for lines of one row."""
+        f, rows = self.f, self.tile.rows
+        if self.x.ahead is NULL and self.x.upcoming.start is NULL:
+            return 0, state
+        part = f.mul(f.div(whole, rows * _UNROLL), _UNROLL)
+        with f.loop(0, rows, 1, state) as row:
+            ask(f, self.tile, self.x, row.index)
+            row.next(*self._steps(0, part, _UNROLL, row.carry))
+        return f.mul(part, rows), row.results
 
     def store(self, sums: list[Value]) -> None:
         """Write the accumulators to ``out``."""
@@ -210,7 +238,7 @@ class _Body:
         for i in range(tile.rows):
             scalar = f.splat(self._load_a(a, i, u), tile.lanes)
             for v in range(tile.vectors):
-                sums[i * tile.vectors + v] = self._multiply_add(scalar, columns[v], sums[i * tile.vectors + v])
+                sums[i * tile.vectors + v] = multiply_add(f, tile.terms, scalar, columns[v], sums[i * tile.vectors + v])
 
     def _load_a(self, a: Value, row: int, u: int) -> Value:
         place = self.f.at(a, self.f.add(self.offsets[row], self._a_advance(u)), "i8")
@@ -221,14 +249,27 @@ class _Body:
             return self.f.load(self.type, place, self.tile.lanes * bytes_of(self.tile.compute))
         return self.f.masked_load(self.type, place, self.mask if v == self.tile.vectors - 1 else None)
 
-    def _multiply_add(self, x: Value, y: Value, z: Value) -> Value:
-        f = self.f
-        if self.tile.terms == 4:
-            return byte_products(f, z, x, y)
-        if self.tile.terms == 2:
-            halves = vector("bfloat", 2 * self.tile.lanes)
-            x, y = f.bitcast(x, halves), f.bitcast(y, halves)
-            return f.call(f"llvm.x86.avx512bf16.dpbf16ps.{32 * self.tile.lanes}", self.type, z, x, y)
-        if is_float(self.tile.compute):
-            return f.fma(x, y, z)
-        return f.binary("add", f.binary("mul", x, y), z)
+
+def ask(f: Function, tile: Tile, x: TileArguments, row: Index) -> None:
+    """Prefetch one row of what the next tile starts from, whose sums cannot begin before it arrives, and of what is
+    ``upcoming``."""
+    size = bytes_of(tile.compute)
+    with f.when(f.icmp("ne", x.ahead, NULL)):
+        first = f.at(x.ahead, f.mul(row, x.out_step), tile.compute)
+        for line in range(0, tile.vectors * tile.lanes * size, LINE):
+            f.prefetch(f.at(first, line, "i8"))
+    with f.loop(0, x.upcoming.count) as line:
+        f.prefetch(f.at(x.upcoming.start, f.add(f.mul(row, x.upcoming.row), f.mul(line.index, x.upcoming.line)), "i8"))
+
+
+def multiply_add(f: Function, terms: int, x: Value, y: Value, total: Value) -> Value:
+    """``total`` plus the products of two vectors of places with ``terms`` terms of k each (see `Format`)."""
+    if terms == 4:
+        return byte_products(f, total, x, y)
+    if terms == 2:
+        halves = vector("bfloat", 2 * lanes_of(total.type))
+        x, y = f.bitcast(x, halves), f.bitcast(y, halves)
+        return f.call(f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes_of(total.type)}", total.type, total, x, y)
+    if is_float(element_of(total.type)):
+        return f.fma(x, y, total)
+    return f.binary("add", f.binary("mul", x, y), total)
