@@ -223,11 +223,24 @@ def operands(m: int, n: int, k: int, layout: str, element: str) -> tuple[list[An
     else:
         plain = [rng.standard_normal(s, dtype=np.float32) for s in ((m, k), (k, n))]
     plain = [x if order == "n" else np.asfortranarray(x) for x, order in zip(plain, layout, strict=True)]
+    plain = [aligned(x) for x in plain]
     if element == "i8":
-        return plain, [x.astype(np.int8, order="K") for x in plain]
+        return plain, [aligned(x.astype(np.int8, order="K")) for x in plain]
     if element == "bfloat":
-        return plain, [(x.view(np.uint32) >> 16).astype(np.uint16, order="K") for x in plain]
+        return plain, [aligned((x.view(np.uint32) >> 16).astype(np.uint16, order="K")) for x in plain]
     return plain, plain
+
+
+def aligned(x: Any) -> Any:
+    """A copy at the beginning of a cache line, as memory of a framework is."""
+    import numpy as np
+
+    raw = np.empty(x.nbytes + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    flat = raw[start : start + x.nbytes].view(x.dtype)
+    made = flat.reshape(x.shape[::-1]).T if x.flags.f_contiguous and x.ndim > 1 else flat.reshape(x.shape)
+    made[...] = x
+    return made
 
 
 def measure(name: str, element: str, repeats: int, peak_of: Callable[[], float], torch: Torch | None) -> dict[str, Any]:
@@ -236,7 +249,9 @@ def measure(name: str, element: str, repeats: int, peak_of: Callable[[], float],
 
     m, n, k, layout = PRODUCTS[name]
     (a, w), taken = operands(m, n, k, layout, element)
-    ours, theirs = np.zeros((m, n), np.int32 if element == "i8" else np.float32), np.zeros((m, n), np.float32)
+    ours, theirs = (
+        aligned(np.zeros((m, n), dtype)) for dtype in (np.int32 if element == "i8" else np.float32, np.float32)
+    )
     table = np.array([x.ctypes.data for x in (*taken, ours)], np.int64)
     call = compiled(m, n, k, layout, element)
     work = 2 * m * n * k

@@ -121,3 +121,49 @@ def test_the_number_of_threads_does_not_show():
         assert results[0] == results[1] == results[2]
     finally:
         set_threads(1)
+
+
+@needs_tiles
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("element", ["bfloat", "i8"])
+@pytest.mark.parametrize("shape", [(64, 50, 192), (96, 33, 4160), (16, 70, 64)], ids=str)
+def test_whole_rows_of_a_are_read_in_place(shape, element, dynamic):
+    """The same numbers as from a copy, which only sizes known at run time need."""
+    product, got, want = narrow_product(shape, "nn", element, dynamic)
+    assert ("pack_a" in product.text) == dynamic
+    assert_close(got, want, shape[2])
+
+
+@needs_tiles
+@pytest.mark.parametrize("batch", [(), (2, 2)], ids=str)
+@pytest.mark.parametrize("element", ["bfloat", "i8"])
+@pytest.mark.parametrize("shape", [(16, 64, 64), (33, 96, 192), (9, 64, 8256), (70, 2144, 64)], ids=str)
+def test_the_larger_operand_is_read_in_place_by_a_turned_product(shape, element, batch):
+    """B with contiguous terms is copied nowhere, and the result is not transposed."""
+    product, got, want = narrow_product(shape, "nt", element, batch=batch)
+    assert "transpose_" in product.text
+    assert_close(got, want, shape[2])
+
+
+@needs_tiles
+def test_a_turned_product_has_its_epilogue():
+    product = Product(40, 96, 128, kind="nt", element="bfloat", compute="float", change=bias_relu)
+    rng = np.random.default_rng(1)
+    a, w = (rng.standard_normal(s).astype(ml_dtypes.bfloat16) for s in ((40, 128), (128, 96)))
+    bias, residual = rng.standard_normal(96).astype(np.float32), rng.standard_normal((40, 96)).astype(np.float32)
+    assert "transpose_" in product.text
+    want = np.maximum(a.astype(np.float64) @ w.astype(np.float64) + bias, 0) + residual
+    assert_close(product(a.view(np.uint16), w.view(np.uint16), bias, residual), want, 128)
+
+
+def narrow_product(shape, kind, element, dynamic=False, batch=()):
+    """A product of bfloat16 numbers or bytes, what it gives and what it should."""
+    compute = "float" if element == "bfloat" else "i32"
+    product = Product(*shape, kind=kind, element=element, compute=compute, dynamic=dynamic, batch=batch)
+    rng, (m, n, k) = np.random.default_rng(0), shape
+    sizes = ((*batch, m, k), (*batch, k, n))
+    if element == "i8":
+        a, w = (rng.integers(-128, 128, s).astype(np.int8) for s in sizes)
+        return product, product(a, w), a.astype(np.int64) @ w.astype(np.int64)
+    a, w = (rng.standard_normal(s).astype(ml_dtypes.bfloat16) for s in sizes)
+    return product, product(a.view(np.uint16), w.view(np.uint16)), a.astype(np.float64) @ w.astype(np.float64)

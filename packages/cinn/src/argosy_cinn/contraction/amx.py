@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from argosy_cinn.contraction.problem import TILE, Contraction
-from argosy_cinn.contraction.tile import NULL, PARAMETERS, Tile, TileArguments, call_tile, tile_arguments
+from argosy_cinn.contraction.tile import NULL, PARAMETERS, Tile, TileArguments, ask, call_tile, tile_arguments
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I8, VOID, Index, Value, constant, vector_constant
 
@@ -45,7 +45,7 @@ def tile_product(problem: Contraction) -> str:
 
 def call_amx_tile(b: Function, tile: Tile, arguments: TileArguments) -> None:
     """Emit a call of a function that computes a tile of 16 or 32 rows; ``arguments.k`` counts places, in whole blocks
-    of 16. A lies as `pack_tiles` leaves it.
+    of 16. A lies as `pack_tiles` leaves it, or its "rows" are read in place: then all of them exist.
     """
     call_tile(b, tile, arguments, _define)
 
@@ -62,16 +62,19 @@ class _AmxBody:
         self.f, self.tile, self.x = f, tile, arguments
         self.rows, self.columns = tile.rows // TILE, tile.vectors
         self.step = f.mul(arguments.out_step, 4)
+        self.in_place = tile.a_order == "rows"
 
     def emit(self) -> None:
         """Sums from ``partial`` or zero, all products, and the sums to ``out``."""
         f = self.f
         f.either(f.icmp("ne", self.x.partial, NULL), self._load_sums, self._zero_sums)
-        block_a, block_b = self.tile.rows * TILE, self.tile.leading * TILE
+        block_a = _ROW_BYTES if self.in_place else _ROW_BYTES * self.tile.rows
+        block_b = self.tile.leading * TILE
         with f.loop(0, self.x.k, TILE, [self.x.a, self.x.b]) as loop:
             a, b = loop.carry
+            self._ask(loop.index)
             self._block(a, b)
-            loop.next(f.at(a, block_a), f.at(b, block_b))
+            loop.next(f.at(a, block_a, I8), f.at(b, block_b))
         for register, place in self._sums(self.x.out):
             f.call("llvm.x86.tilestored64", VOID, _number(register), place, f.index(self.step))
 
@@ -85,9 +88,20 @@ class _AmxBody:
             for i in range(self.rows):
                 left = first_a + i
                 if v == 0:
-                    self._load(left, self.f.at(a, i * TILE * TILE), _ROW_BYTES)
+                    self._load(left, self._part_of_a(a, i), self.x.a_step if self.in_place else _ROW_BYTES)
                 numbers = (_number(n) for n in (i * self.columns + v, left, right))
                 self.f.call(f"llvm.x86.{self.tile.product}", VOID, *numbers)
+
+    def _part_of_a(self, a: Value, i: int) -> Value:
+        """Where 16 rows of a block of A begin."""
+        return self.f.at(a, self.f.mul(i * TILE, self.x.a_step) if self.in_place else i * TILE * _ROW_BYTES, I8)
+
+    def _ask(self, k: Value) -> None:
+        """Ask for what belongs to the share of rows that a block of k is of all."""
+        f, rows = self.f, self.tile.rows
+        first, last = (f.div(f.mul(place, rows), self.x.k) for place in (k, f.add(k, TILE)))
+        with f.loop(first, last) as row:
+            ask(f, self.tile, self.x, row.index, level=2)
 
     def _sums(self, base: Value) -> Iterator[tuple[int, Value]]:
         """Each register of sums with its place in memory."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
+from argosy_cinn.contraction.orientation import is_better_turned, order_of_a, turned
 from argosy_cinn.contraction.problem import TILE, Contraction, Format, operand_format
 from argosy_cinn.printers.types import Index, bytes_of
 from argosy_cinn.target import Target
@@ -19,13 +20,16 @@ from argosy_cinn.target import Target
 _SMALL_BYTES = 128 << 10
 #: Rows up to which tile registers wait for B: its blocks are small then, to leave the cache to what comes next.
 _FEW_ROWS = 256
+#: Bytes along k of a step with tile registers.
+_LONGEST_TILED = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
     """``lanes`` of a vector; register tile of ``tile_rows`` x ``vectors`` vectors; cache blocks ``depth``
     (k), ``rows`` and
-    ``columns``; ``packs_b``: whether B is copied to panels; ``format``: what packed operands look like."""
+    ``columns``; ``packs_b``: whether B is copied to panels; ``format``: what packed operands look like;
+    ``turned``: whether all of this is about the transposed product (`orientation`)."""
 
     lanes: int
     tile_rows: int
@@ -35,6 +39,7 @@ class Blocking:
     columns: int
     packs_b: bool
     format: Format
+    turned: bool = False
 
     @property
     def tile_columns(self) -> int:
@@ -57,24 +62,29 @@ def estimated(problem: Contraction, target: Target) -> Blocking:
     """The blocking that follows from shapes and the target; unknown sizes count as large."""
     lanes = target.lanes(problem.compute)
     format = operand_format(problem, target)
+    is_turned = is_better_turned(problem, format)
+    problem = turned(problem) if is_turned else problem
     tile_rows, vectors = _tile(problem.m, problem.n, lanes, target.registers)
     if format.tiled:
         tile_rows, vectors = _amx_tile(problem.m, problem.n)
     size = bytes_of(problem.compute) // format.terms
     width = lanes * vectors
     packs_b = format.terms > 1 or problem.column_sums is not None or not _reads_b_in_place(problem)
-    depth = _depth(problem.k, size, packs_b, format)
+    in_place = order_of_a(problem, format, tile_rows) != "packed"
+    depth = _depth(problem.k, size, packs_b, format, in_place)
     # Half of the second-level cache holds the block of B; the rest is for A, C and what the epilogue reads.
     panels = max(target.l2_bytes * 9 // 16 // (depth * size * width), 1)
     few = format.tiled and isinstance(problem.m, int) and problem.m <= _FEW_ROWS
     columns = _balanced(problem.n, min(panels * width, 512 if packs_b and not few else 256), width)
-    return Blocking(lanes, tile_rows, vectors, depth, _rows(problem, tile_rows), columns, packs_b, format)
+    rows = _rows(problem, tile_rows)
+    return Blocking(lanes, tile_rows, vectors, depth, rows, columns, packs_b, format, is_turned)
 
 
 def candidates(problem: Contraction, target: Target) -> list[Blocking]:
     """The estimated blocking, and others that differ from it in one thing: the shape of the register tile, the depth
     of a step, or the columns of a block. All of them give the same bits."""
     first = estimated(problem, target)
+    problem = turned(problem) if first.turned else problem
     found = [_with_tile(problem, first, rows, vectors) for rows, vectors in _other_tiles(first, target)]
     unit = TILE * first.format.terms if first.format.tiled else 16
     for depth in (first.depth // 2, first.depth * 2):
@@ -100,15 +110,15 @@ def _with_tile(problem: Contraction, first: Blocking, rows: int, vectors: int) -
     return replace(first, tile_rows=rows, vectors=vectors, rows=_rows(problem, rows), columns=columns)
 
 
-def _depth(k: Index, size: int, packs_b: bool, format: Format) -> int:
+def _depth(k: Index, size: int, packs_b: bool, format: Format, in_place: bool) -> int:
     """Terms of a step along k: one step where the panels still fit, else steps of equal length. Tiles are so fast that
-    carrying sums from step to step shows: their steps are as long as may be.
+    carrying sums from step to step shows: their steps are as long as may be, unless A is copied beside the panels.
     """
+    if format.tiled:
+        return _balanced(k, (_LONGEST_TILED if in_place else _LONGEST_TILED // 4) // size, TILE * format.terms)
     single = (512 if packs_b else 800) * 4 // size
     if isinstance(k, int) and k <= single:
         return max(-(-k // 16) * 16, 16)
-    if format.tiled:
-        return _balanced(k, single, TILE * format.terms)
     return _balanced(k, 400 * 4 // size, 16)
 
 

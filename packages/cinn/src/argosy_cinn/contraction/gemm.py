@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.nest import Nest
+from argosy_cinn.contraction.orientation import turned
 from argosy_cinn.contraction.problem import Contraction
 from argosy_cinn.contraction.thin import emit_thin, plan_thin, thin_grid
 from argosy_cinn.printers.llvm import Function
@@ -36,6 +37,7 @@ def grid(b: Function, problem: Contraction, blocking: Blocking | None = None) ->
     if blocking is None and (thin := plan_thin(problem, b.module.target)) is not None:
         return thin_grid(b, problem, thin)
     blocking = blocking or choose(problem, b.module.target)
+    problem = turned(problem) if blocking.turned else problem
     others = b.ceil_div(problem.n, blocking.columns)
     for size in problem.batch:
         others = b.mul(others, size)

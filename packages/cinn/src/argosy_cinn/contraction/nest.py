@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from argosy_cinn.contraction.amx import configured
 from argosy_cinn.contraction.amx_packing import pack_tiles
 from argosy_cinn.contraction.blocking import Blocking
+from argosy_cinn.contraction.orientation import order_of_a, turned
 from argosy_cinn.contraction.packing import GROUP, SLACK, Block, pack_a, pack_b
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, origin
 from argosy_cinn.contraction.stage import Buffers, Chunk, Place, TileStage
@@ -27,6 +28,7 @@ class Nest:
     """Emits one chunk of a product."""
 
     def __init__(self, b: Function, problem: Contraction, blocking: Blocking) -> None:
+        problem = turned(problem) if blocking.turned else problem
         self.b, self.problem, self.blocking = b, problem, blocking
         self.format = blocking.format
         self.several_steps = not isinstance(problem.k, int) or problem.k > blocking.depth
@@ -49,7 +51,7 @@ class Nest:
         columns = b.minimum(blocking.columns, b.sub(problem.n, column0))
         with b.when(b.icmp("sgt", rows, 0)):
             origins = origin(b, problem.a, batch), origin(b, problem.b, batch)
-            order = _order_of_a(problem, blocking)
+            order = order_of_a(problem, self.format, blocking.tile_rows)
             self.block = Chunk(batch, row0, column0, rows, columns, *origins, order, self._allocate(order))
             self.stage = TileStage(b, problem, blocking, self.block)
             with configured(b) if self.format.tiled else nullcontext():
@@ -63,6 +65,7 @@ class Nest:
             (blocking.depth + 1) * blocking.columns + SLACK if blocking.packs_b else 0,
             blocking.rows * blocking.columns if self.several_steps else 0,
             blocking.columns if self.problem.column_sums is not None else 0,
+            blocking.tile_rows * blocking.tile_columns if blocking.turned else 0,
         ]
         offsets, end = [], 0
         for i, size in enumerate(sizes):
@@ -175,20 +178,3 @@ class Nest:
 def _share(b: Function, total: Index, parts: Index) -> Index:
     """The larger share where ``total`` is cut into equal parts."""
     return b.div(b.sub(b.add(total, parts), 1), parts)
-
-
-def _order_of_a(problem: Contraction, blocking: Blocking) -> str:
-    """How the tile reads A: its "rows" or "columns" in place where they are contiguous and of the right type,
-    else "packed". Pairs must be complete, columns must not end inside a tile of unknown height.
-    """
-    a = problem.a
-    format = blocking.format
-    plain = a.prologue is None and a.element == problem.compute and not problem.narrow and format.terms == 1
-    if isinstance(a.column, int) and a.column == 1 and a.prologue is None and not format.tiled:
-        small = format.terms > 1 and bytes_of(a.element) * format.terms == bytes_of(problem.compute)
-        whole = isinstance(problem.k, int) and problem.k % format.terms == 0 and not format.shifted
-        return "rows" if plain or (small and whole) else "packed"
-    if plain and isinstance(a.row, int) and a.row == 1 and isinstance(problem.m, int) and isinstance(a.column, int):
-        # Columns a multiple of a page apart would fall into few sets of the caches.
-        return "columns" if a.column * bytes_of(a.element) % 4096 else "packed"
-    return "packed"

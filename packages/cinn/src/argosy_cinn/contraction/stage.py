@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from argosy_cinn.contraction.amx import call_amx_tile, tile_product
 from argosy_cinn.contraction.blocking import Blocking
 from argosy_cinn.contraction.problem import Cells, Contraction, origin, store_rows
-from argosy_cinn.contraction.tile import NULL, Lines, Tile, TileArguments, call_tile, inline_tile
+from argosy_cinn.contraction.tile import NULL, Lines, Tile, TileArguments, call_tile, inline_tile, transpose_tile
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I1, Index, Value, bytes_of, vector
 
@@ -30,7 +30,7 @@ _TOLERATED_WASTE = 0.015
 @dataclass(slots=True)
 class Buffers:
     """The thread's scratch memory: a finished tile, packed row tiles of A, panels of B, sums between steps of
-    k, sums of columns of B.
+    k, sums of columns of B, a transposed tile.
     """
 
     tile: Value
@@ -38,6 +38,7 @@ class Buffers:
     b: Value
     sums: Value
     columns: Value
+    turned: Value
 
 
 @dataclass(slots=True)
@@ -104,6 +105,8 @@ class TileStage:
         short sums, given to the epilogue from registers; None where neither pays.
         """
         b, blocking, epilogue = self.b, self.blocking, self.problem.epilogue
+        if blocking.turned:
+            return None
         row, column = b.add(self.block.row0, place.i), b.add(self.block.column0, place.j)
         whole = _Kind(blocking.tile_rows, blocking.vectors, False)
 
@@ -152,11 +155,11 @@ class TileStage:
                 self._prefetch_touched(place)
         call = lambda kind: self._call(kind, place, width, target)  # noqa: E731
         self._by_rows(place.rows, lambda height: self._by_columns(width, height, call))
-        if last is None:
-            self._finish(place, target)
-            return
-        with b.when(last):
-            self._finish(place, target)
+        with b.when(last if last is not None else Value(I1, "true")):
+            if blocking.turned:
+                self._finish_turned(place, width, target)
+            else:
+                self._finish(place, target)
 
     def _prefetch_touched(self, place: Place) -> None:
         """Ask for what the epilogue of a tile will touch, before its sums are made."""
@@ -236,6 +239,19 @@ class TileStage:
             values = [b.load(type, b.at(source, lane, problem.compute)) for lane in lanes]
             row = b.add(self.block.row0, b.add(place.i, r.index))
             problem.epilogue(b, Cells(self.block.batch, row, column, values, masks))
+
+    def _finish_turned(self, place: Place, width: Index, target: _Target) -> None:
+        """Hand the columns of a finished tile of the transposed product to the epilogue, as the rows that they are."""
+        b, problem, blocking = self.b, self.problem, self.blocking
+        rows, lanes = blocking.tile_rows, blocking.lanes
+        tile, compute = self.block.buffers.turned, problem.compute
+        transpose_tile(b, target.out, target.leading, tile, (rows, blocking.tile_columns, lanes), compute)
+        column = b.add(self.block.row0, place.i)
+        with b.loop(0, width) as r:
+            source = b.at(tile, b.mul(r.index, rows), compute)
+            values = [b.load(vector(compute, lanes), b.at(source, v, compute)) for v in range(0, rows, lanes)]
+            row = b.add(self.block.column0, b.add(place.j, r.index))
+            problem.epilogue(b, Cells(self.block.batch, row, column, values, [None] * len(values)))
 
     def _by_rows(self, rows: Index, emit: Callable[[int], None]) -> None:
         """Code for a whole row tile, and for the last one where its height is known and whole tiles would be

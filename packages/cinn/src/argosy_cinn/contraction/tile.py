@@ -127,8 +127,8 @@ PARAMETERS = [
 
 def tile_arguments(f: Function) -> TileArguments:
     """The arguments of a tile function in its body."""
-    *others, start, row, line, count = f.arguments
-    return TileArguments(*others, Lines(start, row, line, count))
+    a, a_step, b, b_step, k, rows, columns, partial, out, out_step, ahead, *lines = f.arguments
+    return TileArguments(a, a_step, b, b_step, k, rows, columns, partial, out, out_step, ahead, Lines(*lines))
 
 
 def _define(module: Module, name: str, tile: Tile) -> None:
@@ -250,16 +250,17 @@ class _Body:
         return self.f.masked_load(self.type, place, self.mask if v == self.tile.vectors - 1 else None)
 
 
-def ask(f: Function, tile: Tile, x: TileArguments, row: Index) -> None:
+def ask(f: Function, tile: Tile, x: TileArguments, row: Index, level: int = 3) -> None:
     """Prefetch one row of what the next tile starts from, whose sums cannot begin before it arrives, and of what is
-    ``upcoming``."""
+    ``upcoming``, to a ``level`` of the caches."""
     size = bytes_of(tile.compute)
     with f.when(f.icmp("ne", x.ahead, NULL)):
         first = f.at(x.ahead, f.mul(row, x.out_step), tile.compute)
         for line in range(0, tile.vectors * tile.lanes * size, LINE):
             f.prefetch(f.at(first, line, "i8"))
-    with f.loop(0, x.upcoming.count) as line:
-        f.prefetch(f.at(x.upcoming.start, f.add(f.mul(row, x.upcoming.row), f.mul(line.index, x.upcoming.line)), "i8"))
+    upcoming = f.at(x.upcoming.start, f.mul(row, x.upcoming.row), "i8")
+    with f.loop(0, x.upcoming.count) as i:
+        f.prefetch(f.at(upcoming, f.mul(i.index, x.upcoming.line), "i8"), level=level)
 
 
 def multiply_add(f: Function, terms: int, x: Value, y: Value, total: Value) -> Value:
@@ -273,3 +274,25 @@ def multiply_add(f: Function, terms: int, x: Value, y: Value, total: Value) -> V
     if is_float(element_of(total.type)):
         return f.fma(x, y, total)
     return f.binary("add", f.binary("mul", x, y), total)
+
+
+def transpose_tile(
+    b: Function, source: Value, step: Index, out: Value, shape: tuple[int, int, int], compute: str
+) -> None:
+    """Emit a call of a function that copies a tile to ``out`` with its columns as rows. ``shape``: rows, columns, and
+    the lanes of a vector, of which both are multiples; ``step``: elements between rows of the source."""
+    rows, columns, lanes = shape
+
+    def define(name: str) -> None:
+        with b.module.function(name, parameters, export=False, attributes="noinline") as f:
+            start, between, to = f.arguments
+            with f.loop(0, rows, lanes) as i, f.loop(0, columns, lanes) as j:
+                block = f.at(start, f.add(f.mul(i.index, between), j.index), compute)
+                lines = [f.load(vector(compute, lanes), f.at(block, f.mul(r, between), compute)) for r in range(lanes)]
+                place = f.at(to, f.add(f.mul(j.index, rows), i.index), compute)
+                for c, line in enumerate(f.transpose(lines)):
+                    f.store(line, f.at(place, c * rows, compute))
+
+    parameters = [("ptr noalias readonly", "source"), ("i64", "step"), ("ptr noalias", "out")]
+    name = b.module.once(("transpose", shape, compute), f"transpose_{compute}_{rows}x{columns}", define)
+    b.call(name, "void", source, b.index(step), out)

@@ -1,0 +1,55 @@
+"""Where A is read, and which way round a product is computed.
+
+Tile registers take 16 rows of A as they lie in memory, as long as k is contiguous and nothing has to be padded. Where
+only B lies so (weights ``[outputs, inputs]``), and is the larger operand, the product is turned: B's transpose is the A
+of a product with a transposed result, which is transposed tile by tile. What is copied then is the smaller operand, and
+the larger one is read once, from where it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from argosy_cinn.contraction.problem import TILE, Contraction, Format
+from argosy_cinn.printers.types import bytes_of
+
+
+def order_of_a(problem: Contraction, format: Format, tile_rows: int) -> str:
+    """How the tile reads A: its "rows" or "columns" in place where they are contiguous and of the right type,
+    else "packed". Pairs must be complete, columns must not end inside a tile of unknown height.
+    """
+    a = problem.a
+    plain = a.prologue is None and a.element == problem.compute and not problem.narrow and format.terms == 1
+    if isinstance(a.column, int) and a.column == 1 and a.prologue is None:
+        if format.tiled:
+            return "rows" if _is_whole(problem, format, tile_rows) else "packed"
+        small = format.terms > 1 and bytes_of(a.element) * format.terms == bytes_of(problem.compute)
+        whole = isinstance(problem.k, int) and problem.k % format.terms == 0 and not format.shifted
+        return "rows" if plain or (small and whole) else "packed"
+    if plain and isinstance(a.row, int) and a.row == 1 and isinstance(problem.m, int) and isinstance(a.column, int):
+        # Columns a multiple of a page apart would fall into few sets of the caches.
+        return "columns" if a.column * bytes_of(a.element) % 4096 else "packed"
+    return "packed"
+
+
+def _is_whole(problem: Contraction, format: Format, tile_rows: int) -> bool:
+    """Whether A is whole tiles as it is: each row of one has 16 places of consecutive terms."""
+    m, k = problem.m, problem.k
+    place = bytes_of(problem.a.element) * format.terms == bytes_of(problem.compute)
+    return place and isinstance(m, int) and isinstance(k, int) and m % tile_rows == 0 and k % (TILE * format.terms) == 0
+
+
+def is_better_turned(problem: Contraction, format: Format) -> bool:
+    """Whether B is the larger operand and can be read in place as the A of the transposed product."""
+    m, n = problem.m, problem.n
+    plain = problem.a.prologue is None and problem.b.prologue is None and problem.column_sums is None
+    if not format.tiled or not plain or not isinstance(m, int) or not isinstance(n, int) or n < 2 * m:
+        return False
+    return order_of_a(turned(problem), format, 2 * TILE) == "rows"
+
+
+def turned(problem: Contraction) -> Contraction:
+    """The product with a transposed result; its epilogue is still that of the result as it was, and what that reads is
+    not asked for."""
+    a, b = problem.b.transposed(), problem.a.transposed()
+    return replace(problem, m=problem.n, n=problem.m, a=a, b=b, touched=())
