@@ -17,12 +17,6 @@ def test_dense_tensors_are_dense_and_can_be_set():
             getattr(x, name)()
 
 
-def test_there_is_no_static_mode():
-    """enable_static names what to use instead."""
-    with pytest.raises(NotImplementedError, match="to_static"):
-        paddle.enable_static()
-
-
 @pytest.mark.parametrize("rank", [1, 3])
 def test_adaptive_pools_tell_whether_they_give_places(rank):
     """return_indices is what return_mask was."""

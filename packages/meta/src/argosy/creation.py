@@ -9,6 +9,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.attributes import ParamAttr, as_param_attr
+from argosy.static.session import note_parameter
 from argosy_phi_ops.dispatch import deliver, suspended
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore import naming
@@ -101,6 +102,7 @@ def make_parameter(
         parameter = Tensor._wrap(Strided.empty(sizes, element), not attr.trainable)
         parameter.name, parameter.persistable, parameter.is_parameter = name, True, True
         initializer(parameter)
+    note_parameter(parameter, initializer)
     parameter.__dict__.update(
         optimize_attr={"learning_rate": attr.learning_rate},
         regularizer=attr.regularizer,

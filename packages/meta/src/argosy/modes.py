@@ -1,21 +1,26 @@
-"""Dynamic and static mode: argosy is always dynamic; programs are captured from running code."""
+"""Dynamic and static mode: at once, or recorded into the default program for an ``Executor``."""
 
 from __future__ import annotations
 
+from argosy.static.program import default_main_program, default_startup_program
+from argosy.static.session import in_static_mode, start_static_mode, stop_static_mode
 from argosy_phi_ops.capture import active_tracer
 
 __all__ = ["disable_static", "enable_static", "in_dynamic_mode"]
 
 
 def in_dynamic_mode() -> bool:
-    """True unless a capture (``jit.to_static``) is recording on this rank."""
+    """True unless operators are recorded on this rank: by a capture (``jit.to_static``) or into a static program."""
     return active_tracer() is None
 
 
 def disable_static(place: object = None) -> None:
-    """Stay in dynamic mode. There is no other."""
+    """Go back to dynamic mode, in which operators run at once."""
+    stop_static_mode()
 
 
 def enable_static() -> None:
-    """Raises NotImplementedError: there is no global static mode."""
-    raise NotImplementedError("enable_static() is not implemented; capture functions with argosy.jit.to_static instead")
+    """Let operators be recorded into the default main program, which ``static.Executor`` runs, until
+    :func:`disable_static`."""
+    if not in_static_mode():
+        start_static_mode(default_main_program(), default_startup_program())

@@ -151,6 +151,8 @@ class Tracer(Interpreter):
 
     breaks = False
     """Whether Python may get values during the capture (a graph break), see :meth:`need`."""
+    stays_open = False
+    """Whether Python goes on outside of what is captured while the tracer is active: a program is being built."""
     callee: Callable[[Any], Any] | None = None
     """What rewrites the functions that layers call, where there is a front end that does."""
 

@@ -15,6 +15,9 @@ from argosy.optimizer import checkpoint
 from argosy.optimizer.fused import FusedStorage
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.rate import Rate
+from argosy.static.differentiation import append_backward
+from argosy.static.program import program_of
+from argosy.static.session import being_built
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture import Tracer, active_tracer
 from argosy_phi_ops.dispatch import suspended, write
@@ -52,7 +55,7 @@ class Optimizer(Checked, FusedStorage):
         name: str | None = None,
         multi_precision: bool = False,
     ) -> None:
-        if parameters is None:
+        if parameters is None and being_built() is None:
             raise AttributeError("parameters must be given: a list of tensors, as model.parameters() gives it")
         if isinstance(parameters, Tensor):
             raise TypeError("parameters must be a list of tensors, not a single tensor")
@@ -61,7 +64,7 @@ class Optimizer(Checked, FusedStorage):
         self._weight_decay = weight_decay
         self._grad_clip = grad_clip
         self._multi_precision = multi_precision
-        self._groups = _make_groups(parameters)
+        self._groups = _make_groups(parameters or ())
         self._accumulators: dict[str, dict[str, Tensor]] = {}
         self._master_weights: dict[str, Tensor] = {}
         self._pending: dict[str, Any] = {}
@@ -91,7 +94,8 @@ class Optimizer(Checked, FusedStorage):
     def minimize(
         self, loss: Tensor, startup_program: object = None, parameters: Any = None, no_grad_set: Any = None
     ) -> Any:
-        """:meth:`step` with the gradients that ``loss.backward()`` has left; they are not cleared.
+        """:meth:`step` with the gradients that ``loss.backward()`` has left; they are not cleared. In a static program
+        gradients and update are recorded, by default for all its parameters.
 
         Returns ([], pairs of parameters and gradients): those of ``parameters``, without those in ``no_grad_set``.
         """
@@ -107,7 +111,13 @@ class Optimizer(Checked, FusedStorage):
         no_grad_set: Any = None,
         callbacks: Any = None,
     ) -> list[tuple[Tensor, Tensor]]:
-        """Pairs (parameter, gradient) that ``loss.backward()`` has left, for :meth:`apply_gradients`."""
+        """Pairs (parameter, gradient) that ``loss.backward()`` has left, or that a static program computes, for
+        :meth:`apply_gradients`."""
+        if program_of(loss) is not None:
+            pairs = append_backward(loss, parameters or self._parameter_list or None, no_grad_set)
+            if not self._parameter_list:
+                self._groups = _make_groups([p for p, _ in pairs])
+            return pairs
         left_out = {id(p) for p in no_grad_set or ()}
         chosen = [p for p in (self._parameter_list if parameters is None else parameters) if id(p) not in left_out]
         return [(p, p.grad) for p in chosen if not p.stop_gradient and p.grad is not None]

@@ -28,7 +28,8 @@ class Rate:
 
     def set(self, value: float) -> None:
         """Change the rate. Raises CaptureError inside a captured function, where it would happen at capture only."""
-        if active_tracer() is not None:
+        tracer = active_tracer()
+        if tracer is not None and not tracer.stays_open:
             raise CaptureError(
                 "the learning rate is being changed inside a captured function, where Python runs only once. Call "
                 "scheduler.step() or set_lr() outside, after the compiled step; the step reads the new value"

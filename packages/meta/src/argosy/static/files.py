@@ -1,0 +1,169 @@
+"""Static programs and their tensors in files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy import pickled
+from argosy.jit.paddle_format.program import load_paddle_program
+from argosy.serialization import load as load_states
+from argosy.serialization import replace_file
+from argosy.serialization import save as save_states
+from argosy.static.executor import Executor
+from argosy.static.program import Program, default_main_program
+from argosy_infer.export import LoadedProgram, load_program, save_program
+from argosy_pir.program import Program as Captured
+from argosy_pir.serialization import from_bytes, to_bytes
+from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = [
+    "deserialize_persistables", "deserialize_program", "load", "load_from_file", "load_inference_model",
+    "load_program_state", "normalize_program", "save", "save_inference_model", "save_to_file",
+    "serialize_persistables", "serialize_program", "set_program_state",
+]  # fmt: skip
+
+Path = str | os.PathLike[str]
+
+
+def save(program: Program, model_path: Path, protocol: int = 4, **configs: Any) -> None:
+    """Write the program's parameters as ``<model_path>.pdparams`` and its other persistable tensors as ``.pdopt``."""
+    if configs:
+        raise TypeError(f"static.save() has no argument {sorted(configs)}")
+    base = os.fspath(model_path)
+    for mode, extension in (("param", ".pdparams"), ("opt", ".pdopt")):
+        held = {name: x.numpy() for name, x in program.state_dict(mode).items()}
+        save_states(held, base + extension, protocol)
+
+
+def load(
+    program: Program, model_path: Path, executor: Executor | None = None, var_list: Sequence[Tensor] | None = None
+) -> None:
+    """Give the program's tensors the values that :func:`save` wrote; with ``var_list`` those alone.
+
+    Raises ValueError for values of another shape, or that are missing.
+    """
+    state = load_program_state(model_path)
+    wanted = program.persistables() if var_list is None else {x.name: x for x in var_list}
+    missing = sorted(wanted.keys() - state.keys())
+    if missing:
+        raise ValueError(f"static.load: {os.fspath(model_path)} has no values for {missing}")
+    program.set_state_dict({name: state[name] for name in wanted})
+
+
+def load_program_state(model_path: Path, var_list: Sequence[Tensor] | None = None) -> dict[str, Any]:
+    """The arrays that :func:`save` wrote, by name. Raises FileNotFoundError where there are none."""
+    base = os.fspath(model_path)
+    found: dict[str, Any] = load_states(base + ".pdparams", return_numpy=True)
+    if os.path.exists(base + ".pdopt"):
+        found |= load_states(base + ".pdopt", return_numpy=True)
+    names = None if var_list is None else {x.name for x in var_list}
+    return {name: value for name, value in found.items() if names is None or name in names}
+
+
+def set_program_state(program: Program, state_dict: Mapping[str, Any]) -> None:
+    """Give the program's tensors the values of these names."""
+    program.set_state_dict(state_dict)
+
+
+def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> Program:
+    """A copy for evaluation that has what ``fetch_vars`` need of ``feed_vars``, and nothing else.
+
+    Raises ValueError where they need other data.
+    """
+    ended = _ended(program, feed_vars, fetch_vars)
+    return _program(ended, program.tracer.tensors())[0]
+
+
+def serialize_program(feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> bytes:
+    """The program from ``feed_vars`` to ``fetch_vars`` as bytes; ``program``: instead of the main one."""
+    return to_bytes(_ended(kwargs.get("program") or default_main_program(), feed_vars, fetch_vars))
+
+
+def deserialize_program(data: bytes) -> Program:
+    """What :func:`serialize_program` gave; its parameters are zeros. Nothing is executed."""
+    ended = from_bytes(data)
+    made = {s.name: np.zeros(s.type.shape, as_dtype(s.type.dtype).numpy) for s in ended.states}  # type: ignore[attr-defined]
+    return _program(ended, _tensors(LoadedProgram(ended, made)))[0]
+
+
+def serialize_persistables(feed_vars: Any, fetch_vars: Any, executor: Executor, **kwargs: Any) -> bytes:
+    """The tensors that the program from ``feed_vars`` to ``fetch_vars`` reads, as bytes."""
+    program = kwargs.get("program") or default_main_program()
+    ended, tensors = _ended(program, feed_vars, fetch_vars), program.tracer.tensors()
+    return pickled.dumps({state.name: tensors[state.name].numpy() for state in ended.states}, 4)
+
+
+def deserialize_persistables(program: Program, data: bytes, executor: Executor) -> Program:
+    """Give ``program`` the tensors that :func:`serialize_persistables` gave."""
+    program.set_state_dict(pickled.loads(data, "deserialize_persistables", lambda array, name: array))
+    return program
+
+
+def save_to_file(path: Path, content: bytes) -> None:
+    """Write bytes, atomically."""
+    if not isinstance(content, bytes):
+        raise ValueError("'content' type should be bytes.")
+    replace_file(path, content)
+
+
+def load_from_file(path: Path) -> bytes:
+    """The bytes of a file."""
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def save_inference_model(path_prefix: Path, feed_vars: Any, fetch_vars: Any, executor: Executor, **kwargs: Any) -> None:
+    """Write the program from ``feed_vars`` to ``fetch_vars``, for evaluation, as ``jit.save`` does: to
+    ``<path_prefix>.pir`` and ``.safetensors``, which ``jit.load`` and ``argosy_infer`` read, too.
+
+    program: instead of the main one. Raises ValueError where other data are needed.
+    """
+    program = kwargs.get("program") or default_main_program()
+    ended, tensors = _ended(program, feed_vars, fetch_vars), program.tracer.tensors()
+    os.makedirs(os.path.dirname(os.fspath(path_prefix)) or ".", exist_ok=True)
+    save_program(ended, {state.name: tensors[state.name].numpy() for state in ended.states}, path_prefix)
+
+
+def load_inference_model(path_prefix: Path, executor: Executor, **kwargs: Any) -> list[Any]:
+    """What :func:`save_inference_model` wrote, or Paddle 3 (``.json`` and ``.pdiparams``): the program, the names of
+    its data, and the variables to fetch."""
+    base = os.fspath(path_prefix)
+    paddles = os.path.exists(base + ".json") and not os.path.exists(base + ".pir")
+    loaded = load_paddle_program(base) if paddles else load_program(base)
+    program, results = _program(loaded.program, _tensors(loaded))
+    return [program, [x.name for x in program.tracer.inputs], results]
+
+
+def _ended(program: Program, feed_vars: Any, fetch_vars: Any) -> Captured:
+    feeds, fetches = (list(x) if isinstance(x, (list, tuple)) else [x] for x in (feed_vars, fetch_vars))
+    test = program.clone(for_test=True)
+    ended = test.tracer.ended([test.value_of(x) for x in fetches], frozen=True)
+    names = [x.name for x in feeds]
+    needed = [x.name_hint or "" for x in ended.inputs]
+    if missing := sorted(set(needed) - set(names)):
+        raise ValueError(f"fetch_vars need {missing}, which feed_vars ({names}) lack")
+    return ended
+
+
+def _tensors(loaded: LoadedProgram) -> dict[str, Tensor]:
+    made = {}
+    for name, array in loaded.states.items():
+        x = made[name] = Tensor._wrap(Strided.from_array(np.ascontiguousarray(array)))
+        x.name, x.persistable, x.is_parameter = name, True, True
+    return made
+
+
+def _program(ended: Captured, tensors: Mapping[str, Tensor]) -> tuple[Program, list[Tensor]]:
+    """A program that does what a captured one does, and its results."""
+    made = Program()
+    made.frozen = True
+    results = made.tracer.adopt(ended, tensors)
+    for x in made.tracer.inputs:
+        made.name_variable(x.name, x)
+    return made, results
