@@ -211,3 +211,38 @@ def test_what_is_no_plain_operator_is_differentiated_again_and_again(replays):
     w.fill_(3.0)
     with pytest.raises(DifferentiationError, match="changed in place"):
         paddle.autograd.laplacian(u[:, 0], y)
+
+
+@paddle.library.custom_op("science_tests.doubled", axes="... -> ...")
+def doubled(x: paddle.Tensor) -> paddle.Tensor:
+    """Without a gradient."""
+    return np.asarray(x) * 2
+
+
+BAD = {
+    "integer points": (lambda x: ((x * x).sum(-1), x.astype("int64")), "int64 .*it is no floating tensor"),
+    "constant points": (lambda x: ((x.detach() ** 2).sum(-1), x.detach()), "set its stop_gradient to False"),
+    "integer values": (lambda x: ((x * 9).sum(-1).astype("int64"), x), "the values are int64"),
+    "other points": (lambda x: ((x * x).sum(-1), x * 2), "the values do not depend on the points"),
+    "argmax": (lambda x: (paddle.argmax(x, -1).astype("float64"), x), "do not depend on the points"),
+    "custom operator": (lambda x: (doubled(x).sum(-1), x), r"science_tests.doubled has none"),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", BAD)
+def test_what_has_no_derivative_is_told(name, compiled):
+    """With the operator, and while capturing the line of it and that of the request."""
+    make, message = BAD[name]
+
+    def function(x):
+        ys, xs = make(x)
+        return paddle.autograd.laplacian(ys[:, 0] if ys.ndim == 2 else ys, xs)
+
+    with pytest.raises(DifferentiationError, match=message) as caught:
+        (paddle.jit.to_static(function, full_graph=True) if compiled else function)(points(2))
+    if compiled and name in ("argmax", "custom operator"):
+        assert "test_differential.py:" in str(caught.value)
+    elif name == "custom operator":
+        assert "order 1" in str(caught.value)
+        assert "laplacian" in str(caught.value)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy_autograd.activity import has_gradient
-from argosy_autograd.errors import MissingRule
+from argosy_autograd.errors import MissingRule, explained
 from argosy_autograd.insertion import erase_unused
 from argosy_autograd.transform import vjp_values
 from argosy_autograd.whole import WHOLE_RULES
@@ -99,8 +99,19 @@ def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
             raise MissingRule(f"{op.name} has no gradient: it has no decomposition into primitives")
         if len(_cache) >= _LIMIT:
             del _cache[next(iter(_cache))]  # the oldest
-        found = _cache[key] = _derive(op, operand_types(op, kinds), attributes, wants)
+        try:
+            found = _cache[key] = _derive(op, operand_types(op, kinds), attributes, wants)
+        except MissingRule as error:
+            raise explained(error, _order(op.name)) from None
     return found
+
+
+def _order(name: str) -> str:
+    """Which derivative of an operator was asked for: each is an operator named after the one before."""
+    plain = name
+    while plain.endswith("_grad"):
+        plain = plain.removesuffix("_grad")
+    return f"asked for a derivative of order {(len(name) - len(plain)) // 5 + 1} of {plain}"
 
 
 def operand_types(op: Any, kinds: Sequence[Any]) -> list[TensorType]:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from argosy_autograd.engine import grad
-from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.engine import dependence, grad
+from argosy_autograd.errors import DifferentiationError, MissingRule, UnusedInput, explained, likely_reason
 from argosy_autograd.replay import replayed
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.operator import get_operator
@@ -127,10 +127,26 @@ def _computed(
     name: str, key: Hashable, function: Apply, ys: Tensor, xs: Tensor, factors: Sequence[Tensor] = ()
 ) -> Tensor:
     """``function(ys, xs, *factors)``; in eager mode in one sweep, where that can be."""
+    _check_dependence(name, ys, xs)
     found: Tensor | None = None
-    if active_tracer() is None:
-        found = replayed(name, key, function, ys, xs, factors)
-    return function(ys, xs, *factors) if found is None else found
+    try:
+        if active_tracer() is None:
+            found = replayed(name, key, function, ys, xs, factors)
+        return function(ys, xs, *factors) if found is None else found
+    except MissingRule as error:
+        raise explained(error, f"asked for by {name}") from None
+
+
+def _check_dependence(name: str, ys: Tensor, xs: Tensor) -> None:
+    """Raise where no derivative of first order exists; higher ones may well be zero."""
+    if ys.dtype.kind not in "fc":
+        raise DifferentiationError(f"{name}: the values are {ys.dtype.name}, which has no derivatives")
+    moving = xs.dtype.kind in "fc" and not xs.stop_gradient
+    depends, wall = dependence(ys, xs) if moving else (False, "")
+    if depends:
+        return
+    described = f"({xs.dtype.name} {list(xs.shape)}, stop_gradient={xs.stop_gradient})"
+    raise UnusedInput(f"{name}: the values do not depend on the points {described}{likely_reason(xs, wall)}")
 
 
 def _laplacian(u: Tensor, xs: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["backward", "grad"]
+__all__ = ["backward", "dependence", "grad"]
 
 Tensors = Tensor | Sequence[Tensor]
 _OURS = 3  # references to a gradient that only this pass holds: its entry, a local variable, getrefcount's argument
@@ -318,6 +318,17 @@ def grad(
         return _grad(ends, wanted, seeds, retain, create_graph, allow_unused, constants)
     finally:
         set_grad_enabled(previous)
+
+
+def dependence(y: Tensor, x: Tensor) -> tuple[bool, str]:
+    """Whether ``y`` depends on ``x`` differentiably, and if not, while capturing, which operation is in the way."""
+    if active_tracer() is not None:
+        traced: tuple[bool, str] = _tracing().traced_dependence(y, x)
+        return traced
+    end, source = edge_of(y), edge_of(x)
+    if end is None or source is None:
+        return False, ""
+    return source in _needed([end], {source: 0}, frozenset())[1], ""
 
 
 def _grad(

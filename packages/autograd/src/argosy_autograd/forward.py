@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from argosy_autograd.activity import active_operations
-from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.errors import DifferentiationError, MissingRule, explained
 from argosy_autograd.insertion import insertion
 from argosy_autograd.registry import STRUCTURED, jvp
-from argosy_autograd.reverse import plain_attributes
+from argosy_autograd.reverse import described, plain_attributes
 from argosy_autograd.tokens import token_chain
 from argosy_phi_ops.context import context
 from argosy_pir import Block, Builder, Operation, Value
@@ -55,5 +55,8 @@ def _push_forward(op: Operation, known: dict[Value, Value]) -> Sequence[Value | 
         return [None] * len(op.results)
     single = len(op.results) == 1
     result = op.result if single else op.results
-    t = jvp.find(op.name[5:])(result, *op.operands, *tangents, **plain_attributes(op))
+    try:
+        t = jvp.find(op.name[5:])(result, *op.operands, *tangents, **plain_attributes(op))
+    except MissingRule as error:
+        raise explained(error, described(op)) from None
     return [t] if single else t

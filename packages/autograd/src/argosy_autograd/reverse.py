@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from argosy_autograd.activity import active_operations
-from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.errors import DifferentiationError, MissingRule, explained
 from argosy_autograd.insertion import insertion
 from argosy_autograd.registry import STRUCTURED, vjp
 from argosy_autograd.tokens import token_chain
@@ -64,10 +64,19 @@ def _pull_back(op: Operation, incoming: list[Value | None], active: set[Value]) 
         return pairs
     single = len(op.results) == 1
     g, result = (incoming[0], op.result) if single else (tuple(incoming), op.results)
-    made = vjp.find(op.name[5:])(g, result, *op.operands, **plain_attributes(op))
+    try:
+        made = vjp.find(op.name[5:])(g, result, *op.operands, **plain_attributes(op))
+    except MissingRule as error:
+        raise explained(error, described(op)) from None
     if not isinstance(made, tuple):
         made = (made,)
     return zip(op.operands, made, strict=True)
+
+
+def described(op: Operation) -> str:
+    """Where ``op`` was written, for errors; nothing where that is not known."""
+    location = str(op.location)
+    return "" if location == "unknown" else f"{op.name} at {location}"
 
 
 def plain_attributes(op: Operation) -> dict[str, Any]:

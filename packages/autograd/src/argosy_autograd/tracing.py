@@ -21,7 +21,7 @@ from argosy_pir import Block, Builder, Region, Value
 from argosy_pir.values import OpResult
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["traced_backward", "traced_custom", "traced_grad", "traced_hook"]
+__all__ = ["traced_backward", "traced_custom", "traced_dependence", "traced_grad", "traced_hook"]
 
 
 def traced_backward(ends: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> None:
@@ -61,6 +61,15 @@ def traced_grad(
     found = dict(zip(chosen, _request(tracer, outputs, chosen, seeds), strict=True)) if chosen else {}
     wrap = _differentiable if create_graph else _constant
     return [wrap(tracer, found[v]) if v in found else None for v in values]
+
+
+def traced_dependence(y: Tensor, x: Tensor) -> tuple[bool, str]:
+    """Whether ``y`` depends on ``x`` differentiably, else which operation is in the way, if any."""
+    tracer = _tracer()
+    end, source = tracer.value(y), tracer.value(x)
+    if not y.stop_gradient and source in _reached([end], {source}):
+        return True, ""
+    return False, _wall([end], source)
 
 
 def traced_custom(

@@ -15,6 +15,7 @@ from typing import Any
 
 from argosy_autograd.algebra import zeros
 from argosy_autograd.dialect import custom_parts, jet_parts, parts
+from argosy_autograd.errors import MissingRule, explained
 from argosy_autograd.insertion import Inserted
 from argosy_autograd.loops import check_loops
 from argosy_autograd.taylor import Functional, Sweep
@@ -66,7 +67,10 @@ def expand_gradient(op: Operation, states: set[Value]) -> None:
     inserted = Inserted(builder)
     with building(builder, op.location):
         seeds = cotangents or [prim.constant(1, y.dtype, y.shape) for y in outputs]
-        gradients = vjp_values(outputs, seeds, inputs, builder)
+        try:
+            gradients = vjp_values(outputs, seeds, inputs, builder)
+        except MissingRule as error:
+            raise explained(error, f"the gradient was asked for at {op.location}") from None
         results = [zeros(x.shape, x.dtype) if g is None else g for x, g in zip(inputs, gradients, strict=True)]
     _tag_phases(inserted.operations(), inputs, results, states)
     op.replace_with(results)
