@@ -10,6 +10,8 @@ import argosy as paddle
 import argosy.distributed as dist
 from argosy import nn
 from argosy.distributed.debug import run_ranks
+from argosy_autoparallel.counting import count_collectives
+from argosy_hwadapt.errors import CollectiveMismatch
 
 ROWS = np.random.default_rng(0).standard_normal((8, 6)).astype(np.float32)
 
@@ -60,6 +62,63 @@ def test_a_group_averages_among_its_members():
         return layer.parameters()[0].grad.item()
 
     assert run_ranks(program, 4) == [0.5, 0.5, 2.5, 2.5]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_captured_step_averages_gradients(whole):
+    """The compiled step has the gradients of eager execution, from one collective."""
+
+    def program():
+        model = paddle.DataParallel(_model(0))
+        rows = paddle.to_tensor(ROWS[dist.get_rank() * 4 :][:4])
+
+        def step(x):
+            loss = model(x).square().mean()
+            loss.backward()
+            found = [p.grad * 1 for p in model.parameters()]
+            for p in model.parameters():
+                p.clear_gradient()
+            return found
+
+        run = paddle.jit.to_static(step, full_graph=whole)
+        found = run(rows)
+        with count_collectives() as counts:
+            found = run(rows)
+        return [g.numpy() for g in found], [g.numpy() for g in step(rows)], counts.calls
+
+    for found, expected, calls in run_ranks(program, 2):
+        assert calls == {"all_reduce": 1}
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-7)
+
+
+def test_ranks_that_use_other_parameters_are_told():
+    """Gradients of different parameters are an error, at the latest where sizes differ."""
+
+    def program():
+        layers = paddle.nn.LayerList([nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 2)])
+        model = paddle.DataParallel(layers)
+        used = layers[2 * dist.get_rank()]
+        used(paddle.ones([1, 3])).sum().backward()
+        return model
+
+    with pytest.raises(CollectiveMismatch, match="ranks disagree"):
+        run_ranks(program, 2)
+
+
+def test_hooks_of_parameters_come_before_the_average():
+    """A parameter's own hook sees and changes this rank's gradient; several backward passes add up means."""
+
+    def program():
+        layer = nn.Linear(1, 1, bias_attr=False)
+        model = paddle.DataParallel(layer)
+        seen = []
+        layer.weight.register_hook(lambda g: seen.append(g.item()) or g * 10)
+        for _ in range(2):
+            model(paddle.to_tensor([[float(dist.get_rank() + 1)]])).sum().backward()
+        return seen, layer.weight.grad.item()
+
+    assert run_ranks(program, 2) == [([1.0, 1.0], 30.0), ([2.0, 2.0], 30.0)]
 
 
 def test_one_process_needs_no_group():

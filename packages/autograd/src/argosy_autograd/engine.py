@@ -17,6 +17,7 @@ import numpy as np
 
 from argosy_autograd.errors import DifferentiationError, unused_input
 from argosy_autograd.gradients import accumulate_grad
+from argosy_autograd.hooks import JointHook
 from argosy_autograd.tape import Edge, Node, edge_of
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.context import set_grad_enabled
@@ -196,7 +197,7 @@ class _Sweep:
         as_tensor = self.recorded or type(g) is Tensor
         tensor = g if as_tensor else Tensor._wrap(Strided.from_array(g))
         for hook in list(table.values()):
-            replaced = hook(tensor)
+            replaced = None if isinstance(hook, JointHook) else hook(tensor)
             if replaced is not None:
                 tensor = replaced
         return tensor if as_tensor else tensor.payload.ndarray
@@ -210,19 +211,59 @@ class _Sweep:
 
     def finish_leaves(self) -> None:
         """Call the hooks of leaves; then give the gradients to whoever wants them."""
+        together: list[list[Any]] = []
         for entry in self.leaves.values():
             leaf, g = entry
             if leaf._hooks:
                 g = entry[1] = self.hooked(leaf._hooks, g)
+                if any(isinstance(hook, JointHook) for hook in leaf._hooks.values()):
+                    together.append(entry)
+                    continue
             if type(leaf.payload) is not Strided and hasattr(leaf.payload, "adopt_gradient"):
-                g = entry[1] = leaf.payload.adopt_gradient(_as_tensor(g))
-            elif self.mixed:
+                together.append(entry)
+                continue
+            if self.mixed:
                 g = entry[1] = _as_array(g)
             if self.targets is None:
                 fresh = getrefcount(g) <= _OURS  # counted before g becomes an argument of another call
                 accumulate_grad(leaf, g, fresh)
             elif (leaf, 0) in self.targets:
                 self.found[self.targets[leaf, 0]] = g
+        if together:
+            self._finish_together(together)
+
+    def _finish_together(self, entries: Sequence[list[Any]]) -> None:
+        """Leaves of joint hooks, and distributed ones, whose sums over ranks are made together."""
+        joint: dict[JointHook, list[list[Any]]] = {}
+        kinds: dict[Any, list[list[Any]]] = {}
+        for entry in entries:
+            leaf = entry[0]
+            entry[1] = _as_tensor(entry[1])
+            for hook in (leaf._hooks or {}).values():
+                if isinstance(hook, JointHook):
+                    joint.setdefault(hook, []).append(entry)
+            if type(leaf.payload) is not Strided:
+                kinds.setdefault(type(leaf.payload), []).append(entry)
+        for hook, members in joint.items():
+            made = hook([leaf for leaf, _ in members], [g for _, g in members])
+            _replace(members, made)
+        for kind, members in kinds.items():
+            if self.recorded:
+                _replace(members, [leaf.payload.adopt_gradient(g) for leaf, g in members])
+            else:
+                _replace(members, kind.adopt_gradients([leaf.payload for leaf, _ in members], [g for _, g in members]))
+        for leaf, g in entries:
+            if type(leaf.payload) is Strided and not self.recorded:
+                g = _as_array(g)
+            if self.targets is None:
+                accumulate_grad(leaf, g)
+            elif (leaf, 0) in self.targets:
+                self.found[self.targets[leaf, 0]] = g
+
+
+def _replace(entries: Sequence[list[Any]], gradients: Sequence[Any]) -> None:
+    for entry, g in zip(entries, gradients, strict=True):
+        entry[1] = g
 
 
 def _sum(x: Any, y: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from itertools import count
 from typing import Any
@@ -13,6 +13,7 @@ from argosy_phi_ops.context import AMBIENT, context
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
+    "JointHook",
     "RemovableHandle",
     "pack_saved",
     "packing",
@@ -22,8 +23,21 @@ __all__ = [
     "unpack_saved",
 ]
 
-Hook = Callable[[Tensor], Tensor | None]
+Hook = Callable[..., Any]
 _numbers = count()
+
+
+class JointHook:
+    """A hook of several leaves, which is called once in a backward pass, when all their gradients are known."""
+
+    def __call__(self, leaves: Sequence[Tensor], gradients: Sequence[Tensor]) -> Sequence[Tensor]:
+        """The gradients that take the places of these ones, in an order that depends on the program alone."""
+        raise NotImplementedError("a JointHook needs a method __call__(leaves, gradients)")
+
+    def register(self, leaves: Iterable[Tensor]) -> None:
+        """Be called with the gradients of ``leaves``."""
+        for leaf in leaves:
+            _table(leaf)[next(_numbers)] = self
 
 
 class RemovableHandle:

@@ -11,6 +11,7 @@ from argosy_autograd.activity import has_gradient, read_values
 from argosy_autograd.algebra import zeros_like
 from argosy_autograd.errors import DifferentiationError, unused_input
 from argosy_autograd.gradients import is_symbolic_zero
+from argosy_autograd.hooks import JointHook
 from argosy_autograd.modes import no_grad
 from argosy_autograd.registry import NOT_APPLICABLE
 from argosy_phi_ops import prim
@@ -35,8 +36,10 @@ def traced_backward(ends: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> N
         raise DifferentiationError(f"backward() of {ends[0].name}: it depends on nothing that wants a gradient")
     made = _request(tracer, outputs, [value for _, value in chosen], seeds)
     with no_grad():
-        for (leaf, _), g in zip(chosen, made, strict=True):
-            _accumulate(tracer, leaf, _constant(tracer, g))
+        found = [_hooked(leaf, _constant(tracer, g)) for (leaf, _), g in zip(chosen, made, strict=True)]
+        _call_joint([leaf for leaf, _ in chosen], found)
+        for (leaf, _), g in zip(chosen, found, strict=True):
+            _accumulate(tracer, leaf, g)
 
 
 def traced_grad(
@@ -187,10 +190,27 @@ def _differentiable(tracer: Tracer, value: Value) -> Tensor:
     return Tensor._wrap(Traced(value, tracer, user_location(), True), False)
 
 
-def _accumulate(tracer: Tracer, leaf: Tensor, g: Tensor) -> None:
+def _hooked(leaf: Tensor, g: Tensor) -> Tensor:
     for hook in list((leaf._hooks or {}).values()):
-        replaced = hook(g)
+        replaced = None if isinstance(hook, JointHook) else hook(g)
         g = g if replaced is None else replaced
+    return g
+
+
+def _call_joint(leaves: Sequence[Tensor], gradients: list[Tensor]) -> None:
+    """Let hooks of several leaves replace their gradients."""
+    joint: dict[JointHook, list[int]] = {}
+    for i, leaf in enumerate(leaves):
+        for hook in (leaf._hooks or {}).values():
+            if isinstance(hook, JointHook) and i not in joint.setdefault(hook, []):
+                joint[hook].append(i)
+    for hook, places in joint.items():
+        made = hook([leaves[i] for i in places], [gradients[i] for i in places])
+        for i, g in zip(places, made, strict=True):
+            gradients[i] = g
+
+
+def _accumulate(tracer: Tracer, leaf: Tensor, g: Tensor) -> None:
     tracer.touch_grad(leaf)
     old: Any = leaf._grad
     leaf._grad = g if old is None or is_symbolic_zero(old) else get_operator("add")(old, g)

@@ -145,6 +145,25 @@ class Sharded:
         wanted = self.layout.cotangent()
         return g if layout_of(g) == wanted else redistribute(g, wanted)
 
+    @staticmethod
+    def adopt_gradients(tensors: Sequence[Sharded], gradients: Sequence[Tensor]) -> list[Tensor]:
+        """:meth:`adopt_gradient` of several tensors, whose sums over ranks are made together."""
+        from argosy_autoparallel.bucketing import SumsOnMesh
+
+        sums = SumsOnMesh()
+        for i, (x, g) in enumerate(zip(tensors, gradients, strict=True)):
+            layout = layout_of(g)
+            if layout is not None:
+                sums.offer(i, g.payload.local.ndarray, layout, x.layout.cotangent())
+        made = sums.made()
+        found = []
+        for i, (x, g) in enumerate(zip(tensors, gradients, strict=True)):
+            if i in made:
+                payload = Sharded(Strided(made[i]), x.shape, g.payload.dtype, x.layout.cotangent())
+                g = Tensor._wrap(payload, g.stop_gradient)
+            found.append(x.adopt_gradient(g))
+        return found
+
     def describe(self) -> str:
         """What printing puts before the global value, or says instead on a rank that has no part of it."""
         mesh = self.mesh

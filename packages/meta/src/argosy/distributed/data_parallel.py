@@ -2,28 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from weakref import ref
+from zlib import crc32
 
+import numpy as np
+
+from argosy.distributed.buffers import readable
+from argosy.distributed.captured import capturing
+from argosy.distributed.checked import agree
 from argosy.distributed.collective import all_reduce, broadcast
 from argosy.distributed.group import Group, world_group
 from argosy.distributed.reduction import ReduceOp
 from argosy.nn.layer import Layer
+from argosy_autograd.hooks import JointHook
+from argosy_autoparallel.bucketing import all_reduce_together
 from argosy_autoparallel.dist_tensor import is_dist
-from argosy_phi_ops.dispatch import suspended
+from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["DataParallel"]
 
 
+class _Averaging(JointHook):
+    """Makes the gradients of a backward pass their means, and with them what was added up within ``no_sync()``."""
+
+    def __init__(self, owner: DataParallel) -> None:
+        self._owner = ref(owner)
+        self._numbers = {id(x): number for number, x in enumerate(owner._layers.parameters())}
+
+    def __call__(self, leaves: Sequence[Any], gradients: Sequence[Any]) -> Sequence[Any]:
+        owner = self._owner()
+        if owner is None:
+            return gradients
+        numbers = [self._numbers[id(x)] for x in leaves]
+        order = sorted(range(len(numbers)), key=numbers.__getitem__)  # whatever the order of the backward pass
+        if capturing():
+            return self._captured(owner, order, gradients)
+        if not owner._averaging:
+            owner._behind.update(numbers)
+            return gradients
+        chosen = sorted(numbers)
+        agree(
+            owner._group.communicator, "DataParallel", gradients=f"{len(chosen)} of {len(self._numbers)}",
+            of=crc32(str(chosen).encode()),
+        )  # fmt: skip
+        behind = {i: readable(leaves[i].grad, "DataParallel") for i, n in enumerate(numbers) if n in owner._behind}
+        sums = [readable(g, "DataParallel") for g in gradients]
+        for i, before in behind.items():
+            sums[i] = sums[i] + before
+        communicator, limit = owner._group.communicator, owner._buffer_bytes
+        means = dict(zip(order, all_reduce_together([sums[i] for i in order], communicator, "avg", limit), strict=True))
+        owner._behind.difference_update(numbers)
+        whole = [means[i] - behind[i] if i in behind else means[i] for i in range(len(numbers))]
+        return [Tensor._wrap(Strided(np.asarray(array))) for array in whole]
+
+    def _captured(self, owner: DataParallel, order: Sequence[int], gradients: Sequence[Any]) -> Sequence[Any]:
+        """In a captured step: one collective for each dtype, as an operation of the program."""
+        if not owner._averaging or owner._behind:
+            raise NotImplementedError("DataParallel.no_sync() with a captured step is not implemented")
+        made = list(gradients)
+        for dtype in dict.fromkeys(gradients[i].dtype for i in order):
+            places = [i for i in order if gradients[i].dtype == dtype]
+            flat = get_operator("concat")([gradients[i].detach().reshape([-1]) for i in places])
+            all_reduce(flat, ReduceOp.AVG, owner._group)
+            parts = get_operator("split")(flat, [gradients[i].size for i in places])
+            for i, part in zip(places, parts, strict=True):
+                made[i] = part.reshape(gradients[i].shape)
+        return made
+
+
 class DataParallel(Layer):
     """``layers`` with the parameters and buffers of the group's first rank everywhere; calls are those of ``layers``.
 
-    In a backward pass each parameter's gradient becomes the mean over the ranks of ``group`` (default: all) as soon as
-    it is known, so every rank must run the same backward passes; parameters that some ranks do not use are an error,
-    CollectiveMismatch. The sizes of buffers and ``find_unused_parameters`` are accepted for compatibility: gradients
-    travel one by one. Parameters are ordinary tensors; the annotated way is ``shard_dataloader`` and friends.
+    At the end of a backward pass gradients become their means over the ranks of ``group`` (default: all), so every rank
+    must run the same backward passes; parameters that some ranks do not use are an error, CollectiveMismatch. Gradients
+    travel together, ``comm_buffer_size`` MiB at a time. ``last_comm_buffer_size`` and ``find_unused_parameters`` are
+    accepted for compatibility. Parameters are ordinary tensors; the annotated way is ``shard_dataloader`` and friends.
     """
 
     def __init__(
@@ -41,6 +99,7 @@ class DataParallel(Layer):
         self._layers = layers
         self._group = world_group() if group is None else group
         self._averaging = True
+        self._buffer_bytes = int(comm_buffer_size * (1 << 20))
         self._behind: set[int] = set()  # parameters whose gradients differ between ranks, after no_sync()
         if not self._group.is_member():
             raise ValueError(f"DataParallel: this rank is not a member of {self._group!r}")
@@ -56,24 +115,8 @@ class DataParallel(Layer):
             broadcast(tensor, self._group.ranks[0], self._group)
 
     def init_reducer(self) -> None:
-        """Let each parameter's gradient be averaged when it is known."""
-        for number, parameter in enumerate(self._layers.parameters()):
-            if not parameter.stop_gradient:
-                parameter.register_hook(self._hook(number, parameter))
-
-    def _hook(self, number: int, parameter: Any) -> Callable[[Tensor], Tensor | None]:
-        def average(gradient: Any) -> Any:
-            if not self._averaging:
-                self._behind.add(number)
-                return None
-            with suspended():
-                behind = parameter.grad if number in self._behind else None
-                whole = gradient.detach().clone() if behind is None else gradient.detach() + behind
-                all_reduce(whole, ReduceOp.AVG, self._group)
-            self._behind.discard(number)
-            return whole if behind is None else whole - behind
-
-        return average
+        """Let gradients be averaged at the end of each backward pass."""
+        _Averaging(self).register(x for x in self._layers.parameters() if not x.stop_gradient)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
