@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
-from types import FunctionType
+from opcode import opname
+from types import FunctionType, TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 from argosy_tensorcore.tensor import Tensor
@@ -96,35 +97,62 @@ def check_arguments(
 def blame_inputs(
     title: str, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception, skip: int = 1
 ) -> None:
-    """After ``error``, raise TypeError for an argument of ``function`` that should be a tensor and is not.
+    """After ``error``, raise what a user can use of it: TypeError for an argument of ``function`` that should be a
+    tensor and is not; where Python or numpy failed in argosy's own code, an error of that kind with the arguments.
 
     The first ``skip`` parameters are not among the arguments (``self`` of methods). Errors that name ``title``, errors
-    of classes of argosy and those raised in users' code stand as they are.
+    of classes of argosy, those that argosy's code raised on purpose and those of users' code stand as they are.
     """
+    kinds = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, AssertionError, StopIteration)
     plain = type(error).__module__.partition(".")[0] in ("builtins", "numpy")
-    if not plain or not isinstance(error, (AttributeError, IndexError, TypeError, ValueError)) or title in str(error):
+    if not plain or not isinstance(error, kinds) or title in str(error):
         return
-    if not (isinstance(function, FunctionType) and _is_own(function.__module__) and _is_own(_raised_in(error))):
+    at = _innermost(error)
+    if at is None or not (isinstance(function, FunctionType) and _is_own(function.__module__) and _is_own(_module(at))):
         return
     check_arguments(title, function, args, kwargs, skip)
+    given = [*zip(_parameters(function)[skip:], args, strict=False), *kwargs.items()]
     tested = _tests(function)
-    for name, value in (*zip(_parameters(function)[skip:], args, strict=False), *kwargs.items()):
+    for name, value in given:
         foreign = None if name in tested else _foreign(value)
         if foreign is not None:
             kind = type(foreign).__name__
             raise TypeError(f"{title}(): argument {name!r} must hold Tensors, got {foreign!r:.80} ({kind})") from error
+    if not _is_raise(at) or isinstance(error, AssertionError):
+        shown = ", ".join(f"{name}={_shown(value)}" for name, value in given)
+        chosen = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
+        raise chosen(f"{title}(): cannot take these arguments: {shown} ({error or type(error).__name__})") from error
 
 
 def _is_own(module: str) -> bool:
     return module.partition(".")[0].partition("_")[0] == "argosy"
 
 
-def _raised_in(error: Exception) -> str:
-    """The module of the innermost frame."""
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
+def _innermost(error: Exception) -> TracebackType | None:
+    """Where ``error`` left the last code that is not numpy's."""
+    at, found = error.__traceback__, None
+    while at is not None:
+        if _module(at).partition(".")[0] != "numpy":
+            found = at
         at = at.tb_next
-    return "" if at is None else str(at.tb_frame.f_globals.get("__name__", ""))
+    return found
+
+
+def _module(at: TracebackType) -> str:
+    return str(at.tb_frame.f_globals.get("__name__", ""))
+
+
+def _is_raise(at: TracebackType) -> bool:
+    """Whether the code stands at a ``raise`` statement there, rather than at something that failed."""
+    return opname[at.tb_frame.f_code.co_code[at.tb_lasti]] == "RAISE_VARARGS"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"{value.dtype.name} {list(value.shape)}"
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+        return f"[{', '.join(map(_shown, value[:4]))}{', ...' if len(value) > 4 else ''}]"
+    return f"{value!r:.60}"
 
 
 def _foreign(value: Any) -> Any:

@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from argosy_phi_ops.aliases import ALIASES
-from argosy_phi_ops.errors import OperatorError
+from argosy_phi_ops.errors import FOREIGN, OperatorError
 from argosy_phi_ops.index import COMPOSED
 from argosy_phi_ops.operator import Operator, find_operator
 from argosy_phi_ops.signature import LIST, OPTIONAL, OperatorTypeError, Parameter, Signature, is_operand
@@ -77,8 +77,20 @@ class Composed:
             given = self.signature.match(args, kwargs)
             for p in self.signature.operands:
                 given[p.name] = self._operand(p, given[p.name])
-            result = self.body(**given)
+            result = self._applied(given)
         return result if out is None else Operator.deliver(self, result, out)  # type: ignore[arg-type]
+
+    def _applied(self, given: dict[str, Any]) -> Any:
+        """The body's result; errors of Python's insides become :class:`OperatorError`, as those of operators do."""
+        try:
+            return self.body(**given)
+        except FOREIGN as error:
+            operands = [given[p.name] for p in self.signature.operands]
+            attributes = {p.name: given[p.name] for p in self.signature.attributes}
+            better = import_module("argosy_phi_ops.explanation").explained(self, operands, attributes, error)
+            if better is None:
+                raise
+            raise better from error
 
     def _operand(self, p: Parameter, value: Any) -> Any:
         """``value`` as what ``p`` takes: numbers become tensors. Raises :class:`OperatorTypeError` otherwise."""

@@ -1,5 +1,11 @@
 """Errors of the operator library. Each refines the builtin that a caller would catch."""
 
+FOREIGN = (
+    TypeError, ValueError, LookupError, IndexError, KeyError, AttributeError, AssertionError, ArithmeticError,
+    ZeroDivisionError, OverflowError, UnboundLocalError, StopIteration, NotImplementedError, MemoryError,
+)  # fmt: skip
+"""Classes of Python's with which an operator may fail in its insides: :mod:`argosy_phi_ops.explanation` has better."""
+
 
 class OperatorError(ValueError):
     """An operator was given operands or attributes it does not accept."""

@@ -5,19 +5,14 @@ Looked at only then, so that calls that work pay nothing: which attribute does n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
-from argosy_phi_ops.errors import OperatorError
-from argosy_phi_ops.operator import Operator
-from argosy_phi_ops.signature import OperatorTypeError
+from argosy_phi_ops.errors import FOREIGN, OperatorError
+from argosy_phi_ops.signature import OperatorTypeError, normalise_attribute
+from argosy_tensorcore.dtype import as_dtype
 
-__all__ = ["FOREIGN", "explained"]
-
-FOREIGN = (
-    TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError, ZeroDivisionError, UnboundLocalError,
-)  # fmt: skip
-"""The classes that :func:`explained` looks at."""
+__all__ = ["explained"]
 
 _NUMBERS: dict[str, Any] = {"int": int, "float": (int, float), "complex": (int, float, complex)}
 _BUILTIN = {**_NUMBERS, "bool": bool, "str": str}
@@ -27,35 +22,65 @@ class OperatorIndexError(OperatorError, IndexError):
     """An index outside of what an operator was given."""
 
 
+class OperatorMemoryError(OperatorError, MemoryError):
+    """An operator's results, or what it needs on the way, do not fit in memory."""
+
+
+class _Function(Protocol):
+    """An operator or a composed function."""
+
+    name: str
+    body: Any
+
+
 def explained(
-    op: Operator, operands: Sequence[Any], attributes: dict[str, Any], error: Exception
+    op: _Function, operands: Sequence[Any], attributes: Mapping[str, Any], error: Exception
 ) -> OperatorError | None:
     """An error for users in the place of ``error``; None where that is one already, or a user's own."""
-    custom = "." in op.name
-    inner = type(error).__module__.startswith(("numpy.exceptions", "numpy._core", "argosy_pir"))
-    if custom or op.name in str(error) or not (type(error) in FOREIGN or inner):
+    if "." in op.name or str(error).startswith((f"{op.name}:", f"{op.name}(")) or not _is_inner(error):
         return None
     notes = op.body.__annotations__
     for name, value in attributes.items():
-        if name in notes and not _fits(value, notes[name]):
-            shown = repr(value)
-            return OperatorTypeError(
-                f"{op.name}(): argument {name!r} should be {notes[name]}, got {type(value).__name__} {shown[:60]}"
-            )
-    kind: type[OperatorError] = OperatorError
-    if isinstance(error, TypeError):
-        kind = OperatorTypeError
-    elif isinstance(error, IndexError):
-        kind = OperatorIndexError
-    return kind(f"{op.name}: {error or type(error).__name__} [{_described(op, operands, attributes)}]")
+        note = notes.get(name, "").replace("Axes", "int | Sequence[int] | None")
+        wanted = note if not _fits(value, note) else _dtype_wanted(name, value)
+        if wanted:
+            kind = type(value).__name__
+            return OperatorTypeError(f"{op.name}(): argument {name!r} should be {wanted}, got {kind} {value!r:.60}")
+    if type(error) is NotImplementedError:
+        return None
+    return _kind(error)(f"{op.name}: {error or type(error).__name__} [{_described(operands, attributes)}]")
+
+
+def _is_inner(error: Exception) -> bool:
+    """Whether ``error`` is of Python, numpy or the IR: those of argosy's other classes are for users already."""
+    kind = type(error)
+    return kind in FOREIGN or kind.__module__.startswith(
+        ("numpy.exceptions", "numpy._core", "numpy.linalg", "argosy_pir")
+    )
+
+
+def _kind(error: Exception) -> type[OperatorError]:
+    kinds = {TypeError: OperatorTypeError, IndexError: OperatorIndexError, MemoryError: OperatorMemoryError}
+    return next((mine for theirs, mine in kinds.items() if isinstance(error, theirs)), OperatorError)
+
+
+def _dtype_wanted(name: str, value: Any) -> str:
+    """What an attribute that names a dtype should be, where it names none."""
+    if not name.endswith("dtype") or not isinstance(value, str):
+        return ""
+    try:
+        as_dtype(value)
+    except TypeError:
+        return "the name of a dtype"
+    return ""
 
 
 def _fits(value: Any, annotation: str) -> bool:
     """Whether plain data is of the annotated kind; what the annotation does not tell fits."""
-    if hasattr(value, "evaluate"):  # a symbolic size
+    if hasattr(value, "evaluate") or not annotation:  # a symbolic size
         return True
-    kinds = annotation.replace("Axes", "int | Sequence[int] | None").split(" | ")
-    return any(_is(value, kind) for kind in kinds)
+    value = normalise_attribute(value)
+    return any(_is(value, kind) for kind in annotation.split(" | "))
 
 
 def _is(value: Any, kind: str) -> bool:
@@ -68,10 +93,14 @@ def _is(value: Any, kind: str) -> bool:
     return known is None or isinstance(value, known)
 
 
-def _described(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> str:
-    shown = [
-        f"{x.dtype.name} {list(x.shape)}" if hasattr(x, "shape") and hasattr(x.dtype, "name") else repr(x)[:40]
-        for x in operands
-    ]
+def _described(operands: Sequence[Any], attributes: Mapping[str, Any]) -> str:
     named = [f"{k}={str(v)[:60]}" for k, v in attributes.items() if k != "segments"]
-    return "operands: " + ", ".join(shown) + ("; " + ", ".join(named) if named else "")
+    return "operands: " + ", ".join(map(_shown, operands)) + ("; " + ", ".join(named) if named else "")
+
+
+def _shown(x: Any) -> str:
+    if isinstance(x, (list, tuple)):
+        return f"[{', '.join(map(_shown, x[:4]))}{', ...' if len(x) > 4 else ''}]"
+    if hasattr(x, "shape") and hasattr(x.dtype, "name"):
+        return f"{x.dtype.name} {list(x.shape)}"
+    return repr(x)[:40]

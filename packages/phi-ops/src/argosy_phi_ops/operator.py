@@ -24,7 +24,7 @@ from importlib import import_module
 from typing import Any
 
 from argosy_phi_ops.aliases import ALIASES
-from argosy_phi_ops.errors import OperatorError
+from argosy_phi_ops.errors import FOREIGN, OperatorError
 from argosy_phi_ops.index import MODULES
 from argosy_phi_ops.kept import Kept
 from argosy_phi_ops.signature import ATTRIBUTE, Signature
@@ -208,7 +208,7 @@ class Operator:
         """
         try:
             return self.apply(self, operands, attributes)
-        except (TypeError, ValueError, LookupError, AttributeError, AssertionError, ArithmeticError) as error:
+        except FOREIGN as error:
             better = import_module("argosy_phi_ops.explanation").explained(self, operands, attributes, error)
             if better is None:
                 raise

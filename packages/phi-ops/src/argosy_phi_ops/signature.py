@@ -164,13 +164,19 @@ class Signature:
 
     def _take(self, p: Parameter, value: Any, operands: list[Any]) -> int:
         if p.kind == LIST:
-            items = list(value)
+            items = self._items(p, value)
             operands += [self._operand(p, item) for item in items]
             return len(items)
         if value is None and p.kind == OPTIONAL:
             return -1
         operands.append(self._operand(p, value))
         return 1
+
+    def _items(self, p: Parameter, value: Any) -> list[Any]:
+        if isinstance(value, str) or not hasattr(type(value), "__iter__"):
+            kind = type(value).__name__
+            raise OperatorTypeError(f"{self.name}(): argument {p.name!r} must be a sequence of Tensors, got {kind}")
+        return list(value)
 
     def _operand(self, p: Parameter, value: Any) -> Any:
         if is_operand(value):

@@ -22,7 +22,10 @@ class Size(list[Any]):
         return not self == other
 
     def __getitem__(self, index: Any) -> Any:
-        found = list.__getitem__(self, index)
+        try:
+            found = list.__getitem__(self, index)
+        except IndexError:
+            raise IndexError(f"a tensor of shape {list(self)} has no axis {index}") from None
         return Size(found) if isinstance(index, slice) else found
 
     def __add__(self, other: Iterable[Any]) -> Size:

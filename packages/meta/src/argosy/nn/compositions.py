@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.checked import named
 from argosy.nn.regularization import dropout, overwritten
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -19,12 +20,14 @@ __all__ = [
 _SATURATION = -1.0507009873554804934193349852946 * 1.6732632423543772848170429916717
 
 
+@named
 def silu(x: Tensor, inplace: bool = False, name: str | None = None) -> Tensor:
     """``x * sigmoid(x)`` (Elfwing et al., 2018), written over ``x`` if ``inplace``."""
     result: Tensor = get_operator("silu")(x)
     return overwritten(x, result) if inplace else result
 
 
+@named
 def maxout(x: Tensor, groups: int, axis: int = 1, name: str | None = None) -> Tensor:
     """The maximum of ``groups`` neighbouring channels: [N, C, H, W] gives [N, C / groups, H, W]."""
     place = axis % x.ndim
@@ -35,6 +38,7 @@ def maxout(x: Tensor, groups: int, axis: int = 1, name: str | None = None) -> Te
     return x.reshape(shape).max(axis=place + 1)  # type: ignore[no-any-return]
 
 
+@named
 def rrelu(
     x: Tensor, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, training: bool = True, name: str | None = None
 ) -> Tensor:
@@ -49,6 +53,7 @@ def rrelu(
     return get_operator("where")(x >= 0, x, x * slope)  # type: ignore[no-any-return, operator]
 
 
+@named
 def gumbel_softmax(
     x: Tensor, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: str | None = None
 ) -> Tensor:
@@ -66,12 +71,14 @@ def gumbel_softmax(
     return picked - soft.detach() + soft  # type: ignore[no-any-return]
 
 
+@named
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Drop whole channels of [N, C, L] or [C, L]."""
     result = _channels_dropped("dropout1d", input, p, training, 3, "NCL")
     return overwritten(input, result) if inplace and result is not input else result
 
 
+@named
 def dropout2d(
     x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCHW", name: str | None = None
 ) -> Tensor:
@@ -79,6 +86,7 @@ def dropout2d(
     return _channels_dropped("dropout2d", x, p, training, 4, data_format)
 
 
+@named
 def dropout3d(
     x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCDHW", name: str | None = None
 ) -> Tensor:
@@ -96,11 +104,13 @@ def _channels_dropped(function: str, x: Tensor, p: float, training: bool, rank: 
     return dropout(x, p=p, axis=[0, data_format.index("C")], training=training)
 
 
+@named
 def alpha_dropout(x: Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
     """Dropout that keeps mean and variance of SELU's output (Klambauer et al., 2017)."""
     return _saturated("alpha_dropout", x, p, training, list(x.shape))
 
 
+@named
 def feature_alpha_dropout(x: Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
     """:func:`alpha_dropout` of whole channels: the first two axes choose."""
     return _saturated("feature_alpha_dropout", x, p, training, [*x.shape[:2], *[1] * (x.ndim - 2)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from argosy.checked import named
 from argosy_phi_ops.dispatch import write
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -17,6 +18,7 @@ def overwritten(x: Tensor, result: Tensor) -> Tensor:
     return x
 
 
+@named
 def dropout(
     x: Tensor,
     p: float = 0.5,

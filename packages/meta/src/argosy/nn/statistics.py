@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.checked import named
 from argosy_phi_ops.dispatch import write
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -11,6 +12,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["batch_norm"]
 
 
+@named
 def batch_norm(
     x: Tensor,
     running_mean: Tensor,

@@ -85,13 +85,18 @@ def resolved_shape(name: str, shape: Sequence[Any], of: Sequence[Any]) -> Shape:
     return tuple(sizes)
 
 
-def per_axis(name: str, value: int | Sequence[int], rank: int) -> tuple[int, ...]:
-    """One value for each of `rank` spatial axes. Raises :class:`ShapeError` for another number of values."""
+def per_axis(name: str, value: int | Sequence[int], rank: int, positive: str = "") -> tuple[int, ...]:
+    """One value for each of `rank` spatial axes; those of the argument `positive` are integers above 0.
+
+    Raises :class:`ShapeError` for another number of values and for values that are not.
+    """
     values = (value,) * rank if isinstance(value, int) else tuple(value)
     if len(values) == 1:
         values *= rank
     if len(values) != rank:
         raise ShapeError(f"{name}: {list(values)} should hold one value for each of the {rank} spatial axes")
+    if positive and not all(isinstance(n, int) and n > 0 for n in values):
+        raise ShapeError(f"{name}(): argument {positive!r} should hold integers above 0, got {list(values)}")
     return values
 
 

@@ -95,7 +95,7 @@ def _convolved(
     last = data_format[-1] == "C"
     if last:
         x = channels_first(x)
-    strides, dilations = per_axis(name, stride, rank), per_axis(name, dilation, rank)
+    strides, dilations = per_axis(name, stride, rank, "stride"), per_axis(name, dilation, rank, "dilation")
     pairs = padding_pairs(name, padding, x.shape[2:], weight.shape[2:], strides, dilations, last)
     result = prim.conv(
         x, weight, strides=strides, padding=pairs, lhs_dilation=(1,) * rank, rhs_dilation=dilations, groups=groups
@@ -192,7 +192,7 @@ def _transposed(
     last = data_format[-1] == "C"
     if last:
         x = channels_first(x)
-    strides, dilations = per_axis(name, stride, rank), per_axis(name, dilation, rank)
+    strides, dilations = per_axis(name, stride, rank, "stride"), per_axis(name, dilation, rank, "dilation")
     window = weight.shape[2:]
     pairs = padding_pairs(name, padding, x.shape[2:], window, strides, dilations, last)
     extra = per_axis(name, output_padding, rank)

@@ -28,8 +28,8 @@ class _Windows:
         self, name: str, x: Tensor, size: Sizes, stride: Sizes | None, padding: Padding, ceil_mode: bool, last: bool
     ) -> None:
         rank = x.ndim - 2
-        self.size = per_axis(name, size, rank)
-        self.stride = self.size if stride is None else per_axis(name, stride, rank)
+        self.size = per_axis(name, size, rank, "kernel_size")
+        self.stride = self.size if stride is None else per_axis(name, stride, rank, "stride")
         self.pairs = padding_pairs(name, padding, x.shape[2:], self.size, self.stride, (1,) * rank, last)
         self.count = tuple(
             self._windows(n + lo + hi, k, s, ceil_mode, n + lo)

@@ -84,7 +84,8 @@ def im2col(
 
     Four paddings are top, left, bottom and right.
     """
-    (kh, kw), (sh, sw), (dh, dw) = (per_axis("im2col", v, 2) for v in (kernel_sizes, strides, dilations))
+    kh, kw = per_axis("im2col", kernel_sizes, 2, "kernel_sizes")
+    (sh, sw), (dh, dw) = per_axis("im2col", strides, 2, "strides"), per_axis("im2col", dilations, 2, "dilations")
     given = per_axis("im2col", paddings, 2) if isinstance(paddings, int) or len(paddings) <= 2 else tuple(paddings)
     top, left, bottom, right = given if len(given) == 4 else (*given, *given)
     low, high = (0, 0, top, left), (0, 0, bottom, right)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
+from argosy.checked import named
 from argosy.nn.regularization import dropout as drop
 from argosy_phi_ops.composition import find_function
 from argosy_phi_ops.operator import get_operator as op
@@ -94,6 +95,7 @@ def lower(rows: int, columns: int) -> Tensor:
     return Tensor(np.tril(np.ones((rows, columns), bool), columns - rows))
 
 
+@named
 def flash_attention(
     query: Tensor,
     key: Tensor,
@@ -118,6 +120,7 @@ def flash_attention(
     return mixed, weights.astype(query.dtype) if return_softmax else None
 
 
+@named
 def flash_attn_qkvpacked(
     qkv: Tensor,
     dropout: float = 0.0,
@@ -241,6 +244,7 @@ def flash_attn_unpadded(
     return mixed, _padded_weights(weights, max_seqlen_q, max_seqlen_k) if return_softmax else None
 
 
+@named
 def flash_attn_varlen_qkvpacked(
     qkv: Tensor,
     cu_seqlens_q: Tensor,
@@ -341,6 +345,7 @@ def _logs(logs: Sequence[Tensor], spans: _Spans, query: Tensor) -> Tensor:
     return op("concat")([*pieces, last], 1)
 
 
+@named
 def flash_attention_v3_varlen(
     query: Tensor,
     key: Tensor,
