@@ -40,8 +40,8 @@ def _spoilings(value: Any) -> Iterator[tuple[str, Any]]:
         yield from (("is far", _FAR), ("is far below", -_FAR), ("is a fraction", 1.5), ("is text", "text"))
         yield from (("is None", None), ("is a list", [1, 2, 3]))
     elif isinstance(value, float):
-        yield from (("is text", "text"), ("is None", None), ("is a list", [1.0, 2.0]), ("is a word", -1.0e9))
-    elif isinstance(value, (list, tuple)):
+        yield from (("is text", "text"), ("is None", None), ("is a list", [1.0, 2.0]), ("is negative", -9.5))
+    elif isinstance(value, (list, tuple)) and value[:1] != ("make",):
         yield from _lists(value)
 
 

@@ -118,7 +118,7 @@ def blame_inputs(
         if foreign is not None:
             kind = type(foreign).__name__
             raise TypeError(f"{title}(): argument {name!r} must hold Tensors, got {foreign!r:.80} ({kind})") from error
-    if not _is_raise(at) or isinstance(error, AssertionError):
+    if not _is_raise(at) or isinstance(error, (AssertionError, LookupError)):
         shown = ", ".join(f"{name}={_shown(value)}" for name, value in given)
         chosen = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
         raise chosen(f"{title}(): cannot take these arguments: {shown} ({error or type(error).__name__})") from error

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import extension, promotion
+from argosy_phi_ops.bounds import bounded_kernel
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.expansion import describe, inline_body
@@ -339,7 +340,10 @@ def plan_for(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) 
         )
     plan: Plan | None = op.plans.get(key)
     if plan is None:
-        plan = op.plans[key] = _make_plan(op, operands, attributes)
+        plan = _make_plan(op, operands, attributes)
+        if op.bounds is not None:
+            plan = Plan(plan.dtypes, bounded_kernel(op, plan.kernel))
+        op.plans[key] = plan
     return plan
 
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from argosy_phi_ops.attribute_types import fits, spelled
 from argosy_phi_ops.errors import FOREIGN, OperatorError
-from argosy_phi_ops.signature import OperatorTypeError, normalise_attribute
+from argosy_phi_ops.signature import OperatorTypeError, normalise_attribute, unfit
 from argosy_tensorcore.dtype import as_dtype
 
 __all__ = ["explained"]
-
-_NUMBERS: dict[str, Any] = {"int": int, "float": (int, float), "complex": (int, float, complex)}
-_BUILTIN = {**_NUMBERS, "bool": bool, "str": str}
 
 
 class OperatorIndexError(OperatorError, IndexError):
@@ -41,11 +39,10 @@ def explained(
         return None
     notes = op.body.__annotations__
     for name, value in attributes.items():
-        note = notes.get(name, "").replace("Axes", "int | Sequence[int] | None")
-        wanted = note if not _fits(value, note) else _dtype_wanted(name, value)
+        value, note = normalise_attribute(value), notes.get(name, "")
+        wanted = _dtype_wanted(name, value) if fits(value, note) else spelled(note)
         if wanted:
-            kind = type(value).__name__
-            return OperatorTypeError(f"{op.name}(): argument {name!r} should be {wanted}, got {kind} {value!r:.60}")
+            return unfit(op.name, name, wanted, value)
     if type(error) is NotImplementedError:
         return None
     return _kind(error)(f"{op.name}: {error or type(error).__name__} [{_described(operands, attributes)}]")
@@ -73,24 +70,6 @@ def _dtype_wanted(name: str, value: Any) -> str:
     except TypeError:
         return "the name of a dtype"
     return ""
-
-
-def _fits(value: Any, annotation: str) -> bool:
-    """Whether plain data is of the annotated kind; what the annotation does not tell fits."""
-    if hasattr(value, "evaluate") or not annotation:  # a symbolic size
-        return True
-    value = normalise_attribute(value)
-    return any(_is(value, kind) for kind in annotation.split(" | "))
-
-
-def _is(value: Any, kind: str) -> bool:
-    if kind == "None":
-        return value is None
-    if kind.startswith(("Sequence", "tuple", "list")):
-        inner = kind.partition("[")[2].rstrip("]").partition(",")[0]
-        return isinstance(value, (tuple, list)) and (not inner or all(_fits(item, inner) for item in value))
-    known = _BUILTIN.get(kind)
-    return known is None or isinstance(value, known)
 
 
 def _described(operands: Sequence[Any], attributes: Mapping[str, Any]) -> str:

@@ -147,6 +147,7 @@ class Operator:
         self.plain = 0 if self.signature.segmented or self.signature.attributes else len(self.signature.operands)
         self.kernel: Callable[..., Any] | None = None
         self.choose: Callable[..., Any] | None = None
+        self.bounds: Callable[..., Iterator[tuple[Any, int, int]]] | None = None
         self.sampler: Callable[..., Iterator[Sample]] | None = None
         self.expansions: dict[Any, Expansion] = Kept()
         self.plans: dict[Any, Any] = Kept()
@@ -167,6 +168,12 @@ class Operator:
         None. Its results are those of the reference kernel up to rounding."""
         self.choose = choose
         return choose
+
+    def bounded(self, bounds: Callable[..., Iterator[tuple[Any, int, int]]]) -> Callable[..., Any]:
+        """Decorator: ``bounds``, called like the kernel, yields arrays of indices, each with the least one allowed and
+        the size of the axis that they address; eager execution refuses those out of range."""
+        self.bounds = bounds
+        return bounds
 
     def samples(self, sampler: Callable[..., Iterator[Sample]]) -> Callable[..., Iterator[Sample]]:
         """Decorator: the generator function of test inputs; it gets a ``numpy.random.Generator``."""

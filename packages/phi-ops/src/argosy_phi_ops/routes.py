@@ -128,7 +128,7 @@ def unary(op: Operator) -> Callable[[Tensor], Any]:
     routes: dict[ArrayType, Route] = op.pairs
 
     def first(x: Tensor) -> Any:
-        result = dispatch.call(op, (x,), NO_ATTRIBUTES)
+        result = op.applied((x,), NO_ATTRIBUTES)
         route = _routed(op, (x,), NO_ATTRIBUTES, result)
         if route is not None and route.dtypes is None and not op.view:
             if len(routes) >= _KEPT:
@@ -183,7 +183,7 @@ def _binary_elementwise(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -
     pairs: dict[Any, dict[Any, Route]] = op.pairs
 
     def first(x: Tensor, y: Any) -> Any:
-        result = dispatch.call(op, (x, y), NO_ATTRIBUTES)
+        result = op.applied((x, y), NO_ATTRIBUTES)
         route = _elementwise(op, (x, y), result)
         if route is not None:
             by_type = pairs.setdefault(x.payload.array_type, {})

@@ -7,9 +7,10 @@ than ``inspect.signature``, which matters for hundreds of operators.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from argosy_phi_ops.attribute_types import fits, quick_types, spelled
 from argosy_phi_ops.errors import OperatorError
 from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.tensor import Tensor
@@ -31,16 +32,23 @@ SHARED_ALIASES = {"input": "x", "x": "input", "other": "y", "dim": "axis", "keep
 class Parameter:
     """One parameter: its name, kind and default (``REQUIRED`` where there is none).
 
-    scalar: an attribute that is one number, for which a tensor of one element may stand.
+    note: its annotation; scalar: an attribute that is one number, for which a tensor of one element may stand; fitting:
+    types of which every value fits, None where the annotation does not tell.
     """
 
-    __slots__ = ("default", "kind", "name", "scalar")
+    __slots__ = ("default", "fitting", "kind", "name", "note", "scalar")
 
-    def __init__(self, name: str, kind: str, default: Any, scalar: bool = False) -> None:
+    def __init__(self, name: str, kind: str, default: Any, note: str = "") -> None:
         self.name = name
         self.kind = kind
         self.default = default
-        self.scalar = scalar
+        self.note = note
+        self.scalar = note in _SCALARS
+        self.fitting = quick_types(note) if kind == ATTRIBUTE and note else None
+
+    def attribute(self, value: Any) -> Any:
+        """``value``, given for an attribute, as plain data."""
+        return _item(value) if self.scalar else normalise_attribute(value)
 
 
 class Signature:
@@ -63,7 +71,7 @@ class Signature:
         notes = body.__annotations__
         self.name = name
         self.parameters = tuple(
-            Parameter(p, _KINDS.get(notes.get(p, ""), ATTRIBUTE), by_name.get(p, REQUIRED), notes.get(p) in _SCALARS)
+            Parameter(p, _KINDS.get(notes.get(p, ""), ATTRIBUTE), by_name.get(p, REQUIRED), notes.get(p, ""))
             for p in code.co_varnames[:count]
         )
         self.operands = tuple(p for p in self.parameters if p.kind != ATTRIBUTE)
@@ -116,12 +124,19 @@ class Signature:
         segments: list[int] = []
         for p in self.operands:
             segments.append(self._take(p, given[p.name], operands))
-        attributes = {
-            p.name: _item(given[p.name]) if p.scalar else normalise_attribute(given[p.name]) for p in self.attributes
-        }
+        attributes = {p.name: p.attribute(given[p.name]) for p in self.attributes}
+        self.check(attributes)
         if self.segmented:
             attributes["segments"] = tuple(segments)
         return tuple(operands), attributes
+
+    def check(self, attributes: Mapping[str, Any]) -> None:
+        """Raise :class:`OperatorTypeError` for plain data of a kind that its parameter does not take."""
+        for p in self.attributes:
+            value = attributes[p.name]
+            if p.fitting is not None and type(value) not in p.fitting and value is not p.default:
+                if not fits(value, p.note):
+                    raise unfit(self.name, p.name, spelled(p.note), value)
 
     def match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The value of every parameter. Raises ``TypeError`` as Python would for a wrong call."""
@@ -201,7 +216,13 @@ class Signature:
 
 
 class OperatorTypeError(OperatorError, TypeError):
-    """An operand is neither a tensor nor a number."""
+    """An operand is neither a tensor nor a number, or an attribute is of another type than it should be."""
+
+
+def unfit(function: str, name: str, wanted: str, value: Any) -> OperatorTypeError:
+    """The error of an argument that should be ``wanted``."""
+    kind = type(value).__name__
+    return OperatorTypeError(f"{function}(): argument {name!r} should be {wanted}, got {kind} {value!r:.60}")
 
 
 def is_operand(value: Any) -> bool:

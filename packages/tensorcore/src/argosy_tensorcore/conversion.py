@@ -93,6 +93,8 @@ def item(tensor: Tensor, index: tuple[int, ...]) -> Any:
         return a.item(*index)
     except IndexError as error:
         raise IndexError(f"item{index} is out of range for a tensor of shape {list(tensor.shape)}") from error
+    except TypeError as error:
+        raise TypeError(f"item(): indices must be integers, got {index}") from error
 
 
 def payload_of(data: Any, dtype: object, place: Place) -> Strided:

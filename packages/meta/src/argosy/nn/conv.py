@@ -36,6 +36,10 @@ class _Conv(Layer):
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{name}: {in_channels} and {out_channels} channels do not split into {groups} groups")
         self._kernel_size = [kernel_size] * self.spatial if isinstance(kernel_size, int) else list(kernel_size)
+        sizes = {"in_channels": [in_channels], "out_channels": [out_channels], "kernel_size": self._kernel_size}
+        for argument, given in sizes.items():
+            if any(n < 1 for n in given):
+                raise ValueError(f"{name}(): argument {argument!r} should be positive, got {given}")
         if len(self._kernel_size) != self.spatial:
             raise ValueError(f"{name}: kernel_size needs {self.spatial} numbers, got {self._kernel_size}")
         self._shown = f"{in_channels}, {out_channels}, kernel_size={self._kernel_size}"

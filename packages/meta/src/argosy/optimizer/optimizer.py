@@ -59,6 +59,13 @@ class Optimizer(Checked, FusedStorage):
             raise AttributeError("parameters must be given: a list of tensors, as model.parameters() gives it")
         if isinstance(parameters, Tensor):
             raise TypeError("parameters must be a list of tensors, not a single tensor")
+        kind = type(self).__name__
+        if weight_decay is not None and not callable(weight_decay) and not isinstance(weight_decay, (int, float)):
+            raise TypeError(
+                f"{kind}(): argument 'weight_decay' must be a number or a regularizer, got {weight_decay!r}"
+            )
+        if grad_clip is not None and not callable(grad_clip):
+            raise TypeError(f"{kind}(): argument 'grad_clip' must be one of nn.ClipGradBy*, got {grad_clip!r}")
         self._scheduler = learning_rate if isinstance(learning_rate, LRScheduler) else None
         self._rate = self._scheduler.rate if self._scheduler else Rate(learning_rate)  # type: ignore[arg-type]
         self._weight_decay = weight_decay

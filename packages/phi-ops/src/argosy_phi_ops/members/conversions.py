@@ -93,6 +93,8 @@ def astype(self: Tensor, dtype: Any) -> Tensor:
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The elements in the dtype of ``other``."""
+    if not hasattr(other, "dtype"):
+        raise TypeError(f"type_as(): argument 'other' must be a Tensor, got {type(other).__name__}")
     return to(self, other.dtype)
 
 
@@ -104,6 +106,8 @@ def contiguous(self: Tensor) -> Tensor:
 
 
 def _size(size: Any) -> list[int]:
+    if not isinstance(size, int) and (isinstance(size, str) or not hasattr(type(size), "__iter__")):
+        raise TypeError(f"argument 'size' must be an integer or a sequence of integers, got {size!r:.60}")
     return [size] if isinstance(size, int) else list(size)
 
 

@@ -49,7 +49,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(axes="... -> ...", promote="float")
-def gelu(x: Tensor, approximate: bool = False) -> Tensor:
+def gelu(x: Tensor, approximate: bool | str = False) -> Tensor:
     """``x`` times the normal distribution function of `x` (Hendrycks and Gimpel, 2016); by tanh if `approximate`."""
     if approximate:
         inner = prim.mul(prim.add(x, prim.mul(prim.mul(prim.mul(x, x), x), 0.044715)), sqrt(2 / pi))

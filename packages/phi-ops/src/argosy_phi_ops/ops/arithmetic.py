@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.operator import Sample, get_operator, operator
 from argosy_phi_ops.ops.arguments import integer_pairs, pairs
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING, INTEGER
@@ -174,6 +174,8 @@ def clip(x: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Ten
 
     The dtype stays that of `x`, unless `x` holds integers and a bound is floating.
     """
+    if x.dtype in COMPLEX:
+        raise DTypeError(f"clip(): argument 'x' should be a tensor of real numbers, got {x.type}")
     for bound in (min, max):
         if bound is not None and bound.dtype in FLOATING and x.dtype in INTEGER:
             x = _converted(x, bound.dtype)

@@ -31,9 +31,15 @@ def padding_pairs(
     `padding` is one number, one for each axis, (before, after) for each axis in a row or as pairs (then for batch and
     channel, too), "VALID" for none, or "SAME" for as much as keeps ``ceil(size / stride)`` outputs.
     """
-    rank = len(sizes)
     if isinstance(padding, str):
         return _named_padding(name, padding, sizes, window, strides, dilation)
+    pairs = _numbered_padding(name, padding, len(sizes), channels_last)
+    if any(isinstance(n, int) and n < 0 for pair in pairs for n in pair):
+        raise ShapeError(f"{name}(): argument 'padding' should hold no negative numbers, got {padding}")
+    return pairs
+
+
+def _numbered_padding(name: str, padding: int | Sequence[Any], rank: int, channels_last: bool) -> Pairs:
     if isinstance(padding, int):
         return ((padding, padding),) * rank
     values = tuple(padding)
@@ -201,6 +207,11 @@ def _transposed(
         extra = tuple(
             out - ((n - 1) * s - lo - hi + (k - 1) * d + 1)
             for out, n, s, (lo, hi), k, d in zip(wanted, x.shape[2:], strides, pairs, window, dilations, strict=True)
+        )
+    if any(isinstance(e, int) and not 0 <= e < max(s, d) for e, s, d in zip(extra, strides, dilations, strict=True)):
+        argument = "output_padding" if output_size is None else "output_size"
+        raise ShapeError(
+            f"{name}(): argument {argument!r} should add at least 0 and less than stride or dilation, it adds {extra}"
         )
     reach = [(k - 1) * d for k, d in zip(window, dilations, strict=True)]
     result = prim.conv(

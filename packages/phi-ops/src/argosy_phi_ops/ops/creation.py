@@ -276,6 +276,11 @@ def one_hot(x: Tensor, num_classes: int) -> Tensor:
     return prim.cast(prim.eq(given, index), dtype=default_dtype().name)
 
 
+@one_hot.bounded
+def _(x: Any, num_classes: int) -> Iterator[tuple[Any, int, int]]:
+    yield x, 0, num_classes
+
+
 @one_hot.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([[0, 2], [1, 1]]), 3)

@@ -25,6 +25,20 @@ def from_front(name: str, index: Tensor, size: Any) -> Tensor:
     return prim.select(prim.lt(wide, 0), prim.add(wide, extent), wide)
 
 
+Bounds = Iterator[tuple[Array, int, int]]
+
+
+def _span(index: Array, size: int) -> tuple[Array, int, int]:
+    """The bounds of indices that may count from the end of an axis of `size`."""
+    return index, -size, size
+
+
+def _spans(index: Array, shape: Sequence[int]) -> Bounds:
+    """The same for addresses along the last axis."""
+    for i in range(index.shape[-1]):
+        yield _span(index[..., i], shape[i])
+
+
 def _column(index: Tensor) -> Tensor:
     return prim.reshape(index, shape=(*index.shape, 1))
 
@@ -51,6 +65,11 @@ def gather(x: Tensor, index: Tensor, axis: int | None = None) -> Tensor:
     return _taken("gather", x, index, axis_of("gather", 0 if axis is None else axis, x.ndim))
 
 
+@gather.bounded
+def _(x: Array, index: Array, axis: int | None) -> Bounds:
+    yield _span(index, x.shape[axis or 0])
+
+
 def picks(rng: np.random.Generator) -> Iterator[Sample]:
     """Vectors of indices along both axes."""
     x = rng.standard_normal((4, 3))
@@ -67,6 +86,11 @@ def index_select(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
     return _taken("index_select", x, index, axis_of("index_select", axis, x.ndim))
 
 
+@index_select.bounded
+def _(x: Array, index: Array, axis: int) -> Bounds:
+    yield _span(index, x.shape[axis])
+
+
 index_select.samples(picks)
 
 
@@ -77,6 +101,11 @@ def gather_nd(x: Tensor, index: Tensor) -> Tensor:
     if not depth:
         return prim.broadcast_to(x, (*index.shape[:-1], *x.shape))
     return prim.gather(x, _address("gather_nd", index, x.shape[:depth]), axes=tuple(range(depth)))
+
+
+@gather_nd.bounded
+def _(x: Array, index: Array) -> Bounds:
+    return _spans(index, x.shape)
 
 
 def _depth(name: str, x: Tensor, index: Tensor) -> int:
@@ -138,6 +167,11 @@ def take_along_axis(arr: Tensor, indices: Tensor, axis: int, broadcast: bool = T
     return prim.gather(arr, address, axes=axes)
 
 
+@take_along_axis.bounded
+def _(arr: Array, indices: Array, axis: int, broadcast: bool) -> Bounds:
+    yield _span(indices, arr.shape[axis] if arr.ndim else 1)
+
+
 @take_along_axis.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     x = rng.standard_normal((4, 3))
@@ -177,6 +211,11 @@ def put_along_axis(
         arr = _neutral_at(arr, address, axes, kind)
     result = prim.scatter(arr, address, prim.broadcast_to(given, index.shape), axes=axes, kind=kind)
     return _divided(result, address, axes, include_self) if reduce == "mean" else result
+
+
+@put_along_axis.bounded
+def _(arr: Array, indices: Array, axis: int, **_: Any) -> Bounds:
+    yield _span(indices, arr.shape[axis] if arr.ndim else 1)
 
 
 def _divided(total: Tensor, address: Tensor, axes: tuple[int, ...], include_self: bool) -> Tensor:
@@ -223,6 +262,11 @@ def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True) -
     return prim.scatter(cleared, address, updates, axes=(0,), kind="add")
 
 
+@scatter.bounded
+def _(x: Array, index: Array, **_: Any) -> Bounds:
+    yield _span(index, x.shape[0])
+
+
 @scatter.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     x, updates = rng.standard_normal((4, 3)), rng.standard_normal((2, 3))
@@ -238,6 +282,11 @@ def scatter_nd_add(x: Tensor, index: Tensor, updates: Tensor) -> Tensor:
     return prim.scatter(x, address, updates, axes=tuple(range(depth)), kind="add")
 
 
+@scatter_nd_add.bounded
+def _(x: Array, index: Array, updates: Array) -> Bounds:
+    return _spans(index, x.shape)
+
+
 @scatter_nd_add.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((4, 3)), np.array([[0, 1], [0, 1], [3, 2]]), rng.standard_normal(3))
@@ -248,6 +297,11 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def scatter_nd(index: Tensor, updates: Tensor, shape: Sequence[int]) -> Tensor:
     """Zeros of `shape` with `updates` added at the places that the last axis of `index` addresses."""
     return scatter_nd_add(prim.constant(0, updates.dtype, tuple(shape)), index, updates)
+
+
+@scatter_nd.bounded
+def _(index: Array, updates: Array, shape: Sequence[int]) -> Bounds:
+    return _spans(index, shape)
 
 
 @scatter_nd.samples
@@ -263,6 +317,11 @@ def index_add(x: Tensor, index: Tensor, axis: int, value: Tensor, alpha: float =
     scaled = value if alpha == 1 else prim.mul(value, alpha)
     first = (at, *(i for i in range(x.ndim) if i != at))
     return prim.scatter(x, address, prim.transpose(scaled, permutation=first), axes=(at,), kind="add")
+
+
+@index_add.bounded
+def _(x: Array, index: Array, axis: int, **_: Any) -> Bounds:
+    yield _span(index, x.shape[axis])
 
 
 @index_add.samples
@@ -281,6 +340,11 @@ def index_fill(x: Tensor, index: Tensor, axis: int, value: Tensor) -> Tensor:
     return prim.scatter(x, address, prim.broadcast_to(filler, (*index.shape, *rest)), axes=(at,), kind="set")
 
 
+@index_fill.bounded
+def _(x: Array, index: Array, axis: int, value: Any) -> Bounds:
+    yield _span(index, x.shape[axis])
+
+
 @index_fill.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((4, 3)), np.array([0, 2]), 1, -1.0)
@@ -293,6 +357,11 @@ def index_sample(x: Tensor, index: Tensor) -> Tensor:
     return prim.gather(x, _column(wide), axes=(1,), batch=1)
 
 
+@index_sample.bounded
+def _(x: Array, index: Array) -> Bounds:
+    yield index, 0, x.shape[1]
+
+
 @index_sample.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 5)), np.array([[0, 4, 1], [2, 2, 3]]))
@@ -300,7 +369,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator()
 def take(x: Tensor, index: Tensor, mode: str = "raise") -> Tensor:
-    """Elements of the flattened tensor; indices outside wrap around ("wrap") or clamp (the others, "raise" too)."""
+    """Elements of the flattened tensor; indices outside wrap around ("wrap") or clamp ("clip")."""
     size = x.type.size
     flat = prim.reshape(x, shape=(size,))
     if mode == "wrap":
@@ -311,6 +380,12 @@ def take(x: Tensor, index: Tensor, mode: str = "raise") -> Tensor:
     else:
         wide = from_front("take", index, size)
     return prim.gather(flat, _column(wide), axes=(0,))
+
+
+@take.bounded
+def _(x: Array, index: Array, mode: str) -> Bounds:
+    if mode == "raise":
+        yield _span(index, x.size)
 
 
 @take.samples

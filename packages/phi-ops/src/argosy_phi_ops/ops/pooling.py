@@ -368,7 +368,7 @@ def _max_over(x: Tensor, axes: tuple[int, ...]) -> Tensor:
 
 
 @operator(aliases={"input": "x"})
-def adaptive_avg_pool1d(x: Tensor, output_size: Sizes) -> Tensor:
+def adaptive_avg_pool1d(x: Tensor, output_size: int | Sequence[Any]) -> Tensor:
     """The mean of as many windows over one spatial axis as `output_size` asks for; None keeps an axis."""
     name = "adaptive_avg_pool1d"
     pooled: Tensor = _pooled(name, x, 1, "NCL", lambda v, _: _adaptive(name, v, output_size, _mean_over))
@@ -383,7 +383,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(aliases={"input": "x"})
-def adaptive_avg_pool2d(x: Tensor, output_size: Sizes, data_format: str = "NCHW") -> Tensor:
+def adaptive_avg_pool2d(x: Tensor, output_size: int | Sequence[Any], data_format: str = "NCHW") -> Tensor:
     """The mean of as many windows over two spatial axes as `output_size` asks for; None keeps an axis."""
     name = "adaptive_avg_pool2d"
     pooled: Tensor = _pooled(name, x, 2, data_format, lambda v, _: _adaptive(name, v, output_size, _mean_over))
@@ -398,7 +398,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(aliases={"input": "x"})
-def adaptive_avg_pool3d(x: Tensor, output_size: Sizes, data_format: str = "NCDHW") -> Tensor:
+def adaptive_avg_pool3d(x: Tensor, output_size: int | Sequence[Any], data_format: str = "NCDHW") -> Tensor:
     """The mean of as many windows over three spatial axes as `output_size` asks for; None keeps an axis."""
     name = "adaptive_avg_pool3d"
     pooled: Tensor = _pooled(name, x, 3, data_format, lambda v, _: _adaptive(name, v, output_size, _mean_over))
@@ -413,7 +413,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(aliases={"input": "x"})
-def adaptive_max_pool1d(x: Tensor, output_size: Sizes, return_mask: bool = False) -> Any:
+def adaptive_max_pool1d(x: Tensor, output_size: int | Sequence[Any], return_mask: bool = False) -> Any:
     """The maximum of as many windows over one spatial axis as `output_size` asks for; None keeps an axis.
 
     With `return_mask` also the flat index of each, as int32.
@@ -430,7 +430,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(aliases={"input": "x"})
-def adaptive_max_pool2d(x: Tensor, output_size: Sizes, return_mask: bool = False) -> Any:
+def adaptive_max_pool2d(x: Tensor, output_size: int | Sequence[Any], return_mask: bool = False) -> Any:
     """The maximum of as many windows over two spatial axes as `output_size` asks for; None keeps an axis.
 
     With `return_mask` also the flat index of each, as int32.
@@ -447,7 +447,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(aliases={"input": "x"})
-def adaptive_max_pool3d(x: Tensor, output_size: Sizes, return_mask: bool = False) -> Any:
+def adaptive_max_pool3d(x: Tensor, output_size: int | Sequence[Any], return_mask: bool = False) -> Any:
     """The maximum of as many windows over three spatial axes as `output_size` asks for; None keeps an axis.
 
     With `return_mask` also the flat index of each, as int32.

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.errors import OperatorError
+from argosy_phi_ops.errors import DTypeError, OperatorError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import real
+from argosy_phi_ops.primitives.checks import COMPLEX
 from argosy_tensorcore.tensor import Tensor
 
 _FAR = 18.0
@@ -50,10 +51,16 @@ def _bessel(size: Tensor, order: int, scaled: bool) -> Tensor:
     return prim.select(prim.lt(size, _FAR), series, prim.mul(tail, prim.exp(beyond)))
 
 
+def _real(name: str, x: Tensor) -> Tensor:
+    if x.dtype in COMPLEX:
+        raise DTypeError(f"{name}(): argument 'x' should be a tensor of real numbers, got {x.type}")
+    return x
+
+
 @operator(axes="... -> ...", promote="float", inplace=True)
 def i0(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
-    return _bessel(prim.abs(x), 0, False)
+    return _bessel(prim.abs(_real("i0", x)), 0, False)
 
 
 i0.samples(real)
@@ -62,7 +69,7 @@ i0.samples(real)
 @operator(axes="... -> ...", promote="float")
 def i0e(x: Tensor) -> Tensor:
     """The modified Bessel function of order 0, times ``exp(-|x|)``."""
-    return _bessel(prim.abs(x), 0, True)
+    return _bessel(prim.abs(_real("i0e", x)), 0, True)
 
 
 i0e.samples(real)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
+from argosy.checked import named
 from argosy_phi_ops.operator import get_operator as op
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
@@ -12,6 +13,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["softmax"]
 
 
+@named
 def softmax(input: Tensor, dim: int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """``exp(input)`` divided by its sum along ``dim``, computed in ``dtype`` if given; put in ``out`` if given.
 

@@ -28,6 +28,8 @@ class NoamDecay(LRScheduler):
     ) -> None:
         if d_model <= 0:
             raise ValueError(f"NoamDecay: d_model must be positive, got {d_model}")
+        if warmup_steps <= 0:
+            raise ValueError(f"NoamDecay: warmup_steps must be positive, got {warmup_steps}")
         self.d_model, self.warmup_steps = d_model, warmup_steps
         super().__init__(learning_rate, last_epoch, verbose)
 

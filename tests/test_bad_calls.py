@@ -1,0 +1,104 @@
+"""Operators, functions and layers called with one argument spoiled: refused in words for users, or computed.
+
+The calls are the parity cases' (:mod:`parity.spoiled`): wrong dtypes, ranks, sizes, axes and types.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from functools import cache
+from zlib import crc32
+
+import numpy as np
+import pytest
+from parity.case import Case
+from parity.cases import FAMILIES, cases_of
+from parity.runner import _Run
+from parity.spoiled import spoiled
+
+import argosy as paddle
+
+INSIDES = (
+    "object has no attribute", "unsupported operand", "object is not", "not supported between", "invalid literal",
+    "values to unpack", "must be real number", "cannot be interpreted", "could not convert", "zip()",
+    "indices must be", "math domain", "generator raised",
+)  # fmt: skip
+KINDS = ("call", "layer", "optimizer", "schedule", "shape_of")
+DIVISOR = 8
+"""One spoiled call in so many is made; which ones is fixed by their text."""
+
+
+@cache
+def calls() -> tuple[tuple[str, Case], ...]:
+    """The spoiled calls: of each target with each set of keywords the first case."""
+    seen = set()
+    found = []
+    for family in FAMILIES:
+        for case in cases_of(family):
+            key = (case.kind, case.target, tuple(case.kwargs), len(case.args))
+            if case.kind in KINDS and key not in seen:
+                seen.add(key)
+                found += [(how, bad) for how, bad in spoiled(case) if crc32(f"{how} {bad.id}".encode()) % DIVISOR == 0]
+    return tuple(found)
+
+
+def complaint(error: Exception) -> str:
+    """What is wrong with an error; empty where nothing is."""
+    text, kind = str(error), type(error)
+    if not isinstance(error, (ValueError, TypeError, IndexError, NotImplementedError, RuntimeError, MemoryError)):
+        return f"{kind.__name__}: {text}"
+    if kind.__module__.partition(".")[0] not in (builtins.__name__, "numpy"):
+        return ""  # those of argosy name the operator, its operands and its attributes
+    if kind in (IndexError, RuntimeError) and "argument" not in text and ":" not in text:
+        return f"{kind.__name__}: {text}"
+    inside = any(part in text for part in INSIDES) and "(): " not in text
+    return f"from inside: {text}" if inside else ""
+
+
+def bad_errors(part: int, parts: int) -> Iterator[str]:
+    """The errors that are not for users, in one part of the calls."""
+    for how, bad in calls()[part::parts]:
+        if bad.target.startswith("Tensor.") and how in ("args[0] is None", "args[0] is text"):
+            continue  # methods are called on tensors
+        try:
+            getattr(_Run(paddle), bad.kind)(bad)
+        except Exception as error:  # noqa: BLE001 (which is the question)
+            wrong = complaint(error)
+            if wrong:
+                yield f"{bad.id} ({how}): {wrong}"
+
+
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_refused_is_refused_in_words_for_users(part):
+    """No error of a spoiled call is one of Python's or numpy's insides."""
+    with np.errstate(all="ignore"):
+        assert list(bad_errors(part, 4)) == []
+
+
+INDICES = {
+    "gather": lambda x, i: paddle.gather(x, i),
+    "index_select": lambda x, i: paddle.index_select(x, i, 1),
+    "gather_nd": lambda x, i: paddle.gather_nd(x, i.reshape([-1, 1])),
+    "take_along_axis": lambda x, i: paddle.take_along_axis(x, i.reshape([1, -1]), 1, False),
+    "put_along_axis": lambda x, i: paddle.put_along_axis(x, i.reshape([1, -1]), 1.0, 1, broadcast=False),
+    "scatter": lambda x, i: paddle.scatter(x, i, x[: i.shape[0]]),
+    "index_add": lambda x, i: paddle.index_add(x, i, 0, x[: i.shape[0]]),
+    "index_fill": lambda x, i: paddle.index_fill(x, i, 0, 1.0),
+    "take": lambda x, i: paddle.take(x, i * 5),
+    "one_hot": lambda x, i: paddle.nn.functional.one_hot(i.abs(), 2),
+    "embedding": lambda x, i: paddle.nn.functional.embedding(i.abs(), x),
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+@pytest.mark.parametrize("wrong", [4, -5])
+def test_indices_out_of_range_are_refused(name, wrong):
+    """Eager execution raises an IndexError that tells the index and the axis; those in range are taken each time."""
+    x = paddle.ones([4, 4])
+    for _ in range(2):
+        if name != "one_hot":
+            INDICES[name](x, paddle.to_tensor([0, 3]))
+        with pytest.raises(IndexError, match=r"out of range|indices"):
+            INDICES[name](x, paddle.to_tensor([0, wrong]))
