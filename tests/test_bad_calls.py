@@ -102,3 +102,29 @@ def test_indices_out_of_range_are_refused(name, wrong):
             INDICES[name](x, paddle.to_tensor([0, 3]))
         with pytest.raises(IndexError, match=r"out of range|indices"):
             INDICES[name](x, paddle.to_tensor([0, wrong]))
+
+
+HUGE = {
+    "zeros": lambda: paddle.zeros([10**18]),
+    "full": lambda: paddle.full([10**6, 10**6], 1.0),
+    "rand": lambda: paddle.rand([10**6, 10**6]),
+    "tile": lambda: paddle.tile(paddle.ones([2, 3]), [10**6, 10**6]),
+    "repeat_interleave": lambda: paddle.repeat_interleave(paddle.ones([2, 3]), 10**12, 0),
+    "pad": lambda: paddle.nn.functional.pad(paddle.ones([1, 1, 4, 4]), [10**6] * 4),
+    "conv2d": lambda: paddle.nn.functional.conv2d(*(paddle.ones([1, 1, 3, 3]),) * 2, padding=10**6),
+    "conv3d_transpose": lambda: paddle.nn.functional.conv3d_transpose(
+        *(paddle.ones([4, 4, 3, 3, 3]),) * 2, stride=9999
+    ),
+    "one_hot": lambda: paddle.nn.functional.one_hot(paddle.arange(1000), 10**12),
+    "outer": lambda: paddle.outer(paddle.ones([10**6]), paddle.ones([10**6])),
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_results_beyond_memory_are_refused_before_they_are_made(name):
+    """A MemoryError that is a ValueError, too, names the operator, the shape and both sizes."""
+    with pytest.raises(
+        MemoryError, match=rf"^{name}: a result of shape .* takes [\d,.]+ GiB; [\d,.]+ GiB are free"
+    ) as info:
+        HUGE[name]()
+    assert isinstance(info.value, ValueError)

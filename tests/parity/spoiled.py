@@ -15,7 +15,7 @@ from parity.inputs import Input
 
 __all__ = ["spoiled"]
 
-_FAR = 99
+_FAR = 31
 """An axis, index or size that no case has."""
 
 

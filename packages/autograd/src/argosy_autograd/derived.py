@@ -37,7 +37,7 @@ class ProgramOperator:
 
     promote = "none"
     view = inplace = random = opaque = False
-    kernel = None
+    kernel = bounds = None
     axes = ""
 
     def __init__(self, name: str, program: Program) -> None:

@@ -25,7 +25,7 @@ from argosy_hwadapt.registry import available, device, device_infos, device_name
 
 if TYPE_CHECKING:
     from argosy_hwadapt.communicator import REDUCE_OPS, Communicator
-    from argosy_hwadapt.cpu.features import cpu_features, physical_cores
+    from argosy_hwadapt.cpu.features import available_memory, cpu_features, physical_cores
     from argosy_hwadapt.cpu.tiles import request_tiles
     from argosy_hwadapt.cpu.workers import WorkerThreads
     from argosy_hwadapt.inproc import run_ranks
@@ -56,6 +56,7 @@ __all__ = [
     "WorkerThreads",
     "__version__",
     "available",
+    "available_memory",
     "cpu_features",
     "device",
     "device_infos",
@@ -71,6 +72,7 @@ _LAZY = {
     "REDUCE_OPS": "argosy_hwadapt.communicator",
     "Communicator": "argosy_hwadapt.communicator",
     "WorkerThreads": "argosy_hwadapt.cpu.workers",
+    "available_memory": "argosy_hwadapt.cpu.features",
     "cpu_features": "argosy_hwadapt.cpu.features",
     "physical_cores": "argosy_hwadapt.cpu.features",
     "request_tiles": "argosy_hwadapt.cpu.tiles",

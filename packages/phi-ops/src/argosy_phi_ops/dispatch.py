@@ -20,6 +20,7 @@ from argosy_phi_ops.bounds import bounded_kernel
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.expansion import describe, inline_body
+from argosy_phi_ops.memory import check_attributes, check_program
 from argosy_phi_ops.operator import Operator, attribute_key
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
@@ -264,6 +265,8 @@ def run_kernel(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
     arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
     if not plan.plain:
         arrays = [a if d is None else np.asarray(a, d) for a, d in zip(arrays, plan.dtypes, strict=True)]
+    if attributes and op.kernel is not None:
+        check_attributes(op, arrays, attributes)
     try:
         results = plan.kernel(arrays, attributes)
     except (ValueError, TypeError, IndexError) as error:
@@ -357,6 +360,8 @@ def _make_plan(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
         return Plan(dtypes, *_direct(op))
     types = [TensorType(tuple(np.shape(_array(x))), dtype) for x, dtype in zip(operands, targets, strict=True)]
     expansion = op.expand(types, attributes)
+    if not op.view:
+        check_program(op.name, expansion.program)
     from argosy_phi_ops.reference.interpreter import prepare
     from argosy_phi_ops.reference.straight import StraightLine
 

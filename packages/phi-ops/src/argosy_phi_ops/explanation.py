@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from argosy_phi_ops.attribute_types import fits, spelled
 from argosy_phi_ops.errors import FOREIGN, OperatorError
+from argosy_phi_ops.memory import OperatorMemoryError
 from argosy_phi_ops.signature import OperatorTypeError, normalise_attribute, unfit
 from argosy_tensorcore.dtype import as_dtype
 
@@ -18,10 +19,6 @@ __all__ = ["explained"]
 
 class OperatorIndexError(OperatorError, IndexError):
     """An index outside of what an operator was given."""
-
-
-class OperatorMemoryError(OperatorError, MemoryError):
-    """An operator's results, or what it needs on the way, do not fit in memory."""
 
 
 class _Function(Protocol):

@@ -112,7 +112,7 @@ def new_array(data: Any, dtype: DType | None) -> Array:
     if isinstance(data, (np.ndarray, np.generic)):
         return np.array(data, (dtype or as_dtype(data.dtype)).numpy)
     a = np.array(data)
-    if a.dtype == object:
+    if a.dtype == object or a.dtype.kind in "USV":
         raise ValueError(f"cannot make a tensor of {data!r}: nested sequences must be rectangular and hold numbers")
     return np.array(a, (dtype or _inferred(a.dtype)).numpy)
 

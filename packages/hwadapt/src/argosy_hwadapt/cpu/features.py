@@ -58,6 +58,18 @@ def memory_bytes() -> int:
     return min(total, int(limit)) if limit.isdigit() else total
 
 
+def available_memory() -> int:
+    """Return the bytes that can be had now without pushing others out, by the system's and the container's account."""
+    known = [memory_bytes()]
+    for line in _read("/proc/meminfo").splitlines():
+        if line.startswith("MemAvailable:"):
+            known.append(int(line.split()[1]) * 1024)
+    limit, used = _read("/sys/fs/cgroup/memory.max"), _read("/sys/fs/cgroup/memory.current")
+    if limit.isdigit() and used.isdigit():
+        known.append(max(0, int(limit) - int(used)))
+    return min(known)
+
+
 def _siblings(cpu: int) -> str:
     """Name the physical core of a logical processor by the list of logical ones on it."""
     return _read(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") or str(cpu)

@@ -103,6 +103,8 @@ class PolynomialDecay(LRScheduler):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
+        if power < 0:
+            raise ValueError(f"PolynomialDecay: power must not be negative, got {power}")
         if decay_steps <= 0:
             raise ValueError(f"PolynomialDecay: decay_steps must be positive, got {decay_steps}")
         self.decay_steps, self.end_lr, self.power, self.cycle = decay_steps, end_lr, power, cycle

@@ -27,6 +27,10 @@ def _windows(x: Array, kernel_sizes: Sequence[int], strides: Sequence[int], dila
     return view[(*every, *(slice(None, None, d) for d in dilation))]
 
 
+_COLUMNS = 1 << 28
+"""Bytes of windows laid side by side at a time."""
+
+
 @kernel("conv")
 def conv(
     x: Array,
@@ -49,13 +53,21 @@ def conv(
     if not prod(out) or not x.size or not w.size:
         return np.zeros((n, w.shape[0], *out), x.dtype)
     windows = _windows(outer, sizes, strides, rhs_dilation)
-    rank = len(sizes)
+    filters = widened(w).reshape(groups, w.shape[0] // groups, -1).transpose(0, 2, 1)  # [G, C/G K, O/G]
+    row = windows[:, :, :1].size * windows.itemsize
+    step = max(1, _COLUMNS // row)  # windows side by side take many times the memory of x
+    parts = [_product(windows[:, :, i : i + step], filters, len(sizes)) for i in range(0, out[0], step)]
+    return rounded(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2), x.dtype)
+
+
+def _product(windows: Array, filters: Array, rank: int) -> Array:
+    """[N, O, *out] of windows [N, C, *out, *K] and filters [G, C/G K, O/G]."""
+    n, groups, out = windows.shape[0], filters.shape[0], windows.shape[2 : 2 + rank]
     grouped = windows.reshape(n, groups, -1, *windows.shape[2:])
     order = (0, 1, *range(3, 3 + rank), 2, *range(3 + rank, 3 + 2 * rank))  # [N, G, *out, C/G, *K]
     columns = grouped.transpose(order).reshape(n, groups, prod(out), -1)
-    filters = widened(w).reshape(groups, w.shape[0] // groups, -1).transpose(0, 2, 1)  # [G, C/G K, O/G]
     product = quiet.run(np.matmul, columns, filters)  # [N, G, out, O/G]
-    return rounded(product.transpose(0, 1, 3, 2).reshape(n, w.shape[0], *out), x.dtype)
+    return product.transpose(0, 1, 3, 2).reshape(n, -1, *out)
 
 
 def _output_sizes(
