@@ -72,9 +72,12 @@ def _elements(arrays: Sequence[Any], attributes: Mapping[str, Any]) -> int:
 
 
 def _check(name: str, result: Any) -> None:
-    if not isinstance(result, TensorType) or not all(isinstance(n, int) for n in result.shape):
+    if not isinstance(result, TensorType):
         return
-    nbytes = prod(result.shape) * as_dtype(result.dtype).itemsize
+    sizes = [n for n in result.shape if isinstance(n, int)]
+    if len(sizes) < len(result.shape):
+        return
+    nbytes = prod(sizes) * as_dtype(result.dtype).itemsize
     if nbytes <= _SMALL:
         return
     free = argosy_hwadapt.available_memory()

@@ -67,7 +67,8 @@ def _product(windows: Array, filters: Array, rank: int) -> Array:
     order = (0, 1, *range(3, 3 + rank), 2, *range(3 + rank, 3 + 2 * rank))  # [N, G, *out, C/G, *K]
     columns = grouped.transpose(order).reshape(n, groups, prod(out), -1)
     product = quiet.run(np.matmul, columns, filters)  # [N, G, out, O/G]
-    return product.transpose(0, 1, 3, 2).reshape(n, -1, *out)
+    found: Array = product.transpose(0, 1, 3, 2).reshape(n, -1, *out)
+    return found
 
 
 def _output_sizes(
