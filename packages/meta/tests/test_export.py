@@ -88,3 +88,13 @@ def test_inputs_with_open_batches_share_them_where_the_function_needs_it(tmp_pat
         np.testing.assert_allclose(loaded(_x(n), label).numpy(), loss(_x(n), label).numpy(), rtol=1e-5)
     with pytest.raises(ValueError, match=r"input 1 has shape \[2\]: axis 0 .* is 3 here"):
         loaded(_x(3), paddle.arange(2))
+
+
+def test_the_newest_call_says_what_is_exported(tmp_path):
+    """A captured layer that was called needs no input_spec; its batch stays open, and folders are made."""
+    layer = paddle.jit.to_static(paddle.nn.Linear(3, 2))
+    x = paddle.ones([4, 3])
+    expected = layer(x).numpy()
+    paddle.jit.save(layer, str(tmp_path / "new" / "linear"))
+    loaded = paddle.jit.load(str(tmp_path / "new" / "linear"))
+    np.testing.assert_allclose(loaded(x[:1]).numpy(), expected[:1], rtol=1e-6)

@@ -286,3 +286,23 @@ def test_what_does_not_fit_is_named(program):
 def _outside(function):
     with bind_context(Context()):
         return function()
+
+
+def test_an_open_size_meets_a_number(program):
+    """A variable of open size beside one of known size is of that size, whatever was made of it before."""
+    main, _, exe = program
+    x, y = static.data("x", [3, 2]), static.data("y", [None, 2])
+    total = (x + y * 2).sum(0)
+    got = exe.run(main, feed=[{"x": np.ones((3, 2)), "y": np.ones((3, 2))}], fetch_list=[total])[0]
+    assert got.tolist() == [9.0, 9.0]
+    assert list(y.shape) == [3, 2]
+
+
+def test_a_data_loader_feeds_by_name(program):
+    """return_list=False gives what Executor.run takes."""
+    main, _, exe = program
+    x, y = static.data("x", [None, 2]), static.data("y", [None])
+    rows = paddle.io.TensorDataset([np.arange(8, dtype=np.float32).reshape(4, 2), np.ones(4, np.float32)])
+    loader = paddle.io.DataLoader(rows, feed_list=[x, y], return_list=False, batch_size=3)
+    total = (x.sum(1) * y).sum()
+    assert [float(exe.run(main, feed=batch, fetch_list=[total])[0]) for batch in loader()] == [15.0, 13.0]

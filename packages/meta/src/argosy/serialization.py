@@ -95,6 +95,7 @@ def _is_pickled(path: Any, verb: str) -> bool:
 def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write ``data`` beside ``path`` and put it in its place once it is on the disk."""
     folder, name = os.path.split(os.path.abspath(os.fspath(path)))
+    os.makedirs(folder, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -21,7 +21,8 @@ class DataLoader:
     dataset: indexable or an IterableDataset; batch_size None gives single samples without a batch axis; num_workers: 0
     makes batches here, more in that many processes, in the same order; collate_fn: from a list of samples to a batch;
     timeout: seconds to wait for a worker (0: forever); worker_init_fn(id) runs first in each worker; prefetch_factor:
-    batches under way per worker; persistent_workers keeps them from epoch to epoch.
+    batches under way per worker; persistent_workers keeps them from epoch to epoch; return_list False: for the executor
+    of a static program, lists of one dict by the names of the variables ``feed_list``.
     """
 
     def __init__(
@@ -49,8 +50,9 @@ class DataLoader:
                 "DataLoader: num_workers and timeout must not be negative and prefetch_factor at least 1; "
                 f"got {num_workers}, {timeout}, {prefetch_factor}"
             )
-        if not return_list:
-            raise NotImplementedError("DataLoader(return_list=False) is not implemented: batches are lists")
+        if not return_list and not feed_list:
+            raise ValueError("DataLoader(return_list=False) gives dicts by the names of feed_list, which is missing")
+        self._names = None if return_list else [x.name for x in feed_list]
         self.dataset = dataset
         self.batch_size, self.drop_last = batch_size, drop_last
         self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
@@ -83,7 +85,12 @@ class DataLoader:
         return iter(self)
 
     def __iter__(self) -> Iterator[Any]:
-        return self._from_workers() if self.num_workers else self._from_here()
+        batches = self._from_workers() if self.num_workers else self._from_here()
+        return batches if self._names is None else map(self._by_name, batches)
+
+    def _by_name(self, batch: Any) -> list[dict[str, Any]]:
+        assert self._names is not None
+        return [dict(zip(self._names, batch, strict=True))]
 
     def _recipe(self) -> Recipe:
         collate: Callable[[Any], Any]

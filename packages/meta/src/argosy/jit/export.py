@@ -29,8 +29,9 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
     """Write the forward function of ``layer`` (or a function) as ``<path>.pir`` and ``<path>.safetensors``.
 
     It is captured in evaluation mode without gradients. input_spec: an InputSpec or a tensor for each input; sizes
-    given as None stay open, so that the program runs for any. States are named as in the layer's ``state_dict``.
-    Operators stay whole, so that later passes know attention when they see it. Raises ValueError without input_spec.
+    given as None stay open, so that the program runs for any; without it, those of the newest call to what
+    ``to_static`` made, a common first axis open. States are named as in the layer's ``state_dict``.
+    Operators stay whole, so that later passes know attention when they see it. Raises ValueError without either.
     """
     if configs:
         raise NotImplementedError(f"jit.save() has no option {sorted(configs)}")
@@ -41,6 +42,7 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
     for state, tensor in zip(program.states, captured.states, strict=True):
         state.name = names.get(id(tensor.payload.storage), state.name)
     PassManager(_PIPELINE).run(program)
+    os.makedirs(os.path.dirname(os.fspath(path)) or ".", exist_ok=True)
     arrays = {s.name: to_numpy(t) for s, t in zip(program.states, captured.states, strict=True)}
     save_program(program, arrays, path)  # type: ignore[operator]
 
@@ -48,9 +50,11 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
 def _specs(layer: Any, given: Sequence[Any] | None) -> list[InputSpec]:
     forward: Any = layer.forward if isinstance(layer, Layer) else layer
     if given is None and isinstance(forward, StaticFunction):
-        given = forward._spec
+        given = forward._spec or forward.newest_specs()
     if given is None:
-        raise ValueError("jit.save() needs input_spec: an InputSpec (or a tensor) for each input of forward()")
+        raise ValueError(
+            "jit.save() needs input_spec, an InputSpec (or a tensor) for each input of forward(), or a call before it"
+        )
     return [InputSpec.from_tensor(s) if isinstance(s, Tensor) else s for s in given]
 
 

@@ -123,6 +123,19 @@ class StaticFunction:
             raise RuntimeError(f"{self.__name__} has not been captured yet: call it first")
         return self.compiled[-1].program
 
+    def newest_specs(self) -> list[InputSpec] | None:
+        """The tensors of the newest call that was captured, with an open size where their first axes are one, a batch;
+        None where there was none, or numbers are inputs, too."""
+        if not self.compiled or self.compiled[-1].runtime:
+            return None
+        types = [value.type for value in self.compiled[-1].program.inputs]
+        batch = {t.shape[:1] for t in types}
+        sizes = [(-1 if i == 0 and len(batch) == 1 else n for i, n in enumerate(t.shape)) for t in types]
+        return [
+            InputSpec([n if isinstance(n, int) else None for n in s], t.dtype)
+            for s, t in zip(sizes, types, strict=True)
+        ]
+
     # ---- calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -25,6 +25,13 @@ __all__ = ["BuildStrategy", "CompiledProgram", "Executor"]
 class BuildStrategy:
     """Wishes about compiling. The compiler fuses and reuses memory in any case, so that they change nothing."""
 
+    class ReduceStrategy:
+        """How gradients of several devices would be summed."""
+
+        AllReduce = 0
+        Reduce = 1
+
+    reduce_strategy: int = ReduceStrategy.AllReduce
     build_cinn_pass: bool = False
     enable_addto: bool = False
     enable_inplace: bool = True
@@ -78,7 +85,7 @@ class Executor:
     def run(
         self,
         program: Program | CompiledProgram | None = None,
-        feed: Mapping[str, Any] | None = None,
+        feed: Any = None,
         fetch_list: Any = None,
         feed_var_name: str = "feed",
         fetch_var_name: str = "fetch",
@@ -97,6 +104,8 @@ class Executor:
         given = program.program if isinstance(program, CompiledProgram) else program or default_main_program()
         if not isinstance(given, Program):
             raise TypeError(f"Executor.run() takes a Program, not {type(given).__name__}")
+        if isinstance(feed, (list, tuple)) and len(feed) == 1:
+            feed = feed[0]  # of a DataLoader for one device
         if feed is not None and not isinstance(feed, Mapping):
             raise TypeError(f"Executor.run(): feed is a dict of name to array, not {type(feed).__name__}")
         wanted = [] if fetch_list is None else fetch_list if isinstance(fetch_list, (list, tuple)) else [fetch_list]

@@ -334,7 +334,10 @@ def spectral_norm(
 
 
 def row_conv(input: Tensor, future_context_size: int, param_attr: Any = None, act: str | None = None) -> Tensor:
-    """Each step of ``input`` [N, T, D] with the ``future_context_size`` steps after it, weighed for each feature."""
+    """Each step of ``input`` [N, T, D] with the ``future_context_size`` steps after it, weighed for each feature; a
+    sequence [T, D] is one of N = 1."""
+    if input.ndim == 2:
+        return row_conv(input.unsqueeze(0), future_context_size, param_attr, act).squeeze(0)
     (width,) = _known("row_conv", input, [2])
     weight = create_parameter([future_context_size + 1, width], input.dtype, attr=_plain(param_attr))
     padded = F.pad(input, [0, future_context_size], data_format="NLC")

@@ -44,8 +44,8 @@ class ProgramTracer(Tracer):
     def process(
         self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]
     ) -> Any:
-        """Record. Where shapes do not fit because two open sizes differ, these are one size from then on: a call that
-        gives them different ones is an error of the call."""
+        """Record. Where shapes do not fit because two open sizes differ, these are one size from then on, and an open
+        one beside a number is that number: a call that gives others is an error of the call."""
         if self._renamed:
             attributes = {name: _attribute(value, self._renamed) for name, value in attributes.items()}
         try:
@@ -57,7 +57,7 @@ class ProgramTracer(Tracer):
         self._make_one(*pair)
         return self.process(op, operands, attributes, below)
 
-    def _make_one(self, kept: SymExpr, other: SymExpr) -> None:
+    def _make_one(self, kept: Dim, other: SymExpr) -> None:
         names: dict[str, Dim] = {str(other): kept}
         self._renamed = {name: _dim(size, names) for name, size in self._renamed.items()} | names
         _rename(self.program, names)
@@ -155,14 +155,22 @@ def variables(tracer: Tracer) -> list[Tensor]:
     return found
 
 
-def _differing(operands: Sequence[Any]) -> Iterator[tuple[SymExpr, SymExpr]]:
-    """Open sizes that are not one yet and stand at one place of two operands, counted from the first or last axis."""
-    shapes = [x.payload.shape for x in operands if type(x) is Tensor and x.payload.is_traced]
-    for i, a in enumerate(shapes):
-        for b in shapes[i + 1 :]:
-            for m, n in (*zip(a, b, strict=False), *zip(reversed(a), reversed(b), strict=False)):
-                if _is_symbol(m) and _is_symbol(n) and m != n:
-                    yield m, n
+def _differing(operands: Sequence[Any]) -> Iterator[tuple[Dim, SymExpr]]:
+    """Sizes at one place of two operands, counted from the first or last axis, of which the second is open: first pairs
+    of open ones that are not one yet, then those with numbers other than 1."""
+    shapes = [x.payload.shape for x in operands if type(x) is Tensor]
+    pairs = [
+        pair
+        for i, a in enumerate(shapes)
+        for b in shapes[i + 1 :]
+        for pair in (*zip(a, b, strict=False), *zip(reversed(a), reversed(b), strict=False))
+    ]
+    yield from ((m, n) for m, n in pairs if _is_symbol(m) and _is_symbol(n) and m != n)
+    for m, n in pairs:
+        if isinstance(m, int) and m != 1 and _is_symbol(n):
+            yield m, n
+        elif isinstance(n, int) and n != 1 and _is_symbol(m):
+            yield n, m
 
 
 def _is_symbol(n: Dim) -> bool:
