@@ -219,3 +219,34 @@ def test_settings_of_the_scaler_are_those_given():
     assert scaler.is_enable()
     assert not scaler.is_use_dynamic_loss_scaling()
     assert not paddle.amp.GradScaler(enable=False).is_enable()
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
+@pytest.mark.parametrize("backend", ["reference", "CINN"])
+def test_a_captured_step_scales_and_skips_as_an_eager_one(backend):
+    """The scale, its counts and the skipped step are part of the program, and come back to Python."""
+    batches = [np.full((2, 3), v, np.float32) for v in (1.0, 0.5, 1e38, 2.0, 1e38, 1e38, 0.1)]
+    found = []
+    for captured in (False, True):
+        paddle.seed(3)
+        layer = paddle.nn.Linear(3, 2)
+        optimizer = paddle.optimizer.Adam(0.1, parameters=layer.parameters())
+        scaler = paddle.amp.GradScaler(init_loss_scaling=8.0, incr_every_n_steps=2)
+
+        def step(x, layer=layer, optimizer=optimizer, scaler=scaler):
+            loss = (layer(x) ** 2).mean()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.clear_grad()
+            return loss
+
+        step = paddle.jit.to_static(step, full_graph=True, backend=backend) if captured else step
+        trace = []
+        for x in batches:
+            step(paddle.to_tensor(x))
+            trace.append((scaler.state_dict(), layer.weight.numpy().copy()))
+        found.append(trace)
+    for (state, weight), (wanted, expected) in zip(*found, strict=True):
+        assert state == wanted
+        np.testing.assert_allclose(weight, expected, rtol=1e-5)

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from argosy.amp.captured_scaling import ScaleState, any_overflow, step_unless
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.dispatch import suspended, write
 
 __all__ = ["GradScaler"]
 
@@ -20,7 +22,8 @@ class GradScaler:
     """Scales losses by a factor that halves when gradients overflow and doubles after many steps without.
 
     ``scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()``, or ``minimize`` for the last two. Steps
-    whose gradients hold infinities or NaN are skipped. With ``enable=False`` every method does the plain thing.
+    whose gradients hold infinities or NaN are skipped. With ``enable=False`` every method does the plain thing. In a
+    captured step all of it is part of the program, which decides anew each time it runs.
     """
 
     def __init__(
@@ -37,8 +40,9 @@ class GradScaler:
         self._dynamic = bool(use_dynamic_loss_scaling) and self._enable
         self._init_scale = self._scale = float(init_loss_scaling) if self._enable else 1.0
         self._incr_count = self._decr_count = 0
-        self._found_inf = False
+        self._found_inf: Any = False
         self._unscaled: set[int] = set()
+        self._state: ScaleState | None = None  # once a step was captured
         self.set_incr_ratio(incr_ratio)
         self.set_decr_ratio(decr_ratio)
         self.set_incr_every_n_steps(incr_every_n_steps)
@@ -48,7 +52,25 @@ class GradScaler:
 
     def scale(self, var: Any) -> Any:
         """``var`` times the scale."""
-        return var * self._scale if self._enable else var
+        if not self._enable:
+            return var
+        state = self._captured()
+        return var * (self._scale if state is None else state.scale.astype(var.dtype))
+
+    def _captured(self) -> ScaleState | None:
+        """The tensors to compute with while a step is being captured; None where it runs at once, on their numbers."""
+        if active_tracer() is None:
+            if self._state is not None:
+                self._scale, self._incr_count, self._decr_count = self._state.numbers()
+            return None
+        if self._state is None:
+            with suspended():
+                self._state = ScaleState(self._scale, self._incr_count, self._decr_count)
+        return self._state
+
+    def _write_state(self) -> None:
+        if self._state is not None:
+            self._state.set(self._scale, self._incr_count, self._decr_count)
 
     def unscale_(self, optimizer: Any) -> None:
         """Divide the gradients of the optimizer's parameters by the scale, once before its step (for clipping).
@@ -62,9 +84,21 @@ class GradScaler:
         self._unscaled.add(id(optimizer))
         with no_grad():
             grads = [p.grad for p in optimizer._parameter_list if not p.stop_gradient and p.grad is not None]
+            state = self._captured()
+            if state is not None:
+                self._unscale_captured(state, grads)
+                return
             for grad in grads:
                 write(grad, grad * (1.0 / self._scale))
             self._found_inf = self._found_inf or not self._finite(grads)
+
+    def _unscale_captured(self, state: ScaleState, grads: Sequence[Any]) -> None:
+        inverse = state.scale.reciprocal()
+        for grad in grads:
+            write(grad, grad * inverse.astype(grad.dtype))
+        found = any_overflow(grads)
+        if found is not None:
+            self._found_inf = found if self._found_inf is False else self._found_inf.logical_or(found)
 
     def _finite(self, grads: Sequence[Any]) -> bool:
         return all(bool(grad.isfinite().all()) for grad in grads)
@@ -76,16 +110,23 @@ class GradScaler:
             return
         if id(optimizer) not in self._unscaled:
             self.unscale_(optimizer)
-        if not self._found_inf:
+        if self._captured() is not None and self._found_inf is not False:
+            step_unless(self._found_inf, optimizer)
+        elif not self._found_inf:
             optimizer.step()
 
     def update(self) -> None:
         """Adapt the scale to whether gradients overflowed since the last call."""
-        if self._dynamic:
+        state = self._captured()
+        if state is not None and self._dynamic and self._found_inf is not False:
+            factors = self._incr_ratio, self._decr_ratio
+            state.adapt(self._found_inf, *factors, self._incr_every, self._decr_every)
+        elif self._dynamic:
             if self._found_inf:
                 self._shrink()
             else:
                 self._grow()
+            self._write_state()
         self._found_inf = False
         self._unscaled.clear()
 
@@ -123,6 +164,7 @@ class GradScaler:
     def set_init_loss_scaling(self, new_init_loss_scaling: float) -> None:
         """Begin anew with this scale."""
         self._init_scale = self._scale = float(new_init_loss_scaling)
+        self._write_state()
 
     def get_incr_ratio(self) -> float:
         """By what the scale grows."""
@@ -166,6 +208,7 @@ class GradScaler:
         """Scale, settings and counts; empty when disabled."""
         if not self._enable:
             return {}
+        self._captured()
         settings = {name: getattr(self, f"get_{name}")() for name in _SETTINGS}
         counts = {"incr_count": self._incr_count, "decr_count": self._decr_count}
         return {"scale": self._scale, **settings, **counts, "use_dynamic_loss_scaling": self._dynamic}
@@ -182,6 +225,7 @@ class GradScaler:
             getattr(self, f"set_{name}")(state_dict[name])
         self._incr_count, self._decr_count = int(state_dict["incr_count"]), int(state_dict["decr_count"])
         self._dynamic = bool(state_dict["use_dynamic_loss_scaling"])
+        self._write_state()
 
     set_state_dict = load_state_dict
 
