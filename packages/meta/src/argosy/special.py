@@ -1,10 +1,10 @@
-"""Special functions: the operators that Paddle also keeps under ``paddle.special``."""
+"""Special functions: the operators that Paddle also keeps under ``paddle.special``, and those that it lacks."""
 
 from argosy.faces import face, operator_function
 
 _NAMES = frozenset({
-    "digamma", "erf", "erfinv", "expm1", "gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p",
-    "logit", "logsumexp", "multigammaln", "polygamma", "round", "sinc",
+    "digamma", "erf", "erfinv", "expm1", "gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "k0", "k0e",
+    "k1", "k1e", "log1p", "logit", "logsumexp", "multigammaln", "polygamma", "round", "sinc", "zeta",
 })  # fmt: skip
 
 

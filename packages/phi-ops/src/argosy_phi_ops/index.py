@@ -157,6 +157,8 @@ MODULES: dict[str, str] = {
     # windows
     "as_strided": "windows", "crop": "windows", "polar": "windows", "reduce_as": "windows",
     "renorm": "windows", "shard_index": "windows", "unfold": "windows",
+    # zeta
+    "k0": "zeta", "k0e": "zeta", "k1": "zeta", "k1e": "zeta", "zeta": "zeta",
 }
 COMPOSED: dict[str, str] = {
     # attributes

@@ -19,7 +19,7 @@ _FAR = 18.0
 """Where the power series of the Bessel functions hands over to the asymptotic one."""
 
 
-def _powers(x: Tensor, coefficients: Sequence[float]) -> Tensor:
+def polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
     """The polynomial with these coefficients, lowest first, by Horner's rule; for ``|x| < 1``."""
     total = prim.constant(coefficients[-1], x.dtype, x.shape)
     for c in reversed(coefficients[:-1]):
@@ -37,18 +37,19 @@ def _series(x: Tensor, order: int) -> Tensor:
 
 def _bessel(size: Tensor, order: int, scaled: bool) -> Tensor:
     """``I_order(|x|)`` for order 0 or 1 (Abramowitz and Stegun 9.6.10 and 9.7.1), times ``exp(-|x|)`` if `scaled`."""
-    near = prim.minimum(size, _FAR)
+    far = prim.ge(size, _FAR)
+    near = prim.select(far, _FAR, size)
     series = _series(prim.mul(prim.mul(near, near), 0.25), order)
     if order:
         series = prim.mul(series, prim.mul(near, 0.5))
-    beyond = prim.maximum(size, _FAR)
+    beyond = prim.select(far, size, _FAR)
     terms = [1.0]
     for k in range(1, 14):
         terms.append(-terms[-1] * (4 * order * order - (2 * k - 1) ** 2) / (8 * k))
-    tail = prim.mul(_powers(prim.div(1.0, beyond), terms), prim.rsqrt(prim.mul(beyond, 2 * pi)))
+    tail = prim.mul(polynomial(prim.div(1.0, beyond), terms), prim.rsqrt(prim.mul(beyond, 2 * pi)))
     if scaled:
-        return prim.select(prim.lt(size, _FAR), prim.mul(series, prim.exp(prim.neg(near))), tail)
-    return prim.select(prim.lt(size, _FAR), series, prim.mul(tail, prim.exp(beyond)))
+        return prim.select(far, tail, prim.mul(series, prim.exp(prim.neg(near))))
+    return prim.select(far, prim.mul(tail, prim.exp(beyond)), series)
 
 
 def _real(name: str, x: Tensor) -> Tensor:

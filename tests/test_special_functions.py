@@ -1,0 +1,88 @@
+"""Bessel functions and the zeta function: values and derivatives to high order against mpmath."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy_autograd.jets import jet
+
+mpmath = pytest.importorskip("mpmath")
+
+POINTS = np.array([1e-3, 0.4, 1.9, 2.0, 2.1, 7.5, 18.0, 60.0])
+
+#: name: (mpmath's function, sign in the recurrences, order, factor of the exponent, relative error allowed)
+BESSEL = {
+    "i0": (mpmath.besseli, 1, 0, 0, 1e-12),
+    "i0e": (mpmath.besseli, 1, 0, -1, 1e-12),
+    "i1": (mpmath.besseli, 1, 1, 0, 1e-12),
+    "i1e": (mpmath.besseli, 1, 1, -1, 1e-12),
+    "k0": (mpmath.besselk, -1, 0, 0, 1e-14),
+    "k0e": (mpmath.besselk, -1, 0, 1, 1e-14),
+    "k1": (mpmath.besselk, -1, 1, 0, 1e-14),
+    "k1e": (mpmath.besselk, -1, 1, 1, 1e-14),
+}
+
+
+def derivatives(function, sign, order, factor, x):
+    """The derivatives 0 to 2 at ``x`` with 40 digits, rounded once; B0' = s B1, B1' = s B0 - B1 / x (DLMF 10.29.3)."""
+    with mpmath.workdps(40):
+        x = mpmath.mpf(float(x))
+        b0, b1 = function(0, x), function(1, x)
+        if order == 0:
+            f = [b0, sign * b1, b0 - sign * b1 / x]
+        else:
+            f = [b1, sign * b0 - b1 / x, b1 - sign * b0 / x + 2 * b1 / x**2]
+        scaled = [f[0], f[1] + factor * f[0], f[2] + 2 * factor * f[1] + factor**2 * f[0]]
+        return [float(each * mpmath.exp(factor * x)) for each in scaled]
+
+
+@pytest.mark.parametrize("name", BESSEL)
+def test_bessel_functions_and_their_derivatives(name):
+    """On both sides of where one expansion hands over to the other, and exactly there."""
+    *which, allowed = BESSEL[name]
+    x = paddle.to_tensor(POINTS)
+    value, moved = jet(getattr(paddle.special, name), (x,), ((1.0, 0.0),))
+    expected = np.array([derivatives(*which, p) for p in POINTS]).T
+    for order, (got, want) in enumerate(zip([value, *moved], expected, strict=True)):
+        np.testing.assert_allclose(got.numpy(), want, rtol=allowed * 100**order, err_msg=f"order {order}")
+
+
+def test_functions_of_the_second_kind_outside_of_their_domain():
+    """Infinite at zero, undefined below; narrow dtypes."""
+    for name in ("k0", "k0e", "k1", "k1e"):
+        function = getattr(paddle.special, name)
+        np.testing.assert_equal(function(paddle.to_tensor([0.0, -1.0, np.nan])).numpy(), [np.inf, np.nan, np.nan])
+        narrow = function(paddle.to_tensor([0.5, 3.0], "float32"))
+        np.testing.assert_allclose(narrow.numpy(), function(paddle.to_tensor([0.5, 3.0], "float64")).numpy(), rtol=1e-6)
+    assert float(paddle.special.k0(paddle.to_tensor(800.0, "float64"))) == 0.0
+
+
+ARGUMENTS = np.array([1.0001, 1.2, 2.0, 3.0, 7.0, 20.0, 60.0]), np.array([0.1, 0.5, 1.0, 2.5, 30.0, 0.7, 3.0])
+
+
+def test_zeta_and_its_derivatives():
+    """By both arguments, by the first one to second order; Riemann's at one; poles and what is outside."""
+    s, q = (paddle.to_tensor(a, stop_gradient=False) for a in ARGUMENTS)
+    value = paddle.special.zeta(s, q)
+    by_s, by_q = paddle.grad(value.sum(), [s, q], create_graph=True)
+    (twice,) = paddle.grad(by_s.sum(), s)
+    pairs = list(zip(*ARGUMENTS, strict=True))
+    with mpmath.workdps(30):
+        wanted = [[float(mpmath.zeta(mpmath.mpf(a), mpmath.mpf(b), k)) for a, b in pairs] for k in range(3)]
+        slopes = [float(-mpmath.mpf(a) * mpmath.zeta(mpmath.mpf(a) + 1, mpmath.mpf(b))) for a, b in pairs]
+    for got, want in ((value, wanted[0]), (by_s, wanted[1]), (by_q, slopes), (twice, wanted[2])):
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-11)
+    one = paddle.special.zeta(paddle.to_tensor([2.0, 4.0], "float64"), 1.0)
+    np.testing.assert_allclose(one.numpy(), [np.pi**2 / 6, np.pi**4 / 90], rtol=1e-15)
+    outside = paddle.special.zeta(paddle.to_tensor([1.0, 0.5, 2.0, 2.0]), paddle.to_tensor([1.0, 1.0, 0.0, -1.5]))
+    np.testing.assert_equal(outside.numpy(), [np.inf, np.nan, np.inf, np.nan])
+
+
+def test_polygamma_is_a_zeta_function():
+    """psi_n(x) = (-1)^(n + 1) n! zeta(n + 1, x)."""
+    x = paddle.to_tensor(np.linspace(0.3, 5, 9))
+    for n, factor in ((1, 1.0), (2, -2.0), (4, -24.0)):
+        expected = factor * paddle.special.zeta(paddle.full_like(x, n + 1.0), x).numpy()
+        np.testing.assert_allclose(paddle.polygamma(x, n).numpy(), expected, rtol=1e-11)
