@@ -59,7 +59,7 @@ def test_code_that_llvm_refuses_is_interpreted_and_states_are_updated(monkeypatc
     def refused(*_):
         raise CodegenError("LLVM refused generated code: expected type", "text")
 
-    monkeypatch.setattr("argosy_cinn.building.compile_object", refused)
+    monkeypatch.setattr("argosy_cinn.building.compile_objects", refused)
     made = build(lambda x, s: ([prim.add(x, s)], [prim.mul(s, 2.0)]), [X], [X])
     with pytest.warns(RuntimeWarning, match="expected type"):
         executable = compiled(made, cache=forgetful)

@@ -10,13 +10,18 @@ from argosy_cinn.decomposition import to_primitives
 from argosy_cinn.fuel import Budget
 from argosy_cinn.manifests import manifest_from
 from argosy_cinn.planning import plan_program, simplified
+from argosy_cinn.printers.llvm import Module
 from argosy_cinn.program_cache import Manifest
 from argosy_cinn.recursion import deep_recursion
-from argosy_cinn.runtime import compile_object
+from argosy_cinn.runtime.objects import compile_objects
+from argosy_cinn.runtime.workers import default_threads
 from argosy_cinn.steps import Plan
 from argosy_cinn.target import Target
 from argosy_cinn.tuning import tuned
 from argosy_pir.program import Program
+
+#: Lines of LLVM assembly that are worth a module of their own.
+_LEAST_LINES = 2000
 
 
 def simplified_program(program: Program) -> Program:
@@ -31,8 +36,14 @@ def build(
     """Fuse, order, place and emit a simplified program: manifest and object file."""
     with tuned(options):
         plan, assembly = assembled(program, target, budget, traced)
-    code = compile_object(assembly.module.text(), target, options.get("passes"))
-    return manifest_from(program, plan, assembly), code
+    passes = options.get("passes")
+    texts = assembly.module.texts(_parts(assembly.module) if passes is None else 1)
+    return manifest_from(program, plan, assembly), compile_objects(texts, target, passes)
+
+
+def _parts(module: Module) -> int:
+    """In how many parts a module is compiled, each on a thread: long ones, since each has a cost of its own."""
+    return max(1, min(default_threads(), module.lines() // _LEAST_LINES))
 
 
 def generated_code(program: Program) -> str:

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from re import findall
 
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import I64, PTR, VOID, Index, Value, constant
@@ -68,13 +69,15 @@ class Function(Instructions):
     """
 
     def __init__(
-        self, module: Module, name: str, parameters: Sequence[tuple[str, str]], result: str, header: str
+        self, module: Module, name: str, parameters: Sequence[tuple[str, str]], result: str, linkage: str, rest: str
     ) -> None:
         self.module = module
         self.function_name = name
         self.arguments = [Value(type.split(" ")[0], f"%{hint}") for type, hint in parameters]
         self.result = result
-        self._header = header
+        self.linkage, self._rest = linkage, rest
+        self._signature = ", ".join(f"{type} %{hint}" for type, hint in parameters)
+        self._types = ", ".join(type for type, _ in parameters)
         self._lines: list[str] = []
         self._entry_allocas: list[str] = []
         self._next = 0
@@ -261,9 +264,20 @@ class Function(Instructions):
                 raise ValueError(f"function {self.function_name} must return a {self.result}")
             self.ret()
 
-    def text(self) -> str:
-        """The function's definition."""
-        return "\n".join([self._header + " {", "entry:", *self._entry_allocas, *self._lines, "}"])
+    def text(self, internal: str = "internal ") -> str:
+        """The function's definition; ``internal`` is the linkage of one that is not exported."""
+        linkage = internal if self.linkage == "internal " else self.linkage
+        head = f"define {linkage}{self.result} @{self.function_name}({self._signature}) {self._rest} {{"
+        return "\n".join([head, "entry:", *self._entry_allocas, *self._lines, "}"])
+
+    @property
+    def length(self) -> int:
+        """Lines of the definition, about."""
+        return len(self._lines)
+
+    def declaration(self) -> str:
+        """The function for other modules of the same library."""
+        return f"declare hidden {self.result} @{self.function_name}({self._types})"
 
 
 class Module:
@@ -307,11 +321,9 @@ class Module:
         if name in self._defined:
             raise ValueError(f"function {name} is defined twice")
         self._defined[name] = result
-        signature = ", ".join(f"{type} %{hint}" for type, hint in parameters)
         linkage = self._exported if export else "internal "
         width = f'"prefer-vector-width"="{self.target.vector_bits}"'
-        header = f"define {linkage}{result} @{name}({signature}) nounwind {attributes} {width}"
-        builder = Function(self, name, parameters, result, header)
+        builder = Function(self, name, parameters, result, linkage, f"nounwind {attributes} {width}")
         yield builder
         builder.finish()
         self._functions.append(builder)
@@ -355,3 +367,28 @@ class Module:
         declarations = [text for name, text in sorted(self._declared.items()) if name not in self._defined]
         bodies = [f.text() for f in self._functions]
         return "\n\n".join(["\n".join(self._globals), *bodies, "\n".join(declarations), "!0 = !{i32 1}"]) + "\n"
+
+    def lines(self) -> int:
+        """About how many lines of text there are."""
+        return sum(f.length for f in self._functions)
+
+    def texts(self, parts: int) -> list[str]:
+        """The same functions as at most so many modules of about equal length, to be linked together."""
+        if parts == 1 or len(self._functions) < parts:
+            return [self.text()]
+        bodies = {f.function_name: f.text("hidden ") for f in self._functions}
+        names: list[list[str]] = [[] for _ in range(parts)]
+        lengths = [0] * parts
+        for name in sorted(bodies, key=lambda name: -len(bodies[name])):
+            least = lengths.index(min(lengths))
+            names[least].append(name)
+            lengths[least] += len(bodies[name])
+        return [self._part({name: text for name, text in bodies.items() if name in set(chosen)}) for chosen in names]
+
+    def _part(self, bodies: dict[str, str]) -> str:
+        """A module of some of the functions, with the tables that they read and declarations of what they call."""
+        used = {name for text in bodies.values() for name in findall(r"@([\w.]+)", text)} - bodies.keys()
+        others = {f.function_name: f.declaration() for f in self._functions}
+        declared = [{**self._declared, **others}[name] for name in sorted(used & {*self._declared, *others})]
+        tables = [text for text in self._globals if text[1 : text.index(" ")] in used]
+        return "\n\n".join(["\n".join(tables), *bodies.values(), "\n".join(declared), "!0 = !{i32 1}"]) + "\n"

@@ -82,21 +82,22 @@ def load(
 def compile_object(text: str, target: Target, passes: int | None = None) -> bytes:
     """Position-independent object file (ELF, Mach-O or COFF) of a module."""
     with STARTING:
-        machine = _machine(target)
-        return bytes(machine.emit_object(_parse(text, target, machine, passes)))
+        machine = target_machine(target)
+        return bytes(machine.emit_object(parsed(text, target, machine, passes)))
 
 
 def compile_assembly(text: str, target: Target, passes: int | None = None) -> str:
     """The module as assembly, to be looked at."""
     with STARTING:
-        machine = _machine(target)
-        return str(machine.emit_assembly(_parse(text, target, machine, passes)))
+        machine = target_machine(target)
+        return str(machine.emit_assembly(parsed(text, target, machine, passes)))
 
 
-def _parse(text: str, target: Target, machine: Any, passes: int | None) -> Any:
+def parsed(text: str, target: Target, machine: Any, passes: int | None) -> Any:
+    """A module of a context of its own, verified, and optimised at the level ``passes``."""
     llvm = initialized_llvm()
     try:
-        module = llvm.parse_assembly(text)
+        module = llvm.parse_assembly(text, llvm.create_context())
         module.triple = target.triple
         module.data_layout = str(machine.target_data)
         module.verify()
@@ -109,8 +110,8 @@ def _parse(text: str, target: Target, machine: Any, passes: int | None) -> Any:
     return module
 
 
-def _machine(target: Target) -> Any:
-    # A target machine is cheap to make and not safe to share between threads.
+def target_machine(target: Target) -> Any:
+    """A code generator: cheap to make, and not safe to share between threads."""
     llvm = initialized_llvm()
     factory = llvm.Target.from_triple(target.triple)
     return factory.create_target_machine(
@@ -149,12 +150,17 @@ def link(
     cache_hit: bool = False,
     runtime: bool = True,
 ) -> Library:
-    """Link an object file into the process. ``runtime=False`` leaves out the worker runtime's symbols."""
+    """Link an object file, or an archive of several, into the process. ``runtime=False`` leaves out the worker
+    runtime's symbols."""
+    from argosy_cinn.runtime.objects import members
+
     llvm = initialized_llvm()
     imported = {**(_runtime_symbols(code) if runtime else {}), **(symbols or {})}
     try:
         with STARTING:
-            builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+            builder = llvm.JITLibraryBuilder().add_current_process()
+            for data in members(code):
+                builder.add_object_img(data)
             for name in exports:
                 builder.export_symbol(name)
             for name, address in imported.items():
