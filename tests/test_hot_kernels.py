@@ -113,14 +113,15 @@ def test_the_moment_depends_on_shapes_and_calls_alone(compiled, monkeypatch):
 
 
 def test_what_gains_nothing_stays(compiled):
-    x, y = paddle.to_tensor(some(8, 8), stop_gradient=False), paddle.to_tensor(some(8, 8))
+    """Where native code does not make the results itself, as it does small ones."""
+    x, y = paddle.to_tensor(some(80, 80), stop_gradient=False), paddle.to_tensor(some(80, 80))
     for _ in range(6):
         x.grad = None
-        (paddle.add(x, y).reshape([64]).t().reshape([4, 16]) * 2.0).sum().backward()
+        (paddle.add(x, y).reshape([6400]).t().reshape([40, 160]) * 2.0).sum().backward()
         paddle.concat([x, y])
         paddle.abs(x)
         paddle.svd(y)
-    assert not compiled
+    assert compiled == ["sum"]  # one number
 
 
 def test_indices_are_checked_as_before(compiled):

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import argosy as paddle
-from argosy_phi_ops import native
+from argosy_phi_ops import hot, native, routes
 
 ROOT = Path(__file__).parent.parent
 BINARY = {
@@ -477,3 +477,191 @@ def test_it_starts_after_many_tensors_were_made() -> None:
     command = [sys.executable, "-W", "error", "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("200.0\n", "")
+
+
+NUMBERS = [2.0, -0.5, 0.1, 3, -7, 0, -0.0, float("inf"), float("nan"), (1 << 30) + 1, 1 << 70, True]
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numbers_beside_tensors(name, dtype):
+    a = np.random.default_rng(4).uniform(0.5, 2, 11).astype(dtype)
+    with np.errstate(all="ignore"):
+        for number in NUMBERS:
+            for f in (lambda x, n=number: BINARY[name](x, n), lambda x, n=number: BINARY[name](n, x)):
+                for _ in range(3):
+                    z = f(tensor(a, dtype=dtype))
+                    np.testing.assert_array_equal(z.numpy(), f(a) if number != 1 << 70 else f(a * 1.0))
+                    assert (z.dtype, tuple(z.shape)) == (tensor(a, dtype=dtype).dtype, (11,))
+        assert made_natively(tensor(a, dtype=dtype) * 2.5) == is_native()
+        assert (tensor([1, 2], dtype="int64") * 2).dtype == paddle.int64
+        assert (tensor([1, 2], dtype="int64") / 2).dtype == paddle.float32
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_gradients_beside_numbers(name):
+    a = np.arange(1, 6, dtype="f4")
+    for number in (2.0, 3):
+        for _ in range(3):
+            x, y = tensor(a, True), tensor(a, True)
+            (BINARY[name](x, number).sum() + BINARY[name](number, y).sum()).backward()
+            other = np.full_like(a, number)
+            np.testing.assert_allclose(x.grad.numpy(), GRADIENTS[name](a, other)[0], rtol=1e-6)
+            np.testing.assert_allclose(y.grad.numpy(), GRADIENTS[name](other, a)[1], rtol=1e-6)
+
+
+def test_nothing_is_recorded_where_gradients_are_off():
+    x, y = tensor([1, 2], True), tensor([3, 4], True)
+    for _ in range(3):
+        x * y
+        x * 2.0
+        x + y
+    with paddle.no_grad():
+        for z in (x * y, x * 2.0, x + y):
+            assert z.stop_gradient
+            assert z._node is None
+            assert made_natively(z) == is_native()
+        with paddle.enable_grad():
+            assert not (x * y).stop_gradient
+        assert (x * y).stop_gradient
+    assert not (x * y).stop_gradient
+    (x * y).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [3, 4])
+
+
+def test_each_thread_has_its_own_mode():
+    x, y = tensor([1, 2], True), tensor([3, 4])
+    for _ in range(3):
+        x * y
+    inside, outside, seen = threading.Event(), threading.Event(), []
+
+    def silent():
+        with paddle.no_grad():
+            inside.set()
+            outside.wait(10)
+            seen.append((x * y).stop_gradient)
+
+    thread = threading.Thread(target=silent)
+    thread.start()
+    inside.wait(10)
+    recorded = not (x * y).stop_gradient  # the other thread records nothing now; this one does
+    with paddle.no_grad():
+        both = (x * y).stop_gradient
+    again = not (x * y).stop_gradient
+    outside.set()
+    thread.join()
+    assert (recorded, both, again, seen) == (True, True, True, [True])
+    assert not (x * y).stop_gradient
+
+
+CALLS = {
+    "relu": (lambda x: paddle.nn.functional.relu(x), lambda a: np.maximum(a, 0)),
+    "exp": (lambda x: x.exp(), np.exp),
+    "negative": (lambda x: -x, np.negative),
+    "sum": (lambda x: x.sum(), np.sum),
+    "mean": (lambda x: paddle.mean(x), np.mean),
+    "matmul": (lambda x: x @ x, lambda a: a @ a),
+    "row": (lambda x: x * tensor(np.arange(4)), lambda a: a * np.arange(4, dtype="f4")),
+    "maximum": (lambda x: paddle.maximum(x, tensor([0.5])), lambda a: np.maximum(a, np.float32(0.5))),
+    "less": (lambda x: x < tensor(np.zeros((4, 4))), lambda a: a < 0),
+}
+
+
+@pytest.fixture
+def hot_at_once(monkeypatch):
+    """Calls that are seen a few times are compiled."""
+    monkeypatch.setattr(hot, "BUDGET", 1)
+    routes.forget()
+    yield
+    routes.forget()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_hot_calls_are_native(name, hot_at_once):
+    f, expected = CALLS[name]
+    a = np.random.default_rng(1).standard_normal((4, 4)).astype("f4")
+    for i in range(9):
+        x = tensor(a)
+        y = f(x)
+        assert made_natively(y) == (is_native() and i > 4) or 2 <= i <= 4
+        np.testing.assert_allclose(y.numpy(), expected(a), rtol=1e-5, atol=1e-6)
+        assert tuple(y.shape) == expected(a).shape
+        assert y.dtype == (paddle.bool if name == "less" else paddle.float32)
+    assert y.stop_gradient
+    x = tensor(a.T.copy()).t()  # strided: by Python
+    np.testing.assert_allclose(f(x).numpy(), expected(a), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "less"])
+def test_gradients_of_hot_calls(name, hot_at_once):
+    f, _ = CALLS[name]
+    a = np.random.default_rng(2).uniform(0.1, 0.4, (4, 4)).astype("f4")
+    found = []
+    for _ in range(9):
+        x = tensor(a, True)
+        y = f(x)
+        assert not y.stop_gradient
+        (y * y).sum().backward()
+        found.append(x.grad.numpy())
+    for g in found[1:]:
+        np.testing.assert_allclose(g, found[0], rtol=1e-4, atol=1e-6)
+    x = tensor(a, True)
+    (g,) = paddle.grad(f(x).sum(), x, create_graph=True)
+    assert tuple(g.shape) == (4, 4)
+    y = f(x)
+    hooked = []
+    y.register_hook(lambda g: hooked.append(g.shape))
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    assert len(hooked) == 2
+
+
+def test_hot_calls_obey_modes_and_notice_changes(hot_at_once):
+    relu = paddle.nn.functional.relu
+    x = tensor([[1, -2]], True)
+    for _ in range(8):
+        y = relu(x)
+    with paddle.no_grad():
+        assert relu(x).stop_gradient
+    with paddle.amp.auto_cast(level="O2", dtype="bfloat16"):
+        z = relu(x)
+    assert z.dtype in (paddle.bfloat16, paddle.float32)
+    packed = []
+    with paddle.autograd.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
+        relu(x)
+    assert packed
+    u = x * 1.0
+    y = relu(u)
+    u.add_(u.detach())
+    with pytest.raises(RuntimeError, match="changed in place"):
+        y.sum().backward()
+    with pytest.raises((TypeError, ValueError)):
+        relu("a")
+    with pytest.raises(TypeError):
+        relu(x, x, x, x)
+    np.testing.assert_array_equal(relu(x=x).numpy(), [[1, 0]])
+
+
+def test_reference_counts_of_hot_calls_balance(hot_at_once):
+    x = tensor(np.arange(16).reshape(4, 4), True)
+    relu = paddle.nn.functional.relu
+
+    def work():
+        for _ in range(300):
+            z = relu(x * 0.5) + 1
+            z = z.exp() @ x
+        z.sum().backward()
+        x.clear_gradient(False)
+        with paddle.no_grad():
+            for _ in range(300):
+                relu(x * 0.5)
+
+    work()
+    watched = (x.payload.array_type, x.payload.dtype, paddle.Tensor, x, None, True, False, float, int, 0, 1, relu)
+    gc.collect()
+    before = [sys.getrefcount(w) for w in watched]
+    for _ in range(5):
+        work()
+    gc.collect()
+    after = [sys.getrefcount(w) for w in watched]
+    assert all(abs(b - a) < 250 for a, b in zip(before, after, strict=True)), (before, after)

@@ -162,7 +162,13 @@ def by_program(grads: Sequence[Any], saved: dict[int, Any], attributes: dict[str
     return _gradients(rule, rule.run, grads, saved, key)
 
 
-def _gradients(rule: Derived, run: NativeKernel, grads: Sequence[Any], saved: dict[int, Any], key: Any) -> list[Any]:
+def _gradients(
+    rule: Derived,
+    run: Callable[[Sequence[Any]], list[Any]],
+    grads: Sequence[Any],
+    saved: dict[int, Any],
+    key: Any,
+) -> list[Any]:
     """Gradients of all operands by ``run``, which computes the program of ``rule``."""
     types = rule.types
     arrays = [_array(saved[i], types[i].dtype) for i in rule.keeps]

@@ -28,6 +28,7 @@ from argosy_cinn.shapes import sizes as shape_of
 from argosy_cinn.sizes import Sizes
 from argosy_cinn.tracing import Sink, WatchedHost, watched_entries
 from argosy_hwadapt import Device, DeviceOutOfMemory
+from argosy_phi_ops.compiler import NativeCode
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.program import Program
@@ -197,6 +198,14 @@ class Bound:
             self.ranges, self.starts, self.table = like.ranges, like.starts, like.table[:]
         self.table_address = self.table.buffer_info()[0]
         self.on_arrays = None if self.staged else array_call(e, self.table, self.ranges, self.written, self.lock)
+
+    def native_code(self) -> NativeCode | None:
+        """The program for other native code; None where a run takes more than one call: host calls, states, memory
+        for intermediate values, sizes."""
+        e = self.executable
+        if e.hosts or self.states or e.sizes.arena_bytes or e.dims_address:
+            return None
+        return NativeCode(e.library.address("segment0"), tuple(self.table), self.output_entry, self)
 
     def _hold(self, states: list[Strided]) -> None:
         """Find out where the states are: what does not depend on the sizes of a call."""

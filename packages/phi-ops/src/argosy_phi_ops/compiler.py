@@ -7,7 +7,7 @@ obviously right); native ones come through the entry-point group ``argosy.compil
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from argosy_phi_ops.errors import CompileError
 
@@ -16,10 +16,21 @@ if TYPE_CHECKING:
     from argosy_pir.program import Program
     from argosy_tensorcore.storage import Strided
 
-__all__ = ["Compiler", "Executable", "available_compilers", "get_compiler"]
+__all__ = ["Compiler", "Executable", "NativeCode", "available_compilers", "get_compiler"]
 
 ENTRY_POINTS = "argosy.compilers"
 _PREFERENCE = ("cinn", "reference")
+
+
+class NativeCode(NamedTuple):
+    """A program as other native code calls it: ``void run(ptr table, ptr dims)`` at ``address``, with null ``dims``.
+    ``table`` holds addresses: zero, those of the inputs, of the results from ``output`` on, and of constants, which are
+    filled in. ``owner`` keeps it alive. Arrays are contiguous; nothing but the results is written."""
+
+    address: int
+    table: tuple[int, ...]
+    output: int
+    owner: object
 
 
 class Executable(Protocol):

@@ -1,7 +1,9 @@
 """Ambient state: one :class:`Context` for each rank, so that several ranks can live in one process as threads.
 
 ``AMBIENT.word`` counts what departs from plain eager execution anywhere in the process (layers pushed, gradients
-switched off, ranks bound to threads). While it is zero the eager fast path reads nothing else.
+switched off, ranks bound to threads). While it is zero the eager fast path reads nothing else. ``AMBIENT.silent``
+counts those of them that are threads whose gradients are switched off; ``AMBIENT.silenced`` is the only one's
+identifier, 0 where that is not known.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ __all__ = [
 class _Ambient:
     """The process-wide word; see the module's docstring."""
 
-    __slots__ = ("word",)
+    __slots__ = ("silenced", "silent", "word")
 
     def __init__(self) -> None:
-        self.word = 0
+        self.word = self.silent = self.silenced = 0
 
 
 AMBIENT = _Ambient()
@@ -143,5 +145,8 @@ def set_grad_enabled(enabled: bool) -> bool:
     previous = ambient.grad_enabled
     if previous != enabled:
         ambient.grad_enabled = enabled
-        AMBIENT.word += -1 if enabled else 1
+        step = -1 if enabled else 1
+        AMBIENT.word += step
+        AMBIENT.silent += step
+        AMBIENT.silenced = threading.get_ident() if AMBIENT.silent == 1 and not enabled else 0
     return previous

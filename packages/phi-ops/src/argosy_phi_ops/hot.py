@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy_phi_ops.compiler import NativeCode, available_compilers, get_compiler
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.core import Operation
@@ -42,8 +43,26 @@ _LIGHT = frozenset({
 })  # fmt: skip
 _NATIVE = frozenset({"elementwise", "contraction", "layout", "reduction", "indexing"})  # categories with lowerings
 
-NativeKernel = Callable[[Sequence[Any]], list[Any]]
-"""Takes arrays of the types of a program, of any strides, and gives new arrays."""
+
+class NativeKernel:
+    """Native code of a program: takes arrays of the types of its inputs, of any strides, and gives new arrays.
+    ``code`` is it for other native code, where it can be called so."""
+
+    __slots__ = ("bound", "code", "on_arrays")
+
+    def __init__(self, bound: Any) -> None:
+        self.bound = bound
+        self.on_arrays: Callable[[Sequence[Any]], list[Any] | None] = getattr(bound, "on_arrays", None) or _not_shortly
+        self.code: NativeCode | None = bound.native_code() if hasattr(bound, "native_code") else None
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        """The results."""
+        made = self.on_arrays(arrays)
+        if made is None:
+            arrays = [a if type(a) is np.ndarray and a.flags.c_contiguous else np.array(a, order="C") for a in arrays]
+            made = self.on_arrays(arrays)
+        return made if made is not None else [p.ndarray for p in self.bound([Strided(a) for a in arrays])]
+
 
 _compiling = Lock()
 
@@ -52,10 +71,11 @@ class Counted:
     """A kernel that counts its calls and, when it is hot, is replaced by native code.
 
     ``program()`` is what it computes, of primitives, None where that is not known; ``adapt`` makes a function that is
-    called like ``kernel`` of a :data:`NativeKernel`; ``install`` takes what shall be called from now on.
+    called like ``kernel`` of a :class:`NativeKernel`; ``install`` takes what shall be called from now on. ``least`` is
+    how many light steps of a program native code gains something for.
     """
 
-    __slots__ = ("adapt", "calls", "install", "kernel", "limit", "program")
+    __slots__ = ("adapt", "calls", "install", "kernel", "least", "limit", "program")
 
     def __init__(
         self,
@@ -63,7 +83,9 @@ class Counted:
         program: Callable[[], Program | None],
         adapt: Callable[[NativeKernel], Callable[..., Any]],
         install: Callable[[Callable[..., Any]], None],
+        least: int = 2,
     ) -> None:
+        self.least = least
         self.kernel = kernel
         self.program = program
         self.adapt = adapt
@@ -81,7 +103,7 @@ class Counted:
     def _look(self) -> None:
         """Decide how many calls to wait, or what is called from now on."""
         program = None if os.environ.get("ARGOSY_EAGER", "") == "plain" else self.program()
-        cost = 0 if program is None else _cost(program)
+        cost = 0 if program is None else _cost(program, self.least)
         if cost and self.calls * cost < BUDGET:
             self.limit = -(-BUDGET // cost)
             return
@@ -94,7 +116,6 @@ class Counted:
 def native_kernel(program: Program) -> NativeKernel | None:
     """Native code of a program of primitives of static shapes; None where no compiler makes any for all of it."""
     from argosy_hwadapt import device
-    from argosy_phi_ops.compiler import available_compilers, get_compiler
 
     if available_compilers()[0] == "reference":
         return None
@@ -106,26 +127,16 @@ def native_kernel(program: Program) -> NativeKernel | None:
     facts = executable.report()
     if facts["host_calls"] or facts.get("fallback"):
         return None
-    bound = executable.bind([])
-    on_arrays = getattr(bound, "on_arrays", None) or _not_shortly
-
-    def run(arrays: Sequence[Any]) -> list[Any]:
-        made: list[Any] | None = on_arrays(arrays)
-        if made is None:
-            arrays = [a if type(a) is np.ndarray and a.flags.c_contiguous else np.array(a, order="C") for a in arrays]
-            made = on_arrays(arrays)
-        return made if made is not None else [p.ndarray for p in bound([Strided(a) for a in arrays])]
-
-    return run
+    return NativeKernel(executable.bind([]))
 
 
 def _not_shortly(arrays: Sequence[Any]) -> None:
     """The short way of a program that has none."""
 
 
-def _cost(program: Program) -> int:
-    """Nanoseconds that numpy takes for a program, about; 0 where native code would gain nothing: one light step, or
-    results that are operands as they are."""
+def _cost(program: Program, least: int = 2) -> int:
+    """Nanoseconds that numpy takes for a program, about; 0 where native code would gain nothing: fewer than ``least``
+    light steps, or results that are operands as they are."""
     from argosy_phi_ops.reference.straight import is_straight
 
     operations = [op for op in list(program.block)[:-1] if op.name != "builtin.constant"]
@@ -141,7 +152,7 @@ def _cost(program: Program) -> int:
         if name not in _FREE:
             steps += 1 if name in _LIGHT else 2
             total += _CALL + _time_of(op, name)
-    return round(total) if steps > 1 else 0
+    return round(total) if steps >= least else 0
 
 
 def _is_given(value: Value) -> bool:

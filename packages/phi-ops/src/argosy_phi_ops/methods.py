@@ -27,6 +27,7 @@ _BINARY = {
 }  # fmt: skip
 _UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not", "pos": "assign"}
 _COMPARISONS = ("eq", "ne")
+_ENTERED = ("add", "sub", "mul", "truediv")  # native code stands before them; before others where they are called
 
 
 def resolve(name: str) -> object | None:
@@ -57,10 +58,10 @@ def _inplace_form(name: str) -> object | None:
 
 def _method(op: Operator | Composed) -> Callable[..., Any]:
     if isinstance(op, Operator) and op.plain == 1:
-        entry = op.entry or op.make_entry()
+        op.make_entry()
 
         def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-            return op.route(op, (self, *args), kwargs) if args or kwargs else entry(self)
+            return op.route(op, (self, *args), kwargs) if args or kwargs else op.of_one(self)
 
     elif isinstance(op, Operator):
 
@@ -141,7 +142,12 @@ def _binary(op: Operator, name: str) -> Callable[[Tensor, Any], Any]:
             return name == "ne"
         return op(self, _as_operand(other)) if _acceptable(other) else NotImplemented
 
-    method = op.binary(op, otherwise) if op.plain == 2 else otherwise
+    entry = op.binary(op, otherwise) if op.plain == 2 else otherwise
+
+    def calling(self: Tensor, other: Any) -> Any:
+        return op(self, other) if type(other) is Tensor else entry(self, other)
+
+    method = entry if name in _ENTERED else calling
     method.__name__ = f"__{name}__"
     method.__doc__ = op.__doc__
     return method

@@ -156,6 +156,7 @@ class Operator:
         self.kinds = tuple([None if p.kind == ATTRIBUTE else p.kind for p in self.signature.parameters])
         self.places = {p.name: i for i, p in enumerate(self.signature.parameters) if p.name not in keywords}
         self.entry: Callable[..., Any] | None = None
+        self.of_one: Any = None
 
     def reference(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator: the numpy kernel for eager execution, called like the body with (promoted) arrays."""
@@ -188,9 +189,10 @@ class Operator:
         return self.route(self, args, kwargs)
 
     def make_entry(self) -> Callable[..., Any]:
-        """Make and keep ``entry``: what a call with nothing but tensors goes to."""
+        """Make and keep ``entry``: what a call with nothing but tensors goes to. Methods without arguments go to
+        ``of_one``: the same, or the operator itself where native code stands before it."""
         if self.plain == 1:
-            self.entry = self.unary(self)
+            self.entry = self.of_one = self.of_one or self.unary(self)
         elif self.plain == 2:
             self.entry = self.binary(self, lambda x, y: self.route(self, (x, y), NO_KEYWORDS))
         else:

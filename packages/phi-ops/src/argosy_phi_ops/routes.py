@@ -43,15 +43,23 @@ class Route:
 
     ``kernel`` takes arrays; ``dtypes`` are what they are converted to first, None where nothing is; ``result`` is the
     type that comes out; ``record(route, operands, result)`` leaves a node when an operand wants gradients, and
-    ``recipes`` belongs to it: what it worked out, by which operands want them. ``place`` is where its native plan is.
+    ``recipes`` belongs to it: what it worked out, by which operands want them. ``place`` is where its native plan is,
+    ``bare`` whether calls give operands alone.
     """
 
-    __slots__ = ("attributes", "dtypes", "kernel", "op", "place", "recipes", "record", "result", "types")
+    __slots__ = ("attributes", "bare", "dtypes", "kernel", "op", "place", "recipes", "record", "result", "types")
 
     def __init__(
-        self, op: Operator, types: Sequence[Any], attributes: dict[str, Any], plan: dispatch.Plan, result: ArrayType
+        self,
+        op: Operator,
+        types: Sequence[Any],
+        attributes: dict[str, Any],
+        plan: dispatch.Plan,
+        result: ArrayType,
+        bare: bool,
     ) -> None:
         self.op = op
+        self.bare = bare
         self.types = tuple(types)
         self.attributes = attributes
         self.dtypes = None if plan.plain else plan.dtypes
@@ -68,11 +76,18 @@ class Route:
         self.recipes: dict[Any, Any] = {}
         self.place: int | None = None
         if plan.plain and _may_be_compiled(op, types):
-            self.kernel = Counted(self.kernel, self.program, _single, self._replace)
+            self.kernel = Counted(
+                self.kernel, self.program, self._single, self._replace, 1 if native.is_small(self) else 2
+            )
 
     def program(self) -> Program:
         """What the kernel computes, of primitives."""
         return self.op.expand([TensorType(t.shape, t.dtype.name) for t in self.types], self.attributes).program
+
+    def _single(self, compiled: NativeKernel) -> Callable[..., Any]:
+        if compiled.code is not None:
+            native.learn_program(self, compiled.code)
+        return lambda *arrays: compiled(arrays)[0]
 
     def _replace(self, kernel: Callable[..., Any]) -> None:
         self.kernel = kernel
@@ -84,11 +99,6 @@ def _may_be_compiled(op: Operator, types: Sequence[Any]) -> bool:
     if op.view or not all(type(t) is ArrayType for t in types):
         return False
     return op.kernel is None or all(t.differentiable for t in types)
-
-
-def _single(native: NativeKernel) -> Callable[..., Any]:
-    """The kernel of an operator with one result."""
-    return lambda *arrays: native(arrays)[0]
 
 
 def forget() -> None:
@@ -108,7 +118,9 @@ def _type_of(x: Any) -> Any:
     return x.payload.array_type if type(x) is Tensor else type(x)
 
 
-def _routed(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], result: Any) -> Route | None:
+def _routed(
+    op: Operator, operands: Sequence[Any], attributes: dict[str, Any], result: Any, bare: bool = True
+) -> Route | None:
     """The route for applications like this one, which gave ``result``; None where there is no short way."""
     if op.random or op.opaque or type(result) is not Tensor or type(result.payload) is not Strided:
         return None
@@ -117,7 +129,7 @@ def _routed(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], r
     if not any(type(x) is Tensor for x in operands):
         return None
     plan = dispatch.plan_for(op, operands, attributes)
-    return Route(op, [_type_of(x) for x in operands], attributes, plan, result.payload.array_type)
+    return Route(op, [_type_of(x) for x in operands], attributes, plan, result.payload.array_type, bare)
 
 
 # Operators of one or two tensors and nothing else
@@ -251,7 +263,11 @@ def _elementwise(op: Operator, operands: tuple[Any, Any], result: Any) -> Route 
     if route is None or (route.dtypes is not None and (route.dtypes[0] is not None or type(y) is Tensor)):
         return None
     route.dtypes = route.dtypes and route.dtypes[1]
-    route.kernel = ufunc if route.result.ndim else op.kernel  # type: ignore[assignment]  # for 0-D, numpy gives scalars
+    kernel: Any = ufunc if route.result.ndim else op.kernel  # for 0-D, numpy gives scalars
+    if type(route.kernel) is Counted and native.is_small(route) and route.place is None:
+        route.kernel.kernel = kernel
+    else:
+        route.kernel = kernel
     return route
 
 
@@ -331,7 +347,7 @@ def _first(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any
     """The long way; a route is left where the key tells operands and attributes of the call apart."""
     operands, attributes = op.signature.bind(args, kwargs)
     result = op.applied(operands, attributes)
-    route = _routed(op, operands, attributes, result)
+    route = _routed(op, operands, attributes, result, len(key) == len(operands))
     if route is not None:
         if len(op.routes) >= _KEPT:
             op.routes.clear()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from argosy_cinn.__about__ import __version__
 from argosy_cinn.eager import layout as shared
-from argosy_cinn.eager.arithmetic import DTYPES, add_kernels, kernel_name
+from argosy_cinn.eager.arithmetic import DTYPES, SIDES, add_kernels, kernel_name
 from argosy_cinn.eager.layout import Layout
 from argosy_cinn.eager.updates import UPDATES, add_updates, update_name
 from argosy_cinn.runtime.cache import default_cache
@@ -28,7 +28,8 @@ EXPORTS = (
     "drain",
     *(f"free_{kind}" for kind in ("tensor", "payload", "node")),
     *(f"enter_{name}" for name in shared.OPERATORS),
-    *(kernel_name(operator, dtype) for operator in shared.OPERATORS for dtype in DTYPES),
+    "enter_call",
+    *(kernel_name(operator, dtype, side) for operator in shared.OPERATORS for dtype in DTYPES for side in SIDES),
     *(update_name(rule, dtype) for rule in UPDATES for dtype in DTYPES),
 )
 
@@ -42,6 +43,7 @@ class NativeBuild:
     plan_words = shared.PLAN_WORDS
     operators = shared.OPERATORS
     sizes = shared.SIZES
+    table = shared.TABLE
     api = shared.API
     dtypes = tuple(DTYPES)
 
@@ -70,8 +72,9 @@ def _key(layout: Layout) -> str:
 
 def module_text(layout: Layout) -> str:
     """The whole build as LLVM assembly."""
-    from argosy_cinn.eager.binary import add_entries
+    from argosy_cinn.eager.application import add_application
     from argosy_cinn.eager.drain import add_drain
+    from argosy_cinn.eager.entries import add_entries
     from argosy_cinn.eager.objects import add_objects
     from argosy_cinn.printers.llvm import Module
     from argosy_cinn.target import Target
@@ -82,6 +85,7 @@ def module_text(layout: Layout) -> str:
     add_kernels(module)
     add_updates(module)
     add_objects(module, layout)
+    add_application(module, layout)
     add_entries(module, layout)
     add_drain(module, layout)
     return module.text()

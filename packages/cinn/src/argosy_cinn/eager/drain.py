@@ -12,7 +12,7 @@ from __future__ import annotations
 from argosy_cinn.eager.code import NULL, Code
 from argosy_cinn.eager.layout import Layout
 from argosy_cinn.printers.llvm import Module
-from argosy_cinn.printers.types import I32, I64, PTR, Value, constant
+from argosy_cinn.printers.types import I8, I32, I64, PTR, Value, constant
 
 __all__ = ["add_drain"]
 
@@ -234,15 +234,14 @@ def _add_step(module: Module, layout: Layout) -> None:
         edges = c.field(node, "node.edges")
         c.need(f.icmp("ne", edges, NULL), "pull")
         c.need(c.is_a(edges, "tuple"), "pull")
-        c.need(f.icmp("eq", c.field(edges, _SIZE, I64), 2), "pull")
         for slot in ("hooks", "retained"):
             c.need(c.same(c.field(node, f"node.{slot}"), c.word("none")), "pull")
         recipe = c.field(node, "node.recipe")
         c.need(f.icmp("ne", recipe, NULL), "pull")
         c.need(c.same(c.field(recipe, "recipe.code"), c.word("one")), "pull")
         c.hold(edges)
-        for place in (_ITEMS, _ITEMS + 8):
-            edge = c.field(edges, place)
+        with f.loop(0, c.field(edges, _SIZE, I64)) as loop:
+            edge = f.load(PTR, f.at(f.at(edges, _ITEMS, I8), loop.index, PTR))
             with f.when(f.icmp("ne", edge, c.word("none"))):
                 sent = f.call("send", I32, c.field(edge, _ITEMS), c.field(edge, _ITEMS + 8), g)
                 c.need(f.icmp("ne", sent, 0), "lost")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["API", "LIMIT", "OPERATORS", "PLANS", "PLAN_WORDS", "SIZES", "STATE", "Layout"]
+__all__ = ["API", "LIMIT", "OPERATORS", "PLANS", "PLAN_WORDS", "SIZES", "STATE", "TABLE", "Layout"]
 
 OPERATORS = ("add", "subtract", "multiply", "divide")
-"""The operators that have native entries, by number."""
+"""The operators that Python's operators enter, and that have kernels from the start."""
+
+TABLE = 8
+"""Addresses that a compiled program takes at most to be run from here."""
 
 SIZES = (64, 256, 1024, 4096, 16384)
 """Bytes of the memory of results, by class."""
@@ -15,30 +18,35 @@ SIZES = (64, 256, 1024, 4096, 16384)
 LIMIT = 512
 """Objects that are kept for reuse: of each type, and of payloads of the smallest class; of the others fewer."""
 
-PLANS = 512
+PLANS = 4096
+"""Places for plans; each plan may be at two of them, which are neighbours."""
 PLAN_WORDS = (
-    "left", "right", "operator", "kernel", "type", "dtype", "shape", "ndim", "elements", "class",
+    "left", "right", "operator", "kernel", "table", "output", "type", "dtype", "shape", "ndim", "elements", "class",
     *(f"{what}{wants}" for wants in (1, 2, 3) for what in ("recipe", "name", "keeps")),
 )  # fmt: skip
-"""What a plan says: for operands of these types, this operator runs this kernel over so many elements, and its result
-is of this type, in memory of this class. ``recipe1`` is the tape's recipe where the right operand wants a gradient, 2
-the left one, 3 both; ``keeps`` has a bit for each of left, right, result that the derivative reads."""
+"""What a plan says: for operands of these types (of arrays, or of Python's numbers; nothing on the right for operators
+of one operand), this operator runs this kernel over so many elements, and its result is of this type, in memory of this
+class. With a ``table`` of addresses the kernel is a compiled program, which takes the table filled in, its result at
+``output``. ``recipe1`` is the tape's recipe where the last operand wants a gradient, 2 the one before, 3 both;
+``keeps`` has a bit for each of left, right, result that the derivative reads."""
 
 API = (
     "PyType_GenericAlloc", "PyByteArray_FromStringAndSize", "PyObject_GC_Track", "PyObject_GC_UnTrack",
     "PyObject_Vectorcall", "PyTuple_New", "PyIter_Next", "PyGC_Disable", "PyGC_Enable", "_Py_Dealloc",
     "PyMem_RawRealloc", "PyLong_AsLongLong", "PyLong_FromVoidPtr", "PyDict_GetItemWithError", "PyDict_SetItem",
     "PyList_New", "PyList_GetItem", "PyList_SetItem", "PyList_Append", "PyObject_GetAttr",
+    "PyThread_get_thread_ident",
 )  # fmt: skip
 """Functions of the interpreter that are called, all of them exported."""
 
 STATE = (
-    "tensor", "payload", "node", "storage", "ndarray", "bytearray", "tuple",  # types
+    "tensor", "payload", "node", "storage", "ndarray", "bytearray", "tuple", "float", "int",  # types
     "true", "false", "none", "zero", "one", "empty",  # objects
-    "ambient", "counter", "sequence",
+    "ambient", "counter", "sequence", "call",  # what calling an operator did before
     "heap", "heap.count", "heap.capacity",  # of the backward pass that runs
     "drain.running", "drain.limit", "drain.rest", "drain.leaves", "drain.pull", "drain.add",
     *(f"{name}.method" for name in OPERATORS), *(f"{name}.reflected" for name in OPERATORS),
+    *(f"{name}.operator" for name in OPERATORS),
     "tensor.dealloc", "payload.dealloc", "node.dealloc",  # what the types had
     "tensor.slow", "payload.slow", "node.slow",  # how many of these run now
     "tensor.free", "node.free", *(f"payload{i}.free" for i in range(len(SIZES))),  # free lists

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["NUMBER_SLOTS", "NativeError", "dealloc_of", "number_slot", "offsets", "peek", "poke"]
+__all__ = ["NUMBER_SLOTS", "NativeError", "call_of", "dealloc_of", "number_slot", "offsets", "peek", "poke"]
 
-_DEALLOC, _AS_NUMBER = 48, 96  # tp_dealloc, tp_as_number
+_DEALLOC, _AS_NUMBER, _CALL = 48, 96, 128  # tp_dealloc, tp_as_number, tp_call
+_NUMBER, _DIGIT = 16, 24  # of a float: its value; of an int: how many digits, and the first of them
 NUMBER_SLOTS = {"add": 0, "subtract": 1, "multiply": 2, "divide": 30}
 """Places in ``PyNumberMethods``."""
 _METHODS = {"add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__"}
@@ -47,6 +48,11 @@ def dealloc_of(cls: type) -> int:
     return id(cls) + _DEALLOC
 
 
+def call_of(cls: type) -> int:
+    """The address of the word that says what calling an instance does."""
+    return id(cls) + _CALL
+
+
 def number_slot(cls: type, operator: str) -> int:
     """The address of the word that says what ``x + y`` calls. Raises NativeError when it is not where it should be."""
     methods, size = peek(id(cls) + _AS_NUMBER), type.__sizeof__(cls)
@@ -64,7 +70,7 @@ def offsets(
         ("tensor", tensor, _TENSOR),
         ("payload", payload, _PAYLOAD),
         ("storage", storage, ("version",)),
-        ("ambient", ambient, ("word",)),
+        ("ambient", ambient, ("word", "silent", "silenced")),
         ("node", node, _NODE),
         ("recipe", recipe, ("code",)),
     ):
@@ -103,6 +109,9 @@ def _check_types(tensor: Any) -> None:
             raise NativeError(f"a class with {method} has {filled}")
     if peek(dealloc_of(tensor)) != peek(dealloc_of(sample)):
         raise NativeError("tensors are not freed as objects of other classes are")
+    called = [peek(call_of(type("Sample", (), {"__call__": method}))) for method in (len, repr)]
+    if not called[0] or called[0] != called[1] or peek(call_of(sample)):
+        raise NativeError("a type does not say where expected what calling does")
     x = object.__new__(tensor)
     before = [peek(id(x) + place) for place in _BEFORE.values()]
     values = before[1]
@@ -128,6 +137,13 @@ def _check_fixed() -> None:
         flags = ctypes.c_int32.from_address(id(x) + _FIXED["ndarray.flags"]).value
         if peek(id(x) + _FIXED["ndarray.data"]) != x.ctypes.data or flags != x.flags.num:
             raise NativeError("an ndarray is not laid out as expected")
+    for number in (1.5, -3.0):
+        if ctypes.c_double.from_address(id(number) + _NUMBER).value != number:
+            raise NativeError("a float is not laid out as expected")
+    for whole in (7, -(1 << 29), 1 << 30):
+        digits, digit = peek(id(whole) + _NUMBER), ctypes.c_uint32.from_address(id(whole) + _DIGIT).value
+        if (digits, digit) != {7: (1, 7), 1 << 30: (2, 0)}.get(whole, ((1 << 64) - 1, 1 << 29)):
+            raise NativeError("an int is not laid out as expected")
     memory = bytearray(256)
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     if peek(id(memory) + _FIXED["bytearray.start"]) != start or peek(id(memory) + _FIXED["bytearray.size"]) != 256:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
+from math import prod
 from typing import Any
 
+from argosy_phi_ops.compiler import NativeCode
 from argosy_phi_ops.native.memory import poke
 from argosy_phi_ops.native.start import Native, native
 from argosy_tensorcore.storage import ArrayType
 
-__all__ = ["forget", "learn", "remember"]
+__all__ = ["forget", "is_small", "learn", "learn_program", "remember"]
 
 _METHODS = {
     "add": ("__add__", "__radd__"),
@@ -16,53 +19,99 @@ _METHODS = {
     "multiply": ("__mul__", "__rmul__"),
     "divide": ("__truediv__", "__rtruediv__"),
 }
+_LARGEST = 1 << 14  # elements of operands
 _kept: dict[int, tuple[Any, ...]] = {}
 """What each plan names, by the plan's place; the first is its route."""
 
 
 def learn(route: Any) -> None:
-    """Let native code do applications of this route of a binary operator, where it can."""
-    name, types = route.op.name, route.types
-    if name not in _METHODS or not _fits(route):
-        return
-    made = native()
-    if made is None or types[0].dtype.name not in made.build.dtypes:
-        return
-    nbytes = route.result.dtype.itemsize * _count(route.result)
-    size_class = next((i for i, size in enumerate(made.build.sizes) if nbytes <= size), None)
-    if size_class is None:
+    """Let native code do applications of this route of a binary operator that it has kernels for, where it can."""
+    name = route.op.name
+    number = _number_of(route) if name in _METHODS else None
+    made = native() if number is not None else None
+    if made is None or route.result.dtype.name not in made.build.dtypes or _size_class(made, route.result) is None:
         return
     if not made.installed(name):
-        made.install_operator(name, _METHODS[name])
-    number = made.build.operators.index(name) + 1
-    result, place = route.result, _place(made, types, number)
-    words = {
-        "right": id(types[1]), "operator": number, "kernel": made.addresses[f"{name}_{types[0].dtype.name}"],
-        "type": id(result), "dtype": id(result.dtype), "shape": id(result.shape), "ndim": id(result.ndim),
-        "elements": _count(result), "class": size_class,
+        made.install_operator(route.op, _METHODS[name])
+    kernel = f"{name}_{route.result.dtype.name}" + (f"_number_{number}" if number else "")
+    _plan(made, route, {"kernel": made.addresses[kernel]}, ())
+
+
+def learn_program(route: Any, program: NativeCode) -> None:
+    """Let native code run the compiled ``program`` of a route of one or two
+    tensors, where it can."""
+    made = native()
+    if made is None or len(program.table) > made.build.table or not is_small(route):
+        return
+    template = array("q", [*program.table, *[0] * (made.build.table - len(program.table))])
+    made.install_call()
+    route.op.of_one = route.op
+    words = {"kernel": program.address, "table": template.buffer_info()[0], "output": program.output}
+    _plan(made, route, words, (program, template))
+
+
+def is_small(route: Any) -> bool:
+    """Whether native code could make the result itself: a small one, of one or two tensors that are not large (the
+    global lock is held meanwhile) and no attributes."""
+    if not (route.bare and route.dtypes is None and 1 <= len(route.types) <= 2):
+        return False
+    if not all(type(t) is ArrayType and prod(t.shape) <= _LARGEST for t in route.types):
+        return False
+    made = native()
+    return made is not None and _size_class(made, route.result) is not None
+
+
+def _number_of(route: Any) -> str | None:
+    """Where a number stands beside a tensor of the result's type, or empty for two such tensors; None for all other
+    routes."""
+    if len(route.types) != 2:
+        return None
+    others = [side for side, t in zip(("left", "right"), route.types, strict=True) if t is not route.result]
+    if not others:
+        return "" if route.dtypes is None else None
+    number = route.types[0] if others == ["left"] else route.types[1]
+    return others[0] if len(others) == 1 and number in (float, int) else None
+
+
+def _size_class(made: Native, kind: ArrayType) -> int | None:
+    nbytes = kind.dtype.itemsize * prod(kind.shape)
+    return next((i for i, size in enumerate(made.build.sizes) if nbytes <= size), None)
+
+
+def _plan(made: Native, route: Any, words: dict[str, int], keeping: tuple[Any, ...]) -> None:
+    """Write the plan of a route; ``words`` are what says how to compute, ``keeping`` is what they point at."""
+    types, result, op = route.types, route.result, route.op
+    right = id(types[1]) if len(types) == 2 else 0
+    place = _place(made, route, id(types[0]), right)
+    words = words | {
+        "right": right, "operator": id(op), "type": id(result), "dtype": id(result.dtype), "shape": id(result.shape),
+        "ndim": id(result.ndim), "elements": prod(result.shape), "class": _size_class(made, result) or 0,
     }  # fmt: skip
     _write(made, place, "left", 0)
     old = _kept.get(place)
-    _kept[place] = (route, *types, result, result.dtype, result.shape, result.ndim)
+    _kept[place] = (route, op, *types, result, result.dtype, result.shape, result.ndim, *keeping)
     for word in made.build.plan_words[1:]:
         _write(made, place, word, words.get(word, 0))
     _write(made, place, "left", id(types[0]))  # from now on it is found
     del old
     route.place = place
+    for wants, recipe in route.recipes.items():
+        remember(route, wants, recipe)
 
 
 def remember(route: Any, wants: int, recipe: Any) -> None:
-    """Let native code record applications of this route whose operands want gradients as ``wants`` says (2 for the left
-    one, 1 for the right one), by the tape's ``recipe``."""
+    """Let native code record applications of this route whose operands want gradients as ``wants`` says (1 for the last
+    one, 2 for the one before), by the tape's ``recipe``."""
     place = route.place
     made = native()
     if place is None or made is None or _kept.get(place, (None,))[0] is not route:
         return
-    if not set(recipe.keeps) <= {0, 1, 2} or list(recipe.keeps) != sorted(set(recipe.keeps)):
+    bits = (0, 1, 2) if len(route.types) == 2 else (0, 2)
+    if not set(recipe.keeps) <= set(range(len(bits))) or list(recipe.keeps) != sorted(set(recipe.keeps)):
         return
     _kept[place] += (recipe, recipe.name)
     _write(made, place, f"name{wants}", id(recipe.name))
-    _write(made, place, f"keeps{wants}", sum(1 << i for i in recipe.keeps))
+    _write(made, place, f"keeps{wants}", sum(1 << bits[i] for i in recipe.keeps))
     _write(made, place, f"recipe{wants}", id(recipe))
 
 
@@ -75,23 +124,16 @@ def forget() -> None:
         _kept.clear()
 
 
-def _fits(route: Any) -> bool:
-    """Whether it is for two tensors of one type, which is that of the result."""
-    left, right = route.types if len(route.types) == 2 else (None, None)
-    return type(left) is ArrayType and left is right and route.dtypes is None and route.result is left
-
-
-def _count(kind: ArrayType) -> int:
-    count = 1
-    for size in kind.shape:
-        count *= size
-    return count
-
-
-def _place(made: Native, types: Any, number: int) -> int:
-    """Where native code looks for a plan."""
-    mixed = (id(types[0]) >> 4) ^ (id(types[1]) >> 5)
-    return (mixed ^ (number * 37)) & (made.build.plans - 1)
+def _place(made: Native, route: Any, left: int, right: int) -> int:
+    """Where native code looks for a plan: the place that follows from what it is for, or its neighbour, where an equal
+    one is there, or only that one is free."""
+    first = ((left >> 4) ^ (right >> 5) ^ (id(route.op) >> 6)) & (made.build.plans - 1)
+    places = (first, first ^ 1)
+    for place in places:
+        old = _kept[place][0] if place in _kept else None
+        if old is not None and old.op is route.op and list(map(id, old.types)) == list(map(id, route.types)):
+            return place
+    return next((place for place in places if place not in _kept), first)
 
 
 def _write(made: Native, place: int, word: str, value: int) -> None:

@@ -20,6 +20,7 @@ from argosy_phi_ops import dispatch, extension
 from argosy_phi_ops.context import AMBIENT
 from argosy_phi_ops.native import memory
 from argosy_phi_ops.native.memory import NativeError, peek, poke
+from argosy_phi_ops.operator import Operator
 from argosy_tensorcore.storage import Storage, Strided
 from argosy_tensorcore.tensor import Tensor, find_method
 
@@ -31,7 +32,8 @@ _TESTED = ((3, 11),)
 
 class Build(Protocol):
     """What a provider makes: ``code`` is a shared object that exports ``exports``; its array ``state`` consists of the
-    words named in ``state``, its array ``plans`` of so many records of ``plan_words``."""
+    words named in ``state``, its array ``plans`` of so many records of ``plan_words``. Compiled programs of up to
+    ``table`` addresses can be run."""
 
     code: bytes
     exports: tuple[str, ...]
@@ -40,6 +42,7 @@ class Build(Protocol):
     plan_words: tuple[str, ...]
     operators: tuple[str, ...]
     sizes: tuple[int, ...]
+    table: int
     api: tuple[str, ...]
     dtypes: tuple[str, ...]
 
@@ -68,7 +71,7 @@ class Native:
         objects = {
             "tensor": Tensor, "payload": Strided, "node": node, "storage": Storage, "ndarray": np.ndarray,
             "bytearray": bytearray, "true": True, "false": False, "none": None, "zero": 0, "one": 1, "empty": (),
-            "tuple": tuple, "ambient": AMBIENT, "counter": counter, "sequence": "sequence",
+            "tuple": tuple, "float": float, "int": int, "ambient": AMBIENT, "counter": counter, "sequence": "sequence",
         }  # fmt: skip
         for name, value in objects.items():
             self.set_object(name, value)
@@ -93,12 +96,21 @@ class Native:
         for kind, cls in self.kinds.items():
             poke(memory.dealloc_of(cls), self.addresses[f"free_{kind}"])
 
-    def install_operator(self, name: str, methods: tuple[str, str]) -> None:
+    def install_call(self) -> None:
+        """Let calls of operators enter native code."""
+        slot, entry = memory.call_of(Operator), self.addresses["enter_call"]
+        if peek(slot) != entry:
+            self.set_word("call", peek(slot))
+            poke(slot, entry)
+
+    def install_operator(self, op: Operator, methods: tuple[str, str]) -> None:
         """Let Python's operator on tensors enter native code; ``methods`` are what it calls for the rest."""
+        name = op.name
         for method in methods:
             find_method(method)  # setting a method afterwards would put Python's own function back
         for word, method in zip(("method", "reflected"), methods, strict=True):
             self.set_object(f"{name}.{word}", vars(Tensor)[method])
+        self.set_object(f"{name}.operator", op)
         poke(memory.number_slot(Tensor, name), self.addresses[f"enter_{name}"])
 
     def installed(self, name: str) -> bool:
