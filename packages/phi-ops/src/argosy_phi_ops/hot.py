@@ -71,8 +71,8 @@ class Counted:
     """A kernel that counts its calls and, when it is hot, is replaced by native code.
 
     ``program()`` is what it computes, of primitives, None where that is not known; ``adapt`` makes a function that is
-    called like ``kernel`` of a :class:`NativeKernel`; ``install`` takes what shall be called from now on. ``least`` is
-    how many light steps of a program native code gains something for.
+    called like ``kernel`` of a :class:`NativeKernel`; ``install`` takes what shall be called from now on. ``least()``
+    is how many light steps of a program native code gains something for.
     """
 
     __slots__ = ("adapt", "calls", "install", "kernel", "least", "limit", "program")
@@ -83,7 +83,7 @@ class Counted:
         program: Callable[[], Program | None],
         adapt: Callable[[NativeKernel], Callable[..., Any]],
         install: Callable[[Callable[..., Any]], None],
-        least: int = 2,
+        least: Callable[[], int] = lambda: 2,
     ) -> None:
         self.least = least
         self.kernel = kernel
@@ -103,7 +103,7 @@ class Counted:
     def _look(self) -> None:
         """Decide how many calls to wait, or what is called from now on."""
         program = None if os.environ.get("ARGOSY_EAGER", "") == "plain" else self.program()
-        cost = 0 if program is None else _cost(program, self.least)
+        cost = 0 if program is None else _cost(program, self.least())
         if cost and self.calls * cost < BUDGET:
             self.limit = -(-BUDGET // cost)
             return

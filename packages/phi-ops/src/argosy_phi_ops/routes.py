@@ -10,6 +10,7 @@ that are no plain data, randomness, several results) has no route and goes the l
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,9 +77,8 @@ class Route:
         self.recipes: dict[Any, Any] = {}
         self.place: int | None = None
         if plan.plain and _may_be_compiled(op, types):
-            self.kernel = Counted(
-                self.kernel, self.program, self._single, self._replace, 1 if native.is_small(self) else 2
-            )
+            least = partial(native.least_steps, self)
+            self.kernel = Counted(self.kernel, self.program, self._single, self._replace, least)
 
     def program(self) -> Program:
         """What the kernel computes, of primitives."""

@@ -8,8 +8,19 @@ build being there. `routes` fills the table, autograd's tape adds its recipes.
 ``ARGOSY_EAGER=plain`` switches it off. ``status()`` says whether it is on, and if not, why.
 """
 
-from argosy_phi_ops.native.plans import forget, is_small, learn, learn_program, remember
+from argosy_phi_ops.native.plans import forget, is_small, learn, learn_program, least_steps, remember
 from argosy_phi_ops.native.start import builtin, status
 from argosy_phi_ops.native.updates import numbers, update
 
-__all__ = ["builtin", "forget", "is_small", "learn", "learn_program", "numbers", "remember", "status", "update"]
+__all__ = [
+    "builtin",
+    "forget",
+    "is_small",
+    "learn",
+    "learn_program",
+    "least_steps",
+    "numbers",
+    "remember",
+    "status",
+    "update",
+]

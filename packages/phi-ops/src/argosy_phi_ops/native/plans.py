@@ -8,10 +8,10 @@ from typing import Any
 
 from argosy_phi_ops.compiler import NativeCode
 from argosy_phi_ops.native.memory import poke
-from argosy_phi_ops.native.start import Native, native
+from argosy_phi_ops.native.start import Native, native, running
 from argosy_tensorcore.storage import ArrayType
 
-__all__ = ["forget", "is_small", "learn", "learn_program", "remember"]
+__all__ = ["forget", "is_small", "learn", "learn_program", "least_steps", "remember"]
 
 _METHODS = {
     "add": ("__add__", "__radd__"),
@@ -19,7 +19,8 @@ _METHODS = {
     "multiply": ("__mul__", "__rmul__"),
     "divide": ("__truediv__", "__rtruediv__"),
 }
-_LARGEST = 1 << 14  # elements of operands
+_LARGEST = 1 << 14  # bytes of a result, elements of operands
+_first: list[Any] = []
 _kept: dict[int, tuple[Any, ...]] = {}
 """What each plan names, by the plan's place; the first is its route."""
 
@@ -28,7 +29,9 @@ def learn(route: Any) -> None:
     """Let native code do applications of this route of a binary operator that it has kernels for, where it can."""
     name = route.op.name
     number = _number_of(route) if name in _METHODS else None
-    made = native() if number is not None else None
+    if number is None or (number and _waits(route)):
+        return
+    made = native()
     if made is None or route.result.dtype.name not in made.build.dtypes or _size_class(made, route.result) is None:
         return
     if not made.installed(name):
@@ -37,11 +40,25 @@ def learn(route: Any) -> None:
     _plan(made, route, {"kernel": made.addresses[kernel]}, ())
 
 
+def _waits(route: Any) -> bool:
+    """Whether a route with a number is the first one: ``x + 1`` alone is no reason to load the native build."""
+    if running() or _first:
+        others, _first[:] = _first[:], []
+        for other in others:
+            if native() is not None:
+                learn(other)
+        return False
+    _first.append(route)
+    return True
+
+
 def learn_program(route: Any, program: NativeCode) -> None:
     """Let native code run the compiled ``program`` of a route of one or two
     tensors, where it can."""
     made = native()
     if made is None or len(program.table) > made.build.table or not is_small(route):
+        return
+    if _size_class(made, route.result) is None:
         return
     template = array("q", [*program.table, *[0] * (made.build.table - len(program.table))])
     made.install_call()
@@ -51,14 +68,18 @@ def learn_program(route: Any, program: NativeCode) -> None:
 
 
 def is_small(route: Any) -> bool:
-    """Whether native code could make the result itself: a small one, of one or two tensors that are not large (the
-    global lock is held meanwhile) and no attributes."""
+    """Whether native code might make the result itself: of one or two tensors and no attributes, none of them large
+    (the global lock is held meanwhile)."""
     if not (route.bare and route.dtypes is None and 1 <= len(route.types) <= 2):
         return False
     if not all(type(t) is ArrayType and prod(t.shape) <= _LARGEST for t in route.types):
         return False
-    made = native()
-    return made is not None and _size_class(made, route.result) is not None
+    return bool(_nbytes(route.result) <= _LARGEST)
+
+
+def least_steps(route: Any) -> int:
+    """How many light steps of its program native code gains something for: one where calls enter native code."""
+    return 1 if is_small(route) and native() is not None else 2
 
 
 def _number_of(route: Any) -> str | None:
@@ -73,8 +94,12 @@ def _number_of(route: Any) -> str | None:
     return others[0] if len(others) == 1 and number in (float, int) else None
 
 
+def _nbytes(kind: ArrayType) -> int:
+    return kind.dtype.itemsize * prod(kind.shape)
+
+
 def _size_class(made: Native, kind: ArrayType) -> int | None:
-    nbytes = kind.dtype.itemsize * prod(kind.shape)
+    nbytes = _nbytes(kind)
     return next((i for i, size in enumerate(made.build.sizes) if nbytes <= size), None)
 
 
@@ -117,6 +142,7 @@ def remember(route: Any, wants: int, recipe: Any) -> None:
 
 def forget() -> None:
     """Drop all plans."""
+    _first.clear()
     if _kept:
         made = native()
         assert made is not None

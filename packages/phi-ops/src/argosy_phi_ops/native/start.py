@@ -24,7 +24,7 @@ from argosy_phi_ops.operator import Operator
 from argosy_tensorcore.storage import Storage, Strided
 from argosy_tensorcore.tensor import Tensor, find_method
 
-__all__ = ["Build", "Native", "builtin", "native", "status"]
+__all__ = ["Build", "Native", "builtin", "native", "running", "status"]
 
 _TESTED = ((3, 11),)
 """Versions of CPython that the native build was tested on."""
@@ -155,6 +155,11 @@ def native() -> Native | None:
                 _state["native"], _state["status"] = _started()
     found: Native | None = _state["native"]
     return found
+
+
+def running() -> bool:
+    """Whether the native build has been started, and is in use."""
+    return _state.get("native") is not None
 
 
 def builtin(name: str) -> Callable[..., Any] | None:
