@@ -30,10 +30,45 @@ def test_an_export_computes_what_the_model_does_in_evaluation(tmp_path):
     model.eval()
     for n in (1, 5):
         np.testing.assert_allclose(loaded(_x(n)).numpy(), model(_x(n)).numpy(), rtol=1e-5, atol=1e-6)
-    with pytest.raises(NotImplementedError, match="cannot be trained"):
-        loaded.train()
     with pytest.raises(ValueError, match="x"):
         loaded(paddle.to_tensor(np.zeros((2, 4), np.float32)))
+
+
+def test_an_export_can_be_trained(tmp_path):
+    """In training mode gradients are the model's, parameters are those that were trained, and evaluation follows."""
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1D(4), nn.Tanh(), nn.Linear(4, 2))
+    paddle.jit.save(model, tmp_path / "m", input_spec=[paddle.static.InputSpec([None, 3])])
+    loaded = paddle.jit.load(tmp_path / "m")
+    model.eval()
+    assert [p.name for p in loaded.parameters()] == [n for n, p in model.named_parameters() if not p.stop_gradient]
+    optimizer = paddle.optimizer.SGD(0.1, parameters=loaded.parameters())
+    loaded.train()
+    for n in (2, 4):
+        (loaded(_x(n)) ** 2).mean().backward()
+    for n in (2, 4):
+        (model(_x(n)) ** 2).mean().backward()
+    wanted = {name: p for name, p in model.named_parameters() if not p.stop_gradient}
+    for name, p in loaded.named_parameters():
+        np.testing.assert_allclose(p.grad.numpy(), wanted[name].grad.numpy(), rtol=1e-4, atol=1e-6)
+    optimizer.step()
+    trained = loaded(_x(3)).numpy()
+    loaded.eval()
+    np.testing.assert_allclose(loaded(_x(3)).numpy(), trained, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="float32 \\[2, 5\\], expected"):
+        loaded.train()(paddle.ones([2, 5]))
+
+
+def test_an_export_with_a_loop_is_not_trained(tmp_path):
+    """What is no operator is named."""
+
+    def double(x):
+        while x.sum() < 10:
+            x = x * 2
+        return x
+
+    paddle.jit.save(double, tmp_path / "f", input_spec=[paddle.ones([2])])
+    with pytest.raises(NotImplementedError, match=r"control\.while .* cannot be trained"):
+        paddle.jit.load(tmp_path / "f").train()
 
 
 def test_damaged_and_mixed_exports_are_named(tmp_path):

@@ -30,10 +30,17 @@ def test_outputs_are_paddles(name):
     np.testing.assert_allclose(layer(paddle.to_tensor(x[:1])).numpy(), expected[:1], rtol=1e-4, atol=1e-6)
 
 
-def test_weights_are_buffers_under_their_names():
-    """The weights of the file are there, under the names that Paddle gave them."""
+def test_weights_are_parameters_under_their_names():
+    """The weights of the file are there, under the names that Paddle gave them, and can be trained."""
     layer = paddle.jit.load(str(FILES / "mlp"))
     assert sorted(layer.state_dict()) == ["linear_0.b_0", "linear_0.w_0", "linear_1.b_0", "linear_1.w_0"]
+    assert len(layer.parameters()) == 4
+    x = paddle.to_tensor(np.load(FILES / "outputs.npz")["mlp_x"])
+    expected = layer(x).numpy()
+    result = layer.train()(x)
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-4, atol=1e-6)
+    result.sum().backward()
+    assert all(p.grad is not None for p in layer.parameters())
 
 
 def _copy(tmp_path, change=None, weights=None):

@@ -41,6 +41,8 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
     program = captured.program
     for state, tensor in zip(program.states, captured.states, strict=True):
         state.name = names.get(id(tensor.payload.storage), state.name)
+        if not tensor.stop_gradient:
+            state.attributes["trainable"] = True
     PassManager(_PIPELINE).run(program)
     os.makedirs(os.path.dirname(os.fspath(path)) or ".", exist_ok=True)
     arrays = {s.name: to_numpy(t) for s, t in zip(program.states, captured.states, strict=True)}

@@ -16,6 +16,7 @@ from argosy_infer.errors import ProgramFileError
 from argosy_infer.export import LoadedProgram
 from argosy_phi_ops.capture import Tracer
 from argosy_phi_ops.context import set_grad_enabled
+from argosy_pir import Operation
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -71,8 +72,16 @@ def _captured(document: Document, arrays: dict[str, Any], file: str) -> LoadedPr
     finally:
         set_grad_enabled(recording)
     simplify(captured.program, "cse,dce")
+    for state in captured.program.states:
+        if not any(_is_statistic(op, i) for op, i in state.argument.uses) and "float" in str(state.type):
+            state.attributes["trainable"] = True
     kept = zip(captured.program.states, captured.states, strict=True)
     return LoadedProgram(captured.program, {state.name: to_numpy(t) for state, t in kept})
+
+
+def _is_statistic(op: Operation, position: int) -> bool:
+    """Whether the operand there is a running mean or variance."""
+    return op.name == "phi.batch_norm" and position in (1, 2)
 
 
 class _Inputs:

@@ -1,0 +1,73 @@
+"""Running an exported program operator by operator, so that the tape, or a capture, sees what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_infer.errors import InputError
+from argosy_phi_ops.dispatch import bind
+from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.reference.constants import constant_array
+from argosy_phi_ops.reference.symbols import evaluate_attributes
+from argosy_pir import Operation, Value
+from argosy_pir.dims import SymExpr
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["check_replayable", "replay"]
+
+_OTHERS = ("builtin.constant", "prim.stop_gradient", "builtin.return")
+
+
+def check_replayable(program: Program) -> None:
+    """Raises NotImplementedError naming an operation that is no operator, such as a loop."""
+    for op in program.block:
+        if not op.name.startswith("phi.") and op.name not in _OTHERS:
+            raise NotImplementedError(
+                f"{op.name} ({op.location}) of an exported program runs compiled only: it cannot be trained"
+            )
+
+
+def replay(program: Program, inputs: Sequence[Any], states: Mapping[str, Tensor]) -> list[Tensor]:
+    """The program's outputs. Raises InputError for inputs whose number, dtype or sizes do not fit."""
+    values: dict[Value, Tensor] = {state.argument: states[state.name] for state in program.states}
+    sizes = _bound(program, inputs)
+    values.update(zip(program.inputs, inputs, strict=True))
+    for op in program.block:
+        if op.name == "builtin.constant":
+            values[op.result] = Tensor._wrap(Strided(np.array(constant_array(op.attributes["value"], sizes))))
+        elif op.name == "prim.stop_gradient":
+            values[op.result] = values[op.operand(0)].detach()
+        elif op.name != "builtin.return":
+            values.update(zip(op.results, _run(op, values, sizes), strict=True))
+    return [values[value] for value in program.outputs]
+
+
+def _run(op: Operation, values: Mapping[Value, Tensor], sizes: dict[str, int]) -> tuple[Tensor, ...]:
+    results = bind(
+        get_operator(op.name[4:]), [values[v] for v in op.operands], evaluate_attributes(op.attributes, sizes)
+    )
+    return results if type(results) is tuple else (results,)
+
+
+def _bound(program: Program, inputs: Sequence[Any]) -> dict[str, int]:
+    """The open sizes, as the inputs tell."""
+    sizes: dict[str, int] = {}
+    if len(inputs) != len(program.inputs):
+        raise InputError(f"the program takes {len(program.inputs)} inputs, got {len(inputs)}")
+    for i, (value, x) in enumerate(zip(program.inputs, inputs, strict=True)):
+        wanted = value.type
+        assert isinstance(wanted, TensorType)
+        shape = tuple(x.payload.shape)
+        fits = x.dtype.name == wanted.dtype and len(shape) == len(wanted.shape)
+        for n, m in zip(wanted.shape, shape, strict=False):
+            known = sizes.setdefault(str(n), m) if isinstance(n, SymExpr) and n.symbols == {str(n)} else n
+            fits = fits and (known == m or isinstance(known, SymExpr))
+        if not fits:
+            raise InputError(f"input {value.name_hint or i!r} is {x.dtype.name} {list(shape)}, expected {wanted}")
+    return sizes
