@@ -1,8 +1,7 @@
 """Matrix products, in the order one passes through: the problem (`problem`), its grid and chunks (`gemm`, or
 `thin` for few rows or columns), how it is cut (`blocking`) and which way round (`orientation`), the loops of a chunk
-(`nest`), copies into
-reading order (`packing`), and a register tile from operands to epilogue (`stage`) with its arithmetic
-(`tile`).
+(`nest`), copies into reading order (`packing`), and a register tile from operands to epilogue (`stage`) with its
+arithmetic (`tile`).
 
     problem = Contraction(m, n, k, Matrix(a, lda, 1), Matrix(b, ldb, 1), store_rows(c, ldc))
     with module.function("product", [("ptr", "argument"), ("i64", "chunk"), ("i64", "chunks")], export=False)

@@ -9,9 +9,14 @@ the larger one is read once, from where it is.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import gcd
 
 from argosy_cinn.contraction.problem import TILE, Contraction, Format
 from argosy_cinn.printers.types import bytes_of
+
+_PAGE = 4096
+#: Sets of the first-level cache that the lines of one column each have to be spread over.
+_FEWEST_SETS = 8
 
 
 def order_of_a(problem: Contraction, format: Format, tile_rows: int) -> str:
@@ -27,8 +32,8 @@ def order_of_a(problem: Contraction, format: Format, tile_rows: int) -> str:
         whole = isinstance(problem.k, int) and problem.k % format.terms == 0 and not format.shifted
         return "rows" if plain or (small and whole) else "packed"
     if plain and isinstance(a.row, int) and a.row == 1 and isinstance(problem.m, int) and isinstance(a.column, int):
-        # Columns a multiple of a page apart would fall into few sets of the caches.
-        return "columns" if a.column * bytes_of(a.element) % 4096 else "packed"
+        # Columns apart by what shares a large factor with a page would fall into few sets of the caches.
+        return "columns" if gcd(a.column * bytes_of(a.element), _PAGE) <= _PAGE // _FEWEST_SETS else "packed"
     return "packed"
 
 
