@@ -57,13 +57,14 @@ PRODUCTS = {
 }
 #: Of an element type: that of the sums.
 SUMS = {"float": "float", "bfloat": "float", "i8": "i32"}
+RESULTS = {"float": "float", "bfloat": "bfloat", "i8": "i32"}
 #: Turns of the loop that the peak is measured by.
 PEAK_STEPS = 1 << 15
 
 
 def compiled(m: int, n: int, k: int, layout: str, element: str) -> Callable[[int, int], None]:
-    """Our product as a callable of (address of three addresses, 0)."""
-    from argosy_cinn.contraction import Contraction, Matrix, emit, grid, store_rows
+    """Our product as a callable of (address of three addresses, 0); of bfloat16, rounded to that."""
+    from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid, store_rows
     from argosy_cinn.printers.llvm import Function, Module
     from argosy_cinn.printers.types import PTR, Value
     from argosy_cinn.runtime import entry, load, parallel_for
@@ -73,7 +74,14 @@ def compiled(m: int, n: int, k: int, layout: str, element: str) -> Callable[[int
         a, w, c = (b.load(PTR, b.at(table, i, PTR)) for i in range(3))
         left = Matrix(a, k, 1, element) if layout[0] == "n" else Matrix(a, 1, m, element)
         right = Matrix(w, n, 1, element) if layout[1] == "n" else Matrix(w, 1, k, element)
-        return Contraction(m, n, k, left, right, store_rows(c, n, (), SUMS[element]), (), SUMS[element])
+        store = store_rows(c, n, (), RESULTS[element])
+
+        def narrowed(b: Function, cells: Cells) -> None:
+            narrow = (lambda value, to: b.convert("fptrunc", value, to)) if cells.flushed else b.narrow_float
+            cells.values = [narrow(value, element) for value in cells.values]
+            store(b, cells)
+
+        return Contraction(m, n, k, left, right, narrowed if element == "bfloat" else store, (), SUMS[element])
 
     module = Module(Target.host())
     with module.function("product", [("ptr", "table"), ("i64", "chunk"), ("i64", "chunks")], export=False) as b:
@@ -249,9 +257,8 @@ def measure(name: str, element: str, repeats: int, peak_of: Callable[[], float],
 
     m, n, k, layout = PRODUCTS[name]
     (a, w), taken = operands(m, n, k, layout, element)
-    ours, theirs = (
-        aligned(np.zeros((m, n), dtype)) for dtype in (np.int32 if element == "i8" else np.float32, np.float32)
-    )
+    dtype = {"float": np.float32, "bfloat": np.uint16, "i8": np.int32}[element]
+    ours, theirs = aligned(np.zeros((m, n), dtype)), aligned(np.zeros((m, n), np.float32))
     table = np.array([x.ctypes.data for x in (*taken, ours)], np.int64)
     call = compiled(m, n, k, layout, element)
     work = 2 * m * n * k
@@ -271,9 +278,10 @@ def measure(name: str, element: str, repeats: int, peak_of: Callable[[], float],
             rates[peer].append(work / run())
             if peer == "cinn":
                 shares.append(rates[peer][-1] / limit)
+    got = (ours.astype(np.uint32) << 16).view(np.float32) if element == "bfloat" else ours
     found = {peer: statistics.median(r[1:]) for peer, r in rates.items()}
     result = {"product": name, "shape": [m, n, k], "layout": layout, "element": element}
-    result |= {"relative_error": float(np.abs(ours - theirs).max() / np.abs(theirs).max())}
+    result |= {"relative_error": float(np.abs(got - theirs).max() / np.abs(theirs).max())}
     result |= {f"{peer}_gflops": round(rate, 1) for peer, rate in found.items()}
     result |= {f"ratio_to_{peer}": round(found["cinn"] / rate, 2) for peer, rate in found.items() if peer != "cinn"}
     result |= {"share_of_peak": round(statistics.median(shares[1:]), 3)}

@@ -154,3 +154,21 @@ def test_kernels_of_equal_shape_and_different_arithmetic_are_not_shared():
     np.testing.assert_allclose(got[0], exact, rtol=1e-5, atol=1e-3)
     assert got[1].dtype == np.dtype(ml_dtypes.bfloat16)
     np.testing.assert_allclose(got[1].astype(np.float32), rounded.astype(np.float32), rtol=2e-2, atol=4)
+
+
+@pytest.mark.parametrize("after", ["nothing", "a sum"])
+def test_results_are_rounded_to_nearest_even_whatever_rounds_them(after):
+    """Ties, infinities and NaN come out of a product as bfloat16 has them, stored at once or used again."""
+    rows = np.array([[1.0, 2.0**-8], [1.0, 3 * 2.0**-8], [np.inf, 1.0], [np.nan, 1.0], [3e38, 3e38], [0.0, -0.0]])
+    x = np.tile(rows, (8, 1)).astype(ml_dtypes.bfloat16)
+    w = np.ones((2, 40), ml_dtypes.bfloat16)
+
+    def program(x, w):
+        y = prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(0,))
+        return [y] if after == "nothing" else [y, prim.neg(y)]
+
+    executable = CinnCompiler().compile(build(program, [x, w]), device("cpu"))
+    got = [result.array().astype(np.float32) for result in executable.run([Strided.from_array(a) for a in (x, w)])]
+    want = x.astype(np.float32).sum(1).astype(ml_dtypes.bfloat16).astype(np.float32)
+    for result, sign in zip(got, (1, -1), strict=False):
+        np.testing.assert_array_equal(result, np.tile(sign * want[:, None], 40))

@@ -41,7 +41,7 @@ from argosy_cinn.native_control import ControlFlow, emit_control
 from argosy_cinn.ordering.emit import emit_order
 from argosy_cinn.ordering.kernel import OrderKernel
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import I64, LLVM_TYPES, PTR, VOID, Value, constant, lanes_of
+from argosy_cinn.printers.types import BFLOAT, FLOAT, I64, LLVM_TYPES, PTR, VOID, Value, constant, lanes_of
 from argosy_cinn.program_cache import Place
 from argosy_cinn.runtime import parallel_for
 from argosy_cinn.runtime.trace import traced_call
@@ -399,11 +399,15 @@ def _epilogue(b: Function, cells: Cells, product: Product, epilogue: Epilogue | 
         lanes = lanes_of(value.type)
         variables = {**steady, lane.number: b.add(start, v * lanes)}
         inside = Evaluator(b, pointers, variables, lane.number, lanes, mask, scope)
-        dtype = product.op.result.dtype
-        inside.known[epilogue.cell.number] = (
-            elementwise.rounded(b, value, dtype) if dtype in elementwise.NARROW else value
-        )
+        inside.known[epilogue.cell.number] = _rounded(b, value, product.op.result.dtype, cells.flushed)
         inside.store_all(epilogue.stores)
+
+
+def _rounded(b: Function, value: Value, dtype: str, flushed: bool) -> Value:
+    """A sum of a product in its dtype. The machine's rounding to bfloat16 is exact but for denormal numbers."""
+    if dtype == "bfloat16" and flushed:
+        return b.widen_float(b.convert("fptrunc", value, BFLOAT), FLOAT)
+    return elementwise.rounded(b, value, dtype) if dtype in elementwise.NARROW else value
 
 
 # -- segments

@@ -75,7 +75,8 @@ def estimated(problem: Contraction, target: Target) -> Blocking:
     # Half of the second-level cache holds the block of B; the rest is for A, C and what the epilogue reads.
     panels = max(target.l2_bytes * 9 // 16 // (depth * size * width), 1)
     few = format.tiled and isinstance(problem.m, int) and problem.m <= _FEW_ROWS
-    columns = _balanced(problem.n, min(panels * width, 512 if packs_b and not few else 256), width)
+    widest = panels * width if format.tiled and in_place else 512
+    columns = _balanced(problem.n, min(panels * width, widest if packs_b and not few else 256), width)
     rows = _rows(problem, tile_rows)
     return Blocking(lanes, tile_rows, vectors, depth, rows, columns, packs_b, format, is_turned)
 

@@ -30,7 +30,8 @@ class Cells:
 
     ``batch``: the batch coordinates; ``row``, ``column``: of the first element; ``values``: vectors of equal
     lanes that follow each other along ``axis`` (1: along the columns); ``masks``: for each vector the lanes
-    inside the matrix, or None for all. Memory outside the masks must not be touched.
+    inside the matrix, or None for all. Memory outside the masks must not be touched. ``flushed``: no value is
+    denormal, as the machine's products of pairs of bfloat16 leave them.
     """
 
     batch: tuple[Index, ...]
@@ -39,6 +40,7 @@ class Cells:
     values: list[Value]
     masks: list[Value | None]
     axis: int = 1
+    flushed: bool = False
 
 
 @dataclass(slots=True)

@@ -123,7 +123,7 @@ class TileStage:
             full = replace(place, rows=blocking.tile_rows)
             arguments = self._tile_arguments(full, width, _Target(NULL, NULL, 0, NULL))
             for i, values in enumerate(inline_tile(b, self._tile_kind(whole), arguments)):
-                epilogue(b, Cells(self.block.batch, b.add(row, i), column, values, [None] * blocking.vectors))
+                epilogue(b, self._cells(b.add(row, i), column, values, [None] * blocking.vectors))
 
         if isinstance(epilogue, store_rows):
             return store if epilogue.element == self.problem.compute else None
@@ -238,7 +238,7 @@ class TileStage:
             lanes = [v * blocking.lanes for v in range(blocking.vectors)]
             values = [b.load(type, b.at(source, lane, problem.compute)) for lane in lanes]
             row = b.add(self.block.row0, b.add(place.i, r.index))
-            problem.epilogue(b, Cells(self.block.batch, row, column, values, masks))
+            problem.epilogue(b, self._cells(row, column, values, masks))
 
     def _finish_turned(self, place: Place, width: Index, target: _Target) -> None:
         """Hand the columns of a finished tile of the transposed product to the epilogue, as the rows that they are."""
@@ -251,7 +251,11 @@ class TileStage:
             source = b.at(tile, b.mul(r.index, rows), compute)
             values = [b.load(vector(compute, lanes), b.at(source, v, compute)) for v in range(0, rows, lanes)]
             row = b.add(self.block.column0, b.add(place.j, r.index))
-            problem.epilogue(b, Cells(self.block.batch, row, column, values, [None] * len(values)))
+            problem.epilogue(b, self._cells(row, column, values, [None] * len(values)))
+
+    def _cells(self, row: Index, column: Index, values: list[Value], masks: list[Value | None]) -> Cells:
+        """Finished elements of a row of C."""
+        return Cells(self.block.batch, row, column, values, masks, flushed=self.format.terms == 2)
 
     def _by_rows(self, rows: Index, emit: Callable[[int], None]) -> None:
         """Code for a whole row tile, and for the last one where its height is known and whole tiles would be

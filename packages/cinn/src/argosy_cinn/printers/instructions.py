@@ -45,6 +45,7 @@ class Instructions:
     _lines: list[str]
     _entry_allocas: list[str]
     _next: int
+    _widened: dict[str, Value]
 
     # -- plumbing
 
@@ -234,15 +235,20 @@ class Instructions:
         """A float vector in a wider (or the same) float type; exact."""
         if element_of(x.type) == BFLOAT and element == FLOAT:  # no library call on any target
             bits = self.convert("zext", self.bitcast(x, vector(I16, lanes_of(x.type))), I32)
-            return self.bitcast(self.binary("shl", bits, 16), vector(FLOAT, lanes_of(x.type)))
+            wide = self.bitcast(self.binary("shl", bits, 16), vector(FLOAT, lanes_of(x.type)))
+            self._widened[wide.name] = x
+            return wide
         if element_of(x.type) == BFLOAT:
             return self.widen_float(self.widen_float(x, FLOAT), element)
         return self.convert("fpext", x, element)
 
     def narrow_float(self, x: Value, element: str) -> Value:
-        """A float vector rounded to nearest even in a narrower (or the same) float type; NaN stays NaN."""
+        """A float vector rounded to nearest even in a narrower (or the same) float type; NaN stays NaN. What was
+        widened from bfloat16 is taken as it was."""
         if element != BFLOAT or element_of(x.type) == BFLOAT:
             return self.convert("fptrunc", x, element)
+        if x.name in self._widened:
+            return self._widened[x.name]
         lanes = lanes_of(x.type)
         if element_of(x.type) != FLOAT:
             x = self.convert("fptrunc" if element_of(x.type) == "double" else "fpext", x, FLOAT)

@@ -85,6 +85,7 @@ class Function(Instructions):
         self.label = "entry"
         self._dims: Value | None = None
         self._sizes: dict[SymExpr, Value] = {}
+        self._widened: dict[str, Value] = {}
 
     # -- sizes known at run time
 
