@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from argosy_infer.errors import ProgramFileError
+from argosy_phi_ops.errors import FOREIGN
 from argosy_pir.errors import IRError
 from argosy_pir.program import Program
 from argosy_pir.serialization import from_bytes, to_bytes
@@ -65,7 +66,7 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
     try:
         program = from_bytes(data)
         program.verify()
-    except IRError as error:
+    except (IRError, *FOREIGN) as error:  # an operator's rule fails in its own way on attributes that nobody wrote
         raise ProgramFileError(f"{program_file} is not a program that can be loaded: {error}") from error
     found = _read_states(weight_file, hashlib.sha256(data).hexdigest(), program_file)
     states = {s.name: _check_state(s.name, s.type, found.get(s.name), weight_file) for s in program.states}

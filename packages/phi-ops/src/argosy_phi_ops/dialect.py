@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.operator import Operator, find_operator
 from argosy_pir.dialect import Dialect
 from argosy_pir.opdef import PURE, OpDef
@@ -19,7 +20,9 @@ def _infer(op: Operator) -> Callable[..., Sequence[Type]]:
     def infer(
         operand_types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Any] = ()
     ) -> Sequence[Type]:
-        return op.expand(operand_types, {k: v for k, v in attributes.items() if k in names}).result_types
+        if unknown := attributes.keys() - names:
+            raise OperatorError(f"{op.name} has no attributes {sorted(unknown)}; it has {sorted(names)}")
+        return op.expand(operand_types, dict(attributes)).result_types
 
     return infer
 

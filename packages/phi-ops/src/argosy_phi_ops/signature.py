@@ -201,12 +201,19 @@ class Signature:
         )
 
     def regroup(self, operands: Sequence[Any], attributes: dict[str, Any]) -> dict[str, Any]:
-        """The keyword arguments of the body: the inverse of :meth:`bind`."""
+        """The keyword arguments of the body: the inverse of :meth:`bind`.
+
+        A program that was saved when the operator had fewer parameters does without the others.
+        """
         kwargs = dict(attributes)
         segments = kwargs.pop("segments", None)
         if segments is None:
-            kwargs.update(zip((p.name for p in self.operands), operands, strict=True))
-            return kwargs
+            if not self.segmented:
+                kwargs.update(zip((p.name for p in self.operands), operands, strict=True))
+                return kwargs
+            segments = (1,) * len(operands)
+        if len(segments) < len(self.operands):
+            segments = (*segments, *[-1] * (len(self.operands) - len(segments)))
         at = 0
         for p, count in zip(self.operands, segments, strict=True):
             taken = list(operands[at : at + max(count, 0)])

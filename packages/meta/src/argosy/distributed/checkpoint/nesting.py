@@ -9,6 +9,7 @@ import numpy as np
 
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
+from argosy_tensorcore.safetensors import CheckpointError
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Flat", "flattened", "is_array", "nested"]
@@ -92,12 +93,14 @@ def _is_plain(value: Any) -> bool:
 
 
 def nested(leaves: Mapping[str, Any], paths: Mapping[str, list[str]]) -> dict[str, Any]:
-    """The nested dictionary that was flattened to ``leaves``."""
+    """The nested dictionary that was flattened to ``leaves``. Raises CheckpointError for a leaf that others are in."""
     made: dict[str, Any] = {}
     for key, value in leaves.items():
         *folders, last = paths.get(key) or [key]
         place = made
         for folder in folders:
             place = place.setdefault(folder, {})
+            if not isinstance(place, dict):
+                raise CheckpointError(f"the checkpoint's metadata puts {key!r} into {folder!r}, which is no dictionary")
         place[last] = value
     return made

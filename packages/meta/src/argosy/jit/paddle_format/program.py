@@ -108,16 +108,22 @@ def _run(document: Document, states: dict[str, Tensor], inputs: _Inputs, file: s
         "fetch": lambda step: outputs.setdefault(int(step.attributes["col"]), values[step.operands[0]]),
     }
     for step in document.steps:
-        if step.name in special:
-            results: Any = special[step.name](step)
-        else:
-            try:
-                operands = [values[i] for i in step.operands]
-                results = run_operator(step.name, operands, step.attributes)
-            except (KeyError, IndexError, TypeError, AttributeError) as error:
-                raise ProgramFileError(f"{file}: operator {step.name} is damaged: {error!r:.200}") from error
-        many = len(step.results) > 1 or (step.name == "split" and len(step.operands) == 1)
-        if not many and step.name in ("split", "split_with_num"):
-            results = results[0]
-        values.update(zip(step.results, results if many else [results], strict=len(step.results) == 1))
+        try:
+            if step.name in special:
+                results: Any = special[step.name](step)
+            else:
+                results = run_operator(step.name, [values[i] for i in step.operands], step.attributes)
+            values.update(_results(step, results))
+        except ProgramFileError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise ProgramFileError(f"{file}: operator {step.name} is damaged: {error!r:.200}") from error
     return [x.tensor() if isinstance(x, Constant) else x for _, x in sorted(outputs.items())]
+
+
+def _results(step: Step, results: Any) -> dict[int, Any]:
+    """The values of the step's results by their numbers."""
+    many = len(step.results) > 1 or (step.name == "split" and len(step.operands) == 1)
+    if not many and step.name in ("split", "split_with_num"):
+        results = results[0]
+    return dict(zip(step.results, results if many else [results], strict=len(step.results) == 1))
