@@ -665,3 +665,42 @@ def test_reference_counts_of_hot_calls_balance(hot_at_once):
     gc.collect()
     after = [sys.getrefcount(w) for w in watched]
     assert all(abs(b - a) < 250 for a, b in zip(before, after, strict=True)), (before, after)
+
+
+def test_deep_graphs_of_all_shapes_are_freed():
+    """Histories on the left, on the right, on both sides, of operators with one operand and with several results."""
+    x, y = tensor([1.0, 2.0], True), tensor([1.0, 1.0])
+    for way in (lambda z: z + y, lambda z: y + z, lambda z: z * x, lambda z: x - z, lambda z: z * 0.5, lambda z: z + z):
+        z = x
+        for _ in range(60_000):
+            z = way(z)
+        kept = weakref.ref(z._node)
+        del z
+        assert kept() is None
+    z = x
+    for i in range(3_000):
+        z = paddle.concat(paddle.split(z + y, 2)) if i % 10 == 0 else y + z
+    z.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [1, 1])
+
+
+def test_histories_that_python_looks_at():
+    x, y = tensor([1, 2], True), tensor([3, 4], True)
+    for _ in range(3):
+        z = (x + y) * x
+        node = z._node
+        assert [len(edge) for edge in node.edges] == [2, 2]
+        assert node.edges[1] == (x, 0)
+        assert [edge[0] for edge in node.edges[0][0].edges] == [x, y]
+        z.sum().backward()
+        assert node.edges is None
+        with pytest.raises(AttributeError):
+            node.nothing  # noqa: B018
+        u = x * 2.0
+        assert list(u._node.edges) == [(x, 0), None]
+    _, second = paddle.split(x * 1.0, 2)
+    for _ in range(3):
+        z = second + second
+    assert [edge[1] for edge in z._node.edges] == [1, 1]
+    z.backward()
+    assert x.grad.numpy()[1] > 0

@@ -188,9 +188,15 @@ def _complete(rule: Derived, made: Sequence[Any], key: Any) -> list[Any]:
 
 
 class OperatorNode(Node):
-    """The node of an operator application. ``saved`` holds what ``recipe.keeps`` names, with its version."""
+    """The node of an operator application. ``saved`` holds what ``recipe.keeps`` names, with its version.
 
-    __slots__ = ("recipe", "saved")
+    Native code leaves ``edges`` unset: they lead to the first result of ``before``, and where there is a second
+    operand of ``other``, each a node, a leaf or None. They are made when Python looks.
+    """
+
+    __slots__ = ("before", "other", "recipe", "saved")
+    before: Any
+    other: Any
 
     def __init__(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
         edges = tuple([edge_of(x) for x in operands])
@@ -198,6 +204,14 @@ class OperatorNode(Node):
         self.recipe = _recipe(op, types, attributes, tuple([edge is not None for edge in edges]))
         super().__init__(op.name, edges, results)
         self.saved: Sequence[Any] | None = _saved(self.recipe.keeps, operands, results)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "edges" or not hasattr(self, "before"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        onwards = (self.before, self.other) if hasattr(self, "other") else (self.before,)
+        self.edges = edges = tuple([None if to is None else (to, 0) for to in onwards])
+        self.before = self.other = None
+        return edges
 
     def pull_arrays(self, grads: list[Any]) -> Sequence[Any]:
         """See :class:`Node`; by the registered kernel, or the derived program."""
@@ -265,8 +279,7 @@ class OperatorNode(Node):
 
     def release(self) -> None:
         """See :class:`Node`."""
-        self.edges = None
-        self.saved = None
+        self.edges = self.saved = self.before = self.other = None
 
 
 def _equivalent(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from argosy_cinn.eager.code import NULL, Code
 from argosy_cinn.eager.layout import PLAN_WORDS, PLANS, TABLE, Layout
 from argosy_cinn.printers.llvm import Module
-from argosy_cinn.printers.types import DOUBLE, I32, I64, PTR, VOID, Value, constant
+from argosy_cinn.printers.types import DOUBLE, I1, I32, I64, PTR, VOID, Value, constant
 
 __all__ = ["SLOW", "add_application"]
 
@@ -149,6 +149,12 @@ def _add_record(module: Module, layout: Layout) -> None:
         c.need(f.icmp("ne", saved, NULL), "failed")
         c.put(node, "node.saved", saved)
         alone = c.same(right, NULL)
+        first, second = (_wanted(c, wants, bit, x) for bit, x in ((2, left), (1, right)))
+        with f.when(c.both(_is_first_result(c, first), _is_first_result(c, second))):
+            c.give(node, "node.before", _onward(c, first))
+            with f.when(f.icmp("ne", right, NULL)):
+                c.give(node, "node.other", _onward(c, second))
+            f.ret(constant(I32, 1))
         edges = c.call("PyTuple_New", PTR, f.select(alone, constant(I64, 1), constant(I64, 2)))
         c.need(f.icmp("ne", edges, NULL), "failed")
         c.put(node, "node.edges", edges)
@@ -159,6 +165,32 @@ def _add_record(module: Module, layout: Layout) -> None:
         f.ret(constant(I32, 1))
         f.start("failed")
         f.ret(constant(I32, 0))
+
+
+def _wanted(c: Code, wants: Value, bit: int, operand: Value) -> Value:
+    """The operand, null where it wants no gradient."""
+    return c.f.select(c.f.icmp("ne", c.f.binary("and", wants, bit), 0), operand, NULL)
+
+
+def _is_first_result(c: Code, x: Value) -> Value:
+    """Whether the gradient of a tensor goes to a leaf or to the first result of a node; also of null."""
+
+    def of_tensor() -> list[Value]:
+        slot = c.field(x, "tensor._slot")
+        leaf = c.same(c.field(x, "tensor._node"), c.word("none"))
+        return [c.one_of(leaf, c.one_of(c.same(slot, NULL), c.same(slot, c.word("zero"))))]
+
+    return c.f.either(c.f.icmp("ne", x, NULL), of_tensor, lambda: [constant(I1, True)])[0]
+
+
+def _onward(c: Code, x: Value) -> Value:
+    """Where the gradient of a tensor goes: a node or a leaf; None for null."""
+
+    def of_tensor() -> list[Value]:
+        node = c.field(x, "tensor._node")
+        return [c.f.select(c.same(node, c.word("none")), x, node)]
+
+    return c.f.either(c.f.icmp("ne", x, NULL), of_tensor, lambda: [c.word("none")])[0]
 
 
 def _fill_edge(c: Code, edges: Value, at: int, wanted: Value, operand: Value) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from argosy_cinn.eager.code import NULL, Code
 from argosy_cinn.eager.layout import Layout
 from argosy_cinn.printers.llvm import Module
-from argosy_cinn.printers.types import I8, I32, I64, PTR, Value, constant
+from argosy_cinn.printers.types import I1, I8, I32, I64, PTR, Value, constant
 
 __all__ = ["add_drain"]
 
@@ -231,14 +231,22 @@ def _add_step(module: Module, layout: Layout) -> None:
     with module.function("step", [(PTR, "node"), (PTR, "g")], I32, export=False) as f:
         c = Code(f, layout)
         node, g = f.arguments
-        edges = c.field(node, "node.edges")
-        c.need(f.icmp("ne", edges, NULL), "pull")
-        c.need(c.is_a(edges, "tuple"), "pull")
         for slot in ("hooks", "retained"):
             c.need(c.same(c.field(node, f"node.{slot}"), c.word("none")), "pull")
         recipe = c.field(node, "node.recipe")
         c.need(f.icmp("ne", recipe, NULL), "pull")
         c.need(c.same(c.field(recipe, "recipe.code"), c.word("one")), "pull")
+        edges = c.field(node, "node.edges")
+        with f.when(c.same(edges, NULL)):  # see `application`
+            for slot in ("before", "other"):
+                to = c.field(node, f"node.{slot}")
+                with f.when(c.both(f.icmp("ne", to, c.word("none")), f.icmp("ne", to, NULL))):
+                    c.hold(to)
+                    sent = f.call("send", I32, to, c.word("zero"), g)
+                    c.drop(to)
+                    c.need(f.icmp("ne", sent, 0), "failed")
+            f.ret(constant(I32, 1))
+        c.need(c.is_a(edges, "tuple"), "pull")
         c.hold(edges)
         with f.loop(0, c.field(edges, _SIZE, I64)) as loop:
             edge = f.load(PTR, f.at(f.at(edges, _ITEMS, I8), loop.index, PTR))
@@ -308,8 +316,10 @@ def _add_entry(module: Module, layout: Layout) -> None:
         g = c.take(node, "node.waiting")
         went = f.call("step", I32, node, g)
         c.drop(g)
-        with f.when(c.both(c.same(retain, c.word("false")), f.icmp("ne", went, 0))):
-            for slot in ("edges", "saved"):
+        last = f.icmp("eq", c.count(node), 1)  # it is freed anyway
+        released = c.both(c.same(retain, c.word("false")), f.icmp("ne", went, 0))
+        with f.when(c.both(released, f.op(I1, f"xor {last}, true"))):
+            for slot in ("edges", "saved", "before", "other"):
                 old = c.field(node, f"node.{slot}")
                 c.give(node, f"node.{slot}", c.word("none"))
                 c.drop_some(old)

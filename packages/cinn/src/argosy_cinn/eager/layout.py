@@ -49,6 +49,7 @@ STATE = (
     *(f"{name}.operator" for name in OPERATORS),
     "tensor.dealloc", "payload.dealloc", "node.dealloc",  # what the types had
     "tensor.slow", "payload.slow", "node.slow",  # how many of these run now
+    "node.pending", "node.freeing",  # nodes to be freed, and whether somebody does it now
     "tensor.free", "node.free", *(f"payload{i}.free" for i in range(len(SIZES))),  # free lists
     "tensor.kept", "node.kept", *(f"payload{i}.kept" for i in range(len(SIZES))),  # and their lengths
     *API,

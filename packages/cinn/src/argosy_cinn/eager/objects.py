@@ -21,7 +21,7 @@ __all__ = ["DEALLOCS", "add_objects"]
 DEALLOCS = {kind: f"free_{kind}" for kind in ("tensor", "payload", "node")}
 """The exported functions that free objects."""
 
-_DICT, _VALUES, _GC_PREVIOUS = -24, -32, -8  # before an object of a class with a dictionary
+_DICT, _VALUES, _GC_NEXT, _GC_PREVIOUS = -24, -32, -16, -8  # before an object of a class with a dictionary
 _SAME = ("array_type", "dtype", "shape", "ndim")
 _PLANNED = ("type", "dtype", "shape", "ndim")
 _DERIVED = ("address", "contiguous", "nbytes", "offset", "size", "strides", "ndarray")
@@ -100,8 +100,7 @@ def _new_payload(module: Module, layout: Layout) -> None:
                 for slot, word in zip(_SAME, _PLANNED, strict=True):
                     c.drop(c.field(head, f"payload.{slot}"))
                     c.give(head, f"payload.{slot}", c.planned(plan, word))
-            c.call("PyObject_GC_Track", VOID, head)
-            f.ret(head)
+            f.ret(head)  # not tracked: nothing that a payload of its own memory holds can hold the payload
         capacity = f.binary("shl", constant(I64, SIZES[0]), f.index(f.mul(size_class, 2)))
         memory = c.call("PyByteArray_FromStringAndSize", PTR, NULL, capacity)
         with f.when(f.icmp("eq", memory, NULL)):
@@ -227,7 +226,8 @@ def _free_payload(module: Module, layout: Layout) -> None:
         c.need(c.same(c.field(x, "payload._storage"), c.word("none")), "slow")
         for slot in _SAME:
             c.need(f.icmp("ne", c.field(x, f"payload.{slot}"), NULL), "slow")
-        c.call("PyObject_GC_UnTrack", VOID, x)
+        with f.when(f.icmp("ne", c.field(x, _GC_NEXT, I64), 0)):
+            c.call("PyObject_GC_UnTrack", VOID, x)
         derived = [f"payload.{slot}" for slot in _DERIVED]
         with f.when(f.icmp("ne", c.any_bits([c.field(x, slot) for slot in derived]), 0)):
             for slot in derived:
@@ -267,6 +267,7 @@ def _free_node(module: Module, layout: Layout) -> None:
             c.need(f.icmp("ne", c.field(x, f"node.{slot}"), NULL), "slow")
         c.need(f.icmp("slt", c.word("node.kept", I64), LIMIT), "slow")
         c.call("PyObject_GC_UnTrack", VOID, x)
+        onwards = [c.take(x, f"node.{slot}") for slot in ("before", "other")]
         parts = [c.take(x, f"node.{slot}") for slot in ("edges", "saved", "sequence")]
         c.put(x, "node.sequence", c.word("node.free"))
         c.set_word("node.free", x)
@@ -274,3 +275,43 @@ def _free_node(module: Module, layout: Layout) -> None:
         _forget_type(c, "node")
         for part in parts:
             c.drop_some(part)
+        for onward in onwards:
+            with f.when(f.icmp("ne", onward, NULL)):
+                _drop_onward(c, onward)
+        with f.when(f.icmp("eq", c.word("node.freeing", I64), 0)):
+            _free_pending(c)
+
+
+def _drop_onward(c: Code, x: Value) -> None:
+    """Give up a reference to where a gradient goes. A node that is freed by that waits until this one is done, as
+    histories may be longer than the stack."""
+    f = c.f
+    ends, done = f.name("ends"), f.name("done")
+    left = f.index(f.sub(c.count(x), 1))
+    c.put(x, 0, left)
+    c.need(f.icmp("eq", left, 0), done)
+    c.need(c.is_a(x, "node"), ends)
+    c.need(c.same(c.field(x, "node.waiting"), NULL), ends)
+    c.call("PyObject_GC_UnTrack", VOID, x)
+    c.put(x, "node.waiting", c.word("node.pending"))
+    c.set_word("node.pending", x)
+    f.jump(done)
+    f.start(ends)
+    c.call("_Py_Dealloc", VOID, x)
+    f.jump(done)
+    f.start(done)
+
+
+def _free_pending(c: Code) -> None:
+    f = c.f
+    following, none = f.name("following"), f.name("none")
+    c.set_word("node.freeing", constant(I64, 1))
+    f.jump(following)
+    f.start(following)
+    x = c.word("node.pending")
+    c.need(f.icmp("ne", x, NULL), none)
+    c.set_word("node.pending", c.take(x, "node.waiting"))
+    c.call("_Py_Dealloc", VOID, x)
+    f.jump(following)
+    f.start(none)
+    c.set_word("node.freeing", constant(I64, 0))

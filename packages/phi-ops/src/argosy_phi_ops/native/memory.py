@@ -26,7 +26,10 @@ _PAYLOAD = (
     "_memory", "_storage", "address", "array_type", "contiguous", "dtype", "nbytes", "ndarray", "ndim", "offset",
     "shape", "size", "strides",
 )  # fmt: skip
-_NODE = ("edges", "hooks", "name", "on_tensors", "recipe", "results", "retained", "saved", "sequence", "waiting")
+_NODE = (
+    "before", "edges", "hooks", "name", "on_tensors", "other", "recipe", "results", "retained", "saved", "sequence",
+    "waiting",
+)  # fmt: skip
 
 
 class NativeError(RuntimeError):
