@@ -14,13 +14,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from argosy_cinn.contraction.problem import TILE, Contraction
-from argosy_cinn.contraction.tile import NULL, PARAMETERS, Tile, TileArguments, ask, call_tile, tile_arguments
+from argosy_cinn.contraction.tile import LINE, NULL, PARAMETERS, Tile, TileArguments, ask, call_tile, tile_arguments
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I8, VOID, Index, Value, constant, vector_constant
 
 #: Bytes of one row of a tile register.
 _ROW_BYTES = 64
 _REGISTERS = 8
+#: Blocks of 16 places along k from what is multiplied to what is asked for of B.
+_BLOCKS_AHEAD = 4
 #: Palette 1; then 16 bytes in, bytes of a row as 16-bit numbers, and 48 bytes in, rows as bytes.
 _SHAPES = [1, *[0] * 15, *[_ROW_BYTES, 0] * _REGISTERS, *[0] * 16, *[TILE] * _REGISTERS, *[0] * 8]
 
@@ -80,6 +82,9 @@ class _AmxBody:
 
     def _block(self, a: Value, b: Value) -> None:
         """Sixteen places along k: every tile of B times every tile of A."""
+        ahead = self.f.at(b, _BLOCKS_AHEAD * TILE * self.tile.leading)
+        for line in range(0, TILE * self.tile.leading * 4, LINE):
+            self.f.prefetch(self.f.at(ahead, line, I8))
         first_a = self.rows * self.columns
         first_b = first_a + self.rows
         for v in range(self.columns):

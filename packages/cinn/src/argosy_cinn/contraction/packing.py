@@ -18,6 +18,8 @@ from argosy_cinn.printers.types import BFLOAT, FLOAT, Index, Value, bits_of, byt
 
 #: Row tiles of A that are packed together, so that every cache line of a transposed A is read once.
 GROUP = 8
+#: Rows (or groups of rows that share a place) from what is copied to what is asked for.
+_ROWS_AHEAD = 4
 #: Elements that packing may write beyond the end of a buffer.
 SLACK = 32 * 64
 
@@ -141,6 +143,7 @@ class Packer:
         many = f.sub(whole, f.rem(whole, wide))
         with f.loop(0, block.rows, self.format.terms) as k:
             with f.loop(0, many, wide) as j:
+                self._ask(f, block, k.index, j.index, wide)
                 for u in range(self.unroll):
                     self._row(f, block, out, k.index, f.add(j.index, u * self.width), self.width)
             if self.unroll > 1:
@@ -148,6 +151,15 @@ class Packer:
                     self._row(f, block, out, k.index, j.index, self.width)
             with f.when(f.icmp("slt", whole, f.index(block.columns))):
                 self._row(f, block, out, k.index, whole, f.sub(block.columns, whole))
+
+    def _ask(self, f: Function, block: Block, k: Index, j: Index, count: int) -> None:
+        """Ask for some rows ahead of ``count`` columns: the hardware sees no stream in what ends before a page does."""
+        matrix, terms = block.matrix, self.format.terms
+        for u in range(_ROWS_AHEAD * terms, (_ROWS_AHEAD + 1) * terms):
+            row, column = f.add(block.row, f.add(k, u)), f.add(block.column, j)
+            start = f.at(block.origin, f.add(f.mul(row, matrix.row), column), matrix.element)
+            for line in range(0, count * bytes_of(matrix.element), 64):
+                f.prefetch(f.at(start, line, "i8"), level=2)
 
     def strided(self, f: Function, block: Block, out: Value) -> None:
         """Any strides: lanes are gathered one by one."""
