@@ -1,6 +1,6 @@
 """What the first call of a GPT training step costs against the model's depth, by stage: where it is not linear.
 
-``python benchmarks/compile_scaling.py [--depths 1 2 4 8 16] [--core 0]`` takes CPU time, one process for each depth and
+``python benchmarks/compile_scaling.py [--depths 1 4 16 64] [--core 0]`` takes CPU time, one process for each depth and
 cache (none, and one that holds the program), and writes ``benchmarks/results/compile_scaling.json`` and, where
 matplotlib is installed, ``compile_scaling.png``.
 """
@@ -113,7 +113,7 @@ def draw(depths: list[int], series: dict[str, list[dict[str, float]]], path: Pat
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--depths", type=int, nargs="+", default=[1, 2, 4, 8, 16])
+    parser.add_argument("--depths", type=int, nargs="+", default=[1, 4, 16, 64])
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--measure", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()

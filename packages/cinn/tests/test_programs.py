@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from programs import assert_equal, build, check, values
 
-from argosy_cinn import CinnCompiler, explain
-from argosy_cinn.runtime import set_threads
+from argosy_cinn import CinnCompiler, assemble, explain
+from argosy_cinn.runtime import ObjectCache, set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
@@ -40,6 +40,23 @@ def layer_norm(x, w):
     variance = prim.div(prim.reduce_sum(prim.mul(c, c), axes=(len(axes),)), float(n))
     scale = prim.rsqrt(prim.add(variance, 1e-5))
     return prim.mul(prim.mul(c, prim.broadcast(scale, shape=x.shape, axes=axes)), prim.broadcast_to(w, x.shape))
+
+
+# -- segments
+
+
+@pytest.mark.parametrize("updated", [False, True])
+def test_many_places_are_told_by_tables(monkeypatch, updated):
+    """As in programs too large for a test: products, row kernels, and states that change."""
+    monkeypatch.setattr(assemble, "_MANY_PLACES", 0)
+
+    def program(x, w, s):
+        y = softmax(mm(layer_norm(x, s), w))
+        total = prim.reduce_sum(y, axes=(0,))
+        return [mm(y, w), total], [prim.sub(w, mm(prim.transpose(y, permutation=(1, 0)), y)) if updated else w, total]
+
+    options = {"cache": ObjectCache(None)}
+    check(program, f32(20, 31), states=(f32(31, 31), f32(31)), scale=30, options=options)
 
 
 # -- fusion

@@ -54,6 +54,8 @@ from argosy_pir.values import OpResult
 
 #: Rows for which copying the right operand does not pay.
 _FEW_ROWS = 64
+#: Places of a segment from which on a table tells them to a loop.
+_MANY_PLACES = 256
 #: Where the buffers of a kernel are.
 Places: TypeAlias = Callable[[Iterable[Any]], list[Place]]
 
@@ -435,14 +437,40 @@ def _emit_segment(
             return b.at(bases[place.entry], place.offset, "i8")
 
         table = b.alloca(PTR, max((len(c.places) for c in calls), default=0) + 1)
+        fill = _fill_from_table if sum(len(c.places) for c in calls) > _MANY_PLACES else _fill
         for call, kernel in zip(calls, kernels, strict=True):
-            for slot, place in enumerate(call.places):
-                b.store(address(place), b.at(table, slot, PTR))
+            fill(b, table, addresses, call.places, address)
             if module.symbols:
                 b.store(dims, b.at(table, len(call.places), PTR))
             _emit_call(b, call, kernel, table)
         for value, argument in copies:
             _copy(b, address(plan.places[argument]), address(plan.places[value]), nbytes(value))
+
+
+def _fill(b: Function, table: Value, addresses: Value, places: list[Place], address: Callable[[Place], Value]) -> None:
+    """Write the addresses of some places, one after the other."""
+    for slot, place in enumerate(places):
+        b.store(address(place), b.at(table, slot, PTR))
+
+
+def _fill_from_table(
+    b: Function, table: Value, addresses: Value, places: list[Place], address: Callable[[Place], Value]
+) -> None:
+    """The same by a loop over a constant table of entries and offsets: less code, where there would be much."""
+    numbers = [number for place in places for number in (place.entry, place.offset)]
+    source = b.module.constant_array("places", I64, numbers, 8)
+    name = b.module.once("fill table", "fill_table", lambda name: _emit_fill(b.module, name))
+    b.call(name, VOID, table, addresses, source, constant(I64, len(places)))
+
+
+def _emit_fill(module: Module, name: str) -> None:
+    parameters = [("ptr", "table"), ("ptr", "addresses"), ("ptr", "places"), ("i64", "count")]
+    with module.function(name, parameters, export=False, attributes="noinline") as b:
+        table, addresses, places, count = b.arguments
+        with b.loop(0, count) as loop:
+            place = b.at(places, b.mul(loop.index, 2), I64)
+            base = b.load(PTR, b.at(addresses, b.load(I64, place), PTR))
+            b.store(b.at(base, b.load(I64, b.at(place, 1, I64)), "i8"), b.at(table, loop.index, PTR))
 
 
 def _traced(module: Module, kernel: str, number: int) -> str:
