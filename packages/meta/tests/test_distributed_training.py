@@ -481,7 +481,7 @@ def test_layers_are_placed_with_their_hooks():
         shard = [dist.Shard(0)]
         dist.shard_layer(
             layer, mesh,
-            input_fn=lambda inputs, mesh: (dist.shard_tensor(inputs[0], mesh, shard),),
+            input_fn=lambda inputs, mesh: [dist.shard_tensor(inputs[0], mesh, shard)],
             output_fn=lambda output, mesh: dist.unshard_dtensor(output),
         )  # fmt: skip
         placed = [t.placements for t in (*layer.parameters(), *layer.buffers())]
@@ -497,6 +497,10 @@ def test_layers_are_placed_with_their_hooks():
 _MESH = dist.ProcessMesh([0], ["x"])
 
 
+def _static():
+    return dist.to_static(nn.Linear(1, 1))
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -510,6 +514,9 @@ _MESH = dist.ProcessMesh([0], ["x"])
         (lambda: dist.shard_dataloader([], _MESH, shard_dims="z"), ValueError, "'z' is not a dimension"),
         (lambda: dist.shard_dataloader([], [_MESH, _MESH], None, ["x", "x", "x"]), ValueError, "2 meshes"),
         (lambda: dist.set_mesh(3), TypeError, "ProcessMesh"),
+        (lambda: dist.ShardingStage1("z", _MESH), ValueError, "'z' is not a dimension"),
+        (lambda: _static().dist_main_program(), RuntimeError, "no program of mode 'predict' yet"),
+        (lambda: _static().dist_main_program("test"), ValueError, "not 'test'"),
     ],
 )
 def test_wrong_annotations_teach(call, error, message):

@@ -147,9 +147,14 @@ class DistModel:
 
     def dist_main_program(self, mode: str | None = None) -> Any:
         """This rank's program of a mode (default: the present one), as it was compiled. Raises RuntimeError before the
-        mode's first call.
+        mode's first call, ValueError for another mode.
         """
-        return self._steps[self._mode if mode is None else mode].main_program
+        chosen = self._mode if mode is None else mode
+        if chosen not in _MODES:
+            raise ValueError(f"dist_main_program: mode is one of {list(_MODES)}, not {mode!r}")
+        if not self._steps[chosen].compiled:
+            raise RuntimeError(f"there is no program of mode {chosen!r} yet: its first call with a batch makes it")
+        return self._steps[chosen].main_program
 
     def state_dict(self, mode: str = "all", split_fusion: bool = True) -> dict[str, Any]:
         """Parameters and buffers (``"param"``), optimizer states (``"opt"``), or ``"all"``."""

@@ -75,7 +75,8 @@ def shard_layer(
     """Put a layer's parameters and buffers on a mesh; returns the layer.
 
     ``shard_fn(name, sublayer, mesh)`` places those of each sublayer, the layer's own first; what it leaves alone is
-    replicated. ``input_fn`` and ``output_fn`` change what the layer's forward gets and gives.
+    replicated. ``input_fn(inputs, mesh)`` and ``output_fn(outputs, mesh)`` change what the layer's forward gets (a list or
+    tuple: all its arguments) and gives.
     """
     if not isinstance(layer, Layer) or not isinstance(process_mesh, ProcessMesh):
         raise TypeError(
@@ -86,10 +87,14 @@ def shard_layer(
             shard_fn(name, sublayer, process_mesh)
         _replicate(sublayer, process_mesh)
     if input_fn is not None:
-        layer.register_forward_pre_hook(lambda _, inputs: input_fn(inputs, process_mesh))
+        layer.register_forward_pre_hook(lambda _, inputs: _arguments(input_fn(inputs, process_mesh)))
     if output_fn is not None:
         layer.register_forward_post_hook(lambda _, inputs, outputs: output_fn(outputs, process_mesh))
     return layer
+
+
+def _arguments(given: Any) -> Any:
+    return tuple(given) if isinstance(given, list) else given
 
 
 def _replicate(layer: Layer, mesh: ProcessMesh) -> None:

@@ -25,6 +25,8 @@ class ShardingStage1:
     def __init__(self, sharding_mesh_dim: str | int | None = None, mesh: ProcessMesh | None = None) -> None:
         self.mesh_dim = 0 if sharding_mesh_dim is None else sharding_mesh_dim
         self.mesh = mesh
+        if mesh is not None and isinstance(self.mesh_dim, str):
+            _position(self.mesh_dim, mesh.dim_names, mesh)
 
     def __call__(self, key: str, param: Tensor, accumulator: Tensor) -> Tensor:
         """The accumulator ``key`` of ``param``, split along the mesh dimension; scalars stay whole."""
