@@ -261,14 +261,25 @@ def get_operator(name: str) -> Operator:
 
     Raises :class:`OperatorError` for unknown names.
     """
-    name = ALIASES.get(name, name)
+    return _whole.get(name) or _found(name)
+
+
+_whole: dict[str, Operator] = {}
+"""Operators of this package, by name and alias, whose modules have been imported to the end."""
+
+
+def _found(name: str) -> Operator:
+    """The operator with what follows its declaration (samples, kernels): while another thread imports its module, this
+    waits. A module that asks for its own operators gets them as they are.
+    """
+    asked, name = name, ALIASES.get(name, name)
+    module = import_module("argosy_phi_ops.ops." + MODULES[name]) if name in MODULES else None
     found = OPERATORS.get(name)
-    if found is None and name in MODULES:
-        import_module("argosy_phi_ops.ops." + MODULES[name])
-        found = OPERATORS.get(name)
     if found is None:
         hint = ": a custom operator; import the module that declares it with custom_op" if "." in name else ""
         raise OperatorError(f"there is no operator named {name!r}{hint}")
+    if module is not None and not getattr(module.__spec__, "_initializing", False):
+        _whole[asked] = found
     return found
 
 

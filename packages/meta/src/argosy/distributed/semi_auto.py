@@ -75,8 +75,8 @@ def shard_layer(
     """Put a layer's parameters and buffers on a mesh; returns the layer.
 
     ``shard_fn(name, sublayer, mesh)`` places those of each sublayer, the layer's own first; what it leaves alone is
-    replicated. ``input_fn(inputs, mesh)`` and ``output_fn(outputs, mesh)`` change what the layer's forward gets (a list or
-    tuple: all its arguments) and gives.
+    replicated. ``input_fn(inputs, mesh)`` and ``output_fn(outputs, mesh)`` change what the layer's forward gets (a list
+    or tuple: all its arguments) and gives.
     """
     if not isinstance(layer, Layer) or not isinstance(process_mesh, ProcessMesh):
         raise TypeError(
