@@ -16,6 +16,7 @@ from argosy_phi_ops.context import AMBIENT, Context, building, context
 from argosy_phi_ops.dispatch import Interpreter, layer
 from argosy_phi_ops.errors import CaptureError, GraphBreak
 from argosy_phi_ops.expansion import describe
+from argosy_phi_ops.known_sizes import known_sizes
 from argosy_phi_ops.operator import Operator
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.primitives.binding import constant
@@ -79,8 +80,17 @@ class Traced:
             tracer.placed[self.value] = tracer.placing(self)
         return tracer.placed[self.value]
 
+    def known(self) -> Any:
+        """The elements as an array of numbers and symbolic sizes, of an integer tensor that is made of sizes and
+        constants; else None."""
+        return None if self.tracer.finished or self.dtype.kind not in "iu" else known_sizes(self.value)
+
     def concretize(self, kind: str) -> Any:
-        """Called where Python needs the value (``bool()``, ``numpy()``...). Raises :class:`GraphBreak`."""
+        """Called where Python needs the value (``bool()``, ``numpy()``...). Raises :class:`GraphBreak`, except for
+        numbers that sizes tell."""
+        known = self.known()
+        if known is not None and all(isinstance(n, int) for n in known.flat):
+            return known.astype(self.dtype.numpy)
         where = f"; the tensor was made at {self.location}" if self.location else ""
         if self.tracer.finished:
             raise CaptureError(f"a traced tensor was used after its capture had ended{where}")

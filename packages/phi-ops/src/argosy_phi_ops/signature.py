@@ -249,7 +249,7 @@ def normalise_attribute(value: Any) -> Any:
     if isinstance(value, DType):
         return value.name
     if isinstance(value, Tensor):
-        return normalise_attribute(value.tolist())
+        return normalise_attribute(_elements(value))
     if isinstance(value, type) or (hasattr(value, "char") and hasattr(value, "itemsize")):
         return as_dtype(value).name
     if hasattr(value, "tolist"):
@@ -264,5 +264,14 @@ def normalise_attribute(value: Any) -> Any:
 def _item(value: Any) -> Any:
     """One number of an attribute: a tensor of one element is that, whatever its rank."""
     if isinstance(value, Tensor) and value.ndim and value.size == 1:
-        return value.item()
+        value = value.payload.known().item() if _is_made_of_sizes(value) else value.item()
     return normalise_attribute(value)
+
+
+def _is_made_of_sizes(x: Tensor) -> bool:
+    return x.payload.is_traced and x.payload.known() is not None
+
+
+def _elements(x: Tensor) -> Any:
+    """The elements as nested lists; sizes of a program being captured may be symbolic."""
+    return x.payload.known().tolist() if _is_made_of_sizes(x) else x.tolist()

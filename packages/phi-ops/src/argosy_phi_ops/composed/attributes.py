@@ -22,7 +22,9 @@ def rank(input: Tensor) -> Tensor:
 
 @composed()
 def shape(input: Tensor) -> Tensor:
-    """The sizes of the axes, as an int64 vector."""
+    """The sizes of the axes, as an int64 vector. While capturing, its elements can be sizes of other tensors."""
+    if input.payload.is_traced and input.ndim:
+        return op("stack")([op("full")([], n, "int64") for n in input.payload.shape])
     return Tensor(list(input.shape), "int64")
 
 

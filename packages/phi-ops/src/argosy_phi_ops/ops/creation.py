@@ -86,7 +86,9 @@ def fill_dtype(value: Number, dtype: str | None) -> str:
 
 @operator(aliases={"size": "shape"}, keywords=FACTORY)
 def full(shape: int | Sequence[int], fill_value: Number, dtype: str | None = None) -> Tensor:
-    """`fill_value` everywhere; integers make a tensor of the default dtype, too, unless told."""
+    """`fill_value`, which may be a size, everywhere; integers make a tensor of the default dtype, too, unless told."""
+    if hasattr(fill_value, "evaluate"):
+        return prim.broadcast_to(prim.dim_size(dim=fill_value, dtype=dtype or "int64"), _dims(shape))
     return filled(fill_value, fill_dtype(fill_value, dtype), _dims(shape))
 
 

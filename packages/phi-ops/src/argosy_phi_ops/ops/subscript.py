@@ -22,6 +22,7 @@ from argosy_phi_ops.errors import AxisError, DTypeError, ShapeError
 from argosy_phi_ops.operator import Sample, get_operator, operator
 from argosy_phi_ops.primitives.checks import INTEGER
 from argosy_phi_ops.reference.kernels.registry import Array
+from argosy_phi_ops.signature import normalise_attribute
 from argosy_pir.dims import minimum
 from argosy_tensorcore.tensor import Tensor
 
@@ -94,7 +95,7 @@ def _parse_mask(mask: Array, key: list[tuple[Any, ...]], tensors: list[Tensor]) 
 def _number(value: Any) -> Any:
     if value is None or isinstance(value, int) or hasattr(value, "evaluate"):
         return value
-    return value.__index__()
+    return normalise_attribute((value,))[0] if isinstance(value, Tensor) else value.__index__()
 
 
 # What a key means for a shape
