@@ -1,51 +1,29 @@
 """The Laplacian of a tanh network d-128-128-128-1 at 256 points, float32.
 
-Ours is ``autograd.laplacian``; torch and jax do what their users write: second derivatives coordinate by coordinate
-(reverse mode twice; forward over forward, vectorised over the coordinates). ``torch-forward`` and ``jax-forward`` are
-the forward Laplacian (Li et al., 2024) written by hand for this network.
+Ours is ``autograd.laplacian``, compiled or eager; torch and jax do what their users write: second derivatives
+coordinate by coordinate (reverse mode twice; forward over forward, vectorised over the coordinates). ``torch-forward``
+and ``jax-forward`` are the forward Laplacian (Li et al., 2024) written by hand for this network.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
+from networks import argosy_step, data, network, second_derivatives
 from timing import arguments, run
 
 POINTS, WIDTH = 256, 128
 
 
-def data(dimensions: int) -> tuple[Any, Any]:
-    rng = np.random.default_rng(0)
-    sizes = [dimensions, WIDTH, WIDTH, WIDTH, 1]
-    weights = [(rng.standard_normal((i, o)) / math.sqrt(i)).astype(np.float32) for i, o in pairwise(sizes)]
-    return weights, rng.uniform(-1, 1, (POINTS, dimensions)).astype(np.float32)
-
-
-def network(h: Any, weights: Any, tanh: Callable[[Any], Any]) -> Any:
-    for w in weights[:-1]:
-        h = tanh(h @ w)
-    return h @ weights[-1]
-
-
-def argosy_step(dimensions: int) -> Callable[[], Any]:
-    import argosy as paddle
-
-    weights, points = data(dimensions)
-    tensors = [paddle.to_tensor(w) for w in weights]
-    x = paddle.to_tensor(points, stop_gradient=False)
-    step = lambda x: paddle.autograd.laplacian(network(x, tensors, paddle.tanh)[:, 0], x)  # noqa: E731
-    whole = paddle.jit.to_static(step, full_graph=True)
-    return lambda: whole(x)
+def sizes(dimensions: int) -> list[int]:
+    return [dimensions, WIDTH, WIDTH, WIDTH, 1]
 
 
 def torch_step(dimensions: int) -> Callable[[], Any]:
     import torch
 
-    weights, points = data(dimensions)
+    weights, points = data(sizes(dimensions), POINTS)
     tensors = [torch.from_numpy(w) for w in weights]
     x = torch.from_numpy(points).requires_grad_()
 
@@ -63,14 +41,12 @@ def jax_step(dimensions: int) -> Callable[[], Any]:
     import jax
     import jax.numpy as jnp
 
-    weights, points = data(dimensions)
+    weights, points = data(sizes(dimensions), POINTS)
     tensors = [jnp.asarray(w) for w in weights]
     x = jnp.asarray(points)
 
     def at_point(q: Any, tensors: Any) -> Any:
-        u = lambda z: network(z, tensors, jnp.tanh)[0]  # noqa: E731
-        second = lambda e: jax.jvp(lambda z: jax.jvp(u, (z,), (e,))[1], (q,), (e,))[1]  # noqa: E731
-        return jax.vmap(second)(jnp.eye(dimensions, dtype=q.dtype)).sum()
+        return second_derivatives(lambda z: network(z, tensors, jnp.tanh)[0], dimensions)(q)
 
     jitted = jax.jit(jax.vmap(at_point, (0, None)))
     return lambda: jitted(x, tensors).block_until_ready()
@@ -91,7 +67,7 @@ def forward_laplacian(x: Any, weights: Any, eye: Any, tanh: Callable[[Any], Any]
 def torch_forward_step(dimensions: int) -> Callable[[], Any]:
     import torch
 
-    weights, points = data(dimensions)
+    weights, points = data(sizes(dimensions), POINTS)
     tensors, x = [torch.from_numpy(w) for w in weights], torch.from_numpy(points)
     eye = torch.eye(dimensions)
     return lambda: forward_laplacian(x, tensors, eye, torch.tanh)
@@ -101,7 +77,7 @@ def jax_forward_step(dimensions: int) -> Callable[[], Any]:
     import jax
     import jax.numpy as jnp
 
-    weights, points = data(dimensions)
+    weights, points = data(sizes(dimensions), POINTS)
     tensors, x, eye = [jnp.asarray(w) for w in weights], jnp.asarray(points), jnp.eye(dimensions)
     jitted = jax.jit(lambda x, tensors: forward_laplacian(x, tensors, eye, jnp.tanh))
     return lambda: jitted(x, tensors).block_until_ready()
@@ -109,7 +85,9 @@ def jax_forward_step(dimensions: int) -> Callable[[], Any]:
 
 if __name__ == "__main__":
     makers = {
-        "argosy": argosy_step, "torch": torch_step, "jax": jax_step,
+        "argosy": lambda d: argosy_step("laplacian", sizes(d), POINTS),
+        "argosy-eager": lambda d: argosy_step("laplacian", sizes(d), POINTS, compiled=False),
+        "torch": torch_step, "jax": jax_step,
         "torch-forward": torch_forward_step, "jax-forward": jax_forward_step,
     }  # fmt: skip
     options = arguments(__doc__ or "", tuple(makers), ("2", "10", "50", "100"))
