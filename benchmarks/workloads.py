@@ -110,6 +110,7 @@ WORKLOADS = (
     Workload("laplacian", "100", "Laplacian in 100 dimensions", LAPLACIAN, _laplacian(100)),
     Workload("biharmonic", "2", "biharmonic operator of a network in 2 dimensions, 256 points"),
     Workload("biharmonic", "5", "biharmonic operator in 5 dimensions"),
+    Workload("biharmonic", "10", "biharmonic operator in 10 dimensions"),
     Workload(
         "fft",
         "2048-forward",
