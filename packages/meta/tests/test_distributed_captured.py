@@ -7,6 +7,7 @@ import argosy as paddle
 import argosy.distributed as dist
 from argosy.distributed.debug import run_ranks
 from argosy_autoparallel.counting import count_collectives
+from argosy_hwadapt.errors import CollectiveMismatch
 
 ROWS = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
 WEIGHT = np.random.default_rng(1).standard_normal((3, 2)).astype(np.float32)
@@ -115,6 +116,23 @@ def test_a_graph_breaks_after_communication():
         return first, second, counts.calls
 
     assert run_ranks(program, 2) == [([6.0, 6.0], [40.0, 40.0], {"all_reduce": 1})] * 2
+
+
+def disagree(x):
+    """A sum on one rank, lists of all on the other."""
+    if dist.get_rank() == 0:
+        dist.all_reduce(x)
+    else:
+        dist.all_gather([], x)
+    return x
+
+
+def test_captured_calls_that_differ_name_their_line():
+    """Besides both ranks' calls, the line within the captured function."""
+    with pytest.raises(CollectiveMismatch, match=r"rank 0 calls all_reduce.* rank 1 calls all_gather") as caught:
+        run_ranks(lambda: paddle.jit.to_static(disagree, full_graph=True)(paddle.ones([2])), 2)
+    line = disagree.__code__.co_firstlineno + 3
+    assert f"'prim.all_reduce' at {__file__}:{line}" in "".join(caught.value.__notes__)
 
 
 def test_objects_are_not_captured():

@@ -24,6 +24,7 @@ from argosy_autoparallel.resharding.path import path_cost
 from argosy_autoparallel.spmd import Strategy
 from argosy_autoparallel.spreading import source_placement, spreading
 from argosy_autoparallel.tensor_layout import WHOLE, Layout, decode_layout
+from argosy_phi_ops.context import context
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Operation, Program, TensorType, Value
@@ -89,9 +90,10 @@ class _Partitioner:
 
     def run(self, wanted: Sequence[Layout | None]) -> Partitioned:
         with self.emitter.active():
-            last = self.source.block.last
+            ambient, last = context(), self.source.block.last
             for op in self.source.block:
                 if op is not last:
+                    ambient.location = op.location  # what it takes to run the operation comes from its line, too
                     self._operation(op)
             layouts = [
                 layout if layout is not None else self._natural(value)
