@@ -46,6 +46,7 @@ from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.interpreter import communicator_table
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_pir.garbage import uncollected
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
@@ -263,7 +264,8 @@ def _code_of(static: Program, options: Mapping[str, Any]) -> _Code:
     def made() -> tuple[Manifest, bytes]:
         from argosy_cinn.building import build  # a process that finds all its programs never loads it
 
-        manifest, code = build(simplified(), target, options, budget)
+        with uncollected():
+            manifest, code = build(simplified(), target, options, budget)
         program_cache.keep(store, key, manifest, code)
         return manifest, code
 
