@@ -142,7 +142,7 @@ def unary(op: Operator) -> Callable[[Tensor], Any]:
     def first(x: Tensor) -> Any:
         result = op.applied((x,), NO_ATTRIBUTES)
         route = _routed(op, (x,), NO_ATTRIBUTES, result)
-        if route is not None and route.dtypes is None and not op.view:
+        if route is not None and route.dtypes is None:
             if len(routes) >= _KEPT:
                 routes.clear()
             routes[x.payload.array_type] = route

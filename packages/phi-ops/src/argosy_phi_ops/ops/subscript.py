@@ -34,6 +34,8 @@ Key = tuple[tuple[Any, ...], ...]
 
 def parse(index: Any) -> tuple[Key, list[Tensor]]:
     """The key of an index and the tensors in it."""
+    if type(index) is int:
+        return (("int", index),), []
     parts = index if isinstance(index, tuple) else (index,)
     key: list[tuple[Any, ...]] = []
     tensors: list[Tensor] = []
@@ -46,7 +48,7 @@ def parse(index: Any) -> tuple[Key, list[Tensor]]:
 
 def _parse_part(part: Any, key: list[tuple[Any, ...]], tensors: list[Tensor]) -> None:
     if isinstance(part, slice):
-        key.append(("slice", *(_number(v) for v in (part.start, part.stop, part.step))))
+        key.append(("slice", _number(part.start), _number(part.stop), _number(part.step)))
     elif part is None:
         key.append(("new",))
     elif part is Ellipsis:
@@ -93,7 +95,7 @@ def _parse_mask(mask: Array, key: list[tuple[Any, ...]], tensors: list[Tensor]) 
 
 
 def _number(value: Any) -> Any:
-    if value is None or isinstance(value, int) or hasattr(value, "evaluate"):
+    if value is None or type(value) is int or isinstance(value, int) or hasattr(value, "evaluate"):
         return value
     return normalise_attribute((value,))[0] if isinstance(value, Tensor) else value.__index__()
 
@@ -288,11 +290,24 @@ def _numpy_index(key: Key, indices: Sequence[Array]) -> tuple[Any, ...]:
     return tuple(make[kind](*rest) for kind, *rest in key)
 
 
+def _view_index(key: Key) -> tuple[Any, ...]:
+    """The index of a key without tensors, such that numpy gives an array: numbers alone would give a copy."""
+    index = _numpy_index(key, ())
+    return index if any(kind == "all" for kind, *_ in key) else (*index, ...)
+
+
 @getitem.reference
 def _(x: Array, indices: Sequence[Array], key: Key) -> Array:
-    index = _numpy_index(key, indices)
-    whole = not indices and all(kind != "all" for kind, *_ in key)
-    return np.asarray(x[(*index, ...)] if whole else x[index])  # numbers alone would give a copy
+    return np.asarray(x[_numpy_index(key, indices) if indices else _view_index(key)])
+
+
+@getitem.specialised
+def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    """A view: its index is made once."""
+    if len(types) != 1:
+        return None
+    index = _view_index(attributes["key"])
+    return lambda x: x[index]
 
 
 @getitem.samples
