@@ -14,6 +14,7 @@ from typing import Any
 from argosy_autograd.activity import has_gradient
 from argosy_autograd.errors import MissingRule, explained
 from argosy_autograd.insertion import erase_unused
+from argosy_autograd.recurring import Recurring
 from argosy_autograd.transform import vjp_values
 from argosy_autograd.whole import WHOLE_RULES
 from argosy_phi_ops.context import building
@@ -33,15 +34,19 @@ _cache: dict[Any, Derived] = {}
 
 
 class ProgramOperator:
-    """A program of primitives as an operator that dispatch can bind: made by transforms, not declared."""
+    """A program of primitives as an operator that dispatch can bind: made by transforms, not declared.
+
+    ``device`` is given where the program is long enough to be worth compiling for it.
+    """
 
     promote = "none"
     view = inplace = random = opaque = False
     kernel = bounds = None
     axes = ""
 
-    def __init__(self, name: str, program: Program) -> None:
+    def __init__(self, name: str, program: Program, device: Any = None) -> None:
         self.name = self.__name__ = name
+        self.device = device
         self.expansion = Expansion(program, bare=False)
         self.plans: dict[Any, Any] = Kept(64)
 
@@ -81,7 +86,8 @@ class Derived:
     def run(self, arrays: Sequence[Any]) -> list[Any]:
         """Gradients of ``operands`` from what ``keeps`` and ``cotangents`` name, in this order."""
         if self._run is None:
-            self._run = prepare(self.operator.expansion.program)
+            program, device = self.operator.expansion.program, self.operator.device
+            self._run = prepare(program) if device is None else Recurring(program, device)
         return self._run(arrays)
 
 
@@ -148,7 +154,8 @@ def _derive(op: Operator, types: list[TensorType], attributes: dict[str, Any], w
     _drop_unused_inputs(program)
     given = tuple(i for i, g in zip(wanted, gradients, strict=True) if g is not None)
     all_types = tuple(value.type for value in kept_values)
-    return Derived(ProgramOperator(program.name, program), keeps, read, given, all_types)  # type: ignore[arg-type]
+    made = ProgramOperator(program.name, program, getattr(op, "device", None))
+    return Derived(made, keeps, read, given, all_types)  # type: ignore[arg-type]
 
 
 def _whole_rule(

@@ -16,11 +16,11 @@ from argosy_autograd import hooks
 from argosy_autograd.derived import ProgramOperator, operand_types
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.modes import enable_grad
+from argosy_autograd.recurring import Recurring
 from argosy_autograd.tape import Edge, OperatorNode, edge_of, tensor_at
 from argosy_phi_ops.capture import Tracer
-from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.context import context, own_context
-from argosy_phi_ops.dispatch import bind, record_results
+from argosy_phi_ops.dispatch import record_results
 from argosy_phi_ops.kept import Kept
 from argosy_pir import Program, TensorType, Value
 from argosy_pir.passes import PassManager
@@ -30,7 +30,6 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["replayed"]
 
 _PIPELINE = "decompose,taylor-mode,expand-gradients"
-_RUNS_BEFORE_COMPILING = 2
 _LONGEST = 2000
 """Operators in a history from which on capturing it costs more than it may save."""
 
@@ -62,25 +61,17 @@ class History(NamedTuple):
 
 
 class Replay:
-    """A captured function: an operator, and what it reads. Interpreted at first, compiled for those who come back."""
+    """A captured function: an operator, and what it reads."""
 
-    def __init__(self, name: str, program: Program, reads: list[Read]) -> None:
-        self.operator: Any = ProgramOperator(name, program)
+    def __init__(self, name: str, program: Program, reads: list[Read], device: Any) -> None:
+        self.operator: Any = ProgramOperator(name, program, device)
         self.reads = reads
-        self._runs = 0
-        self._compiled: Callable[[list[Any]], list[Any]] | None = None
+        self._run = Recurring(program, device)
 
     def __call__(self, operands: Sequence[Tensor]) -> Tensor:
         """The result, recorded."""
-        self._runs += 1
-        if self._runs <= _RUNS_BEFORE_COMPILING:
-            interpreted: tuple[Tensor] = bind(self.operator, operands, {})
-            return interpreted[0]
-        if self._compiled is None:
-            with own_context():
-                program = self.operator.expansion.program.clone()
-                self._compiled = get_compiler().compile(program, operands[0].payload.device).bind([])
-        made = Tensor._wrap(self._compiled([x.payload for x in operands])[0])
+        (array,) = self._run([x.payload.ndarray for x in operands])
+        made = Tensor._wrap(Strided.from_array(array))
         record_results(self.operator, operands, {}, (made,))
         return made
 
@@ -182,7 +173,8 @@ def _captured(name: str, function: Callable[..., Tensor], history: History, tens
         PassManager(_PIPELINE).run(program)
     except MissingRule:
         return None
-    return _with_kept_values(name, program, reads, list(again.values()))
+    found = _with_kept_values(program, reads, list(again.values()))
+    return None if found is None else Replay(name, program, found, xs.payload.device)
 
 
 def _written(history: History, tracer: Tracer, points: Tensor, reads: list[Read | None]) -> dict[Place, Value]:
@@ -218,9 +210,9 @@ def _again(history: History) -> dict[Place, Read]:
     return found
 
 
-def _with_kept_values(name: str, program: Program, reads: list[Read | None], again: list[Read]) -> Replay | None:
-    """Let ``program``, whose outputs after the first are values to be had already, read these. None where it still
-    reads what was not kept."""
+def _with_kept_values(program: Program, reads: list[Read | None], again: list[Read]) -> list[Read] | None:
+    """Let ``program``, whose outputs after the first are values to be had already, read these; gives what its inputs
+    are then. None where it still reads what was not kept."""
     for value in program.outputs[1:]:
         value.replace_all_uses_with(program.add_input(value.type))
     program.set_outputs(program.outputs[:1])
@@ -233,7 +225,7 @@ def _with_kept_values(name: str, program: Program, reads: list[Read | None], aga
             return None
         else:
             found.append(read)
-    return Replay(name, program, found[::-1])
+    return found[::-1]
 
 
 def _type(x: Tensor) -> TensorType:

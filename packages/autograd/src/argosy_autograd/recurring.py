@@ -1,0 +1,39 @@
+"""Programs that may be run again and again: interpreted at first, compiled for those who come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from argosy_phi_ops.compiler import get_compiler
+from argosy_phi_ops.context import own_context
+from argosy_phi_ops.reference.interpreter import prepare
+from argosy_pir import Program
+from argosy_tensorcore.storage import Strided
+
+__all__ = ["Recurring"]
+
+_RUNS_BEFORE_COMPILING = 2
+
+
+class Recurring:
+    """Arrays to arrays by ``program``, on the host ``device``."""
+
+    __slots__ = ("_compiled", "_device", "_interpreted", "_program", "_runs")
+
+    def __init__(self, program: Program, device: Any) -> None:
+        self._program = program
+        self._device = device
+        self._runs = 0
+        self._interpreted: Callable[[Sequence[Any]], list[Any]] = prepare(program)
+        self._compiled: Callable[[Sequence[Any]], list[Any]] | None = None
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        """One run."""
+        self._runs += 1
+        if self._runs <= _RUNS_BEFORE_COMPILING:
+            return self._interpreted(arrays)
+        if self._compiled is None:
+            with own_context():
+                self._compiled = get_compiler().compile(self._program.clone(), self._device).bind([])
+        return [made.ndarray for made in self._compiled([Strided.from_array(a) for a in arrays])]
