@@ -306,3 +306,17 @@ def test_a_data_loader_feeds_by_name(program):
     loader = paddle.io.DataLoader(rows, feed_list=[x, y], return_list=False, batch_size=3)
     total = (x.sum(1) * y).sum()
     assert [float(exe.run(main, feed=batch, fetch_list=[total])[0]) for batch in loader()] == [15.0, 13.0]
+
+
+def test_a_function_with_its_own_gradient(program):
+    """static_pylayer takes the user's gradient; without one the results are constants."""
+    main, _, exe = program
+    x = static.data("x", [2])
+    x.stop_gradient = False
+    y = static.nn.static_pylayer(lambda v: v * v, [x], lambda g: g * 10)
+    constant = static.nn.static_pylayer(lambda v: v * 3, [x])
+    (slope,) = static.gradients(y * constant, x)
+    got = exe.run(main, feed={"x": np.array([1, 2], np.float32)}, fetch_list=[y, slope])
+    assert [a.tolist() for a in got] == [[1.0, 4.0], [30.0, 60.0]]
+    with pytest.raises(TypeError, match="backward_fn is a function"):
+        static.nn.static_pylayer(lambda v: v, [x], 3)

@@ -21,8 +21,8 @@ _COLUMNS = ("Layer (type)", "Input Shape", "Output Shape", "Param #")
 def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
     """Print a line for each layer that has none below it, and the counts of parameters.
 
-    input_size: a shape, or a list of shapes; ``input`` gives tensors instead. Returns ``total_params`` and
-    ``trainable_params``.
+    input_size: a shape, or a list of shapes; ``input``: what ``forward`` takes instead, a tensor, or one list or dict
+    of them. Returns ``total_params`` and ``trainable_params``.
     """
     rows = visited(net, inputs_of(input_size, dtypes, input))
     total = sum(count(p) for p in net.parameters())
@@ -58,9 +58,9 @@ def visited(net: Layer, inputs: list[Tensor]) -> list[tuple[Layer, Any, Any]]:
 
 
 def inputs_of(sizes: Any, dtypes: Any = None, given: Any = None) -> list[Any]:
-    """The tensors given, or ones of the given sizes (a shape or a list of shapes) and dtypes."""
+    """What is given, as the one argument, or ones of the given sizes (a shape or a list of shapes) and dtypes."""
     if given is not None:
-        return list(given) if isinstance(given, (list, tuple)) else [given]
+        return [given]
     if sizes is None:
         raise ValueError("summary() and flops() need input_size (or, for summary, input)")
     several = isinstance(sizes, (list, tuple)) and sizes and isinstance(sizes[0], (list, tuple))

@@ -94,8 +94,8 @@ def explain_break(name: str, error: GraphBreak) -> NotImplementedError:
     """What a user should know when a function cannot be captured whole."""
     return NotImplementedError(
         f"to_static(full_graph=True) cannot capture {name} as one program: {error}.\n"
-        "Python code that needs the value of a tensor (print(), .numpy(), item(), assert, a while whose gradient is "
-        "wanted, if and while in a lambda or in code without source) has none during capture. Keep the choice in "
+        "Python code that needs the value of a tensor (print(), .numpy(), item(), assert, "
+        "if and while in a lambda or in code without source) has none during capture. Keep the choice in "
         "tensors (paddle.where, tensor arithmetic), take it from plain Python values, or leave out full_graph=True: "
         "then Python goes on eagerly from there, and paddle.jit.report() tells where."
     )

@@ -1,4 +1,4 @@
-"""Control flow as functions: ``cond``, ``while_loop``, ``case`` and ``switch_case``.
+"""Control flow as functions: ``cond``, ``while_loop``, ``case`` and ``switch_case``; functions with their own gradient.
 
 Eagerly they run the branch that is chosen. While a function is captured they become operations of the program.
 """
@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from argosy.jit.conversion import runtime
+from argosy_autograd.modes import no_grad
+from argosy_autograd.pylayer import PyLayer
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["case", "cond", "switch_case", "while_loop"]
+__all__ = ["case", "cond", "static_pylayer", "switch_case", "while_loop"]
 
 
 def cond(
@@ -114,3 +116,35 @@ def switch_case(
     for i in sorted(numbered, reverse=True):
         chosen = _either(get_operator("equal")(branch_index, i), numbered[i], chosen)
     return chosen()
+
+
+def static_pylayer(
+    forward_fn: Callable[..., Any],
+    inputs: Sequence[Tensor],
+    backward_fn: Callable[..., Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """``forward_fn(*inputs)``, whose gradients by the inputs are ``backward_fn`` of those of its results; without one
+    it is a constant. Raises TypeError for what is no function, or no list of tensors."""
+    for function, argument in ((forward_fn, "forward_fn"), (backward_fn, "backward_fn")):
+        if not callable(function) and (function is not None or argument == "forward_fn"):
+            raise TypeError(f"static_pylayer(): {argument} is a function, not {type(function).__name__}")
+    if not isinstance(inputs, (list, tuple)) or not all(type(x) is Tensor for x in inputs):
+        raise TypeError("static_pylayer(): inputs is a list of tensors")
+    if backward_fn is None:
+        with no_grad():
+            return forward_fn(*inputs)
+    return _WithBackward.apply(forward_fn, backward_fn, *inputs)
+
+
+class _WithBackward(PyLayer):
+    @staticmethod
+    def forward(ctx: Any, forward_fn: Any, backward_fn: Any, *inputs: Tensor) -> Any:
+        """What the function gives."""
+        ctx.backward_fn = backward_fn
+        return forward_fn(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        """What the user's backward gives."""
+        return ctx.backward_fn(*grads)

@@ -3,7 +3,10 @@
 from argosy.faces import face
 
 _TABLE = {
-    **{name: f"argosy.static.control_flow:{name}" for name in ("case", "cond", "switch_case", "while_loop")},
+    **{
+        name: f"argosy.static.control_flow:{name}"
+        for name in ("case", "cond", "static_pylayer", "switch_case", "while_loop")
+    },
     **{
         name: f"argosy.static.layers:{name}"
         for name in (

@@ -48,6 +48,9 @@ class ProgramTracer(Tracer):
         one beside a number is that number: a call that gives others is an error of the call."""
         if self._renamed:
             attributes = {name: _attribute(value, self._renamed) for name, value in attributes.items()}
+        for x in operands:
+            if type(x) is Tensor and x.payload.is_traced and not x.stop_gradient:
+                x.payload.active = True  # the user may have said so after the variable was made
         try:
             return super().process(op, operands, attributes, below)
         except ShapeError:
