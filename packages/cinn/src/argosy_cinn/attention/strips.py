@@ -125,9 +125,10 @@ class StripKernel:
         """A line for `explain`."""
         kinds = " ".join(r.kind for r in self.reductions) or "none"
         seen = " bounded" if self.bounds.low or self.bounds.high else ""
+        strip = self.strip if isinstance(self.strip, int) else f"up to {_MOST_ROWS}"
         return (
             f"{self.elements} of {self.row.extent} x {self.column.extent}{seen}, {len(self.scores)} scores, "
-            f"reductions: {kinds}, {len(self.sinks)} products, {self.buffers} buffers of {self.strip} rows"
+            f"reductions: {kinds}, {len(self.sinks)} products, {self.buffers} buffers of {strip} rows"
         )
 
     def work(self) -> tuple[int, int, int]:
