@@ -300,3 +300,18 @@ def test_integer_inputs_are_told_to_be_cast():
         x = tracer.input(TensorType((3,), "int64"))
         with pytest.raises(UnusedInput, match=r"int64.*cast it before"):
             ag.grad((x * 2).sum(), x)
+
+
+def test_captured_gradients_do_not_go_through_constants(both):
+    """no_grad_vars are walls for one request only, of first and of second order."""
+
+    def f(x):
+        y = x * x
+        (g,) = ag.grad((y * x).sum(), x, no_grad_vars=y, create_graph=True)  # y, not 3 x^2
+        (h,) = ag.grad((g * x).sum(), x, create_graph=True)  # 3 x^2, through y again
+        (unused,) = ag.grad(y.sum(), x, no_grad_vars=[y], allow_unused=True)
+        assert unused is None
+        return g + h
+
+    x = np.array([3.0, -2.0])
+    np.testing.assert_allclose(both(f, x), 4 * x * x)

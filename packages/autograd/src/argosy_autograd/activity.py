@@ -61,17 +61,18 @@ def is_passive(op: Operation) -> bool:
 
 
 def active_operations(
-    outputs: Iterable[Value], wrt: Sequence[Value], scope: Block | None = None
+    outputs: Iterable[Value], wrt: Sequence[Value], scope: Block | None = None, constants: Sequence[Value] = ()
 ) -> tuple[list[Operation], set[Value]]:
     """The operations through which ``outputs`` depend differentiably on ``wrt``, in an order of dependence, and
-    the values that do so. ``scope`` leaves out operations of other blocks. Linear in the operations that the
-    outputs depend on; no recursion."""
-    active = {value for value in wrt if has_gradient(value)}
+    the values that do so. ``scope`` leaves out operations of other blocks; nothing goes through ``constants``.
+    Linear in the operations that the outputs depend on; no recursion."""
+    walls = set(constants)
+    active = {value for value in wrt if has_gradient(value)} - walls
     order: list[Operation] = []
     for op in _postorder(outputs, scope):
         if not any(value in active for value in read_values(op)) or is_passive(op):
             continue
-        reached = [result for result in op.results if has_gradient(result)]
+        reached = [result for result in op.results if has_gradient(result) and result not in walls]
         if reached:
             active.update(reached)
             order.append(op)

@@ -3,7 +3,7 @@
 ``ad.gradient(outputs..., inputs..., cotangents...) {counts = (outputs, inputs, cotangents)}`` is the product of
 the cotangents (ones when there are none) with the derivative of the outputs with respect to the inputs: one
 result of the type of each input, zeros for an input that the outputs do not depend on. The inputs are values:
-what lies before them plays no part.
+what lies before them plays no part. A fourth count says how many values follow that no derivative goes through.
 
 ``ad.custom(outputs..., inputs...) {outputs = how many}`` is its outputs, with a derivative of its own: the
 region takes the cotangents of the differentiable outputs and yields those of the differentiable inputs. It
@@ -23,17 +23,22 @@ from typing import Any
 
 from argosy_pir import PURE, Dialect, OpDef, Operation, Type, Value, VerifyError, register_dialect
 
-__all__ = ["DIALECT", "custom_parts", "jet_parts", "parts"]
+__all__ = ["DIALECT", "constants_of", "custom_parts", "jet_parts", "parts"]
 
 
 def _split(values: Sequence[Any], counts: Sequence[int]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
-    n, m, k = counts
-    if len(values) != n + m + k or k not in (0, n):
+    n, m, k, *constant = counts
+    if len(values) != n + m + k + sum(constant) or k not in (0, n):
         raise ValueError(
             "ad.gradient takes outputs, inputs and no cotangent or one for each output; "
             f"counts {tuple(counts)} do not fit {len(values)} operands"
         )
-    return values[:n], values[n : n + m], values[n + m :]
+    return values[:n], values[n : n + m], values[n + m : n + m + k]
+
+
+def constants_of(op: Operation) -> Sequence[Value]:
+    """The values that the derivative of an ``ad.gradient`` does not go through."""
+    return op.operands[sum(op.attributes["counts"][:3]) :]
 
 
 def parts(op: Operation) -> tuple[Sequence[Value], Sequence[Value], Sequence[Value]]:

@@ -25,15 +25,17 @@ def vjp_values(
     wrt: Sequence[Value],
     builder: Builder,
     scope: Block | None = None,
+    constants: Sequence[Value] = (),
 ) -> list[Value | None]:
     """Emit at ``builder`` the product of ``cotangents`` with the derivative of ``outputs`` with respect to ``wrt``.
 
     ``wrt`` are values, not variables: what leads to them plays no part, except where another of them lies there. The
     result has one value for each, None where the outputs do not depend on it. A None among the cotangents is zero.
     With ``scope`` only operations of that block count: what other blocks define is constant unless in ``wrt``.
+    No derivative goes through ``constants``.
     Raises :class:`MissingRule` for operations on the way that have no rule.
     """
-    order, active = active_operations(outputs, wrt, scope)
+    order, active = active_operations(outputs, wrt, scope, constants)
     pending: dict[Value, Value] = {}
     with insertion(builder) as inserted, token_chain(builder):
         for value, g in zip(outputs, cotangents, strict=True):

@@ -51,17 +51,16 @@ def traced_grad(
     constants: Sequence[Tensor],
 ) -> list[Tensor | None]:
     """Record the request for the gradients of ``ends`` with respect to ``wanted``."""
-    if constants:
-        raise NotImplementedError("grad(no_grad_vars=...) while capturing is not implemented; use detach()")
     tracer = _tracer()
     outputs = [tracer.value(y) for y in ends]
     values = [tracer.value(x) for x in wanted]
-    reached = _reached(outputs, {v for v, x in zip(values, wanted, strict=True) if not x.stop_gradient})
+    walls = [tracer.value(x) for x in constants]
+    reached = _reached(outputs, {v for v, x in zip(values, wanted, strict=True) if not x.stop_gradient}, walls)
     for i, (x, value) in enumerate(zip(wanted, values, strict=True)):
         if value not in reached and not allow_unused:
             raise unused_input(i, x, wall=_wall(outputs, value))
     chosen = [v for v in values if v in reached]
-    found = dict(zip(chosen, _request(tracer, outputs, chosen, seeds), strict=True)) if chosen else {}
+    found = dict(zip(chosen, _request(tracer, outputs, chosen, seeds, walls), strict=True)) if chosen else {}
     wrap = _differentiable if create_graph else _constant
     return [wrap(tracer, found[v]) if v in found else None for v in values]
 
@@ -130,10 +129,10 @@ def _leaves(tracer: Tracer) -> Iterable[tuple[Tensor, Value]]:
             yield x, x.payload.value
 
 
-def _reached(outputs: Sequence[Value], wrt: set[Value]) -> set[Value]:
+def _reached(outputs: Sequence[Value], wrt: set[Value], walls: Sequence[Value] = ()) -> set[Value]:
     """Those of ``wrt`` that the outputs depend on through differentiable values; stop_gradient is a wall."""
     found: set[Value] = set()
-    seen: set[Value] = set()
+    seen = set(walls)
     stack = [v for v in outputs if has_gradient(v)]
     while stack:
         value = stack.pop()
@@ -170,14 +169,18 @@ def _wall(outputs: Sequence[Value], target: Value) -> str:
 
 
 def _request(
-    tracer: Tracer, outputs: Sequence[Value], inputs: Sequence[Value], seeds: Sequence[Tensor | None]
+    tracer: Tracer,
+    outputs: Sequence[Value],
+    inputs: Sequence[Value],
+    seeds: Sequence[Tensor | None],
+    walls: Sequence[Value] = (),
 ) -> Sequence[Value]:
     cotangents: list[Value] = []
     if any(g is not None for g in seeds):
         for y, g in zip(outputs, seeds, strict=True):
             cotangents.append(prim.constant(1, y.dtype, y.shape) if g is None else tracer.value(g))
-    counts = (len(outputs), len(inputs), len(cotangents))
-    operands = [*outputs, *inputs, *cotangents]
+    counts = (len(outputs), len(inputs), len(cotangents), *([len(walls)] if walls else []))
+    operands = [*outputs, *inputs, *cotangents, *walls]
     return tracer.builder.create("ad.gradient", operands, {"counts": counts}, location=user_location()).results
 
 

@@ -14,7 +14,7 @@ from math import factorial
 from typing import Any
 
 from argosy_autograd.algebra import zeros
-from argosy_autograd.dialect import custom_parts, jet_parts, parts
+from argosy_autograd.dialect import constants_of, custom_parts, jet_parts, parts
 from argosy_autograd.errors import MissingRule, explained
 from argosy_autograd.insertion import Inserted
 from argosy_autograd.loops import check_loops
@@ -68,7 +68,7 @@ def expand_gradient(op: Operation, states: set[Value]) -> None:
     with building(builder, op.location):
         seeds = cotangents or [prim.constant(1, y.dtype, y.shape) for y in outputs]
         try:
-            gradients = vjp_values(outputs, seeds, inputs, builder)
+            gradients = vjp_values(outputs, seeds, inputs, builder, constants=constants_of(op))
         except MissingRule as error:
             raise explained(error, f"the gradient was asked for at {op.location}") from None
         results = [zeros(x.shape, x.dtype) if g is None else g for x, g in zip(inputs, gradients, strict=True)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from argosy_autograd.activity import read_values
 from argosy_autograd.algebra import Value, constant_number
-from argosy_autograd.dialect import parts
+from argosy_autograd.dialect import constants_of, parts
 from argosy_autograd.taylor.promises import Promises
 from argosy_autograd.taylor.rows import MIXED, RowAxes, Rows, upstream
 from argosy_autograd.taylor.rules import has_rule
@@ -59,6 +59,8 @@ class Request:
 
 def understood(op: Operation, number: int, analysis: Analysis) -> Request | None:
     """The request for the gradient by input ``number`` of ``op``, or None where rows do not stay apart."""
+    if constants_of(op):
+        return None
     outputs, inputs, cotangents = parts(op)
     source = inputs[number]
     for count in range(source.ndim, -1, -1):
