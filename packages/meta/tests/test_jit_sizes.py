@@ -49,3 +49,16 @@ def test_what_depends_on_elements_is_no_size():
     """A size that is computed from elements cannot be known while capturing."""
     with pytest.raises(NotImplementedError, match="needs the value"):
         paddle.jit.to_static(lambda x: paddle.zeros([x.astype("int64").sum()]), full_graph=True)(paddle.ones([2]))
+
+
+def test_open_sizes_that_are_one_are_repeated():
+    """A call whose open sizes differ because one is 1 broadcasts; others that differ are refused by the operator."""
+    spec = [paddle.static.InputSpec([None, None], "float32") for _ in range(2)]
+    captured = paddle.jit.to_static(lambda a, b: a * b + b, input_spec=spec, full_graph=True, backend="reference")
+    shapes = [((4, 3), (4, 3)), ((4, 3), (1, 3)), ((5, 2), (1, 2)), ((1, 3), (4, 1)), ((1, 1), (1, 1))]
+    for first, second in shapes:
+        a, b = (paddle.to_tensor(np.random.default_rng(0).random(s, np.float32)) for s in (first, second))
+        np.testing.assert_allclose(captured(a, b).numpy(), a.numpy() * b.numpy() + b.numpy(), rtol=1e-6)
+    assert len(captured.compiled) == 3
+    with pytest.raises(ValueError, match="do not broadcast"):
+        captured(paddle.ones([4, 3]), paddle.ones([2, 3]))

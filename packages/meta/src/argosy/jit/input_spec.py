@@ -48,6 +48,10 @@ class InputSpec:
         self.shape = self.shape[1:]
         return self
 
+    def open_axes(self) -> list[int]:
+        """The axes whose size may be any."""
+        return [axis for axis, n in enumerate(self.shape) if n == -1]
+
     def describes(self, shape: Sequence[int], dtype: DType) -> bool:
         """Whether a tensor of that shape and dtype meets the spec."""
         fits = all(wanted in (-1, n) for wanted, n in zip(self.shape, shape, strict=False))

@@ -8,11 +8,14 @@ from typing import Any
 
 from argosy.jit.arguments import Call
 from argosy.jit.input_spec import InputSpec
-from argosy_pir.dims import SymExpr
+from argosy_pir.dims import Dim, SymExpr
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import DType
 
 __all__ = ["alike", "matched_key", "spec_type", "spec_types", "traced_types"]
+
+ONE = -1
+"""In place of the number of an open size: it is 1 in this program."""
 
 
 def matched_key(spec: Sequence[Any], call: Call, name: str) -> tuple[Any, ...]:
@@ -41,7 +44,8 @@ def traced_types(call: Call, spec: Sequence[Any] | None) -> list[TensorType]:
     """The types of the program's tensor inputs; sizes that the spec leaves open become symbols ``s0``, ``s1``, ...
 
     Open sizes of one axis that are equal in the call are one symbol: a batch is. A call where they differ has another
-    key, so that it gets a program of its own (or the error of an operator that needs them equal).
+    key, so that it gets a program of its own: one in which those that are 1 are repeated, or the error of an operator
+    that needs them equal.
     """
     if spec is None:
         return [TensorType(x.payload.shape, x.payload.dtype.name) for x in call.tensors]
@@ -50,14 +54,14 @@ def traced_types(call: Call, spec: Sequence[Any] | None) -> list[TensorType]:
 
 
 def _equal_sizes(specs: Sequence[InputSpec], call: Call) -> tuple[int, ...]:
-    """For each open size the number of the first one of its axis that is equal in the call."""
+    """For each open size the number of the first one of its axis that is equal in the call, or ``ONE``: a size of 1
+    beside others of its axis, which is there to be repeated."""
+    places = [(axis, x.payload.shape[axis]) for s, x in zip(specs, call.tensors, strict=True) for axis in s.open_axes()]
+    longer = {axis for axis, size in places if size != 1}
     first: dict[tuple[int, int], int] = {}
-    found: list[int] = []
-    for s, x in zip(specs, call.tensors, strict=True):
-        for axis, n in enumerate(s.shape):
-            if n == -1:
-                found.append(first.setdefault((axis, x.payload.shape[axis]), len(found)))
-    return tuple(found)
+    return tuple(
+        ONE if place[1] == 1 and place[0] in longer else first.setdefault(place, i) for i, place in enumerate(places)
+    )
 
 
 def alike(specs: Sequence[InputSpec], axes: int) -> tuple[int, ...]:
@@ -83,5 +87,9 @@ def spec_type(spec: InputSpec, first: int) -> TensorType:
 
 
 def _type(spec: InputSpec, numbers: Iterator[int]) -> TensorType:
-    shape = tuple(SymExpr.symbol(f"s{next(numbers)}") if n == -1 else n for n in spec.shape)
+    shape = tuple(_size(next(numbers)) if n == -1 else n for n in spec.shape)
     return TensorType(shape, spec.dtype.name)
+
+
+def _size(number: int) -> Dim:
+    return 1 if number == ONE else SymExpr.symbol(f"s{number}")
