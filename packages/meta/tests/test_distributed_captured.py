@@ -68,6 +68,7 @@ def test_collectives_are_captured(function):
                     np.testing.assert_array_equal(found.numpy(), wanted.numpy())
         return paddle.jit.report()
 
+    paddle.jit.clear_report()
     assert run_ranks(program, 3) == [[]] * 3
 
 

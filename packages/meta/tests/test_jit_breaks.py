@@ -1,5 +1,8 @@
 """Graph breaks: Python that needs a value gets it, everything runs once, and the report says where."""
 
+import sys
+import threading
+
 import numpy as np
 import pytest
 
@@ -225,3 +228,30 @@ def test_breaks_and_rewritten_code_are_shown_on_request(capsys):
     assert "if_(" in shown
     _static(f)(_t(1, 2))
     assert capsys.readouterr().err == ""
+
+
+def test_a_break_leaves_other_threads_alone():
+    """Looking for tensors that are alive does not hold what another thread is making."""
+    failures, stop = [], threading.Event()
+
+    def make_tuples():
+        while not stop.is_set():
+            try:
+                tuple(i for i in range(200))
+            except SystemError as error:
+                failures.append(error)
+                return
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    other = threading.Thread(target=make_tuples)
+    other.start()
+    try:
+        for n in range(30):
+            run = paddle.jit.to_static(lambda x, n=n: x * n if x.sum().item() > 0 else x)
+            assert run(paddle.ones([2])).tolist() == [n, n]
+    finally:
+        stop.set()
+        other.join()
+        sys.setswitchinterval(before)
+    assert not failures

@@ -34,6 +34,15 @@ __all__ = ["BreakingTracer"]
 _REPLAYED = ("builtin.constant", "prim.stop_gradient", "builtin.return")
 
 
+def _tensors() -> list[Tensor]:
+    """All tensors of the process: instances refer to their class.
+
+    Not by way of all objects, which would hold what other threads are in the middle of making: their ``tuple()`` would
+    fail (SystemError).
+    """
+    return [x for x in gc.get_referrers(Tensor) if type(x) is Tensor]
+
+
 class BreakingTracer(Tracer):
     """A tracer that hands out values. ``compile`` makes a compiled call of the captured part, when it must be."""
 
@@ -101,11 +110,10 @@ class BreakingTracer(Tracer):
         any object.
         """
         found = []
-        for x in gc.get_objects():
-            if type(x) is Tensor:
-                payload = getattr(x, "payload", None)
-                if type(payload) is Traced and payload.tracer is self:
-                    found.append(x)
+        for x in _tensors():
+            payload = getattr(x, "payload", None)
+            if type(payload) is Traced and payload.tracer is self:
+                found.append(x)
         return found
 
     # Operation by operation

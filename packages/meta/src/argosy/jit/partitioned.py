@@ -68,8 +68,9 @@ def layout_while_capturing(payload: Traced) -> Layout | None:
     if program.block not in (found.owner, getattr(found.owner, "parent", None)):
         raise NotImplementedError("the placements of a tensor that is made within a captured branch or loop")
     program.set_outputs([found])
-    with own_context():
-        PassManager(lowering.PIPELINE, verify=False).run(program)
+    if any(op.dialect == "ad" for op in program.walk()):
+        with own_context():
+            PassManager(lowering.PIPELINE, verify=False).run(program)
     inputs += (None,) * (len(program.inputs) - len(inputs))
     made = partition(program, inputs, states or (None,) * len(program.states), context().rank)
     return made.output_layouts[0]
