@@ -27,6 +27,9 @@ def cases() -> Iterator[Case]:
         yield script("rosenbrock", [-0.5, 0.8], 1, max_iter=3, line_search_fn=search, learning_rate=0.1)
         yield script("rosenbrock", [-0.5, 0.8], 2, max_iter=5, line_search_fn=search, learning_rate=0.5, history_size=3)
     yield script("rosenbrock", [-0.5, 0.8], 3, max_iter=20, line_search_fn="strong_wolfe")
+    yield script("moving_valley", 8, max_iter=2, learning_rate=0.3)
+    yield script("moving_valley", 8, max_iter=3, line_search_fn="strong_wolfe")
+    yield script("moving_valley", 8, max_iter=4, learning_rate=0.2, history_size=2)
     yield script("vectors", t(2, 3))
     for order in (1.0, 2.0, float("inf")):
         yield script("clipped", t(2, 3), "clip_grad_norm_", 0.7, order)

@@ -214,3 +214,23 @@ def rosenbrock(paddle: Any, start: list[float], steps: int, **settings: Any) -> 
 
     losses = [float(optimizer.step(closure)) for _ in range(steps)]
     return [paddle.to_tensor(np.round(np.array(losses), 6)), w.detach()]
+
+
+def moving_valley(paddle: Any, steps: int, **settings: Any) -> Any:
+    """LBFGS on least squares whose data change from step to step: losses at the start of each, and where it ends."""
+    w = paddle.create_parameter([3], "float64")
+    w.set_value(paddle.to_tensor(np.zeros(3)))
+    optimizer = paddle.optimizer.LBFGS(parameters=[w], **settings)
+    losses = []
+    for step in range(steps):
+        x = paddle.to_tensor(np.sin(np.arange(12.0).reshape(4, 3) * (1.3 + step)))
+        y = paddle.to_tensor(np.cos(np.arange(4.0) + step))
+
+        def closure(x: Any = x, y: Any = y) -> Any:
+            optimizer.clear_grad()
+            loss = ((paddle.matmul(x, w) - y) ** 2).mean()
+            loss.backward()
+            return loss
+
+        losses.append(float(optimizer.step(closure)))
+    return [paddle.to_tensor(np.round(np.array(losses), 6)), w.detach()]

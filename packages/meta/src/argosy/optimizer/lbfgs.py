@@ -71,46 +71,60 @@ class LBFGS(Optimizer):
         """Take up to ``max_iter`` steps; returns the loss at the start. Raises TypeError without a closure."""
         if closure is None:
             raise TypeError("LBFGS.step(closure): a function that computes the loss and its gradients is needed")
-        state, start = self._state, state_count(self._state)
+        state, start = self._state, int(self._state["func_evals"])
         first, gradient = self._evaluate(closure)
         value = float(first)
-        for _ in range(self.max_iter):
+        for left in reversed(range(self.max_iter)):
             if not np.abs(gradient).max(initial=0.0) > self.tolerance_grad:
                 break
-            direction = self._direction(gradient)
+            state["n_iter"] += 1
+            direction, length = self._next(gradient)
             slope = float(gradient @ direction)
             if slope > -self.tolerance_change:
                 break
-            length = self._first_length(gradient)
-            state["n_iter"] += 1
             before = value
-            value, new, length = self._along(closure, direction, length, value, gradient, slope)
-            self._remember(new - gradient, length * direction)
-            gradient = new
+            value, gradient, length = self._along(closure, direction, length, value, gradient, slope, not left)
+            state["alpha"] = length
             small = np.abs(length * direction).max() <= self.tolerance_change
             if small or abs(value - before) < self.tolerance_change or state["func_evals"] - start >= self.max_eval:
                 break
         return first
 
-    def _first_length(self, gradient: Vector) -> float:
+    def _next(self, gradient: Vector) -> tuple[Vector, float]:
+        """The direction of the next step and the length to try first. What the step before tells is learned only now:
+        the gradient after it is that of this call's closure, as in the wheel."""
+        state, last = self._state, self._state.get("prev_flat_grad")
+        if last is not None:
+            self._remember(gradient - last, state["alpha"] * state["d"])
         rate = float(self.get_lr())
-        return rate if self._state["n_iter"] else min(1.0, 1.0 / float(np.abs(gradient).sum())) * rate
+        direction = self._direction(gradient)
+        length = rate if state["n_iter"] > 1 else min(1.0, 1.0 / float(np.abs(gradient).sum())) * rate
+        state["d"], state["alpha"], state["prev_flat_grad"] = direction, length, gradient
+        return direction, length
 
     def _along(
-        self, closure: Any, direction: Vector, length: float, value: float, gradient: Vector, slope: float
+        self, closure: Any, direction: Vector, length: float, value: float, gradient: Vector, slope: float, last: bool
     ) -> tuple[float, Vector, float]:
-        """The loss and gradient a step along ``direction``, and the step's length; parameters are moved there."""
+        """The loss and gradient a step along ``direction``, and the step's length; parameters are moved there.
+
+        The ``last`` step without a search is not evaluated: value and gradient stay."""
         origin = self._vector()
 
-        def at(t: float) -> tuple[float, Vector]:
+        def move(t: float) -> None:
             vector_to_parameters(Tensor((origin + t * direction).astype(origin.dtype)), self._parameter_list)
+
+        def at(t: float) -> tuple[float, Vector]:
+            move(t)
             loss, found = self._evaluate(closure)
             return float(loss), found
 
         if self.line_search_fn is None:
-            return (*at(length), length)
+            if not last:
+                return (*at(length), length)
+            move(length)
+            return value, gradient, length
         value, found, length = strong_wolfe(at, direction, length, value, gradient, slope, self.tolerance_change)
-        vector_to_parameters(Tensor((origin + length * direction).astype(origin.dtype)), self._parameter_list)
+        move(length)
         return value, found, length
 
     def _vector(self) -> Vector:
@@ -149,8 +163,3 @@ class LBFGS(Optimizer):
         for (y, s), factor in zip(pairs, reversed(factors), strict=True):
             q = q + s * (factor - float(y @ q) / float(y @ s))
         return q
-
-
-def state_count(state: dict[str, Any]) -> int:
-    """Evaluations so far."""
-    return int(state["func_evals"])
