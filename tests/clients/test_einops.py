@@ -1,5 +1,10 @@
 """einops on argosy's tensors: what its documentation shows, against its numpy back end."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -59,3 +64,18 @@ def test_layers_train_within_a_model(as_paddle):
     assert mix.weight.grad.shape == mix.weight.shape
     captured = paddle.jit.to_static(lambda x: model(x), full_graph=True, backend="reference")
     np.testing.assert_allclose(captured(x).numpy(), expected.numpy(), rtol=1e-5)
+
+
+def test_its_own_suite(tmp_path):
+    """The tests of operations, layers and packing that einops brings along, on its Paddle back end."""
+    here = Path(__file__).parent
+    tests = Path(einops.__file__).parent / "tests"
+    if not tests.is_dir():
+        pytest.skip("this einops was installed without its tests")
+    own = [str(tests / f"test_{name}.py") for name in ("ops", "layers", "packing", "einsum")]
+    flags = ["-q", "-p", "as_paddle", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(tmp_path)]
+    environment = {**os.environ, "EINOPS_TEST_BACKENDS": "numpy,paddle", "PYTHONPATH": str(here)}
+    command = [sys.executable, "-m", "pytest", *flags, *own]
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout[-3000:]
+    assert " passed" in ended.stdout

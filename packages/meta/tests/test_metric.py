@@ -57,6 +57,13 @@ def test_auc_is_the_share_of_ordered_pairs():
     assert metric.accumulate() == 0.0
 
 
+def test_auc_of_precision_over_recall():
+    """Four scores by hand: precision 1, 1/2, 2/3, 1/2 at recall 1/2, 1/2, 1, 1."""
+    metric = paddle.metric.Auc(curve="PR")
+    metric.update(np.array([0.9, 0.7, 0.5, 0.2]), np.array([1, 0, 1, 0]))
+    assert metric.accumulate() == pytest.approx(0.5 * 1.0 + 0.5 * (1 / 2 + 2 / 3) / 2)
+
+
 def test_wrong_arguments_are_named():
     """Sizes that do not fit and settings that do not exist are refused."""
     with pytest.raises(ValueError, match="topk"):
@@ -69,7 +76,7 @@ def test_wrong_arguments_are_named():
         paddle.metric.Recall().update(np.ones(2), np.ones(3))
     with pytest.raises(ValueError, match="probabilities"):
         paddle.metric.Auc().update(np.array([2.0]), np.array([1]))
-    with pytest.raises(NotImplementedError, match="PR"):
-        paddle.metric.Auc(curve="PR")
+    with pytest.raises(ValueError, match="'ROC' or 'PR', got 'DET'"):
+        paddle.metric.Auc(curve="DET")
     with pytest.raises(NotImplementedError, match="does not define update"):
         paddle.metric.Metric().update()

@@ -110,6 +110,17 @@ def test_lists_and_numpy_integers_are_indices():
     np.testing.assert_array_equal(x[[True, False, False, True]].numpy(), X[[0, 3]])
 
 
+@pytest.mark.parametrize(
+    "index", [False, (0, False), (slice(None), False), (Ellipsis, False, slice(1, 2)), (False, None, 1)], ids=str
+)
+def test_a_false_takes_nothing(index):
+    """A 0-D False gives an axis without elements, as in numpy, and writing there writes nothing."""
+    x = Tensor(X.copy())
+    assert x[index].shape == list(X[index].shape)
+    x[index] = 7.0
+    np.testing.assert_array_equal(x.numpy(), X)
+
+
 def test_wrong_indices_are_named():
     x = Tensor(X.copy())
     with pytest.raises(IndexError):

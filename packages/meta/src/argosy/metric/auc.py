@@ -1,4 +1,4 @@
-"""The area under the ROC curve, from histograms of scores."""
+"""The area under the ROC or the precision-recall curve, from histograms of scores."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["Auc"]
 
 
 class Auc(Metric):
-    """The area under the ROC curve: scores fall into ``num_thresholds + 1`` bins, and the curve is integrated over them
-    by the trapezoidal rule.
+    """The area under the curve "ROC" or "PR" (precision over recall): scores fall into ``num_thresholds + 1`` bins, and
+    the curve is integrated over them by the trapezoidal rule. (The wheel gives the area under "ROC" for either name.)
     """
 
     def __init__(self, curve: str = "ROC", num_thresholds: int = 4095, name: str = "auc") -> None:
-        if curve != "ROC":
-            raise NotImplementedError(f"Auc(curve={curve!r}): only 'ROC' is implemented")
+        if curve not in ("ROC", "PR"):
+            raise ValueError(f"Auc(): argument 'curve' should be 'ROC' or 'PR', got {curve!r}")
         if num_thresholds < 1:
             raise ValueError(f"Auc: num_thresholds must be positive, got {num_thresholds!r}")
-        self._bins = num_thresholds
+        self._curve, self._bins = curve, num_thresholds
         self._name = name
         self.reset()
 
@@ -53,6 +53,10 @@ class Auc(Metric):
         below = np.concatenate([[0], np.cumsum(self._negative[::-1])]).astype(np.float64)
         if not above[-1] or not below[-1]:
             return 0.0
+        if self._curve == "PR":
+            recall, precision = above / above[-1], above / np.maximum(above + below, 1)
+            precision[above + below == 0] = 1.0  # nothing is called positive: nothing wrongly
+            return float(((precision[1:] + precision[:-1]) / 2 * np.diff(recall)).sum())
         area = ((above[1:] + above[:-1]) / 2 * np.diff(below)).sum()
         return float(area / (above[-1] * below[-1]))
 

@@ -27,6 +27,8 @@ from argosy_pir.dims import minimum
 from argosy_tensorcore.tensor import Tensor
 
 Key = tuple[tuple[Any, ...], ...]
+_NOTHING = ("nothing",)
+"""The entry of a 0-D False, which the methods resolve before they apply an operator."""
 
 
 # From Python's index to a key
@@ -83,11 +85,10 @@ def _parse_tensor(x: Tensor, key: list[tuple[Any, ...]], tensors: list[Tensor]) 
 
 
 def _parse_mask(mask: Array, key: list[tuple[Any, ...]], tensors: list[Tensor]) -> None:
-    """A mask is the positions where it holds, one index tensor for each of its axes; a 0-D True makes a new axis."""
+    """A mask is the positions where it holds, one index tensor for each of its axes; a 0-D one makes a new axis, of one
+    element or of none."""
     if mask.ndim == 0:
-        if not mask:
-            raise NotImplementedError("indexing by a 0-D False is not implemented")
-        key.append(("new",))
+        key.append(("new",) if mask else _NOTHING)
         return
     for positions in mask.nonzero():
         key.append(("tensor",))
@@ -434,7 +435,17 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def getitem_method(self: Tensor, index: Any) -> Tensor:
     """``x[index]``."""
     key, tensors = parse(index)
+    while _NOTHING in key:
+        self, key = _without_elements(self, key)
     return getitem(self, tensors, key)
+
+
+def _without_elements(x: Tensor, key: Key) -> tuple[Tensor, Key]:
+    """`x` with an axis for the first 0-D False of the key, which becomes an empty slice of it."""
+    at = key.index(_NOTHING)
+    used = [sum(entry[0] in ("int", "slice", "tensor") for entry in part) for part in (key[:at], key)]
+    place = used[0] + (x.ndim - used[1] if ("all",) in key[:at] else 0)
+    return get_operator("unsqueeze")(x, place), (*key[:at], ("slice", 0, 0, None), *key[at + 1 :])
 
 
 def setitem_method(self: Tensor, index: Any, value: Any) -> None:
@@ -445,6 +456,8 @@ def setitem_method(self: Tensor, index: Any, value: Any) -> None:
         write(self, get_operator("masked_fill")(self, _expanded_mask(index, self.ndim), scalar))
         return
     key, tensors = parse(index)
+    if _NOTHING in key:
+        return  # there is no place to write to
     if _writes_directly(self, value):
         array = value.payload.ndarray if isinstance(value, Tensor) else value
         self.payload.ndarray[_numpy_index(key, [t.payload.ndarray for t in tensors])] = array
