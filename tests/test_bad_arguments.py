@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from parity.case import Case
 from parity.cases import FAMILIES, cases_of
@@ -130,3 +131,76 @@ def test_functions_name_the_argument_that_is_no_tensor(value):
             if wrong:
                 failed.append(f"{shown}: {wrong}")
     assert failed == []
+
+
+class Numbers(paddle.io.Dataset):
+    """Four samples."""
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return np.ones(2, "float32"), np.ones(1, "int64")
+
+
+def linear():
+    """A layer to put wrong things into."""
+    return paddle.nn.Linear(2, 2)
+
+
+def sgd(*args, **kwargs):
+    """An optimizer of its parameters."""
+    return paddle.optimizer.SGD(*args, **{"parameters": linear().parameters(), **kwargs})
+
+
+MACHINERY = {
+    "DataLoader(dataset)": lambda: paddle.io.DataLoader(3),
+    "DataLoader(num_workers)": lambda: paddle.io.DataLoader(Numbers(), num_workers="a"),
+    "DataLoader(collate_fn)": lambda: paddle.io.DataLoader(Numbers(), collate_fn=3),
+    "DataLoader(batch_sampler)": lambda: paddle.io.DataLoader(Numbers(), batch_sampler=3),
+    "DataLoader(batch_size)": lambda: paddle.io.DataLoader(Numbers(), batch_size="a"),
+    "TensorDataset(tensors)": lambda: paddle.io.TensorDataset([1, 2]),
+    "ConcatDataset(datasets)": lambda: paddle.io.ConcatDataset(3),
+    "random_split(lengths)": lambda: paddle.io.random_split(Numbers(), "a"),
+    "SequenceSampler(data_source)": lambda: paddle.io.SequenceSampler(3),
+    "WeightedRandomSampler(weights)": lambda: paddle.io.WeightedRandomSampler("a", 3),
+    "auto_cast(white)": lambda: paddle.amp.auto_cast(custom_white_list=3).__enter__(),
+    "GradScaler(init_loss_scaling)": lambda: paddle.amp.GradScaler(init_loss_scaling="a"),
+    "GradScaler.step(optimizer)": lambda: paddle.amp.GradScaler().step(3),
+    "summary(net)": lambda: paddle.summary(3, (2, 2)),
+    "summary(input_size)": lambda: paddle.summary(linear(), "a"),
+    "flops(input_size)": lambda: paddle.flops(linear(), "a"),
+    "fit(callbacks)": lambda: paddle.Model(linear()).predict(Numbers(), callbacks=3),
+    "Accuracy.update(correct)": lambda: paddle.metric.Accuracy().update("a"),
+    "Precision.update(preds)": lambda: paddle.metric.Precision().update("a", 3),
+    "accuracy(label)": lambda: paddle.metric.accuracy("a", 3),
+    "SGD(learning_rate)": lambda: sgd("fast"),
+    "SGD(parameters)": lambda: paddle.optimizer.SGD(0.1, parameters=[{"weights": []}]),
+    "SGD(weight_decay)": lambda: sgd(0.1, weight_decay="much"),
+    "set_lr(value)": lambda: sgd(0.1).set_lr("a"),
+    "set_state_dict(optimizer)": lambda: sgd(0.1).set_state_dict(3),
+    "set_state_dict(layer)": lambda: linear().set_state_dict(3),
+    "step(epoch)": lambda: paddle.optimizer.lr.StepDecay(0.1, 2).step("a"),
+    "step(metrics)": lambda: paddle.optimizer.lr.ReduceOnPlateau(0.1).step("a"),
+    "NoamDecay(warmup_steps)": lambda: paddle.optimizer.lr.NoamDecay(64, -3),
+    "jit.save(layer)": lambda: paddle.jit.save(3, "nowhere"),
+    "jit.save(input_spec)": lambda: paddle.jit.save(linear(), "nowhere", input_spec=3),
+    "jit.load(path)": lambda: paddle.jit.load("nowhere"),
+    "grad(outputs)": lambda: paddle.grad(3, 4),
+    "jacobian(ys)": lambda: paddle.autograd.jacobian(3, 4),
+    "create_parameter(shape)": lambda: paddle.create_parameter("a", "float32"),
+    "ClipGradByNorm(clip_norm)": lambda: paddle.nn.ClipGradByNorm("a"),
+    "zeros(dtype)": lambda: paddle.zeros([2], dtype="unknown"),
+    "sum(keepdim)": lambda: paddle.sum(paddle.ones([2]), keepdim="yes"),
+}
+
+
+@pytest.mark.parametrize("call", MACHINERY)
+def test_what_is_around_tensors_names_what_is_wrong(call):
+    """Data loading, mixed precision, models, metrics, optimizers, schedules and files: no error of Python's insides
+    without the function and its arguments."""
+    with pytest.raises(CLASSES) as info:
+        MACHINERY[call]()
+    text = str(info.value)
+    assert type(info.value) not in (IndexError, KeyError, AttributeError)
+    assert not any(part in text for part in INSIDES) or "(): " in text, text

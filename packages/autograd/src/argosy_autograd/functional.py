@@ -86,6 +86,11 @@ class Jacobian:
 
 def jacobian(ys: Tensors, xs: Tensors, batch_axis: int | None = None) -> Any:
     """The :class:`Jacobian` of computed tensors; sequences of ys or xs give (nested) tuples."""
+    for name, given in (("ys", ys), ("xs", xs)):
+        if not isinstance(given, (Tensor, list, tuple)):
+            raise TypeError(
+                f"jacobian(): argument {name!r} must be a Tensor or a sequence of Tensors, got {given!r:.60}"
+            )
     if type(ys) is not Tensor:
         return tuple(jacobian(y, xs, batch_axis) for y in ys)
     if type(xs) is not Tensor:

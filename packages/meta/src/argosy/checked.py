@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Checked", "blame_inputs", "check_arguments", "named"]
+__all__ = ["Checked", "blame_inputs", "check_arguments", "checked", "named"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -95,12 +95,19 @@ def check_arguments(
 
 
 def blame_inputs(
-    title: str, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception, skip: int = 1
+    title: str,
+    function: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    error: Exception,
+    skip: int = 1,
+    tensors: bool = True,
 ) -> None:
     """After ``error``, raise what a user can use of it: TypeError for an argument of ``function`` that should be a
     tensor and is not; where Python or numpy failed in argosy's own code, an error of that kind with the arguments.
 
-    The first ``skip`` parameters are not among the arguments (``self`` of methods). Errors that name ``title``, errors
+    The first ``skip`` parameters are not among the arguments (``self`` of methods); with ``tensors`` those without a
+    test are tensors. Errors that name ``title``, errors
     of classes of argosy, those that argosy's code raised on purpose and those of users' code stand as they are.
     """
     kinds = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, AssertionError, StopIteration)
@@ -113,7 +120,7 @@ def blame_inputs(
     check_arguments(title, function, args, kwargs, skip)
     given = [*zip(_parameters(function)[skip:], args, strict=False), *kwargs.items()]
     tested = _tests(function)
-    for name, value in given:
+    for name, value in given if tensors else ():
         foreign = None if name in tested else _foreign(value)
         if foreign is not None:
             kind = type(foreign).__name__
@@ -171,6 +178,22 @@ def named(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except Exception as error:
             blame_inputs(function.__name__, function, args, kwargs, error, skip=0)
+            raise
+
+    return call
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator: the same of functions and methods that take other things than tensors."""
+    skip = int(_parameters(function)[:1] == ("self",))  # type: ignore[arg-type]
+    title = function.__qualname__.removesuffix(".__init__")
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            blame_inputs(title, function, args[skip:], kwargs, error, skip, tensors=False)
             raise
 
     return call

@@ -9,6 +9,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.attributes import ParamAttr, as_param_attr
+from argosy.checked import checked
 from argosy.static.session import note_parameter
 from argosy_phi_ops.dispatch import deliver, suspended
 from argosy_phi_ops.operator import get_operator
@@ -57,6 +58,7 @@ def is_tensor(x: object) -> bool:
     return type(x) is Tensor
 
 
+@checked
 def create_parameter(
     shape: Sequence[int],
     dtype: object,

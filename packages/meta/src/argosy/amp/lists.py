@@ -55,6 +55,8 @@ def checked_names(argument: str, names: Iterable[str] | None) -> frozenset[str]:
         return frozenset()
     if isinstance(names, str):
         raise TypeError(f"{argument} takes a set of operator names, not the string {names!r}")
+    if not hasattr(type(names), "__iter__"):
+        raise TypeError(f"{argument} takes a set of operator names, got {names!r:.80}")
     found = frozenset(names)
     unknown = sorted(name for name in found if not isinstance(name, str) or find_operator(name) is None)
     if unknown:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from argosy.amp.captured_scaling import ScaleState, any_overflow, step_unless
+from argosy.checked import checked
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.dispatch import suspended, write
@@ -26,6 +27,7 @@ class GradScaler:
     captured step all of it is part of the program, which decides anew each time it runs.
     """
 
+    @checked
     def __init__(
         self,
         enable: bool = True,
@@ -103,6 +105,7 @@ class GradScaler:
     def _finite(self, grads: Sequence[Any]) -> bool:
         return all(bool(grad.isfinite().all()) for grad in grads)
 
+    @checked
     def step(self, optimizer: Any) -> None:
         """Unscale (unless done), and let ``optimizer`` step unless a gradient is infinite or NaN."""
         if not self._enable:

@@ -210,6 +210,8 @@ class EarlyStopping(Callback):
 
 def default_callbacks(given: Callback | Sequence[Callback] | None, progress: Callback, **more: Any) -> list[Callback]:
     """The callbacks of the user, with those that come by default unless one of their kind is among them."""
+    if given is not None and not isinstance(given, (Callback, list, tuple)):
+        raise TypeError(f"argument 'callbacks' must be a Callback or a sequence of Callbacks, got {given!r:.80}")
     callbacks = [] if given is None else [given] if isinstance(given, Callback) else list(given)
     for default in (progress, *more.values()):
         if not any(isinstance(callback, type(default)) for callback in callbacks):

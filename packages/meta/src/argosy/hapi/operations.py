@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import checked
 from argosy.hapi.summary import count, inputs_of, shapes_of, visited
 from argosy.nn.layer import Layer
 from argosy_tensorcore.storage import Strided
@@ -21,6 +22,7 @@ Rule = Callable[[Any, Any, Any], Any]
 _COLUMNS = ("Layer Name", "Input Shape", "Output Shape", "Params", "Flops")
 
 
+@checked
 def flops(
     net: Layer, input_size: Any, custom_ops: Mapping[type, Rule] | None = None, print_detail: bool = False
 ) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import checked
 from argosy.nn.layer import Layer
 from argosy_autograd.modes import no_grad
 from argosy_tensorcore.dtype import as_dtype
@@ -18,6 +19,7 @@ __all__ = ["count", "inputs_of", "shapes_of", "summary", "visited"]
 _COLUMNS = ("Layer (type)", "Input Shape", "Output Shape", "Param #")
 
 
+@checked
 def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
     """Print a line for each layer that has none below it, and the counts of parameters.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from argosy.checked import checked
 from argosy.io.collate import as_tensors, collate_arrays, default_convert_fn
 from argosy.io.dataset import Dataset, IterableDataset
 from argosy.io.pool import WorkerPool
@@ -25,6 +26,7 @@ class DataLoader:
     of a static program, lists of one dict by the names of the variables ``feed_list``.
     """
 
+    @checked
     def __init__(
         self,
         dataset: Dataset,
@@ -50,6 +52,13 @@ class DataLoader:
                 "DataLoader: num_workers and timeout must not be negative and prefetch_factor at least 1; "
                 f"got {num_workers}, {timeout}, {prefetch_factor}"
             )
+        if not hasattr(type(dataset), "__getitem__") and not hasattr(type(dataset), "__iter__"):
+            raise TypeError(f"DataLoader(): argument 'dataset' must be a Dataset, got {dataset!r:.80}")
+        for argument, given in (("collate_fn", collate_fn), ("worker_init_fn", worker_init_fn)):
+            if given is not None and not callable(given):
+                raise TypeError(f"DataLoader(): argument {argument!r} must be a function, got {given!r:.80}")
+        if batch_sampler is not None and not hasattr(type(batch_sampler), "__iter__"):
+            raise TypeError(f"DataLoader(): argument 'batch_sampler' must be an iterable, got {batch_sampler!r:.80}")
         if not return_list and not feed_list:
             raise ValueError("DataLoader(return_list=False) gives dicts by the names of feed_list, which is missing")
         self._names = None if return_list else [x.name for x in feed_list]
@@ -84,6 +93,7 @@ class DataLoader:
         """``iter(loader)``, as older programs write it."""
         return iter(self)
 
+    @checked
     def __iter__(self) -> Iterator[Any]:
         batches = self._from_workers() if self.num_workers else self._from_here()
         return batches if self._names is None else map(self._by_name, batches)

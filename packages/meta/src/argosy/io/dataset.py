@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from argosy.checked import checked
 from argosy.io.sampler import permutation
 
 __all__ = [
@@ -50,6 +51,7 @@ class IterableDataset(Dataset):
 class TensorDataset(Dataset):
     """Rows of tensors of equal length; a sample is a tuple with one row of each."""
 
+    @checked
     def __init__(self, tensors: Sequence[Any]) -> None:
         lengths = [len(t) for t in tensors]
         if not lengths or len(set(lengths)) != 1:
@@ -85,6 +87,7 @@ class ComposeDataset(Dataset):
 class ConcatDataset(Dataset):
     """Data sets one after another."""
 
+    @checked
     def __init__(self, datasets: Sequence[Dataset]) -> None:
         if not datasets:
             raise ValueError("ConcatDataset takes at least one data set")
@@ -124,6 +127,7 @@ class Subset(Dataset):
         self.dataset = dataset
         self.indices = indices
 
+    @checked
     def __getitem__(self, idx: int) -> Any:
         return self.dataset[self.indices[idx]]
 
@@ -131,6 +135,7 @@ class Subset(Dataset):
         return len(self.indices)
 
 
+@checked
 def random_split(dataset: Dataset, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
     """Disjoint random subsets of the given lengths, or of the given fractions, which must sum to 1.
 

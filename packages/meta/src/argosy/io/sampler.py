@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import checked
 from argosy_phi_ops.context import context
 
 __all__ = [
@@ -42,6 +43,9 @@ class Sampler:
     """An iterable of indices; subclasses define ``__iter__`` and ``__len__``."""
 
     def __init__(self, data_source: Sized | None = None) -> None:
+        if data_source is not None and not hasattr(type(data_source), "__len__"):
+            kind = type(self).__name__
+            raise TypeError(f"{kind}(): argument 'data_source' must have a length, got {data_source!r:.80}")
         self.data_source = data_source
 
     def __iter__(self) -> Iterator[int]:
@@ -100,6 +104,7 @@ class SubsetRandomSampler(Sampler):
 class WeightedRandomSampler(Sampler):
     """``num_samples`` indices, each with probability proportional to its weight."""
 
+    @checked
     def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True) -> None:
         super().__init__(weights)
         w = np.asarray(weights, np.float64)
@@ -120,6 +125,7 @@ class WeightedRandomSampler(Sampler):
 class BatchSampler(Sampler):
     """Lists of ``batch_size`` indices, in order, shuffled, or from a ``sampler``; the last may be shorter."""
 
+    @checked
     def __init__(
         self,
         dataset: Sized | None = None,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.checked import checked
 from argosy.jit.conversion.source import converted, converted_callee
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.specs import alike, spec_types
@@ -25,6 +26,7 @@ __all__ = ["save"]
 _PIPELINE = "cse,dce"
 
 
+@checked
 def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | None = None, **configs: Any) -> None:
     """Write the forward function of ``layer`` (or a function) as ``<path>.pir`` and ``<path>.safetensors``.
 

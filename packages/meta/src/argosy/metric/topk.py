@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import checked
 from argosy.creation import to_tensor
 from argosy.metric.metric import Metric, as_array
 from argosy_tensorcore.tensor import Tensor
@@ -33,6 +34,7 @@ class Accuracy(Metric):
         """
         return to_tensor(_hits(pred, label, self.maxk))
 
+    @checked
     def update(self, correct: Any, *args: Any) -> Any:
         """Add a correctness matrix; returns this batch's accuracies."""
         hits = as_array(correct, "Accuracy")
@@ -62,6 +64,7 @@ class Accuracy(Metric):
         return self._names
 
 
+@checked
 def accuracy(
     input: Any, label: Any, k: int = 1, correct: Any = None, total: Any = None, name: str | None = None
 ) -> Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.checked import checked
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "Pairs"]
@@ -33,6 +34,7 @@ def _wanted(parameter: Tensor, grad: Tensor | None) -> bool:
 class ClipGradByValue(_Clip):
     """Every element into [min, max]; ``min`` is ``-max`` by default."""
 
+    @checked
     def __init__(self, max: float, min: float | None = None) -> None:
         self.max = float(max)
         self.min = -self.max if min is None else float(min)
@@ -49,6 +51,7 @@ class ClipGradByValue(_Clip):
 class ClipGradByNorm(_Clip):
     """Each gradient scaled so that its 2-norm is at most ``clip_norm``."""
 
+    @checked
     def __init__(self, clip_norm: float) -> None:
         self.clip_norm = _positive(clip_norm, "ClipGradByNorm")
 
@@ -63,6 +66,7 @@ class ClipGradByNorm(_Clip):
 class ClipGradByGlobalNorm(_Clip):
     """All gradients scaled by one factor so that the 2-norm of all together is at most ``clip_norm``."""
 
+    @checked
     def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False) -> None:
         self.clip_norm = _positive(clip_norm, "ClipGradByGlobalNorm")
         self.group_name = group_name

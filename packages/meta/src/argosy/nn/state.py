@@ -40,6 +40,8 @@ def restore(
     layer: Any, values: Mapping[str, Any], structured: bool, put: Callable[[Tensor, Any], None] | None = None
 ) -> tuple[list[str], list[str]]:
     """``put`` (by default :func:`copy_into`) what fits; returns (missing, unexpected) and warns about each."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"set_state_dict(): argument 'state_dict' must be a dictionary, got {values!r:.80}")
     missing, unexpected = [], [name for name in values if name != "StructuredToParameterName@@"]
     for name, tensor in layer.state_dict(use_hook=False).items():
         key = name if structured else tensor.name
@@ -50,7 +52,7 @@ def restore(
         elif list(np.shape(value) if not hasattr(value, "shape") else value.shape) != list(tensor.shape):
             missing.append(key)
             warnings.warn(
-                f"{key} has shape {list(value.shape)} in the state dict; the layer expects {list(tensor.shape)}",
+                f"{key} has shape {list(np.shape(value))} in the state dict; the layer expects {list(tensor.shape)}",
                 stacklevel=3,
             )
         else:

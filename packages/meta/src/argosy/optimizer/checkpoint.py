@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import checked
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 
@@ -47,6 +48,7 @@ def structured(optimizer: Any, model_state: Mapping[str, Tensor]) -> dict[str, T
     return {f"{names[parameter]}.{kind}": state for parameter, kind, state in held}
 
 
+@checked
 def restore(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
     """Put back accumulators (those not made yet wait), master weights and the schedule."""
     values = {k: v for k, v in state_dict.items() if k not in ("LR_Scheduler", "master_weights")}

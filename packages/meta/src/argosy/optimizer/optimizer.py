@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from argosy.checked import Checked
+from argosy.checked import Checked, checked
 from argosy.optimizer import checkpoint
 from argosy.optimizer.fused import FusedStorage
 from argosy.optimizer.lr import LRScheduler
@@ -46,6 +46,7 @@ class Optimizer(Checked, FusedStorage):
     weight_decay: a number (L2 added to the gradient) or a regularizer; grad_clip: one of ``nn.ClipGradBy*``.
     """
 
+    @checked
     def __init__(
         self,
         learning_rate: float | LRScheduler,
@@ -98,6 +99,7 @@ class Optimizer(Checked, FusedStorage):
         with no_grad():
             self._apply([(p, g) for p, g in params_grads if g is not None], {})
 
+    @checked
     def minimize(
         self, loss: Tensor, startup_program: object = None, parameters: Any = None, no_grad_set: Any = None
     ) -> Any:
@@ -316,6 +318,7 @@ class Optimizer(Checked, FusedStorage):
         """The current learning rate."""
         return self._rate.value
 
+    @checked
     def set_lr(self, value: float) -> None:
         """Change the learning rate. Raises RuntimeError when a scheduler determines it."""
         if self._scheduler is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.checked import checked
 from argosy.optimizer.lr.scheduler import LRScheduler
 
 __all__ = ["ReduceOnPlateau"]
@@ -47,6 +48,7 @@ class ReduceOnPlateau(LRScheduler):
         """The counters, too."""
         self.keys = ["cooldown_counter", "best", "num_bad_epochs", "last_epoch", "last_lr"]
 
+    @checked
     def step(self, metrics: Any = None, epoch: int | None = None) -> None:  # type: ignore[override]
         """Take note of the metric of one epoch: a number or a tensor of one element."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch

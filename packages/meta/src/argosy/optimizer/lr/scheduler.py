@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from argosy.checked import Checked
+from argosy.checked import Checked, checked
 from argosy.optimizer.rate import Rate
 
 __all__ = ["LRScheduler"]
@@ -37,6 +37,7 @@ class LRScheduler(Checked):
         """The rate at epoch ``last_epoch``."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_lr()")
 
+    @checked
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch, or to ``epoch``. Raises CaptureError inside a captured function."""
         if epoch is None:
