@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 import argosy as paddle
 from argosy_phi_ops import get_operator, hot, routes
+from argosy_phi_ops.errors import OperatorError
 
 ROOT = Path(__file__).parent.parent
 F = paddle.nn.functional
@@ -183,3 +185,33 @@ def test_plain_means_numpy():
             text=True, check=True,
         )  # fmt: skip
         assert done.stdout.strip() == expected
+
+
+def test_threads_that_count_together(compiled):
+    a, results = some(16, 16), []
+
+    def work():
+        x = paddle.to_tensor(a, stop_gradient=False)
+        for _ in range(40):
+            F.silu(F.softmax(x)).sum().backward()
+        results.append(x.grad.numpy())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {"softmax", "silu", "softmax_grad", "silu_grad"} <= set(compiled)
+    for other in results[1:]:
+        np.testing.assert_allclose(results[0], other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("error", [NotImplementedError, OperatorError])
+def test_what_has_no_program_stays(error):
+    def program():
+        raise error("no decomposition")
+
+    installed = []
+    counted = hot.Counted(lambda x: x + 1, program, lambda native: native, installed.append)
+    assert [counted(i) for i in range(8)] == list(range(1, 9))
+    assert len(installed) == 1

@@ -12,13 +12,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from math import prod
-from threading import Lock
+from sys import maxsize
 from typing import Any
 
 import numpy as np
 
 from argosy_phi_ops.compiler import NativeCode, available_compilers, get_compiler
-from argosy_phi_ops.errors import CompileError
+from argosy_phi_ops.errors import CaptureError, CompileError, OperatorError
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
@@ -64,9 +64,6 @@ class NativeKernel:
         return made if made is not None else [p.ndarray for p in self.bound([Strided(a) for a in arrays])]
 
 
-_compiling = Lock()
-
-
 class Counted:
     """A kernel that counts its calls and, when it is hot, is replaced by native code.
 
@@ -96,13 +93,21 @@ class Counted:
     def __call__(self, *arguments: Any) -> Any:
         """What the kernel gives."""
         self.calls += 1
-        if self.calls == self.limit:
+        if self.calls >= self.limit:  # past it where several threads count
             self._look()
         return self.kernel(*arguments)
 
+    def _decomposed(self) -> Program | None:
+        """The program; None also where there is none for what the kernel does all the same."""
+        try:
+            return self.program()
+        except (NotImplementedError, OperatorError, CaptureError):
+            return None
+
     def _look(self) -> None:
         """Decide how many calls to wait, or what is called from now on."""
-        program = None if os.environ.get("ARGOSY_EAGER", "") == "plain" else self.program()
+        self.limit = maxsize  # nobody else looks meanwhile
+        program = None if os.environ.get("ARGOSY_EAGER", "") == "plain" else self._decomposed()
         cost = 0 if program is None else _cost(program, self.least())
         if cost and self.calls * cost < BUDGET:
             self.limit = -(-BUDGET // cost)
@@ -120,8 +125,7 @@ def native_kernel(program: Program) -> NativeKernel | None:
     if available_compilers()[0] == "reference":
         return None
     try:
-        with _compiling:
-            executable = get_compiler().compile(program, device("cpu"))
+        executable = get_compiler().compile(program, device("cpu"))
     except CompileError:
         return None
     facts = executable.report()
