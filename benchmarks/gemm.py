@@ -3,7 +3,7 @@
 ``python benchmarks/gemm.py [name ...] [--element bfloat] [--repeats 9] [--core 0] [--peer-python PATH]`` prints a line
 of JSON for each product: GFLOP/s (GB/s read for thin ones), the ratio to each peer, and the share of this core's peak.
 The peak is that of the instruction which such products are made of (fused multiply-adds, pairs of bfloat16, bytes; in
-tile registers where there are), from registers alone, and is measured before each run: a share is the median over the
+tile registers where there are), from registers alone, and is measured around each run: a share is the median over the
 rounds of what a run reached beside the peak of that moment. numpy multiplies float32 whatever the element is; PATH is
 an interpreter that has torch, which multiplies the element itself.
 """
@@ -274,10 +274,10 @@ def measure(name: str, element: str, repeats: int, peak_of: Callable[[], float],
     shares: list[float] = []
     for _ in range(repeats + 1):
         for peer, run in runs.items():
-            limit = peak_of()
+            before = [peak_of() for _ in range(3)]  # the first one warms up
             rates[peer].append(work / run())
             if peer == "cinn":
-                shares.append(rates[peer][-1] / limit)
+                shares.append(rates[peer][-1] / max(*before, peak_of()))
     got = (ours.astype(np.uint32) << 16).view(np.float32) if element == "bfloat" else ours
     found = {peer: statistics.median(r[1:]) for peer, r in rates.items()}
     result = {"product": name, "shape": [m, n, k], "layout": layout, "element": element}
