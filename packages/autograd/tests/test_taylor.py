@@ -315,6 +315,30 @@ def test_a_function_of_one_point_has_all_its_elements_as_components():
     check(built(make, (3,)), RNG.uniform(-1, 1, 3))
 
 
+def test_complex_inputs_are_left_to_reverse_mode():
+    """A conjugate gradient is no derivative along a direction."""
+    program = Program("p")
+    z = program.add_input(TensorType((4, 1), "complex128"))
+    with building(Builder.at_end(program.block)) as builder:
+        size = prim.abs(z)
+        (g,) = gradient(builder, [total(size * size * size)], [z])
+        (h,) = gradient(builder, [total(prim.real(g) * prim.imag(g))], [z])
+    program.set_outputs([h])
+    assert not TaylorMode("always").run(program)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_values_of_another_dtype_than_the_input(dtype):
+    """A gradient has the dtype of its input; of complex values it is the real part."""
+
+    def make(builder, x):
+        u = prim.cast(x, dtype=dtype)
+        (g,) = gradient(builder, [total(u * u * u * (1j if dtype == "complex128" else 1.0) + u * u)], [x])
+        return gradient(builder, [total(g * g)], [x])[0]
+
+    check(built(make, (N, 1)), RNG.uniform(-1, 1, (4, 1)), rtol=1e-6)
+
+
 def test_first_derivatives_alone_stay_in_reverse_mode():
     """One request is not nested: the pass looks no further."""
     program = built(lambda b, q, *w: gradient(b, [total(network(q, *w))], [q])[0], *SHAPES)

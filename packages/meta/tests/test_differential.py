@@ -213,6 +213,21 @@ def test_what_is_no_plain_operator_is_differentiated_again_and_again(replays):
         paddle.autograd.laplacian(u[:, 0], y)
 
 
+def test_values_of_another_dtype_than_the_points():
+    """Double precision at single precision points, complex values: the result has the dtype of the points."""
+    x = points(2).astype("float32").detach()
+    x.stop_gradient = False
+    for u in (
+        lambda x: (x.astype("float64") ** 3).sum(-1),
+        lambda x: (x.astype("complex64") ** 3 * (1 + 2j)).sum(-1),
+    ):
+        found = [paddle.autograd.laplacian(u(x), x)]
+        found.append(paddle.jit.to_static(lambda x, u=u: paddle.autograd.laplacian(u(x), x), full_graph=True)(x))
+        for each in found:
+            assert each.dtype is x.dtype
+            np.testing.assert_allclose(each.numpy(), 6 * x.numpy().sum(-1), rtol=1e-5)
+
+
 @paddle.library.custom_op("science_tests.doubled", axes="... -> ...")
 def doubled(x: paddle.Tensor) -> paddle.Tensor:
     """Without a gradient."""

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from argosy_autograd.activity import read_values
-from argosy_autograd.algebra import Value, constant_number
+from argosy_autograd.algebra import COMPLEX, Value, constant_number, is_complex
 from argosy_autograd.dialect import constants_of, parts
 from argosy_autograd.taylor.promises import Promises
 from argosy_autograd.taylor.rows import MIXED, RowAxes, Rows, upstream
@@ -58,11 +58,14 @@ class Request:
 
 
 def understood(op: Operation, number: int, analysis: Analysis) -> Request | None:
-    """The request for the gradient by input ``number`` of ``op``, or None where rows do not stay apart."""
+    """The request for the gradient by input ``number`` of ``op``; None where rows do not stay apart, where some values
+    count as constants, or where the input is complex: its gradient is no derivative along one direction."""
     if constants_of(op):
         return None
     outputs, inputs, cotangents = parts(op)
     source = inputs[number]
+    if is_complex(source):
+        return None
     for count in range(source.ndim, -1, -1):
         if not 0 < _count(source.shape[count:]) <= MOST_COMPONENTS:
             continue
@@ -151,8 +154,16 @@ def component(promises: Promises, request: Request, direction: int) -> Value | N
         for kind, scale in term.scales:
             operand = prim.broadcast(scale, shape=shape, axes=())
             moved = prim.mul(moved, operand) if kind == "mul" else prim.div(moved, operand)
+        moved = _converted(moved, request.source.dtype)
         total = moved if total is None else prim.add(total, moved)
     return total
+
+
+def _converted(value: Value, dtype: str) -> Value:
+    """A gradient has the dtype of its input: of a complex derivative by a real one that is the real part."""
+    if is_complex(value) and dtype not in COMPLEX:
+        value = prim.real(value)
+    return value if value.dtype == dtype else prim.cast(value, dtype=dtype)
 
 
 def can_move(request: Request, analysis: Analysis) -> bool:
