@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from timing import arguments, run
 
-CASES = ("add", "add-grad", "chain100-backward", "matmul8", "relu", "sum")
+CASES = ("add", "add-grad", "add-number", "chain100-backward", "matmul8", "relu", "sum")
 TIMES, CHAINS, LENGTH = 1000, 10, 100
 X = np.linspace(-0.4, 0.3, 8, dtype=np.float32)
 W = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
@@ -29,6 +29,11 @@ def repeated(case: str, x: Any, y: Any, w: Any, relu: Callable[[Any], Any]) -> S
     def add() -> Any:
         for _ in range(TIMES):
             z = x + y
+        return z
+
+    def add_number() -> Any:
+        for _ in range(TIMES):
+            z = x + 1.5
         return z
 
     def matmul() -> Any:
@@ -46,7 +51,8 @@ def repeated(case: str, x: Any, y: Any, w: Any, relu: Callable[[Any], Any]) -> S
             z = x.sum()
         return z
 
-    return {"add": add, "add-grad": add, "matmul8": matmul, "relu": rectify, "sum": total}[case]
+    steps = {"add": add, "add-grad": add, "add-number": add_number, "matmul8": matmul, "relu": rectify, "sum": total}
+    return steps[case]
 
 
 def chained(x: Any, y: Any, back: Callable[[Any], Any]) -> Step:

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from argosy_phi_ops.compiler import NativeCode
+from argosy_phi_ops.hot import Counted
 from argosy_phi_ops.native.memory import poke
 from argosy_phi_ops.native.start import Native, native, running
 from argosy_tensorcore.storage import ArrayType
@@ -20,7 +21,6 @@ _METHODS = {
     "divide": ("__truediv__", "__rtruediv__"),
 }
 _LARGEST = 1 << 14  # bytes of a result, elements of operands
-_first: list[Any] = []
 _kept: dict[int, tuple[Any, ...]] = {}
 """What each plan names, by the plan's place; the first is its route."""
 
@@ -41,15 +41,27 @@ def learn(route: Any) -> None:
 
 
 def _waits(route: Any) -> bool:
-    """Whether a route with a number is the first one: ``x + 1`` alone is no reason to load the native build."""
-    if running() or _first:
-        others, _first[:] = _first[:], []
-        for other in others:
-            if native() is not None:
-                learn(other)
+    """Whether a route with a number is left for later: a few sums with a number are no reason to load the native
+    build. It is learnt when it has been called some more."""
+    if running():
         return False
-    _first.append(route)
+    kernel = route.kernel
+
+    def install(_: Any) -> None:
+        route.kernel = kernel
+        if native() is not None:
+            learn(route)
+
+    route.kernel = Counted(kernel, _no_program, _as_it_is, install)
     return True
+
+
+def _no_program() -> None:
+    """Nothing is compiled."""
+
+
+def _as_it_is(kernel: Any) -> Any:
+    return kernel
 
 
 def learn_program(route: Any, program: NativeCode) -> None:
@@ -142,7 +154,6 @@ def remember(route: Any, wants: int, recipe: Any) -> None:
 
 def forget() -> None:
     """Drop all plans."""
-    _first.clear()
     if _kept:
         made = native()
         assert made is not None
