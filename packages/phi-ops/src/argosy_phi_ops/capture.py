@@ -8,6 +8,7 @@ them but the slots (``Tensor._grad``) that it is told were touched.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,7 +34,7 @@ from argosy_tensorcore.printing import format_array
 from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Captured", "Traced", "Tracer", "active_tracer", "user_location"]
+__all__ = ["Captured", "Traced", "Tracer", "active_tracer", "live_tensors", "user_location"]
 
 
 class Traced:
@@ -421,6 +422,21 @@ def active_tracer() -> Tracer | None:
         if isinstance(found, Tracer):
             return found
     return None
+
+
+def live_tensors(tracer: Tracer) -> list[Tensor]:
+    """The traced tensors of a capture that anybody holds. Only the collector knows them all: views, detached ones,
+    those hidden in any object.
+
+    They are found by their class: looking through all objects would hold what other threads are in the middle of
+    making, whose ``tuple()`` would fail (SystemError).
+    """
+    found = []
+    for x in gc.get_referrers(Tensor):
+        payload = getattr(x, "payload", None) if type(x) is Tensor else None
+        if type(payload) is Traced and payload.tracer is tracer:
+            found.append(x)
+    return found
 
 
 def _block_of(value: Value) -> Block | None:

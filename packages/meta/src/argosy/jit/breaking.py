@@ -8,7 +8,6 @@ open sizes and communication are compiled instead.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from argosy.jit.compiled import CompiledCall, Effects, OutputTree
 from argosy.jit.partitioned import communicates
 from argosy.jit.reporting import note
 from argosy_autograd.modes import enable_grad, no_grad
-from argosy_phi_ops.capture import Traced, Tracer, user_location
+from argosy_phi_ops.capture import Traced, Tracer, live_tensors, user_location
 from argosy_phi_ops.dispatch import bind, suspended, write
 from argosy_phi_ops.errors import CaptureError, GraphBreak
 from argosy_phi_ops.operator import Operator, get_operator
@@ -32,15 +31,6 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["BreakingTracer"]
 
 _REPLAYED = ("builtin.constant", "prim.stop_gradient", "builtin.return")
-
-
-def _tensors() -> list[Tensor]:
-    """All tensors of the process: instances refer to their class.
-
-    Not by way of all objects, which would hold what other threads are in the middle of making: their ``tuple()`` would
-    fail (SystemError).
-    """
-    return [x for x in gc.get_referrers(Tensor) if type(x) is Tensor]
 
 
 class BreakingTracer(Tracer):
@@ -96,7 +86,7 @@ class BreakingTracer(Tracer):
             raise GraphBreak(why)
         note(user_location(), why)
         self.broken = True
-        live = self._live()
+        live = live_tensors(self)
         names = {op.name for op in self.program.block}
         plain = all(name.startswith("phi.") or name in _REPLAYED for name in names)
         symbolic = any(not isinstance(n, int) for value in self.program.inputs for n in value.shape)
@@ -104,17 +94,6 @@ class BreakingTracer(Tracer):
             self._replay(live)
         else:
             self._execute(live)
-
-    def _live(self) -> list[Tensor]:
-        """Traced tensors that Python still holds. Only the collector knows them all: views, detached ones, hidden in
-        any object.
-        """
-        found = []
-        for x in _tensors():
-            payload = getattr(x, "payload", None)
-            if type(payload) is Traced and payload.tracer is self:
-                found.append(x)
-        return found
 
     # Operation by operation
 

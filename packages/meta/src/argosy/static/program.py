@@ -11,8 +11,9 @@ import numpy as np
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.jit.input_spec import InputSpec
 from argosy.random import seed
-from argosy.static.recorder import ProgramTracer, variables
+from argosy.static.recorder import ProgramTracer
 from argosy.static.session import being_built, built
+from argosy_phi_ops.capture import live_tensors
 from argosy_phi_ops.context import context
 from argosy_pir import Operation, Value
 from argosy_pir.types import TensorType
@@ -97,7 +98,7 @@ class Program:
 
     def list_vars(self) -> Iterator[Tensor]:
         """Its data, parameters and other tensors that it reads, and the variables that somebody holds."""
-        found = (*self.tracer.inputs, *self.persistables().values(), *variables(self.tracer))
+        found = (*self.tracer.inputs, *self.persistables().values(), *live_tensors(self.tracer))
         yield from {id(x): x for x in found}.values()
 
     def state_dict(self, mode: str = "all", scope: object = None) -> dict[str, Tensor]:
@@ -164,7 +165,7 @@ class Program:
     def _value_named(self, name: str) -> Value:
         known = self._named.get(name, self.persistables().get(name))
         if known is None:
-            held = [x for tracer in (self.tracer, *self._originals) for x in variables(tracer)]
+            held = [x for tracer in (self.tracer, *self._originals) for x in live_tensors(tracer)]
             known = next((x for x in held if x._name == name), None)
         if known is None:
             raise ValueError(f"the program has no variable {name!r} that is still held; fetch the variable itself")

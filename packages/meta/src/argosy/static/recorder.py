@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from argosy_phi_ops.capture import Traced, Tracer, _StateEntry
+from argosy_phi_ops.capture import Traced, Tracer, _StateEntry, live_tensors
 from argosy_phi_ops.context import building
 from argosy_phi_ops.errors import GraphBreak, ShapeError
 from argosy_phi_ops.operator import Operator
@@ -18,7 +17,7 @@ from argosy_pir.program import Program
 from argosy_pir.types import TensorType, Type
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["ProgramTracer", "variables"]
+__all__ = ["ProgramTracer"]
 
 
 class ProgramTracer(Tracer):
@@ -64,7 +63,7 @@ class ProgramTracer(Tracer):
         names: dict[str, Dim] = {str(other): kept}
         self._renamed = {name: _dim(size, names) for name, size in self._renamed.items()} | names
         _rename(self.program, names)
-        for x in variables(self):
+        for x in live_tensors(self):
             x.payload.shape = x.payload.value.shape
 
     # What an executor runs
@@ -145,17 +144,6 @@ class ProgramTracer(Tracer):
         for x, original in zip(made.inputs, self.inputs, strict=True):
             x.name = original.name
         return made
-
-
-def variables(tracer: Tracer) -> list[Tensor]:
-    """The traced tensors of a program that anybody holds; only the collector knows them all."""
-    found = []
-    for x in gc.get_objects():
-        if type(x) is Tensor:
-            payload = getattr(x, "payload", None)
-            if type(payload) is Traced and payload.tracer is tracer:
-                found.append(x)
-    return found
 
 
 def _differing(operands: Sequence[Any]) -> Iterator[tuple[Dim, SymExpr]]:
