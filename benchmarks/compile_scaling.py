@@ -51,7 +51,7 @@ def watch_stages(spent: dict[str, float]) -> None:
     """Let the stages note what they take."""
     import argosy.jit.lowering as lowering
     import argosy.jit.static_function as static_function
-    import argosy_cinn.building as building
+    import argosy_cinn.assembly.building as building
 
     places: tuple[tuple[Any, str, str], ...] = (
         (static_function, "trace", "capture"), (lowering, "simplify", "passes"),

@@ -20,7 +20,7 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, set(range(options.core, options.core + options.threads)))
     os.environ["ARGOSY_NUM_THREADS"] = str(options.threads)
-    from argosy_cinn.limits import measured_limits
+    from argosy_cinn.tools.limits import measured_limits
 
     print(json.dumps(asdict(measured_limits())))
 

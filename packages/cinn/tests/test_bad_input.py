@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from programs import build
 
-from argosy_cinn import CinnCompiler, assemble, explain, fallback
-from argosy_cinn.program_cache import find
+from argosy_cinn import CinnCompiler, explain, fallback
+from argosy_cinn.assembly import assemble
 from argosy_cinn.runtime import CodegenError, ObjectCache
+from argosy_cinn.store.program_cache import find
 from argosy_hwadapt import DeviceOutOfMemory, device
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import CompileError
@@ -59,7 +60,7 @@ def test_code_that_llvm_refuses_is_interpreted_and_states_are_updated(monkeypatc
     def refused(*_):
         raise CodegenError("LLVM refused generated code: expected type", "text")
 
-    monkeypatch.setattr("argosy_cinn.building.compile_objects", refused)
+    monkeypatch.setattr("argosy_cinn.assembly.building.compile_objects", refused)
     made = build(lambda x, s: ([prim.add(x, s)], [prim.mul(s, 2.0)]), [X], [X])
     with pytest.warns(RuntimeWarning, match="expected type"):
         executable = compiled(made, cache=forgetful)

@@ -9,7 +9,7 @@ from test_programs import f32, graphs, grow, layer_norm, mm, softmax
 
 from argosy_cinn import CinnCompiler
 from argosy_cinn.fuel import KINDS, Budget, allowed
-from argosy_cinn.simplify import RULES
+from argosy_cinn.rewrites.simplify import RULES
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 

@@ -8,7 +8,7 @@ from programs import build, check, on_host
 
 from argosy_cinn import CinnCompiler
 from argosy_cinn.loops.indices import Index, Lookup, Position, Quotient, Remainder, Variable, delinearise, linearise, of
-from argosy_cinn.memory_plan import Lifetime, plan
+from argosy_cinn.plan.memory import Lifetime, plan
 from argosy_cinn.runtime import ObjectCache
 from argosy_hwadapt import device
 from argosy_phi_ops import prim

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from argosy_cinn import CinnCompiler, explain
-from argosy_cinn.preparation import is_lasting
 from argosy_cinn.runtime import ObjectCache
+from argosy_cinn.store.preparation import is_lasting
 from argosy_hwadapt import device
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_pir import Builder, Program, TensorType
@@ -112,7 +112,8 @@ from test_preparation import Counted, compiled, result
 executable = compiled(ObjectCache({folder!r}), Counted())
 result(executable)
 assert executable.report()["cache_hit"]
-loaded = [name for name in sys.modules if name.startswith(("argosy_cinn.building", "argosy_cinn.assemble"))]
+making = ("argosy_cinn.assembly.building", "argosy_cinn.assembly.assemble")
+loaded = [name for name in sys.modules if name.startswith(making)]
 assert not loaded, loaded
 assert "tanh" in executable.describe()
 """

@@ -6,7 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from programs import assert_equal, build, check, values
 
-from argosy_cinn import CinnCompiler, assemble, explain
+from argosy_cinn import CinnCompiler, explain
+from argosy_cinn.assembly import assemble
 from argosy_cinn.runtime import ObjectCache, set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim

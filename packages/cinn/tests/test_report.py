@@ -4,9 +4,9 @@ import numpy as np
 from test_threads import chain
 
 from argosy_cinn import CinnCompiler
-from argosy_cinn.limits import Limits, limits
-from argosy_cinn.measure import add_program, measure, time
-from argosy_cinn.report import Report, Table
+from argosy_cinn.tools.limits import Limits, limits
+from argosy_cinn.tools.measure import add_program, measure, time
+from argosy_cinn.tools.report import Report, Table
 from argosy_hwadapt import device
 from argosy_tensorcore.storage import Strided
 

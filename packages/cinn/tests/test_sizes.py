@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argosy_cinn.formulas import Formulas
-from argosy_cinn.memory_plan import Arrangement, Lifetime, plan
+from argosy_cinn.plan.formulas import Formulas
+from argosy_cinn.plan.memory import Arrangement, Lifetime, plan
 from argosy_pir.dims import SymExpr, evaluate_dim, floor_div, maximum, minimum, modulo
 
 B, T = SymExpr.symbol("b"), SymExpr.symbol("lambda_")

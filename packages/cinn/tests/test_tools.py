@@ -11,8 +11,8 @@ from test_programs import f32, mm, softmax
 
 from argosy_cinn import CinnCompiler
 from argosy_cinn.__main__ import main
-from argosy_cinn.bisect import Outcome, command_runner, find_step
-from argosy_cinn.replay import arguments_of, replay
+from argosy_cinn.tools.bisect import Outcome, command_runner, find_step
+from argosy_cinn.tools.replay import arguments_of, replay
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
@@ -122,7 +122,7 @@ WRONG = """
 import sys
 sys.path.insert(0, {tests!r})
 import numpy as np
-from argosy_cinn import simplify
+from argosy_cinn.rewrites import simplify
 from programs import build, check
 from argosy_phi_ops import prim
 

@@ -5,7 +5,7 @@ import pytest
 from programs import build, check, values
 
 from argosy_cinn.fusion.classify import HOST, classify
-from argosy_cinn.planning import simplified
+from argosy_cinn.plan.planning import simplified
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError, OperatorError
 from argosy_phi_ops.primitives import PRIMITIVES

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from programs import build, values
 
-from argosy_cinn import CinnCompiler, tuning
+from argosy_cinn import CinnCompiler
 from argosy_cinn.contraction.blocking import candidates, chooser, estimated
 from argosy_cinn.contraction.problem import Contraction, Matrix
-from argosy_cinn.measure_product import Shape
 from argosy_cinn.printers.types import I64, PTR, Value
 from argosy_cinn.runtime import ObjectCache
 from argosy_cinn.target import Target
-from argosy_cinn.tuning import Tuner
+from argosy_cinn.tuning import tuner as tuning
+from argosy_cinn.tuning.measure_product import Shape
+from argosy_cinn.tuning.tuner import Tuner
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_tensorcore.storage import Strided

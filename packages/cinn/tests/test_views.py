@@ -7,8 +7,9 @@ import pytest
 from programs import build, check, on_host
 from test_threads import chain
 
-from argosy_cinn import CinnCompiler, explain, tracing
+from argosy_cinn import CinnCompiler, explain
 from argosy_cinn.runtime import set_threads
+from argosy_cinn.tools import tracing
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_tensorcore.storage import Strided

@@ -2,7 +2,7 @@
 
 import sys
 
-from argosy_cinn.bisect import command_runner, find_step
+from argosy_cinn.tools.bisect import command_runner, find_step
 
 SCRIPT = """
 import numpy as np

@@ -6,7 +6,7 @@ import pytest
 import argosy as paddle
 
 compiler = pytest.importorskip("argosy_cinn.compiler")
-tuning = pytest.importorskip("argosy_cinn.tuning")
+tuning = pytest.importorskip("argosy_cinn.tuning.tuner")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from argosy_cinn.__about__ import __version__
 
 _LAZY = {
     "CinnCompiler": "argosy_cinn.compiler",
-    "explain": "argosy_cinn.explanation",
+    "explain": "argosy_cinn.tools.explanation",
 }
 
 __all__ = ["CinnCompiler", "__version__", "explain"]

@@ -6,7 +6,7 @@
 Options: ``threads`` (for the whole process), ``cache`` (an `ObjectCache`), ``passes`` (LLVM's level, None for none),
 ``fuel`` (how many optimisations may happen), ``without`` (kinds of them to leave out; see `argosy_cinn.fuel`),
 ``memory_budget`` (bytes that intermediate values may need: what does not fit is computed again) and ``tune`` (measure
-how products are cut best; see `argosy_cinn.tuning`).
+how products are cut best; see `argosy_cinn.tuning.tuner`).
 """
 
 from __future__ import annotations
@@ -20,26 +20,27 @@ from typing import Any
 
 import numpy as np
 
-from argosy_cinn import program_cache, tracing
 from argosy_cinn.control import CompileRegion
-from argosy_cinn.decomposition import to_primitives
-from argosy_cinn.dump import dump, dumping, record, record_sizes
 from argosy_cinn.executable import Executable, Views
-from argosy_cinn.explanation import size
 from argosy_cinn.fallback import InterpretedExecutable, interpreted
 from argosy_cinn.fuel import Budget
 from argosy_cinn.host import HostCall
 from argosy_cinn.options import tuning
-from argosy_cinn.preparation import Outcomes, Preparation, Prepared
-from argosy_cinn.program_cache import Manifest, Place
+from argosy_cinn.plan.shapes import NotSymbolic
+from argosy_cinn.plan.sizes import SizeFormulas, known_sizes
+from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime import ObjectCache, default_cache, entry, set_threads
 from argosy_cinn.runtime.entry import Entry
 from argosy_cinn.runtime.jit import CodegenError, Library, link
 from argosy_cinn.runtime.trace import Trace
-from argosy_cinn.shapes import NotSymbolic
-from argosy_cinn.sizes import SizeFormulas, known_sizes
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
+from argosy_cinn.store import program_cache
+from argosy_cinn.store.preparation import Outcomes, Preparation, Prepared
+from argosy_cinn.store.program_cache import Manifest, Place
 from argosy_cinn.target import Target
+from argosy_cinn.tools import tracing
+from argosy_cinn.tools.dump import dump, dumping, record, record_sizes
+from argosy_cinn.tools.explanation import size
 from argosy_hwadapt import Device
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
@@ -247,7 +248,7 @@ class _Code:
 
     def dump(self, program: Program, name: str) -> Path:
         """Write all stages; returns the folder."""
-        from argosy_cinn.building import assembled
+        from argosy_cinn.assembly.building import assembled
 
         simplified = self.simplified()
         _, assembly = assembled(simplified, Target.host(), self.budget)
@@ -262,7 +263,7 @@ def _code_of(static: Program, options: Mapping[str, Any]) -> _Code:
     simplified = Simplified(lambda: static, budget)
 
     def made() -> tuple[Manifest, bytes]:
-        from argosy_cinn.building import build  # a process that finds all its programs never loads it
+        from argosy_cinn.assembly.building import build  # a process that finds all its programs never loads it
 
         with uncollected():
             manifest, code = build(simplified(), target, options, budget)
@@ -305,7 +306,7 @@ def _loaded(
     key: str = "",
 ) -> _Code:  # fmt: skip
     def instrumented() -> tuple[list[Entry], Trace]:
-        from argosy_cinn.building import build
+        from argosy_cinn.assembly.building import build
 
         trace = Trace()
         again, code = build(simplified(), Target.host(), options, budget, traced=True)
@@ -364,7 +365,7 @@ class Simplified:
         """The program; equal each time."""
         if self._made is not None:
             return self._made
-        from argosy_cinn.building import simplified_program
+        from argosy_cinn.assembly.building import simplified_program
 
         with own_context(), self._budget.simplifying():
             made = simplified_program(self._program())

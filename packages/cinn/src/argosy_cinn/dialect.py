@@ -5,7 +5,7 @@ from __future__ import annotations
 from argosy_pir.dialect import Dialect, register_dialect
 from argosy_pir.opdef import PURE, OpDef
 
-#: The windows of a convolution's input, see `argosy_cinn.convolution`.
+#: The windows of a convolution's input, see `argosy_cinn.rewrites.convolution`.
 PATCHES = "cinn.patches"
 #: The positions that sort tensors together, see `argosy_cinn.ordering`.
 ORDER = "cinn.order"

@@ -18,15 +18,15 @@ import numpy as np
 
 from argosy_cinn.arena import Arena, free_arenas, take_arena
 from argosy_cinn.array_call import array_call
-from argosy_cinn.decomposition import to_primitives
 from argosy_cinn.host import HostCall
-from argosy_cinn.program_cache import Manifest, Place, in_numbers
+from argosy_cinn.plan.shapes import sizes as shape_of
+from argosy_cinn.plan.sizes import Sizes
+from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime.entry import Entry
 from argosy_cinn.runtime.jit import Library
 from argosy_cinn.runtime.trace import Trace
-from argosy_cinn.shapes import sizes as shape_of
-from argosy_cinn.sizes import Sizes
-from argosy_cinn.tracing import Sink, WatchedHost, watched_entries
+from argosy_cinn.store.program_cache import Manifest, Place, in_numbers
+from argosy_cinn.tools.tracing import Sink, WatchedHost, watched_entries
 from argosy_hwadapt import Device, DeviceOutOfMemory
 from argosy_phi_ops.compiler import NativeCode
 from argosy_phi_ops.errors import DTypeError, ShapeError
@@ -53,7 +53,7 @@ class Executable:
 
     ``interface`` is a program with its inputs, outputs and states; where ``prepared`` is given, passes have still to
     run on that one, and ``prepared`` gives it after them. ``views`` and ``manifest`` are what
-    `argosy_cinn.explanation` shows. For callers: ``sizes``, with ``signature`` and ``outputs`` of it, ``hosts``,
+    `argosy_cinn.tools.explanation` shows. For callers: ``sizes``, with ``signature`` and ``outputs`` of it, ``hosts``,
     ``library``, and whether it is ``watched``.
     """
 
@@ -135,12 +135,12 @@ class Executable:
 
     def describe(self) -> str:
         """What `argosy_cinn.explain` shows: segments, kernels, host calls and memory."""
-        from argosy_cinn.explanation import describe
+        from argosy_cinn.tools.explanation import describe
 
         return describe(self)
 
     def watch(self, sink: Sink) -> None:
-        """Run instrumented code from now on and hand its events to ``sink`` (see `argosy_cinn.tracing`)."""
+        """Run instrumented code from now on and hand its events to ``sink`` (see `argosy_cinn.tools.tracing`)."""
         entries, trace = self.views.instrumented()
         name = self.interface.name
         names = [call.kernel for call in self._manifest.calls]
@@ -155,12 +155,12 @@ class Executable:
 
     def code(self) -> str:
         """The LLVM assembly of the kernels (generated again)."""
-        from argosy_cinn.building import generated_code
+        from argosy_cinn.assembly.building import generated_code
 
         return generated_code(self.compiled)
 
     def _out_of_memory(self, error: MemoryError) -> DeviceOutOfMemory:
-        from argosy_cinn.explanation import describe_memory
+        from argosy_cinn.tools.explanation import describe_memory
 
         return DeviceOutOfMemory(f"{error}\n{describe_memory(self)}", self.sizes.arena_bytes)
 

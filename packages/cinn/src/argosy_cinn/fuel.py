@@ -67,7 +67,7 @@ def _name(where: Any) -> str:
 class Budget:
     """What one compilation may do. It simplifies first, then fuses; either can be done again and does the same.
 
-    ``memory``: the bytes that its intermediate values may need (`argosy_cinn.rematerialise`)."""
+    ``memory``: the bytes that its intermediate values may need (`argosy_cinn.plan.rematerialise`)."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Programs with symbolic sizes: compiled once for all sizes, or, where that cannot be, for each combination met.
 
 The code of a program for all sizes takes its sizes from a table, and the places of intermediate values with them (see
-`argosy_cinn.sizes`). Sizes of zero, tensors too large for 32-bit indices
+`argosy_cinn.plan.sizes`). Sizes of zero, tensors too large for 32-bit indices
 and programs with host calls are compiled for their sizes, in numbers.
 """
 

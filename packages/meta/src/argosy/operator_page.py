@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from argosy_autograd.rules import NOT_APPLICABLE
-from argosy_cinn.planning import plan_program, simplified
+from argosy_cinn.plan.planning import plan_program, simplified
 from argosy_phi_ops.composition import find_composed
 from argosy_phi_ops.expansion import Expansion
 from argosy_phi_ops.index import COMPOSED, MODULES

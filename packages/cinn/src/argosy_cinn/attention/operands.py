@@ -9,7 +9,7 @@ from argosy_cinn.loops.elementwise import PARTS
 from argosy_cinn.loops.expressions import Graph
 from argosy_cinn.loops.indices import ZERO, Index, Position, SplitVariable, Variable, linearise, of
 from argosy_cinn.loops.lowering import Lowering
-from argosy_cinn.shapes import sizes
+from argosy_cinn.plan.shapes import sizes
 from argosy_pir.core import Operation
 from argosy_pir.values import Value
 

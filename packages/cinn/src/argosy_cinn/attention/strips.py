@@ -19,7 +19,7 @@ from argosy_cinn.loops.indices import Index, Position, SplitVariable, Variable, 
 from argosy_cinn.loops.lowering import Lowering, NotAligned
 from argosy_cinn.loops.reductions import KINDS
 from argosy_cinn.loops.schedule import COSTS
-from argosy_cinn.shapes import ceil_div, larger, sizes, smaller
+from argosy_cinn.plan.shapes import ceil_div, larger, sizes, smaller
 from argosy_cinn.target import Target
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult, Value

@@ -47,7 +47,7 @@ class Blocking:
         return self.lanes * self.vectors
 
 
-#: Who chooses instead (`argosy_cinn.tuning`), for as long as a program is emitted.
+#: Who chooses instead (`argosy_cinn.tuning.tuner`), for as long as a program is emitted.
 chooser: ContextVar[Callable[[Contraction, Target], Blocking | None] | None] = ContextVar("chooser", default=None)
 
 

@@ -8,8 +8,8 @@ from argosy_cinn import dialect
 from argosy_cinn.loops.elementwise import DTYPES, FLOATS, NARROW, PARTS
 from argosy_cinn.loops.lowering import is_inline
 from argosy_cinn.loops.reductions import KINDS
-from argosy_cinn.narrow import has_product
-from argosy_cinn.shapes import count, estimate, sizes
+from argosy_cinn.plan.shapes import count, estimate, sizes
+from argosy_cinn.rewrites.narrow import has_product
 from argosy_pir.core import Operation
 from argosy_pir.types import TensorType
 
@@ -48,7 +48,7 @@ def classify(op: Operation) -> str:
 
 
 def _has_scatter(op: Operation) -> bool:
-    """Narrow floats accumulate in float32, see `argosy_cinn.narrow`."""
+    """Narrow floats accumulate in float32, see `argosy_cinn.rewrites.narrow`."""
     dtype = op.result.dtype
     if dtype not in DTYPES or op.operand(1).dtype not in DTYPES:
         return False

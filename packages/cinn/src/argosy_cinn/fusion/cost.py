@@ -19,7 +19,7 @@ from argosy_cinn.fusion.products import operand_matrix
 from argosy_cinn.loops.elementwise import OPERATIONS
 from argosy_cinn.loops.lowering import VIEWS, splat_constant
 from argosy_cinn.loops.schedule import COSTS
-from argosy_cinn.shapes import count, estimate
+from argosy_cinn.plan.shapes import count, estimate
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value

@@ -11,7 +11,7 @@ from argosy_cinn.fusion.products import Product
 from argosy_cinn.loops.expressions import Expression, Graph
 from argosy_cinn.loops.indices import Index, Position, Variable, linearise, of
 from argosy_cinn.loops.lowering import Lowering, NotAligned, scattered
-from argosy_cinn.shapes import at_least_one
+from argosy_cinn.plan.shapes import at_least_one
 from argosy_pir.values import OpResult, Value
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from argosy_cinn.fusion.reads import host_reads
 from argosy_cinn.loops.expressions import Graph
 from argosy_cinn.loops.indices import Variable, of
 from argosy_cinn.loops.lowering import Lowering, NotAligned
-from argosy_cinn.shapes import at_least_one, count, estimate, sizes
+from argosy_cinn.plan.shapes import at_least_one, count, estimate, sizes
 from argosy_pir.core import Operation
 from argosy_pir.values import Value
 

@@ -13,7 +13,7 @@ from argosy_cinn.loops.indices import Index, SplitVariable, Variable, linearise,
 from argosy_cinn.loops.lowering import Lowering
 from argosy_cinn.loops.reductions import KINDS
 from argosy_cinn.loops.schedule import ColumnReduction, Kernel, Reduction, Store, refine_map
-from argosy_cinn.shapes import at_least_one, count
+from argosy_cinn.plan.shapes import at_least_one, count
 from argosy_pir.values import OpResult, Value
 
 #: Reductions by which the kinds of scatter combine.

@@ -16,7 +16,7 @@ from argosy_cinn.loops.expressions import Expression, Graph, describe
 from argosy_cinn.loops.indices import Index, Position, Variable, of
 from argosy_cinn.loops.lowering import Lowering
 from argosy_cinn.loops.schedule import COSTS
-from argosy_cinn.shapes import sizes, surely_at_least
+from argosy_cinn.plan.shapes import sizes, surely_at_least
 from argosy_pir.core import Operation
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import Any
 
-from argosy_cinn.convolution import window_axes
 from argosy_cinn.dialect import PATCHES
 from argosy_cinn.loops.elementwise import PARTS, supports
 from argosy_cinn.loops.expressions import Expression, Graph
 from argosy_cinn.loops.indices import Index, Lookup, Position, divide, linearise, of
-from argosy_cinn.shapes import sizes, surely_at_least, surely_less
+from argosy_cinn.plan.shapes import sizes, surely_at_least, surely_less
+from argosy_cinn.rewrites.convolution import window_axes
 from argosy_pir.core import Operation
 from argosy_pir.scalars import encode_scalar
 from argosy_pir.values import OpResult, Value

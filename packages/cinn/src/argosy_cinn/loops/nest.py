@@ -25,11 +25,11 @@ from argosy_cinn.loops.schedule import (
     shares_places,
 )
 from argosy_cinn.loops.vectorize import Evaluator
+from argosy_cinn.plan.shapes import count
 from argosy_cinn.printers.llvm import Function, Loop, Module
 from argosy_cinn.printers.types import I8, I64, LLVM_TYPES, PTR, Value, constant, vector
 from argosy_cinn.printers.types import Index as MachineIndex
 from argosy_cinn.runtime.workers import scratch
-from argosy_cinn.shapes import count
 
 PARAMETERS = [("ptr noalias", "table"), ("i64", "chunk"), ("i64", "chunks")]
 #: Bodies below this cost are unrolled.

@@ -14,7 +14,7 @@ from typing import Any
 
 from argosy_cinn.loops.expressions import Expression, Graph, children, lookups
 from argosy_cinn.loops.indices import Index, Lookup, Variable
-from argosy_cinn.shapes import at_least_one, ceil_div, estimate, larger
+from argosy_cinn.plan.shapes import at_least_one, ceil_div, estimate, larger
 
 #: Elements a chunk should at least have: some ten microseconds of work.
 _CHUNK_ELEMENTS = 1 << 15

@@ -7,7 +7,7 @@ from __future__ import annotations
 from argosy_cinn.dialect import ORDER
 from argosy_cinn.fuel import allowed
 from argosy_cinn.loops.elementwise import DTYPES
-from argosy_cinn.shapes import sizes
+from argosy_cinn.plan.shapes import sizes
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_pir.builder import Builder

@@ -1,1 +1,1 @@
-"""The rules of `argosy_cinn.simplify`, one for each primitive."""
+"""The rules of `argosy_cinn.rewrites.simplify`, one for each primitive."""

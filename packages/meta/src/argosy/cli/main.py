@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return launch(given[1:], "argosy launch")
     if given[:1] == ["bisect"]:
-        from argosy_cinn.bisect import main as bisect
+        from argosy_cinn.tools.bisect import main as bisect
 
         return bisect(given[1:])
     if given[:1] == ["explain"]:

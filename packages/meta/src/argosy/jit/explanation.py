@@ -10,7 +10,7 @@ from argosy.jit.static_function import StaticFunction
 from argosy.nn.layer import Layer
 
 if TYPE_CHECKING:
-    from argosy_cinn.report import Report
+    from argosy_cinn.tools.report import Report
 
 __all__ = ["explain"]
 
@@ -25,7 +25,7 @@ def explain(function: Any, *args: Any, measure: bool = True, repeats: int = 10, 
     takes, its share of what the machine can do and the lines it comes from, and the memory plan with its largest
     buffers. ``report["kernels"]`` is one section's text; ``report.save("x.html")`` writes everything.
     """
-    from argosy_cinn.report import Report
+    from argosy_cinn.tools.report import Report
 
     static = _captured_anew(function)
     with lowering.recorded() as stages:
@@ -49,8 +49,8 @@ def _captured_anew(function: Any) -> StaticFunction:
 
 def _add_compiled(report: Report, compiled: CompiledCall, call: Any, measure: bool, repeats: int) -> None:
     from argosy_cinn.executable import Executable
-    from argosy_cinn.measure import add_program
-    from argosy_cinn.measure import measure as measured
+    from argosy_cinn.tools.measure import add_program
+    from argosy_cinn.tools.measure import measure as measured
 
     executable: Any = compiled.executable
     inputs, states = compiled.payloads(call), [payload for _, payload in compiled.bound]

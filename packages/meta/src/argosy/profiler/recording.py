@@ -95,7 +95,7 @@ def _joined(events: Sequence[Any]) -> list[Event]:
 def _tracing() -> Any:
     """The tracing module of the fusion compiler, where it is installed."""
     try:
-        return import_module("argosy_cinn.tracing")
+        return import_module("argosy_cinn.tools.tracing")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("argosy_cinn", "llvmlite"):
             raise

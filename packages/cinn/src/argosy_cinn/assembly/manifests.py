@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from argosy_cinn import program_cache
-from argosy_cinn.assemble import Assembly
+from argosy_cinn.assembly.assemble import Assembly
+from argosy_cinn.assembly.control import Spare, Workspace
 from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.fusion.kernels import Partial
-from argosy_cinn.native_control import Spare, Workspace
-from argosy_cinn.program_cache import BufferFacts, CallFacts, Manifest
-from argosy_cinn.rematerialise import Again
-from argosy_cinn.shapes import estimate, formula
-from argosy_cinn.steps import Plan
+from argosy_cinn.plan.rematerialise import Again
+from argosy_cinn.plan.shapes import estimate, formula
+from argosy_cinn.plan.steps import Plan
+from argosy_cinn.store import program_cache
+from argosy_cinn.store.program_cache import BufferFacts, CallFacts, Manifest
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_pir.core import Operation
 from argosy_pir.program import Program

@@ -12,6 +12,7 @@ from itertools import count as numbers
 from re import sub
 from typing import Any, TypeAlias
 
+from argosy_cinn.assembly.control import ControlFlow, emit_control
 from argosy_cinn.attention.emit import emit_combination, emit_strips
 from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.attention.strips import StripKernel, strip_text
@@ -37,18 +38,17 @@ from argosy_cinn.loops.schedule import (
     shares_places,
 )
 from argosy_cinn.loops.vectorize import Evaluator
-from argosy_cinn.native_control import ControlFlow, emit_control
 from argosy_cinn.ordering.emit import emit_order
 from argosy_cinn.ordering.kernel import OrderKernel
+from argosy_cinn.plan.steps import Plan, Step, nbytes
+from argosy_cinn.plan.traffic import Cost, kernel_cost, product_cost
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import BFLOAT, FLOAT, I64, LLVM_TYPES, PTR, VOID, Value, constant, lanes_of
-from argosy_cinn.program_cache import Place
 from argosy_cinn.runtime import parallel_for
 from argosy_cinn.runtime.trace import traced_call
 from argosy_cinn.runtime.workers import thread_count
-from argosy_cinn.steps import Plan, Step, nbytes
+from argosy_cinn.store.program_cache import Place
 from argosy_cinn.target import Target
-from argosy_cinn.traffic import Cost, kernel_cost, product_cost
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult
 

@@ -13,10 +13,10 @@ from itertools import islice
 from math import prod
 from typing import Any
 
-from argosy_cinn.formulas import Formulas
-from argosy_cinn.memory_plan import Arrangement, Lifetime
-from argosy_cinn.program_cache import Manifest
-from argosy_cinn.shapes import Size, size_of_formula
+from argosy_cinn.plan.formulas import Formulas
+from argosy_cinn.plan.memory import Arrangement, Lifetime
+from argosy_cinn.plan.shapes import Size, size_of_formula
+from argosy_cinn.store.program_cache import Manifest
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.dims import is_static
 from argosy_pir.program import Program

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from argosy_cinn.plan.shapes import sizes
 from argosy_cinn.rewrites.building import constant, emit
-from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value

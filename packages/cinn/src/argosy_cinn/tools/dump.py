@@ -2,8 +2,8 @@
 
 A folder ``<number>-<name>.cinn`` holds ``program.pir`` (primitives, as given), ``simplified.pir``, ``kernels.txt``
 (what is fused, with memory and lines), ``code.ll`` (LLVM), ``code.s`` (assembly), ``code.o`` and ``manifest.json``
-(what `argosy_cinn.replay` runs), and, once it has run, ``inputs.npz``: the arguments of its first call, as bytes, and
-the sizes that were not known before. Programs with such sizes leave ``kernels.txt`` then, too.
+(what `argosy_cinn.tools.replay` runs), and, once it has run, ``inputs.npz``: the arguments of its first call, as bytes,
+and the sizes that were not known before. Programs with such sizes leave ``kernels.txt`` then, too.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from argosy_tensorcore.storage import Strided
 
 if TYPE_CHECKING:
     from argosy_cinn.executable import Executable
-    from argosy_cinn.program_cache import Manifest
     from argosy_cinn.specialise import SpecialisingExecutable
+    from argosy_cinn.store.program_cache import Manifest
 
 #: Arguments larger than this together are not recorded.
 _MOST_INPUTS = 1 << 28

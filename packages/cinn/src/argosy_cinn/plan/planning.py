@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from argosy_cinn.alignment import aligned
+from argosy_cinn.assembly.control import ControlFlow, RegionPlan
 from argosy_cinn.complexes.split import split_complex
 from argosy_cinn.control import is_compiled, region_program
 from argosy_cinn.fuel import allowed
@@ -18,12 +18,12 @@ from argosy_cinn.fusion.grids import KnownReads
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.recompute import drop_recomputed
 from argosy_cinn.loops.lowering import NotAligned, splat_constant
-from argosy_cinn.narrow import widened
-from argosy_cinn.native_control import ControlFlow, RegionPlan
 from argosy_cinn.ordering.rewrite import sorts_as_orders
-from argosy_cinn.shapes import NotSymbolic, sizes
-from argosy_cinn.simplify import inline_calls, simplify
-from argosy_cinn.steps import Plan, make_plan
+from argosy_cinn.plan.shapes import NotSymbolic, sizes
+from argosy_cinn.plan.steps import Plan, make_plan
+from argosy_cinn.rewrites.alignment import aligned
+from argosy_cinn.rewrites.narrow import widened
+from argosy_cinn.rewrites.simplify import inline_calls, simplify
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.scalars import decode_scalar

@@ -18,7 +18,7 @@ from argosy_cinn.fusion.products import Product
 from argosy_cinn.loops.expressions import Expression
 from argosy_cinn.loops.schedule import COSTS, Kernel
 from argosy_cinn.ordering.kernel import OrderKernel
-from argosy_cinn.shapes import count, smaller
+from argosy_cinn.plan.shapes import count, smaller
 from argosy_pir.types import ITEM_SIZES
 
 _FREE = frozenset({"load", "index", "constant", "cell", "reduced", "within"})

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from argosy_cinn.once import once
 from argosy_cinn.options import memory_budget, tuning
+from argosy_cinn.plan.shapes import evaluated
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
-from argosy_cinn.shapes import evaluated
 from argosy_cinn.target import Target
 from argosy_pir.attributes import Dense
 from argosy_pir.core import Block
@@ -30,7 +30,7 @@ _LARGEST_CONSTANTS = 1 << 22
 
 class CallFacts(NamedTuple):
     """One kernel call: its ``segment``, the kernel, chunks (0: decided at run time), a line about it, what it reads,
-    writes and computes (`argosy_cinn.traffic`), and the positions in the simplified program of what it makes."""
+    writes and computes (`argosy_cinn.plan.traffic`), and the positions in the simplified program of what it makes."""
 
     segment: int
     kernel: str

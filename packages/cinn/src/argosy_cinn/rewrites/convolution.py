@@ -11,9 +11,9 @@ from itertools import product
 from math import prod
 
 from argosy_cinn.dialect import PATCHES
-from argosy_cinn.phases import by_phases, is_spread
+from argosy_cinn.plan.shapes import sizes
 from argosy_cinn.rewrites.building import emit
-from argosy_cinn.shapes import sizes
+from argosy_cinn.rewrites.phases import by_phases, is_spread
 from argosy_phi_ops.context import context
 from argosy_pir.core import Operation
 from argosy_pir.types import TensorType

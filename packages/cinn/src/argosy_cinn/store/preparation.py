@@ -14,13 +14,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
-from argosy_cinn import program_cache
-from argosy_cinn.dump import dumping
 from argosy_cinn.fuel import Budget
 from argosy_cinn.once import once
-from argosy_cinn.program_cache import Manifest
 from argosy_cinn.runtime import ObjectCache
+from argosy_cinn.store import program_cache
+from argosy_cinn.store.program_cache import Manifest
 from argosy_cinn.target import Target
+from argosy_cinn.tools.dump import dumping
 from argosy_phi_ops.operator import get_operator
 from argosy_pir.core import Operation
 from argosy_pir.program import Program

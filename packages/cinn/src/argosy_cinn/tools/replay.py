@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.compiler import CinnCompiler, load_compiled
-from argosy_cinn.dump import SIZE
-from argosy_cinn.explanation import size
-from argosy_cinn.measure import time
-from argosy_cinn.program_cache import manifest_of
-from argosy_cinn.report import Table
+from argosy_cinn.plan.shapes import TYPICAL
 from argosy_cinn.runtime import ObjectCache
-from argosy_cinn.shapes import TYPICAL
+from argosy_cinn.store.program_cache import manifest_of
+from argosy_cinn.tools.dump import SIZE
+from argosy_cinn.tools.explanation import size
+from argosy_cinn.tools.measure import time
+from argosy_cinn.tools.report import Table
 from argosy_hwadapt import device
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from argosy_cinn.executable import Executable
-from argosy_cinn.explanation import places, recomputed_lines, size
-from argosy_cinn.limits import Limits, limits
-from argosy_cinn.report import Report, Table
-from argosy_cinn.tracing import Event
+from argosy_cinn.tools.explanation import places, recomputed_lines, size
+from argosy_cinn.tools.limits import Limits, limits
+from argosy_cinn.tools.report import Report, Table
+from argosy_cinn.tools.tracing import Event
 from argosy_tensorcore.storage import Strided
 
 _SHOWN_BUFFERS = 8
@@ -131,7 +131,7 @@ def _memory(executable: Executable) -> list[str | Table]:
 
 
 def _nbytes(value: object) -> int:
-    from argosy_cinn.steps import nbytes
+    from argosy_cinn.plan.steps import nbytes
 
     return nbytes(value)
 

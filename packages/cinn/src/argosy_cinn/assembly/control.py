@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
+from argosy_cinn.plan.shapes import count, sizes
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I8, I64, LLVM_TYPES, PTR, VOID, Index, constant
 from argosy_cinn.printers.types import Value as MachineValue
-from argosy_cinn.shapes import count, sizes
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value
 
 if TYPE_CHECKING:
-    from argosy_cinn.steps import Plan
+    from argosy_cinn.plan.steps import Plan
 
 #: The bytes that an index or a condition of any dtype fits in.
 _SCALAR = 8

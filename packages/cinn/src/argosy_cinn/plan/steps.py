@@ -12,6 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from argosy_cinn.assembly.control import ControlFlow
 from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.attention.strips import StripKernel, lower_region
 from argosy_cinn.fuel import allowed
@@ -21,14 +22,13 @@ from argosy_cinn.fusion.kernels import Epilogue, lower_copy, lower_epilogue, low
 from argosy_cinn.fusion.products import are_twins
 from argosy_cinn.loops.nest import has_partial, partial_dtype
 from argosy_cinn.loops.schedule import Kernel, choose_chunks, phases
-from argosy_cinn.memory_plan import Lifetime, plan
-from argosy_cinn.native_control import ControlFlow
 from argosy_cinn.ordering.kernel import OrderKernel, lower_order
-from argosy_cinn.program_cache import Place, Recomputation
-from argosy_cinn.rematerialise import Facts, Schedule, rematerialised, step_cost
-from argosy_cinn.shapes import count, estimate, sizes
+from argosy_cinn.plan.memory import Lifetime, plan
+from argosy_cinn.plan.rematerialise import Facts, Schedule, rematerialised, step_cost
+from argosy_cinn.plan.shapes import count, estimate, sizes
+from argosy_cinn.plan.traffic import body_cost
+from argosy_cinn.store.program_cache import Place, Recomputation
 from argosy_cinn.target import Target
-from argosy_cinn.traffic import body_cost
 from argosy_pir.core import Operation
 from argosy_pir.dims import SymExpr
 from argosy_pir.types import ITEM_SIZES

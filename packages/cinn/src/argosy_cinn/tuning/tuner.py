@@ -19,10 +19,10 @@ from typing import Any
 
 from argosy_cinn.contraction.blocking import Blocking, candidates, chooser, estimated
 from argosy_cinn.contraction.problem import Contraction
-from argosy_cinn.measure_product import Shape, product_call
 from argosy_cinn.options import tuning
 from argosy_cinn.runtime.cache import ObjectCache, cache_key, default_cache
 from argosy_cinn.target import Target
+from argosy_cinn.tuning.measure_product import Shape, product_call
 
 _PREFIX = "tuned-"
 _ROUNDS = 5

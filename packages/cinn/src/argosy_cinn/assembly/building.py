@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from argosy_cinn.assemble import Assembly, assemble
-from argosy_cinn.decomposition import to_primitives
+from argosy_cinn.assembly.assemble import Assembly, assemble
+from argosy_cinn.assembly.manifests import manifest_from
 from argosy_cinn.fuel import Budget
-from argosy_cinn.manifests import manifest_from
-from argosy_cinn.planning import plan_program, simplified
+from argosy_cinn.plan.planning import plan_program, simplified
+from argosy_cinn.plan.steps import Plan
 from argosy_cinn.printers.llvm import Module
-from argosy_cinn.program_cache import Manifest
 from argosy_cinn.recursion import deep_recursion
+from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime.objects import compile_objects
 from argosy_cinn.runtime.workers import default_threads
-from argosy_cinn.steps import Plan
+from argosy_cinn.store.program_cache import Manifest
 from argosy_cinn.target import Target
-from argosy_cinn.tuning import tuned
+from argosy_cinn.tuning.tuner import tuned
 from argosy_pir.program import Program
 
 #: Lines of LLVM assembly that are worth a module of their own.

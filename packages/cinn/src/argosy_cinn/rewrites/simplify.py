@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy_cinn.convolution import as_product
 from argosy_cinn.fuel import allowed
 from argosy_cinn.rewrites import arithmetic, layout, products, reductions
 from argosy_cinn.rewrites.building import Rule
 from argosy_cinn.rewrites.constants import fold_constants
+from argosy_cinn.rewrites.convolution import as_product
 from argosy_cinn.rewrites.reductions import empty_reduction
 from argosy_phi_ops.context import building
 from argosy_pir.attributes import attributes_key

@@ -1,0 +1,1 @@
+"""From plans to machine code and what an executable needs beside it."""

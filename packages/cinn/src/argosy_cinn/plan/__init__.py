@@ -1,0 +1,1 @@
+"""From simplified programs to steps in an order, with every value's place in memory."""
