@@ -47,6 +47,7 @@ UNCOVERED = {
         ("llm_int8_linear", "weight_dequantize", "weight_only_linear", "weight_quantize"),
         "the wheel has no kernel of it for CPUs",
     ),
+    **dict.fromkeys(("k0", "k0e", "k1", "k1e", "zeta"), "the wheel has no such function; tests hold it against mpmath"),
     "empty": "its contents are whatever the memory held",
     "empty_like": "its contents are whatever the memory held",
     "fft_c2c": "the wheel shows it through paddle.fft",
