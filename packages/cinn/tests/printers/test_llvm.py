@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from argosy_cinn.printers.llvm import Module
-from argosy_cinn.printers.types import FLOAT, I32, I64, PTR, constant, lanes_of, mangle, vector
+from argosy_cinn.printers.types import FLOAT, I32, I64, PTR, Value, constant, lanes_of, mangle, vector
 from argosy_cinn.runtime import load
 from argosy_cinn.target import Target
 
@@ -51,6 +51,20 @@ def test_masked_tails_touch_nothing_beyond_the_end(cpu):
         double(x.ctypes.data, y.ctypes.data, n)
         assert (y[:n] == 2 * x[:n]).all()
         assert (y[n:] == -1).all()
+
+
+@pytest.mark.parametrize("lane", [0, 5])
+def test_one_lane_of_a_narrowed_vector_is_one_element(lane):
+    """LLVM's own store of such a lane has the width from before."""
+
+    def narrowed(b, x, y, n):
+        wide = b.load("<16 x i32>", x)
+        flags = ", ".join(f"i1 {'true' if i == lane else 'false'}" for i in range(16))
+        b.masked_store(b.op("<16 x i8>", f"trunc {wide} to <16 x i8>"), y, Value("<16 x i1>", f"<{flags}>"))
+
+    x, y = np.arange(256, 272, dtype=np.int32), np.full(24, -1, np.int8)
+    build(narrowed)(x.ctypes.data, y.ctypes.data, 16)
+    assert y.tolist() == [lane if i == lane else -1 for i in range(24)]
 
 
 def test_loops_carry_values_and_choices_merge():

@@ -47,7 +47,7 @@ class Lowering:
         """The expression of an element."""
         constant = splat_constant(value)
         if constant is not None and (self.immediates or value not in self.in_memory):
-            return self._constant(constant, value.dtype)
+            return self.constant(constant, value.dtype)
         key = (value, position.flat.key, self.guards)
         found = self._memo.get(key)
         if found is None:
@@ -64,7 +64,8 @@ class Lowering:
         first, part = position.flat * 2, PARTS[value.dtype]
         return self.pair(value.dtype, *(self.graph.load(value, first + i, part, self.guards) for i in (0, 1)))
 
-    def _constant(self, data: bytes, dtype: str) -> Expression:
+    def constant(self, data: bytes, dtype: str) -> Expression:
+        """The number whose bytes are ``data``."""
         if dtype not in PARTS:
             return self.graph.node("constant", dtype, (), data)
         half = len(data) // 2
@@ -239,7 +240,7 @@ def _patches(self: Lowering, op: Operation, position: Position) -> Expression:
     for size, k, s, (stride, low, spread, dilation) in zip(sizes(x)[2:], window, spatial, axes, strict=True):
         i = s * stride + k * dilation + -low
         where.append(_without_gaps(self, i, size, spread - 1, position.split, conditions))
-    zero = self.graph.node("constant", x.dtype, (), encode_scalar(0, x.dtype))
+    zero = self.constant(encode_scalar(0, x.dtype), x.dtype)
     return _chosen(self, x, position.at(sizes(x), None, tuple(where)), conditions, zero)
 
 
@@ -261,7 +262,8 @@ def _concat(self: Lowering, op: Operation, position: Position) -> Expression:
             result = piece
         else:
             result = self.choose(condition, piece, result)
-    assert result is not None
+    if result is None:  # of parts without elements nothing is read
+        return self.constant(encode_scalar(0, op.operand(0).dtype), op.operand(0).dtype)
     return result
 
 

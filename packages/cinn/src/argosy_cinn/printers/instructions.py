@@ -297,6 +297,13 @@ class Instructions:
         if value.type[0] != "<":
             value, mask = self._as_vector(value), self._as_vector(mask)
         value = self._bits(value)
+        if mask.name.count("true") == 1:
+            # LLVM makes one store of a single lane, and of a vector that was narrowed it writes the wide element.
+            lane = [part.split()[-1] for part in mask.name.strip("<>").split(",")].index("true")
+            element = element_of(value.type)
+            place = self.at(pointer, lane, element)
+            self.store(self.op(element, f"extractelement {value}, i32 {lane}"), place, bytes_of(element))
+            return
         align = constant(I32, bytes_of(value.type))
         self.intrinsic("llvm.masked.store", VOID, value, pointer, align, mask, overloads=(value.type, PTR))
 
