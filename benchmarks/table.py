@@ -51,10 +51,10 @@ def row(workload: Workload, record: dict[str, Any]) -> str:
     """One line of the table."""
     times = medians(record)
     ours = times.pop("argosy")
-    ordered = sorted(times.items(), key=lambda p: p[1])
+    ordered = sorted((p for p in times.items() if not p[0].startswith("argosy")), key=lambda p: p[1])
     peers = ", ".join(f"{peer} {milliseconds(time)} ({time / ours:.2f}x)" for peer, time in ordered)
     memory = medians(record, "peak_rss_mib")
-    least = min((v for k, v in memory.items() if k != "argosy"), default=0)
+    least = min((v for k, v in memory.items() if not k.startswith("argosy")), default=0)
     cold, warm = first_calls(record)
     return (
         f"| {workload.title} | {milliseconds(ours)} | {share(workload, record, ours)} | {peers} "
