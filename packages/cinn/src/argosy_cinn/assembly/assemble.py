@@ -6,26 +6,22 @@ A segment is ``void segment<i>(ptr addresses, ptr dims)``; host calls lie betwee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import count as numbers
 from re import sub
 from typing import Any, TypeAlias
 
 from argosy_cinn.assembly.control import ControlFlow, emit_control
+from argosy_cinn.assembly.products import choose_variant, problem_of, problem_text, variant, variants_of
 from argosy_cinn.attention.emit import emit_combination, emit_strips
 from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.attention.strips import StripKernel, strip_text
-from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
-from argosy_cinn.contraction.blocking import Blocking, choose
-from argosy_cinn.contraction.packing import convert_element
-from argosy_cinn.contraction.problem import Prologue
-from argosy_cinn.contraction.thin import plan_thin
+from argosy_cinn.contraction import emit, grid
 from argosy_cinn.fallback import GroupError
 from argosy_cinn.fusion.kernels import Epilogue, Partial, epilogue_text, kernel_text
-from argosy_cinn.fusion.products import OperandMatrix, Product
-from argosy_cinn.loops import elementwise
-from argosy_cinn.loops.expressions import Graph, describe
+from argosy_cinn.fusion.products import Product
+from argosy_cinn.loops.expressions import Graph
 from argosy_cinn.loops.indices import Variable, of
 from argosy_cinn.loops.nest import PARAMETERS, Pointers, emit_kernel, has_partial, partial_dtype
 from argosy_cinn.loops.schedule import (
@@ -37,13 +33,12 @@ from argosy_cinn.loops.schedule import (
     shares_columns,
     shares_places,
 )
-from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.ordering.emit import emit_order
 from argosy_cinn.ordering.kernel import OrderKernel
 from argosy_cinn.plan.steps import Plan, Step, nbytes
 from argosy_cinn.plan.traffic import Cost, kernel_cost, product_cost
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import BFLOAT, FLOAT, I64, LLVM_TYPES, PTR, VOID, Value, constant, lanes_of
+from argosy_cinn.printers.types import I64, PTR, VOID, Value, constant
 from argosy_cinn.runtime import parallel_for
 from argosy_cinn.runtime.trace import traced_call
 from argosy_cinn.runtime.workers import thread_count
@@ -52,8 +47,6 @@ from argosy_cinn.target import Target
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult
 
-#: Rows for which copying the right operand does not pay.
-_FEW_ROWS = 64
 #: Places of a segment from which on a table tells them to a loop.
 _MANY_PLACES = 256
 #: Where the buffers of a kernel are.
@@ -251,7 +244,7 @@ def _product_call(assembly: Assembly, places: Places, made: list[_Made]) -> Call
     (product, epilogue), *twins = made
     slots: dict[Any, int] = {product.left.buffer: 0}
     slots.setdefault(product.right.buffer, len(slots))
-    text = "\n".join(part for p, e in made for part in (_problem_text(p, slots), epilogue_text(e, slots)))
+    text = "\n".join(part for p, e in made for part in (problem_text(p, slots), epilogue_text(e, slots)))
     name = _identifier(f"product_{product.rows}x{product.columns}x{product.depth}")
 
     def emit_kind(name: str, kind: str) -> list[str]:
@@ -259,11 +252,11 @@ def _product_call(assembly: Assembly, places: Places, made: list[_Made]) -> Call
             table, chunk, chunks = b.arguments
             b.sizes_from(table, len(slots))
             pointers = Pointers(b, table, slots)
-            whole = _problem(b, product, epilogue, pointers)
-            whole.twins = tuple(_problem(b, *twin, pointers) for twin in twins)
-            problem, blocking = _variant(b, whole, kind)
+            whole = problem_of(b, product, epilogue, pointers)
+            whole.twins = tuple(problem_of(b, *twin, pointers) for twin in twins)
+            problem, blocking = variant(b, whole, kind)
             emit(b, problem, chunk, chunks, blocking)
-            return _variants(b, whole)
+            return variants_of(b, whole)
 
     def build(name: str) -> None:
         if isinstance(product.rows, int) or product.batch:
@@ -274,13 +267,13 @@ def _product_call(assembly: Assembly, places: Places, made: list[_Made]) -> Call
             emit_kind(f"{name}.{kind}", kind)
         with assembly.module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
             b.sizes_from(b.arguments[0], len(slots))
-            problem = _problem(b, product, epilogue, None)
+            problem = problem_of(b, product, epilogue, None)
 
             def call(kind: str) -> list[Value]:
                 b.call(f"{name}.{kind}", VOID, *b.arguments)
                 return []
 
-            _choose_variant(b, problem, kinds, call)
+            choose_variant(b, problem, kinds, call)
 
     line = _product_line(made)
     return Call(_once(assembly, text, name, build), places(slots), 0, product, line, _shared_cost(made))
@@ -303,113 +296,6 @@ def _shared_cost(made: list[_Made]) -> Cost:
         read, written = first.read + cost.read - shared, first.written + cost.written
         first = Cost(read, written, first.operations + cost.operations)
     return first
-
-
-def _problem_text(product: Product, slots: dict[Any, int]) -> str:
-    sides = []
-    for m in (product.left, product.right):
-        function = describe([m.function], {}) if m.function is not None else ""
-        sides.append((slots[m.buffer], m.offset, m.dtype, function))
-    numbers = (product.batch, product.left_batch, product.right_batch, product.rows, product.columns, product.depth,
-               product.left_row, product.right_column, product.left_depth, product.right_depth)  # fmt: skip
-    return f"product {sides} {numbers} {product.op.operand(0).dtype} {product.op.result.dtype}"
-
-
-def _problem(b: Function, product: Product, epilogue: Epilogue | None, pointers: Any) -> Contraction:
-    """The product in a kernel, or, without ``pointers``, as far as its grid depends on it."""
-    source, result = product.op.operand(0).dtype, product.op.result.dtype
-    compute = source if source in elementwise.FLOATS else result
-
-    def matrix(side: Any, row: int, column: int, batch: tuple[int, ...]) -> Matrix:
-        row, column, steps = b.number(row), b.number(column), tuple(map(b.number, batch))
-        dtype = side.dtype
-        element, unsigned = LLVM_TYPES[dtype], dtype in elementwise.UNSIGNED
-        start = Value(PTR, "null") if pointers is None else b.at(pointers(side.buffer), side.offset, element)
-        prologue = _prologue(side, elementwise.REGISTER[compute], source) if side.function is not None else None
-        return Matrix(start, row, column, element, steps, prologue, unsigned)
-
-    left = matrix(product.left, product.left_row, product.left_depth, product.left_batch)
-    right = matrix(product.right, product.right_depth, product.right_column, product.right_batch)
-    return Contraction(
-        b.number(product.rows), b.number(product.columns), b.number(product.depth), left, right,
-        lambda b, cells: _epilogue(b, cells, product, epilogue, pointers),
-        tuple(map(b.number, product.batch)), elementwise.REGISTER[compute], narrow=source == "bfloat16",
-        location=str(product.op.location),
-    )  # fmt: skip
-
-
-def _prologue(side: OperandMatrix, compute: str, dtype: str) -> Prologue:
-    """What is computed from each element of an operand as it is read."""
-    assert side.function is not None
-    assert side.element is not None
-    function, element = side.function, side.element
-    lane = (element.variables & -element.variables).bit_length() - 1
-
-    def code(b: Function, cells: Cells) -> Value:
-        (value,) = cells.values
-        inside = Evaluator(b, _no_buffers, {}, lane, lanes_of(value.type))
-        inside.known[element.number] = elementwise.load_element(b, value, element.dtype)
-        return convert_element(b, inside.full(function), compute, dtype in elementwise.UNSIGNED)
-
-    return code
-
-
-def _no_buffers(buffer: Any) -> Value:
-    raise RuntimeError(f"an operand of a product reads {buffer} besides its own element")
-
-
-def _variants(b: Function, problem: Contraction) -> list[str]:
-    """What code a product has: one whose number of rows is known at run time has some of its own for one row, and for
-    few rows, which read the right operand where it lies. Each is a function: together they would be worse code."""
-    if isinstance(problem.m, int) or problem.batch:
-        return ["any"]
-    thin = plan_thin(replace(problem, m=1), b.module.target) is not None
-    few = not choose(replace(problem, m=_FEW_ROWS), b.module.target).packs_b
-    return [*(["one"] if thin else []), *(["few"] if few else []), "any"]
-
-
-def _variant(b: Function, problem: Contraction, kind: str) -> tuple[Contraction, Blocking | None]:
-    """The product and the blocking of a variant (None: the one that its sizes choose)."""
-    if kind == "one":
-        return replace(problem, m=1), None
-    return problem, choose(replace(problem, m=_FEW_ROWS), b.module.target) if kind == "few" else None
-
-
-def _choose_variant(
-    b: Function, problem: Contraction, kinds: Sequence[str], build: Callable[[str], list[Value]]
-) -> list[Value]:
-    """What ``build`` gives for the first variant that suits the number of rows."""
-    kind, *rest = kinds
-    if not rest:
-        return build(kind)
-    suits = b.icmp("sle", problem.m, 1 if kind == "one" else _FEW_ROWS)
-    return b.either(suits, lambda: build(kind), lambda: _choose_variant(b, problem, rest, build))
-
-
-def _epilogue(b: Function, cells: Cells, product: Product, epilogue: Epilogue | None, pointers: Any) -> None:
-    """Evaluate the epilogue's expressions for some cells of one row (or column) of the product."""
-    assert epilogue is not None
-    *batch, row, column = epilogue.variables
-    lane, other = (column, row) if cells.axis == 1 else (row, column)
-    start = cells.column if cells.axis == 1 else cells.row
-    steady = {v.number: i for v, i in zip(batch, cells.batch, strict=True)}
-    steady[other.number] = cells.row if cells.axis == 1 else cells.column
-    roots = [s.node for s in epilogue.stores]
-    scope = Evaluator(b, pointers, steady)
-    scope.prepare(roots, lane.variables, 0)
-    for v, (value, mask) in enumerate(zip(cells.values, cells.masks, strict=True)):
-        lanes = lanes_of(value.type)
-        variables = {**steady, lane.number: b.add(start, v * lanes)}
-        inside = Evaluator(b, pointers, variables, lane.number, lanes, mask, scope)
-        inside.known[epilogue.cell.number] = _rounded(b, value, product.op.result.dtype, cells.flushed)
-        inside.store_all(epilogue.stores)
-
-
-def _rounded(b: Function, value: Value, dtype: str, flushed: bool) -> Value:
-    """A sum of a product in its dtype. The machine's rounding to bfloat16 is exact but for denormal numbers."""
-    if dtype == "bfloat16" and flushed:
-        return b.widen_float(b.convert("fptrunc", value, BFLOAT), FLOAT)
-    return elementwise.rounded(b, value, dtype) if dtype in elementwise.NARROW else value
 
 
 # -- segments
@@ -484,9 +370,9 @@ def _traced(module: Module, kernel: str, number: int) -> str:
 def _emit_call(b: Function, call: Call, kernel: str, table: Value) -> None:
     chunks: Any = call.chunks
     if call.problem is not None:
-        problem = _problem(b, call.problem, None, None)
-        kinds = _variants(b, problem)
-        chunks = _choose_variant(b, problem, kinds, lambda kind: [b.index(grid(b, *_variant(b, problem, kind)))])[0]
+        problem = problem_of(b, call.problem, None, None)
+        kinds = variants_of(b, problem)
+        chunks = choose_variant(b, problem, kinds, lambda kind: [b.index(grid(b, *variant(b, problem, kind)))])[0]
     elif isinstance(chunks, int) and chunks == 0:
         chunks = thread_count(b)
     if isinstance(chunks, int) and chunks == 1:

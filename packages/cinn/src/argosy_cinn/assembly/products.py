@@ -1,0 +1,133 @@
+"""A product of a plan as a product of the code generator: its matrices, prologues and epilogue, and its variants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from argosy_cinn.contraction import Cells, Contraction, Matrix
+from argosy_cinn.contraction.blocking import Blocking, choose
+from argosy_cinn.contraction.packing import convert_element
+from argosy_cinn.contraction.problem import Prologue
+from argosy_cinn.contraction.thin import plan_thin
+from argosy_cinn.fusion.kernels import Epilogue
+from argosy_cinn.fusion.products import OperandMatrix, Product
+from argosy_cinn.loops import elementwise
+from argosy_cinn.loops.expressions import describe
+from argosy_cinn.loops.vectorize import Evaluator
+from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.types import BFLOAT, FLOAT, LLVM_TYPES, PTR, Value, lanes_of
+
+__all__ = ["choose_variant", "problem_of", "problem_text", "variant", "variants_of"]
+
+#: Rows for which copying the right operand does not pay.
+_FEW_ROWS = 64
+
+
+def problem_text(product: Product, slots: dict[Any, int]) -> str:
+    """What a product's code depends on, as text: products of equal text are one kernel."""
+    sides = []
+    for m in (product.left, product.right):
+        function = describe([m.function], {}) if m.function is not None else ""
+        sides.append((slots[m.buffer], m.offset, m.dtype, function))
+    numbers = (product.batch, product.left_batch, product.right_batch, product.rows, product.columns, product.depth,
+               product.left_row, product.right_column, product.left_depth, product.right_depth)  # fmt: skip
+    return f"product {sides} {numbers} {product.op.operand(0).dtype} {product.op.result.dtype}"
+
+
+def problem_of(b: Function, product: Product, epilogue: Epilogue | None, pointers: Any) -> Contraction:
+    """The product in a kernel, or, without ``pointers``, as far as its grid depends on it."""
+    source, result = product.op.operand(0).dtype, product.op.result.dtype
+    compute = source if source in elementwise.FLOATS else result
+
+    def matrix(side: Any, row: int, column: int, batch: tuple[int, ...]) -> Matrix:
+        row, column, steps = b.number(row), b.number(column), tuple(map(b.number, batch))
+        dtype = side.dtype
+        element, unsigned = LLVM_TYPES[dtype], dtype in elementwise.UNSIGNED
+        start = Value(PTR, "null") if pointers is None else b.at(pointers(side.buffer), side.offset, element)
+        prologue = _prologue(side, elementwise.REGISTER[compute], source) if side.function is not None else None
+        return Matrix(start, row, column, element, steps, prologue, unsigned)
+
+    left = matrix(product.left, product.left_row, product.left_depth, product.left_batch)
+    right = matrix(product.right, product.right_depth, product.right_column, product.right_batch)
+    return Contraction(
+        b.number(product.rows), b.number(product.columns), b.number(product.depth), left, right,
+        lambda b, cells: _epilogue(b, cells, product, epilogue, pointers),
+        tuple(map(b.number, product.batch)), elementwise.REGISTER[compute], narrow=source == "bfloat16",
+        location=str(product.op.location),
+    )  # fmt: skip
+
+
+def _prologue(side: OperandMatrix, compute: str, dtype: str) -> Prologue:
+    """What is computed from each element of an operand as it is read."""
+    assert side.function is not None
+    assert side.element is not None
+    function, element = side.function, side.element
+    lane = (element.variables & -element.variables).bit_length() - 1
+
+    def code(b: Function, cells: Cells) -> Value:
+        (value,) = cells.values
+        inside = Evaluator(b, _no_buffers, {}, lane, lanes_of(value.type))
+        inside.known[element.number] = elementwise.load_element(b, value, element.dtype)
+        return convert_element(b, inside.full(function), compute, dtype in elementwise.UNSIGNED)
+
+    return code
+
+
+def _no_buffers(buffer: Any) -> Value:
+    raise RuntimeError(f"an operand of a product reads {buffer} besides its own element")
+
+
+def variants_of(b: Function, problem: Contraction) -> list[str]:
+    """What code a product has: one whose number of rows is known at run time has some of its own for one row, and for
+    few rows, which read the right operand where it lies. Each is a function: together they would be worse code."""
+    if isinstance(problem.m, int) or problem.batch:
+        return ["any"]
+    thin = plan_thin(replace(problem, m=1), b.module.target) is not None
+    few = not choose(replace(problem, m=_FEW_ROWS), b.module.target).packs_b
+    return [*(["one"] if thin else []), *(["few"] if few else []), "any"]
+
+
+def variant(b: Function, problem: Contraction, kind: str) -> tuple[Contraction, Blocking | None]:
+    """The product and the blocking of a variant (None: the one that its sizes choose)."""
+    if kind == "one":
+        return replace(problem, m=1), None
+    return problem, choose(replace(problem, m=_FEW_ROWS), b.module.target) if kind == "few" else None
+
+
+def choose_variant(
+    b: Function, problem: Contraction, kinds: Sequence[str], build: Callable[[str], list[Value]]
+) -> list[Value]:
+    """What ``build`` gives for the first variant that suits the number of rows."""
+    kind, *rest = kinds
+    if not rest:
+        return build(kind)
+    suits = b.icmp("sle", problem.m, 1 if kind == "one" else _FEW_ROWS)
+    return b.either(suits, lambda: build(kind), lambda: choose_variant(b, problem, rest, build))
+
+
+def _epilogue(b: Function, cells: Cells, product: Product, epilogue: Epilogue | None, pointers: Any) -> None:
+    """Evaluate the epilogue's expressions for some cells of one row (or column) of the product."""
+    assert epilogue is not None
+    *batch, row, column = epilogue.variables
+    lane, other = (column, row) if cells.axis == 1 else (row, column)
+    start = cells.column if cells.axis == 1 else cells.row
+    steady = {v.number: i for v, i in zip(batch, cells.batch, strict=True)}
+    steady[other.number] = cells.row if cells.axis == 1 else cells.column
+    roots = [s.node for s in epilogue.stores]
+    scope = Evaluator(b, pointers, steady)
+    scope.prepare(roots, lane.variables, 0)
+    for v, (value, mask) in enumerate(zip(cells.values, cells.masks, strict=True)):
+        lanes = lanes_of(value.type)
+        variables = {**steady, lane.number: b.add(start, v * lanes)}
+        inside = Evaluator(b, pointers, variables, lane.number, lanes, mask, scope)
+        inside.known[epilogue.cell.number] = _rounded(b, value, product.op.result.dtype, cells.flushed)
+        inside.store_all(epilogue.stores)
+
+
+def _rounded(b: Function, value: Value, dtype: str, flushed: bool) -> Value:
+    """A sum of a product in its dtype. The machine's rounding to bfloat16 is exact but for denormal numbers."""
+    if dtype == "bfloat16" and flushed:
+        return b.widen_float(b.convert("fptrunc", value, BFLOAT), FLOAT)
+    return elementwise.rounded(b, value, dtype) if dtype in elementwise.NARROW else value
