@@ -1,4 +1,8 @@
-"""A two-dimensional Fourier transform of complex64 numbers, and the gradient of the power of its spectrum."""
+"""Fourier transforms: of two dimensions, with the gradient of the power of the spectrum, and of lines of many lengths.
+
+Cases: ``SIZE-forward`` and ``SIZE-backward`` of SIZE x SIZE complex64 numbers, ``lines-N`` of 2^20 complex64 numbers in
+lines of N, ``one-N`` of one line, ``real-N`` of 2^20 float32 numbers in lines of N.
+"""
 
 from __future__ import annotations
 
@@ -8,61 +12,92 @@ from typing import Any
 import numpy as np
 from timing import arguments, run
 
+_NUMBERS = 1 << 20
+CASES = (
+    "2048-forward", "2048-backward", "256-forward", "256-backward", "lines-64", "lines-256", "lines-1000", "lines-1024",
+    "lines-16384", "lines-1048576", "one-64", "one-1024", "one-16384", "real-256", "real-1024",
+)  # fmt: skip
 
-def data(size: int) -> Any:
+
+def data(case: str) -> Any:
+    """The numbers that are transformed."""
     rng = np.random.default_rng(0)
-    shape = (size, size)
+    kind, _, size = case.partition("-")
+    if kind.isdecimal():
+        shape = (int(kind), int(kind))
+    else:
+        shape = (1 if kind == "one" else _NUMBERS // int(size), int(size))
+    if kind == "real":
+        return rng.standard_normal(shape).astype(np.float32)
     return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.complex64)
 
 
-def argosy_step(size: int, gradient: bool, compiled: bool) -> Callable[[], Any]:
+def transform(fft: Any, case: str) -> Callable[[Any], Any]:
+    """The function of a library's ``fft`` that a case is about."""
+    kind = case.partition("-")[0]
+    return fft.fft2 if kind.isdecimal() else fft.rfft if kind == "real" else fft.fft
+
+
+def argosy_step(case: str, compiled: bool) -> Callable[[], Any]:
     import argosy as paddle
 
-    def forward(x: Any) -> Any:
-        return paddle.fft.fft2(x)
+    forward, gradient = transform(paddle.fft, case), case.endswith("backward")
+
+    def step(x: Any) -> Any:
+        return forward(x)
 
     def backward(x: Any) -> Any:
         z = forward(x)
         return paddle.grad((z.real() ** 2 + z.imag() ** 2).sum(), x)[0]
 
-    step = backward if gradient else forward
-    whole = paddle.jit.to_static(step, full_graph=True) if compiled else step
-    x = paddle.to_tensor(data(size), stop_gradient=not gradient)
+    chosen = backward if gradient else step
+    whole = paddle.jit.to_static(chosen, full_graph=True) if compiled else chosen
+    x = paddle.to_tensor(data(case), stop_gradient=not gradient)
     return lambda: whole(x)
 
 
-def torch_step(size: int, gradient: bool) -> Callable[[], Any]:
+def torch_step(case: str) -> Callable[[], Any]:
     import torch
 
-    x = torch.from_numpy(data(size)).requires_grad_(gradient)
+    gradient = case.endswith("backward")
+    x, forward = torch.from_numpy(data(case)).requires_grad_(gradient), transform(torch.fft, case)
 
     def step() -> Any:
-        z = torch.fft.fft2(x)
+        z = forward(x)
         return torch.autograd.grad((z.real**2 + z.imag**2).sum(), x)[0] if gradient else z
 
     return step
 
 
-def jax_step(size: int, gradient: bool) -> Callable[[], Any]:
+def jax_step(case: str) -> Callable[[], Any]:
     import jax
     import jax.numpy as jnp
 
+    forward = transform(jnp.fft, case)
+
     def power(x: Any) -> Any:
-        z = jnp.fft.fft2(x)
+        z = forward(x)
         return (z.real**2 + z.imag**2).sum()
 
-    jitted = jax.jit(jax.grad(power) if gradient else jnp.fft.fft2)
-    x = jnp.asarray(data(size))
+    jitted = jax.jit(jax.grad(power) if case.endswith("backward") else forward)
+    x = jnp.asarray(data(case))
     return lambda: jitted(x).block_until_ready()
 
 
+def scipy_step(case: str, threads: int) -> Callable[[], Any]:
+    import scipy.fft
+
+    x, forward = data(case), transform(scipy.fft, case)
+    if case.endswith("backward"):
+        raise ValueError("scipy has no gradients")
+    return lambda: forward(x, workers=threads)
+
+
 if __name__ == "__main__":
-    cases = ("2048-forward", "2048-backward", "256-forward", "256-backward")
-    options = arguments(__doc__ or "", ("argosy", "argosy-eager", "torch", "jax"), cases)
-    size, _, kind = options.case.partition("-")
-    call = (int(size), kind == "backward")
+    options = arguments(__doc__ or "", ("argosy", "argosy-eager", "torch", "jax", "scipy"), CASES)
     makers = {
-        "argosy": lambda: argosy_step(*call, True), "argosy-eager": lambda: argosy_step(*call, False),
-        "torch": lambda: torch_step(*call), "jax": lambda: jax_step(*call),
+        "argosy": lambda: argosy_step(options.case, True), "argosy-eager": lambda: argosy_step(options.case, False),
+        "torch": lambda: torch_step(options.case), "jax": lambda: jax_step(options.case),
+        "scipy": lambda: scipy_step(options.case, options.threads),
     }  # fmt: skip
     run(options, "fft", makers[options.framework]())

@@ -1,5 +1,6 @@
 """One AdamW training step of a GPT: 6 layers, width 384, 6 heads, 256 tokens, vocabulary 4096 (untied), batch 8,
-float32. ``--case small``: 2 layers, width 128, 4 heads, 64 tokens, vocabulary 512, where what an operator costs shows.
+float32. ``--case small``: 2 layers, width 128, 4 heads, 64 tokens, vocabulary 512, where what an operator costs shows;
+``--case bfloat16``: the forward pass under automatic casts to bfloat16, with float32 weights.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from timing import arguments, run
 
-SIZES = {"": (6, 384, 6, 256, 4096, 8), "small": (2, 128, 4, 64, 512, 8)}
+SIZES = {"": (6, 384, 6, 256, 4096, 8), "bfloat16": (6, 384, 6, 256, 4096, 8), "small": (2, 128, 4, 64, 512, 8)}
 LAYERS, WIDTH, HEADS, TOKENS, VOCABULARY, BATCH = SIZES[""]
 RATE = 3e-4
 rng = np.random.default_rng(0)
@@ -47,7 +48,7 @@ def initial() -> dict[str, Any]:
     return made
 
 
-def argosy_step(compiled: bool) -> Callable[[], Any]:
+def argosy_step(compiled: bool, narrow: bool = False) -> Callable[[], Any]:
     import argosy as paddle
 
     F = paddle.nn.functional
@@ -73,7 +74,8 @@ def argosy_step(compiled: bool) -> Callable[[], Any]:
     optimizer = paddle.optimizer.AdamW(RATE, parameters=list(ps.values()))
 
     def step(x: Any, y: Any) -> Any:
-        loss = loss_fn(x, y)
+        with paddle.amp.auto_cast(narrow, dtype="bfloat16"):
+            loss = loss_fn(x, y)
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
@@ -88,7 +90,7 @@ def plain_step() -> Callable[[], Any]:
     return argosy_step(False)
 
 
-def torch_step(compiled: bool) -> Callable[[], Any]:
+def torch_step(compiled: bool, narrow: bool = False) -> Callable[[], Any]:
     import torch
 
     F = torch.nn.functional
@@ -116,7 +118,8 @@ def torch_step(compiled: bool) -> Callable[[], Any]:
     loss_of = torch.compile(loss_fn, dynamic=False) if compiled else loss_fn
 
     def step() -> Any:
-        loss = loss_of(x, y)
+        with torch.autocast("cpu", torch.bfloat16, narrow):
+            loss = loss_of(x, y)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -128,8 +131,10 @@ def torch_step(compiled: bool) -> Callable[[], Any]:
 if __name__ == "__main__":
     options = arguments(__doc__ or "", FRAMEWORKS, tuple(SIZES))
     take_sizes(options.case)
+    narrow = options.case == "bfloat16"
     makers = {
-        "argosy": lambda: argosy_step(True), "argosy-eager": lambda: argosy_step(False), "argosy-plain": plain_step,
-        "torch": lambda: torch_step(False), "torch-compile": lambda: torch_step(True),
+        "argosy": lambda: argosy_step(True, narrow), "argosy-eager": lambda: argosy_step(False, narrow),
+        "argosy-plain": plain_step, "torch": lambda: torch_step(False, narrow),
+        "torch-compile": lambda: torch_step(True, narrow),
     }  # fmt: skip
     run(options, "gpt_step", makers[options.framework]())

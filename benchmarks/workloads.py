@@ -114,7 +114,7 @@ WORKLOADS = (
     Workload(
         "fft",
         "2048-forward",
-        "Fourier transform of 2048 x 2048 complex numbers, with the `[fft]` extra",
+        "Fourier transform of 2048 x 2048 complex numbers",
         work=_fourier(2048, 1),
     ),
     Workload("fft", "2048-backward", "gradient of the power of its spectrum", work=_fourier(2048, 2)),

@@ -1,0 +1,121 @@
+"""What a step of a Fourier transform is to a plan: lines of a buffer, transformed into lines of another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import log2
+
+from argosy_cinn.plan.shapes import count
+from argosy_pir.core import Operation
+from argosy_pir.types import ITEM_SIZES
+from argosy_pir.values import Value
+
+#: Numbers that a chunk should at least have: some ten microseconds of work.
+_CHUNK_NUMBERS = 1 << 14
+_MOST_CHUNKS = 512
+#: Bytes of a cache line.
+_LINE = 64
+#: Vector instructions for each element and doubling of a length, roughly.
+_WORK = 5
+
+
+@dataclass(slots=True)
+class FourierKernel:
+    """Transforms of ``outers`` times ``lanes`` lines.
+
+    The number at a position of a line is ``outer * source[0] + lane * source[1] + position * source[2]`` elements into
+    the source's buffer, and likewise into the target's. ``kind``: c2c, r2c or c2r; ``length`` is that of the complex or
+    real line. ``inverse`` is the sign of the exponent. ``turn``, where it is not 0, is the length of a longer transform
+    that this is the first step of: number ``k`` of lane ``j`` is multiplied with its root to the ``j k``.
+    """
+
+    source: Value
+    target: Value
+    outers: int
+    lanes: int
+    length: int
+    source_steps: tuple[int, int, int]
+    target_steps: tuple[int, int, int]
+    kind: str
+    inverse: bool
+    scale: float
+    turn: int
+    pieces: tuple[int, ...] = ()
+    """The two lengths that each line, which lies in one piece, is taken apart into and transformed by."""
+    streaming: bool = False
+    """Whether the target is too large for the caches to keep."""
+
+    @property
+    def real(self) -> str:
+        """The dtype of its arithmetic."""
+        wide = self.source.dtype in ("complex128", "float64")
+        return "float64" if wide else "float32"
+
+    def width(self, most: int) -> int:
+        """How many lines are transformed side by side: a power of two, ``most`` or what there are."""
+        found = 1
+        while found * 2 <= min(most, self.lanes):
+            found *= 2
+        return found
+
+    def groups(self, most: int) -> int:
+        """Groups of lines that are transformed side by side; the last of each outer index may overlap another. Lines
+        that are taken apart are groups of their own."""
+        if self.pieces:
+            return self.lanes
+        return self.outers * -(-self.lanes // self.width(most))
+
+    def chunk_groups(self, most: int) -> int:
+        """Groups of a chunk."""
+        least = -(-_CHUNK_NUMBERS // (self.length * (1 if self.pieces else self.width(most))))
+        return max(-(-self.groups(most) // _MOST_CHUNKS), least)
+
+    def chunks(self, most: int) -> int:
+        """Chunks of groups."""
+        return -(-self.groups(most) // self.chunk_groups(most))
+
+    def steps(self) -> tuple[FourierKernel, FourierKernel]:
+        """The steps of one line in pieces: down its columns, and along its rows to columns (Gentleman and Sande,
+        1966)."""
+        rows, columns = self.pieces
+        far = self.streaming and self.target_steps[1] * ITEM_SIZES[self.target.dtype] % _LINE == 0
+        first = replace(
+            self, lanes=columns, length=rows, source_steps=(0, 1, columns), target_steps=(0, 1, columns), scale=1.0,
+            turn=self.length, pieces=(), streaming=False,
+        )  # fmt: skip
+        second = replace(
+            self, lanes=rows, length=columns, source_steps=(0, columns, 1), target_steps=(0, 1, rows), pieces=(),
+            streaming=far,
+        )  # fmt: skip
+        return first, second
+
+    def slots(self) -> dict[Value, int]:
+        """The place of each buffer in the kernel's table."""
+        return {self.source: 0, self.target: 1}
+
+    def text(self) -> str:
+        """What the code depends on."""
+        steps = f"{self.source_steps} {self.target_steps}"
+        bytes_read = count(self.source) * ITEM_SIZES[self.source.dtype]
+        lines = f"{bytes_read} {self.outers} {self.lanes} {self.length} {steps} {self.turn}"
+        return f"fourier {self.kind} {self.real} {lines} {self.pieces} {self.inverse} {self.scale!r} {self.streaming}"
+
+    def summary(self) -> str:
+        """A line for `explain`."""
+        sign = "inverse " if self.inverse else ""
+        return f"{sign}Fourier transform ({self.kind}) of {self.outers * self.lanes} lines of {self.length}"
+
+    def work(self) -> tuple[int, int, int]:
+        """Bytes read and written, and operations."""
+        cells = self.outers * self.lanes * self.length
+        read, written = (count(v) * ITEM_SIZES[v.dtype] for v in (self.source, self.target))
+        return read, written, round(_WORK * cells * log2(max(self.length, 2)))
+
+
+def lower_fourier(op: Operation) -> FourierKernel:
+    """The kernel of a ``cinn.fourier``."""
+    a = op.attributes
+    return FourierKernel(
+        op.operand(0), op.result, a["outers"], a["lanes"], a["length"], tuple(a["source"]), tuple(a["target"]),
+        a["kind"], a["inverse"], a["scale"], a["turn"], tuple(a["pieces"]),
+    )  # fmt: skip
