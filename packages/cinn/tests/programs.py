@@ -66,10 +66,14 @@ def check(function, *arguments, scale=1.0, options=None, states=()):
 
 
 def on_host(x, axis):
-    """``x`` there and back through two Fourier transforms, which run on the host."""
-    n = x.shape[axis]
-    spectrum = prim.fft(x, axes=(axis,), kind="r2c")
-    return prim.mul(prim.fft(spectrum, axes=(axis,), kind="c2r", inverse=True, length=n), 1.0 / n)
+    """``x`` there and back through two Fourier transforms of a length that only the host knows."""
+    n, length = x.shape[axis], -(-x.shape[axis] // 17) * 17
+    low, high = (0,) * len(x.shape), tuple(length - n if i == axis else 0 for i in range(len(x.shape)))
+    long = prim.pad(x, prim.constant(0, x.dtype), low=low, high=high, interior=low)
+    spectrum = prim.fft(long, axes=(axis,), kind="r2c")
+    back = prim.fft(spectrum, axes=(axis,), kind="c2r", inverse=True, length=length)
+    limit = tuple(n if i == axis else m for i, m in enumerate(x.shape))
+    return prim.mul(prim.slice(back, start=low, limit=limit, stride=(1,) * len(limit)), 1.0 / length)
 
 
 def values(rng, shape, dtype, low=-3.0, high=3.0):

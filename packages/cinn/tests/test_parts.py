@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 from programs import build, check, on_host
 
 from argosy_cinn import CinnCompiler
+from argosy_cinn.fusion.cost import Memory
+from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.loops.indices import Index, Lookup, Position, Quotient, Remainder, Variable, delinearise, linearise, of
 from argosy_cinn.plan.memory import Lifetime, plan
+from argosy_cinn.plan.planning import simplified
 from argosy_cinn.runtime import ObjectCache
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
@@ -49,6 +52,37 @@ def test_coordinates_of_a_position_are_exact_and_lead_back(loops, shape, data):
         want = np.unravel_index(position, shape)
         assert tuple(evaluate(c, values) for c in coordinates) == tuple(want)
         assert evaluate(back, values) == position
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 40), st.integers(0, 40)), min_size=2, max_size=30))
+def test_groups_know_all_that_must_run_before_them(steps):
+    """Joined groups, too, and what was made after them; kernels are joined and ordered by it."""
+
+    def program(*found):
+        found = [*found]
+        for kind, i, j in steps:
+            x, y = found[i % len(found)], found[j % len(found)]
+            turned = prim.transpose(y, permutation=(1, 0))
+            total = prim.broadcast(prim.reduce_sum(y, axes=(kind % 2,)), shape=x.shape, axes=(1 - kind % 2,))
+            product = prim.dot_general(x, turned, lhs_contract=(1,), rhs_contract=(0,)) if kind == 4 else x
+            found.append((prim.add(x, y), prim.tanh(x), prim.mul(x, total), prim.add(x, turned), product, x)[kind])
+        return [prim.copy(x) for x in found[3::3]] or [found[-1]]
+
+    made = build(program, [np.zeros((64, 64), np.float32)] * 3)
+    memory = Memory(simplified(made))
+    fusion = Fusion(memory)
+    before: dict[int, set[int]] = {}
+
+    def earlier(group):
+        if group.number not in before:
+            producers = fusion.producers(group)
+            before[group.number] = {p.number for p in producers}.union(*map(earlier, producers))
+        return before[group.number]
+
+    for group in fusion.groups.values():
+        known = {other.number for other in fusion.groups.values() if group.ancestors & other.bits}
+        assert known == earlier(group)
 
 
 def test_views_that_undo_each_other_leave_the_index_as_it_was():

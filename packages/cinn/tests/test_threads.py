@@ -1,12 +1,15 @@
 """Several threads start the compiler, compile and run at the same time."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy as np
+import pytest
 from programs import assert_equal, build
 
 from argosy_cinn import CinnCompiler
@@ -72,6 +75,63 @@ def test_what_is_made_once_is_made_by_one_thread():
     thing.cache_clear()
     thing()
     assert len(made) == 2
+
+
+def test_nobody_waits_for_what_another_thread_makes():
+    """Two things, of which the second is made while the first one is, on another thread."""
+    met = threading.Event()
+
+    @once
+    def slow():
+        return met.wait(30)
+
+    @once
+    def quick():
+        return True
+
+    def work(i):
+        if i == 0:
+            assert slow(), "the other thread waits for what this one makes"
+        else:
+            CinnCompiler().compile(chain(1, (3, 5))[0], device("cpu"), options={"cache": None})
+            assert quick()
+            met.set()
+
+    together(work, count=2)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_makes_what_another_thread_was_making():
+    begun, go_on = threading.Event(), threading.Event()
+
+    @once
+    def thing():
+        begun.set()
+        go_on.wait(30)
+        return os.getpid()
+
+    maker = threading.Thread(target=thing, daemon=True)
+    maker.start()
+    assert begun.wait(30)
+    child = os.fork()
+    if child == 0:
+        go_on.set()
+        os._exit(0 if thing() == os.getpid() else 1)
+    try:
+        for _ in range(300):
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                break
+            time.sleep(0.1)
+        else:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            pytest.fail("the child waits for a thread that it does not have")
+        assert os.waitstatus_to_exitcode(status) == 0
+    finally:
+        go_on.set()
+        maker.join(30)
 
 
 def test_threads_compile_and_run_different_programs_together():

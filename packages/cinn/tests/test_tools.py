@@ -61,6 +61,10 @@ def test_a_dump_is_run_again_and_compared(dumped, capsys):
     (folder / "inputs.npz").unlink()
     assert main(["replay", str(folder), "--repeat", "1"]) == 0
     assert "largest error" in capsys.readouterr().out
+    for wrong in (["replay", str(folder.parent)], ["replay", str(folder), "--against", "HEAD"]):
+        with pytest.raises(SystemExit):
+            main(wrong)
+        assert f"{wrong[-1]} is no dump of a compiled program" in capsys.readouterr().err
 
 
 def test_a_dump_of_a_program_with_symbolic_sizes_is_run_again(tmp_path, monkeypatch, capsys):

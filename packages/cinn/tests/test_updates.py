@@ -5,6 +5,8 @@ import pytest
 from programs import assert_equal, build, values
 
 from argosy_cinn import CinnCompiler
+from argosy_cinn.assembly import products
+from argosy_cinn.assembly.building import generated_code
 from argosy_cinn.runtime import set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
@@ -122,3 +124,18 @@ def test_places_in_a_table_whose_size_is_known_at_run_time():
         assert_equal(on_threads(executable, arrays, table), want)
     assert executable.report()["compilations"] == 1
     assert executable.report()["not_symbolic"] == ""
+
+
+def test_moments_far_from_the_caches_are_asked_for_while_their_gradient_is_summed(monkeypatch):
+    """The epilogue of a weight's gradient updates what it reads, on any number of threads and in any step along k."""
+    x, g, moments = (RNG.standard_normal(s).astype(np.float32) for s in ((900, 520), (900, 515), (520, 515)))
+
+    def update(m, x, g):
+        gradient = prim.dot_general(x, g, lhs_contract=(0,), rhs_contract=(0,))
+        return prim.add(prim.mul(m, 0.9), prim.mul(gradient, 0.1))
+
+    assert check_update(update, [x, g], moments).report()["kernel_calls"] == 1
+    program = build(lambda *a: ([], [update(a[-1], *a[:-1])]), [x, g], [moments])
+    asks = generated_code(program).count("call void @llvm.prefetch")
+    monkeypatch.setattr(products, "_LEAST_TOUCHED", 1 << 40)
+    assert asks > generated_code(program).count("call void @llvm.prefetch")

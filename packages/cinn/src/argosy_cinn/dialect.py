@@ -9,5 +9,9 @@ from argosy_pir.opdef import PURE, OpDef
 PATCHES = "cinn.patches"
 #: The positions that sort tensors together, see `argosy_cinn.ordering`.
 ORDER = "cinn.order"
+#: A step of a Fourier transform, see `argosy_cinn.fourier`.
+FOURIER = "cinn.fourier"
 
-register_dialect(Dialect("cinn", [OpDef(PATCHES, ["x"], traits=[PURE]), OpDef(ORDER, ["*keys"], traits=[PURE])]))
+_OPERATIONS = {PATCHES: ["x"], ORDER: ["*keys"], FOURIER: ["x"]}
+
+register_dialect(Dialect("cinn", [OpDef(name, operands, traits=[PURE]) for name, operands in _OPERATIONS.items()]))

@@ -200,10 +200,14 @@ class Bound:
         self.on_arrays = None if self.staged else array_call(e, self.table, self.ranges, self.written, self.lock)
 
     def native_code(self) -> NativeCode | None:
-        """The program for other native code; None where a run takes more than one call: host calls, states, memory
-        for intermediate values, sizes."""
+        """The program for other native code; None where a run takes more than one call: host calls, states, sizes."""
+        made = self._native_segment()
+        return made and made._replace(arena=self.executable.sizes.arena_bytes)
+
+    def _native_segment(self) -> NativeCode | None:
+        """The only segment, with its arena left out."""
         e = self.executable
-        if e.hosts or self.states or e.sizes.arena_bytes or e.dims_address:
+        if e.hosts or self.states or e.dims_address:
             return None
         return NativeCode(e.library.address("segment0"), tuple(self.table), self.output_entry, self)
 

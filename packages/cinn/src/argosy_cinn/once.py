@@ -1,8 +1,12 @@
 """Things made on first use and once in a process, whichever thread comes first.
 
-All of them share one lock, `STARTING`, which compiling and linking take, too: what is made may need other such things,
-and links code, in any order, so that with two locks two threads could each hold what the other waits for. The lock is
-re-entrant. A process forks while nobody holds it: a child would wait forever for a thread that it does not have.
+Each has a lock of its own, so that nobody waits for what he does not need. What is made may need other such things, and
+may need LLVM, but never itself, so that no two threads wait for each other. Whatever calls LLVM holds `LLVM`, asks for
+nothing else meanwhile, and makes what it needs of LLVM itself (`once_in_llvm`) under the same lock. All of the locks
+are re-entrant.
+
+A process forks while no other thread is in LLVM: the child would wait forever for a thread that it does not have. What
+another thread was making of other things, the child makes again.
 """
 
 from __future__ import annotations
@@ -11,26 +15,30 @@ import os
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 T = TypeVar("T")
 
-#: Held while a thing is made for the first time, and while LLVM works (which it does on one thread at a time anyway).
-STARTING = threading.RLock()
-
 
 class Once(Generic[T]):
-    """A function without arguments that runs once; later calls return the same result. ``cache_clear()`` forgets it."""
+    """A function without arguments that runs once; later calls return the same result. ``cache_clear()`` forgets it.
 
-    def __init__(self, make: Callable[[], T]) -> None:
+    ``lock``: what is held while it runs, for what may run under that lock; its own by default.
+    """
+
+    def __init__(self, make: Callable[[], T], lock: threading.RLock | None = None) -> None:
         self.__wrapped__ = make
         self._made: list[T] = []
+        self._lock = lock or threading.RLock()
+        if lock is None:
+            _alone.add(self)
         self.__name__, self.__doc__ = make.__name__, make.__doc__
 
     def __call__(self) -> T:
         made = self._made
         if made:
             return made[0]
-        with STARTING:
+        with self._lock:
             if not self._made:
                 self._made = [self.__wrapped__()]
             return self._made[0]
@@ -39,17 +47,44 @@ class Once(Generic[T]):
         """Forget the result: the next call makes another."""
         self._made = []
 
+    def renew_lock(self) -> None:
+        """Forget who makes it: in a child process nobody does."""
+        self._lock = threading.RLock()
+
+
+_alone: WeakSet[Once[Any]] = WeakSet()  # those with locks of their own
+
 
 def once(make: Callable[[], T]) -> Once[T]:
     """Decorator for a function without arguments that must run once, even when several threads call it first."""
     return Once(make)
 
 
-def _release(*_: Any) -> None:
-    STARTING.release()
+def once_in_llvm(make: Callable[[], T]) -> Once[T]:
+    """`once` for what is made of LLVM, and needed by those who hold `LLVM`."""
+    return Once(make, LLVM)
 
 
+def held_at_fork(lock: Any) -> Any:
+    """The lock, which the thread that forks a process takes first, so that the child finds it free. No thread may take
+    another such lock, or wait for anything, while it holds this one."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(
+            before=lambda: lock.acquire(),
+            after_in_parent=lambda: lock.release(),
+            after_in_child=lambda: lock.release(),
+        )
+    return lock
+
+
+def _renew_locks() -> None:
+    for thing in _alone:
+        thing.renew_lock()
+
+
+#: Held while LLVM works (which it does on one thread at a time anyway).
+LLVM = held_at_fork(threading.RLock())
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=STARTING.acquire, after_in_parent=_release, after_in_child=_release)
+    os.register_at_fork(after_in_child=_renew_locks)
 
-__all__ = ["STARTING", "Once", "once"]
+__all__ = ["LLVM", "Once", "held_at_fork", "once", "once_in_llvm"]

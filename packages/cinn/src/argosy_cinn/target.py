@@ -6,10 +6,27 @@ import os
 import platform
 import sys
 
-from argosy_cinn.once import once
+from argosy_cinn.once import once_in_llvm
 from argosy_cinn.printers.types import bytes_of
 from argosy_hwadapt.cpu.tiles import request_tiles
 
+_AVX2 = "avx avx2 fma f16c bmi2"
+_AVX512 = f"{_AVX2} avx512f avx512bw avx512cd avx512dq avx512vl"
+#: Processors by LLVM's names: family, and features that kernel builders or LLVM's choices depend on.
+PROCESSORS = {
+    "x86-64": ("x86_64", "sse2"),
+    "x86-64-v2": ("x86_64", "sse4.2"),
+    "x86-64-v3": ("x86_64", _AVX2),
+    "haswell": ("x86_64", _AVX2),
+    "znver3": ("x86_64", _AVX2),
+    "skylake-avx512": ("x86_64", _AVX512),
+    "znver4": ("x86_64", f"{_AVX512} avx512bf16 avx512vnni"),
+    "znver5": ("x86_64", f"{_AVX512} avx512bf16 avx512vnni"),
+    "sapphirerapids": ("x86_64", f"{_AVX512} avx512bf16 avx512vnni avx512fp16 amx-tile amx-bf16 amx-int8"),
+    "neoverse-n1": ("aarch64", "neon"),
+    "neoverse-v1": ("aarch64", "neon"),
+    "apple-m1": ("aarch64", "neon"),
+}
 _SIZES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -55,9 +72,14 @@ class Target:
         return 128, 16 if self.is_x86 else 32
 
     @property
+    def family(self) -> str:
+        """The processor's family as LLVM spells it: ``"x86_64"``, ``"aarch64"``, ``"arm64"``."""
+        return self.triple.split("-", 1)[0]
+
+    @property
     def is_x86(self) -> bool:
         """Whether the target is x86-64."""
-        return self.triple.startswith("x86_64")
+        return self.family == "x86_64"
 
     def has(self, feature: str) -> bool:
         """Whether an LLVM feature (``"avx512f"``, ``"avx512bf16"``, ``"avx512vnni"``, ``"fma"``) is
@@ -82,15 +104,16 @@ class Target:
         return _host()
 
     @staticmethod
-    def x86(cpu: str) -> Target:
-        """An x86-64 level such as ``"x86-64-v3"`` (AVX2) on this machine's caches; for tests and portable
-        artefacts.
+    def named(cpu: str) -> Target:
+        """A machine by LLVM's name of its processor (`PROCESSORS`) on this machine's caches and system; for tests and
+        portable artefacts. Raises ValueError for names that are not there.
         """
-        levels = {"x86-64-v2": "+sse4.2", "x86-64-v3": "+avx,+avx2,+fma,+f16c,+bmi2", "x86-64": "+sse2"}
-        host = _host()
-        if cpu not in levels:
-            raise ValueError(f"unknown x86-64 level {cpu!r}: expected one of {', '.join(levels)}")
-        return Target(host.triple, cpu, levels[cpu], host.l1_bytes, host.l2_bytes, host.l3_bytes)
+        if cpu not in PROCESSORS:
+            raise ValueError(f"unknown processor {cpu!r}: expected one of {', '.join(PROCESSORS)}")
+        host, (family, features) = _host(), PROCESSORS[cpu]
+        caches = host.l1_bytes, host.l2_bytes, host.l3_bytes
+        system = host.triple.split("-", 1)[1]
+        return Target(f"{family}-{system}", cpu, ",".join(f"+{f}" for f in features.split()), *caches)
 
     def without(self, *features: str) -> Target:
         """The same machine with some of LLVM's features turned off (``"amx-tile"``, ``"amx-bf16"``)."""
@@ -101,7 +124,7 @@ class Target:
         return f"Target({self.cpu}, {self.vector_bits}-bit vectors)"
 
 
-@once
+@once_in_llvm
 def _host() -> Target:
     import llvmlite.binding as llvm
 

@@ -318,7 +318,7 @@ def test_any_number_of_threads_gives_the_same_bits(heads):
 def test_shorter_vectors_give_the_same_results(level, monkeypatch):
     if not Target.host().is_x86:
         pytest.skip("the levels are those of x86-64")
-    monkeypatch.setattr(Target, "host", staticmethod(lambda: Target.x86(level)))
+    monkeypatch.setattr(Target, "host", staticmethod(lambda: Target.named(level)))
     executable = check(Attention(where(window)).both, *operands(75, 75, 20, 20), scale=10)
     assert fused(executable)
 

@@ -1,5 +1,7 @@
 """Building and running one product, for the tests of this folder."""
 
+from functools import cached_property
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ DTYPES = {"float": np.float32, "double": np.float64, "i32": np.int32, "i64": np.
 class Product:
     """C = A B of one layout. ``kind``: two letters, n (row-major), t (transposed) or s (strided) for A and B;
     ``dynamic``: sizes are known at run time only; ``change(b, problem, pointers)`` may replace parts of the
-    problem."""
+    problem; ``module``: where its code goes, if not to one of its own, under a name that begins with ``name``."""
 
     def __init__(
         self,
@@ -32,17 +34,28 @@ class Product:
         change=None,
         narrow=False,
         unsigned=(False, False),
+        module=None,
+        name="",
     ):
         self.m, self.n, self.k, self.kind, self.dynamic, self.batch = m, n, k, kind, dynamic, batch
         self.element, self.compute, self.narrow = element, compute or element, narrow
         self.change, self.unsigned = change, unsigned
-        module = Module(target or Target.host())
-        with module.function("kernel", [("ptr", "argument"), ("i64", "chunk"), ("i64", "chunks")], export=False) as b:
+        module = self.module = module or Module(target or Target.host())
+        kernel = f"{name}kernel"
+        with module.function(kernel, [("ptr", "argument"), ("i64", "chunk"), ("i64", "chunks")], export=False) as b:
             emit(b, self.problem(b, b.arguments[0]), *b.arguments[1:])
-        with module.function("run", [("ptr", "addresses"), ("ptr", "dims")]) as b:
-            parallel_for(b, "kernel", b.arguments[0], grid(b, self.problem(b, b.arguments[0])))
-        self.text = module.text()
-        self.call = entry(load(self.text, module.exports, module.target))
+        with module.function(f"{name}run", [("ptr", "addresses"), ("ptr", "dims")]) as b:
+            parallel_for(b, kernel, b.arguments[0], grid(b, self.problem(b, b.arguments[0])))
+
+    @cached_property
+    def text(self):
+        """The LLVM assembly of the module."""
+        return self.module.text()
+
+    @cached_property
+    def call(self):
+        """The native function."""
+        return entry(load(self.text, self.module.exports, self.module.target))
 
     def problem(self, b, table):
         """The problem, with values of function ``b``: pointers at the front of the table, then sizes."""
@@ -108,7 +121,7 @@ def machine(name):
         return host.without(*AMX)
     if not host.is_x86:
         pytest.skip("x86 levels")
-    return Target.x86(name)
+    return Target.named(name)
 
 
 def operands(product, seed=0):

@@ -95,7 +95,7 @@ def test_int8_operands_without_byte_products(unsigned):
     """Machines without byte products multiply in 32 bits, to the same result."""
     if not Target.host().is_x86:
         pytest.skip("x86 levels")
-    check_bytes((37, 75, 301), "nt", unsigned, Target.x86("x86-64-v3"))
+    check_bytes((37, 75, 301), "nt", unsigned, Target.named("x86-64-v3"))
 
 
 def check_bytes(shape, kind, unsigned, target):
@@ -122,7 +122,7 @@ def test_narrower_machines(cpu, kind):
     """The same emitters give right code for AVX2 and SSE."""
     if not Target.host().is_x86:
         pytest.skip("x86 levels")
-    check(Product(29, 70, 150, kind=kind, target=Target.x86(cpu)))
+    check(Product(29, 70, 150, kind=kind, target=Target.named(cpu)))
 
 
 @pytest.mark.parametrize("kind", ["nn", "nt", "tn"])
@@ -130,7 +130,7 @@ def test_machines_of_other_widths_give_the_same_bits(kind):
     """Every element is one chain of fused multiply-adds over k, so vector width and blocking do not show."""
     if not Target.host().is_x86:
         pytest.skip("x86 levels")
-    wide, narrow = Product(29, 70, 900, kind=kind), Product(29, 70, 900, kind=kind, target=Target.x86("x86-64-v3"))
+    wide, narrow = Product(29, 70, 900, kind=kind), Product(29, 70, 900, kind=kind, target=Target.named("x86-64-v3"))
     assert check(wide).tobytes() == check(narrow).tobytes()
 
 
@@ -252,6 +252,63 @@ def test_products_share_their_arithmetic():
     """The tile functions of a module do not grow with the number of products that use them."""
     one = Product(64, 64, 64).text
     assert one.count("define internal void @tile_") <= 2
+
+
+@pytest.mark.parametrize("element", ["float", "bfloat"])
+@pytest.mark.parametrize("shape", [(37, 96, 503), (50, 144, 900), (16, 1200, 40)], ids=str)
+def test_copied_rows_have_a_tile_of_their_own(shape, element):
+    """Tiles of eight rows where A is packed, of six where it is not: every element is the same chain of sums."""
+    options = {"element": element, "compute": "float", "target": machine("vectors")}
+    products = [Product(*shape, kind=kind, **options) for kind in ("nn", "ss")]
+    a, w = operands(products[0])
+    if element == "bfloat":
+        a, w = a.astype(ml_dtypes.bfloat16), w.astype(ml_dtypes.bfloat16)
+    results = [product(a, w) for product in products]
+    if Target.host().has("avx512f"):
+        assert "tile_float_8x48" in products[1].text
+    assert_close(results[0], a.astype(np.float64) @ w.astype(np.float64), shape[2])
+    if element == "float":
+        assert results[0].tobytes() == results[1].tobytes()
+
+
+TURNED = [(9, 70, 200), (16, 256, 1000), (33, 130, 1500), (128, 300, 2100)]
+
+
+@pytest.mark.parametrize("element", ["float", "double", "bfloat"])
+@pytest.mark.parametrize("shape", TURNED, ids=str)
+def test_a_larger_transposed_operand_is_read_in_place(shape, element):
+    """Weights ``[outputs, inputs]`` of few rows: nothing is copied from them, and the sums are the same chains."""
+    compute = "float" if element == "bfloat" else element
+    options = {"kind": "nt", "element": element, "compute": compute, "target": machine("vectors")}
+    product, packed = Product(*shape, **options), Product(*shape, **options, change=scale_and_add_nothing)
+    a, w = operands(product)
+    if element == "bfloat":
+        a, w = a.astype(ml_dtypes.bfloat16), w.astype(ml_dtypes.bfloat16)
+    assert ("transpose_" in product.text) == (element != "bfloat" or Target.host().has("avx512bf16"))
+    assert "transpose_" not in packed.text
+    got = product(a, w)
+    assert_close(got, a.astype(np.float64) @ w.astype(np.float64), shape[2], DTYPES[compute])
+    if element != "bfloat":
+        assert got.tobytes() == packed(a, w).tobytes()
+
+
+@pytest.mark.parametrize("shape", TURNED, ids=str)
+def test_turned_products_have_epilogues_batches_and_threads(shape):
+    """Every element reaches the epilogue once, at its place, on any number of threads."""
+    product, batched = Product(*shape, kind="nt", change=bias_relu), Product(*shape, kind="nt", batch=(3,))
+    a, w = operands(product)
+    rng = np.random.default_rng(1)
+    bias, residual = (rng.standard_normal(s).astype(np.float32) for s in ((shape[1],), shape[:2]))
+    check(batched)
+    try:
+        found = []
+        for threads in (1, 4):
+            set_threads(threads)
+            found.append(product(a, w, bias, residual))
+    finally:
+        set_threads(1)
+    assert_close(found[0], np.maximum(a.astype(np.float64) @ w + bias, 0) + residual, shape[2])
+    assert found[0].tobytes() == found[1].tobytes()
 
 
 @settings(max_examples=25, deadline=None)

@@ -70,7 +70,7 @@ def test_what_is_no_object_file_is_refused():
 
 def test_objects_loaded_one_after_the_other_are_different_ones():
     """Their files are anonymous and may get the same descriptor."""
-    target, answers = Target.x86(build.TARGET), []
+    target, answers = Target.named(build.TARGET), []
     for k in range(3):
         text = f"define dso_local i32 @answer() {{\n ret i32 {k}\n}}\n"
         loaded = open_shared_object(shared_object(compile_object(text, target), ["answer"]))

@@ -43,7 +43,7 @@ def test_masked_tails_touch_nothing_beyond_the_end(cpu):
     if cpu != "host":
         if not target.is_x86:
             pytest.skip("an x86 level")
-        target = Target.x86(cpu)
+        target = Target.named(cpu)
     double = build(double_in_place, target=target)
     x = np.arange(64, dtype=np.float32)
     for n in (0, 1, 15, 16, 17, 40):

@@ -62,13 +62,22 @@ class Storage:
     when ``buffer`` is read.
     """
 
-    __slots__ = ("__weakref__", "_buffer", "_owner", "nbytes", "version")
+    __slots__ = ("__weakref__", "_buffer", "_owner", "_source", "nbytes", "version")
+    _owner: Array | None
+    _source: bytearray  # of native code, which makes no array before somebody asks for it
 
     def __init__(self, buffer: Buffer | None, owner: Array | None = None) -> None:
         self._buffer = buffer
         self._owner = owner  # host memory as a flat uint8 array, where it came as an ndarray
         self.nbytes: int = owner.nbytes if owner is not None else buffer.nbytes  # type: ignore[union-attr]
         self.version = 0
+
+    def __getattr__(self, name: str) -> Any:
+        """Show memory of native code as an array, on first use."""
+        if name != "_owner":
+            raise AttributeError(f"Storage has no attribute {name!r}")
+        self._owner = owner = np.frombuffer(self._source, np.uint8)
+        return owner
 
     @property
     def buffer(self) -> Buffer:
@@ -340,10 +349,10 @@ def _overwrite(p: Strided, source: Array) -> None:
 
 def _host_view(p: Strided) -> Array:
     storage, itemsize = p._storage, p.dtype.itemsize
-    if storage is None:
-        if p._memory is None:
-            raise AttributeError("ndarray")
+    if p._memory is not None:
         return np.ndarray(p.shape, p.dtype.numpy, p._memory)
+    if storage is None:
+        raise AttributeError("ndarray")
     if 0 in p.shape or storage.nbytes == 0:
         return np.empty(p.shape, p.dtype.numpy)
     strides = [stride * itemsize for stride in p.strides]

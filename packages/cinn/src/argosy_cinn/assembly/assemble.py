@@ -19,6 +19,8 @@ from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.attention.strips import StripKernel, strip_text
 from argosy_cinn.contraction import emit, grid
 from argosy_cinn.fallback import GroupError
+from argosy_cinn.fourier.emit import emit_fourier
+from argosy_cinn.fourier.kernel import FourierKernel
 from argosy_cinn.fusion.kernels import Epilogue, Partial, epilogue_text, kernel_text
 from argosy_cinn.fusion.products import Product
 from argosy_cinn.loops.expressions import Graph
@@ -38,7 +40,7 @@ from argosy_cinn.ordering.kernel import OrderKernel
 from argosy_cinn.plan.steps import Plan, Step, nbytes
 from argosy_cinn.plan.traffic import Cost, kernel_cost, product_cost
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import I64, PTR, VOID, Value, constant
+from argosy_cinn.printers.types import I64, LLVM_TYPES, PTR, VOID, Value, constant
 from argosy_cinn.runtime import parallel_for
 from argosy_cinn.runtime.trace import traced_call
 from argosy_cinn.runtime.workers import thread_count
@@ -125,7 +127,13 @@ def _calls(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
             calls.append(_control_call(assembly, plan, body))
             continue
         if isinstance(body, OrderKernel):
-            calls.append(_order_call(assembly, places, body))
+            name = _identifier(f"order_{body.rows}x{body.length}")
+            calls.append(_own_call(assembly, places, body, name, body.chunks, emit_order))
+            continue
+        if isinstance(body, FourierKernel):
+            name = _identifier(f"fourier_{body.outers}x{body.lanes}x{body.length}")
+            chunks = body.chunks(assembly.module.target.lanes(LLVM_TYPES[body.real]))
+            calls.append(_own_call(assembly, places, body, name, chunks, emit_fourier))
             continue
         calls.append(_kernel_call(assembly, places, body))
         chunks = choose_chunks(body).count
@@ -142,11 +150,10 @@ def _kernel_call(assembly: Assembly, places: Places, kernel: Kernel) -> Call:
     return Call(name, places(slots), chunks, None, _summary(kernel), kernel_cost(kernel))
 
 
-def _order_call(assembly: Assembly, places: Places, kernel: OrderKernel) -> Call:
-    slots = kernel.slots()
-    name = _identifier(f"order_{kernel.rows}x{kernel.length}")
-    name = _once(assembly, kernel.text(), name, lambda n: emit_order(assembly.module, n, kernel))
-    return Call(name, places(slots), kernel.chunks, None, kernel.summary(), Cost(*kernel.work()))
+def _own_call(assembly: Assembly, places: Places, kernel: Any, name: str, chunks: int, emit: Any) -> Call:
+    """The call of a kernel that nothing is fused into."""
+    name = _once(assembly, kernel.text(), name, lambda n: emit(assembly.module, n, kernel))
+    return Call(name, places(kernel.slots()), chunks, None, kernel.summary(), Cost(*kernel.work()))
 
 
 def _strip_calls(assembly: Assembly, places: Places, kernel: StripKernel) -> list[Call]:

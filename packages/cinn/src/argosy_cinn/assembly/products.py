@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from argosy_cinn.contraction import Cells, Contraction, Matrix
@@ -17,12 +18,14 @@ from argosy_cinn.loops import elementwise
 from argosy_cinn.loops.expressions import describe
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import BFLOAT, FLOAT, LLVM_TYPES, PTR, Value, lanes_of
+from argosy_cinn.printers.types import BFLOAT, FLOAT, LLVM_TYPES, PTR, Value, bytes_of, lanes_of
 
 __all__ = ["choose_variant", "problem_of", "problem_text", "variant", "variants_of"]
 
 #: Rows for which copying the right operand does not pay.
 _FEW_ROWS = 64
+#: Bytes that a cache has lost before an epilogue reads them.
+_LEAST_TOUCHED = 1 << 20
 
 
 def problem_text(product: Product, slots: dict[Any, int]) -> str:
@@ -55,8 +58,34 @@ def problem_of(b: Function, product: Product, epilogue: Epilogue | None, pointer
         b.number(product.rows), b.number(product.columns), b.number(product.depth), left, right,
         lambda b, cells: _epilogue(b, cells, product, epilogue, pointers),
         tuple(map(b.number, product.batch)), elementwise.REGISTER[compute], narrow=source == "bfloat16",
+        touched=() if epilogue is None or pointers is None else _touched(b, epilogue, pointers),
         location=str(product.op.location),
     )  # fmt: skip
+
+
+def _touched(b: Function, epilogue: Epilogue, pointers: Any) -> tuple[Matrix, ...]:
+    """What an epilogue reads from memory that is no longer in the caches by then: matrices of the result's shape, such
+    as moments that a gradient updates."""
+    *batch, row, column = epilogue.variables
+    found: dict[Any, Matrix] = {}
+    for node in epilogue.graph.order:
+        if node.kind != "load" or node.arguments or node.dtype not in elementwise.FLOATS:
+            continue
+        buffer, index = node.payload
+        steps = {atom: step for atom, step in index.terms if isinstance(step, int)}
+        plain = steps.keys() <= set(epilogue.variables) and len(steps) == len(index.terms)
+        size, element = _cells(epilogue.variables, steps), LLVM_TYPES[node.dtype]
+        if plain and steps.get(column) == 1 and size is not None and size * bytes_of(element) >= _LEAST_TOUCHED:
+            start = b.at(pointers(buffer), index.constant, element)
+            strides = tuple(steps.get(v, 0) for v in batch)
+            found[buffer, index] = Matrix(start, steps.get(row, 0), 1, element, strides)
+    return tuple(found.values())
+
+
+def _cells(variables: Sequence[Any], steps: Mapping[Any, int]) -> int | None:
+    """How many elements are read with these steps; None where that is not known."""
+    extents = [v.extent for v in variables if steps.get(v)]
+    return prod(extents) if all(isinstance(n, int) for n in extents) else None
 
 
 def _prologue(side: OperandMatrix, compute: str, dtype: str) -> Prologue:

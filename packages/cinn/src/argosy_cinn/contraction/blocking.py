@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
-from argosy_cinn.contraction.orientation import is_better_turned, order_of_a, turned
+from argosy_cinn.contraction.orientation import is_better_turned, order_of_a, rows_together, turned
 from argosy_cinn.contraction.problem import TILE, Contraction, Format, operand_format
 from argosy_cinn.printers.types import Index, bytes_of
 from argosy_cinn.target import Target
@@ -20,6 +20,10 @@ from argosy_cinn.target import Target
 _SMALL_BYTES = 128 << 10
 #: Rows up to which tile registers wait for B: its blocks are small then, to leave the cache to what comes next.
 _FEW_ROWS = 256
+#: (rows, vectors) of a register tile for rows of A that are copied, instead of (6, 4).
+_PACKED_TILE = (8, 3)
+#: Panels of B beside which a last one that is narrow does not show.
+_MANY_PANELS = 24
 #: Bytes along k of a step with tile registers.
 _LONGEST_TILED = 4096
 
@@ -46,6 +50,12 @@ class Blocking:
         """Columns of a register tile and of a panel."""
         return self.lanes * self.vectors
 
+    @property
+    def turns_last(self) -> bool:
+        """Whether all sums of a chunk wait to be transposed: a tile of tile registers is transposed alone, smaller ones
+        need their neighbours."""
+        return self.turned and not self.format.tiled
+
 
 #: Who chooses instead (`argosy_cinn.tuning.tuner`), for as long as a program is emitted.
 chooser: ContextVar[Callable[[Contraction, Target], Blocking | None] | None] = ContextVar("chooser", default=None)
@@ -67,6 +77,9 @@ def estimated(problem: Contraction, target: Target) -> Blocking:
     tile_rows, vectors = _tile(problem.m, problem.n, lanes, target.registers)
     if format.tiled:
         tile_rows, vectors = _amx_tile(problem.m, problem.n)
+    tile_rows = rows_together(problem, format, tile_rows)
+    if order_of_a(problem, format, tile_rows) == "packed" and _packs_better(tile_rows, vectors, problem.n, lanes):
+        tile_rows, vectors = _PACKED_TILE
     size = bytes_of(problem.compute) // format.terms
     width = lanes * vectors
     packs_b = format.terms > 1 or problem.column_sums is not None or not _reads_b_in_place(problem)
@@ -102,6 +115,8 @@ def _other_tiles(first: Blocking, target: Target) -> list[tuple[int, int]]:
     if first.format.tiled:
         return [(TILE, 4)] if (first.tile_rows, first.vectors) == (2 * TILE, 2) else []
     usual, others = ((6, 4), [(12, 2), (8, 3)]) if target.registers >= 32 else ((6, 2), [(4, 3), (12, 1)])
+    if (first.tile_rows, first.vectors) == _PACKED_TILE and target.registers >= 32:
+        return [usual, others[0]]
     return others if (first.tile_rows, first.vectors) == usual else []
 
 
@@ -138,6 +153,14 @@ def _tile(m: Index, n: Index, lanes: int, registers: int) -> tuple[int, int]:
             widest = max(min(widest, -(-n // lanes)), 1)
         return m, max(min(widest, budget // m), 1)
     return min(budget // vectors, 16), vectors
+
+
+def _packs_better(tile_rows: int, vectors: int, n: Index, lanes: int) -> bool:
+    """Whether a tile with a power of two of rows is as good for the arithmetic: copying A needs no masks then."""
+    _, fewer = _PACKED_TILE
+    if (tile_rows, vectors) != (6, 4) or not isinstance(n, int):
+        return False
+    return n % (fewer * lanes) == 0 or n >= _MANY_PANELS * fewer * lanes
 
 
 def _amx_tile(m: Index, n: Index) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from argosy_cinn.contraction.blocking import Blocking
 from argosy_cinn.contraction.orientation import order_of_a, turned
 from argosy_cinn.contraction.packing import GROUP, SLACK, Block, pack_a, pack_b
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, origin
-from argosy_cinn.contraction.stage import Buffers, Chunk, Place, TileStage
+from argosy_cinn.contraction.stage import TURNED_VECTORS, Buffers, Chunk, Place, TileStage
 from argosy_cinn.contraction.tile import LINE, Lines
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I1, I32, Index, Value, bytes_of, is_float, vector
@@ -56,16 +56,21 @@ class Nest:
             self.stage = TileStage(b, problem, blocking, self.block)
             with configured(b) if self.format.tiled else nullcontext():
                 self._steps()
+                if self.blocking.turns_last:
+                    self.stage.finish_turned()
 
     def _allocate(self, a_order: str) -> Buffers:
         blocking = self.blocking
+        # What is turned in the end is read in whole blocks of rows.
+        turning = TURNED_VECTORS * blocking.lanes
+        waiting = -(-blocking.rows // turning) * turning if blocking.turns_last else blocking.rows
         sizes = [
             blocking.tile_rows * blocking.tile_columns,
             blocking.depth * blocking.tile_rows * GROUP + SLACK if a_order == "packed" else 0,
             (blocking.depth + 1) * blocking.columns + SLACK if blocking.packs_b else 0,
-            blocking.rows * blocking.columns if self.several_steps else 0,
+            waiting * blocking.columns if self.several_steps or blocking.turns_last else 0,
             blocking.columns if self.problem.column_sums is not None else 0,
-            blocking.tile_rows * blocking.tile_columns if blocking.turned else 0,
+            max(blocking.tile_rows, turning) * blocking.tile_columns if blocking.turned else 0,
         ]
         offsets, end = [], 0
         for i, size in enumerate(sizes):

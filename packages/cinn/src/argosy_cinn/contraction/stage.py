@@ -21,10 +21,14 @@ from argosy_cinn.printers.types import I1, Index, Value, bytes_of, vector
 #: Terms up to which passing a tile through scratch memory shows clearly, and a little.
 _SHORTEST_SUM = 96
 _SHORT_SUM = 512
-#: Lines of code for one vector that a small epilogue has at most.
+#: Lines of code for one vector that a small epilogue has at most, and one that costs so much itself that scratch memory
+#: shows no more, whatever the sum: repeated for every row of a tile, it would be most of what a program compiles.
 _SMALL_EPILOGUE = 24
+_MIDDLING_EPILOGUE = 48
 #: Row tails are computed as whole tiles when that wastes at most this share of the arithmetic.
 _TOLERATED_WASTE = 0.015
+#: Vectors of a row of the result that is made of sums of a turned product.
+TURNED_VECTORS = 4
 
 
 @dataclass(slots=True)
@@ -130,31 +134,33 @@ class TileStage:
         return hand_over if first is None and self._pays_in_registers() else None
 
     def _pays_in_registers(self) -> bool:
-        """Whether the epilogue takes whole tiles from registers: always for the shortest sums; for short ones
-        when it is small, since it is repeated for every row of the tile.
+        """Whether the epilogue takes whole tiles from registers: for short sums when it is small, since it is repeated
+        for every row of the tile; for the shortest ones a larger one may, too.
         """
         k, epilogue, blocking = self.problem.k, self.problem.epilogue, self.blocking
         if not isinstance(k, int) or k > _SHORT_SUM or self.format.tiled:
             return False
-        if k <= _SHORTEST_SUM:
-            return True
         row = [self.b.zero(vector(self.problem.compute, blocking.lanes))] * blocking.vectors
         cells = Cells(self.block.batch, self.block.row0, self.block.column0, row, [None] * blocking.vectors)
-        return self.b.rehearse(lambda: epilogue(self.b, cells)) <= _SMALL_EPILOGUE * blocking.vectors
+        most = _SMALL_EPILOGUE if k > _SHORTEST_SUM else _MIDDLING_EPILOGUE
+        return self.b.rehearse(lambda: epilogue(self.b, cells)) <= most * blocking.vectors
 
     def _tile_in_scratch(self, place: Place, width: Index, first: Value | None, last: Value | None) -> None:
         """One register tile, and the epilogue after the last step."""
         b, blocking, buffers = self.b, self.blocking, self.block.buffers
         target = _Target(NULL, buffers.tile, blocking.tile_columns, NULL)
-        if first is not None:
+        if first is not None or blocking.turns_last:
             sums = b.at(buffers.sums, b.add(b.mul(place.i, blocking.columns), place.j), self.problem.compute)
             ahead = self._ahead(place, sums, blocking.columns)
-            target = _Target(b.select(first, NULL, sums), sums, blocking.columns, ahead)
+            start = NULL if first is None else b.select(first, NULL, sums)
+            target = _Target(start, sums, blocking.columns, ahead)
         if self.problem.touched:
             with b.when(last if last is not None else Value(I1, "true")):
                 self._prefetch_touched(place)
         call = lambda kind: self._call(kind, place, width, target)  # noqa: E731
         self._by_rows(place.rows, lambda height: self._by_columns(width, height, call))
+        if blocking.turns_last:
+            return
         with b.when(last if last is not None else Value(I1, "true")):
             if blocking.turned:
                 self._finish_turned(place, width, target)
@@ -241,17 +247,38 @@ class TileStage:
             problem.epilogue(b, self._cells(row, column, values, masks))
 
     def _finish_turned(self, place: Place, width: Index, target: _Target) -> None:
-        """Hand the columns of a finished tile of the transposed product to the epilogue, as the rows that they are."""
-        b, problem, blocking = self.b, self.problem, self.blocking
-        rows, lanes = blocking.tile_rows, blocking.lanes
+        """Hand over a finished tile of the transposed product."""
+        rows, masks = self.blocking.tile_rows, [None] * (self.blocking.tile_rows // self.blocking.lanes)
+        self._hand_over_turned(target, (rows, self.blocking.tile_columns), (place.i, place.j), width, list(masks))
+
+    def finish_turned(self) -> None:
+        """Hand over all sums of the chunk's block of the transposed product."""
+        b, blocking, compute, lanes = self.b, self.blocking, self.problem.compute, self.blocking.lanes
+        rows = TURNED_VECTORS * lanes
+        with b.loop(0, self.block.rows, rows) as i:
+            left = b.sub(self.block.rows, i.index)
+            masks: list[Value | None] = [b.tail_mask(b.sub(left, v), lanes) for v in range(0, rows, lanes)]
+            with b.loop(0, self.block.columns, lanes) as j:
+                width = b.minimum(lanes, b.sub(self.block.columns, j.index))
+                sums = b.at(self.block.buffers.sums, b.add(b.mul(i.index, blocking.columns), j.index), compute)
+                target = _Target(NULL, sums, blocking.columns, NULL)
+                self._hand_over_turned(target, (rows, lanes), (i.index, j.index), width, masks)
+
+    def _hand_over_turned(
+        self, target: _Target, shape: tuple[int, int], at: tuple[Index, Index], width: Index, masks: list[Value | None]
+    ) -> None:
+        """Hand ``width`` columns of sums of the transposed product to the epilogue, as the rows that they are.
+        ``shape``: rows and columns to transpose; ``at``: the first ones in the chunk's block; ``masks``: which rows
+        exist."""
+        b, problem, lanes, (rows, columns) = self.b, self.problem, self.blocking.lanes, shape
         tile, compute = self.block.buffers.turned, problem.compute
-        transpose_tile(b, target.out, target.leading, tile, (rows, blocking.tile_columns, lanes), compute)
-        column = b.add(self.block.row0, place.i)
+        transpose_tile(b, target.out, target.leading, tile, (rows, columns, lanes), compute)
+        column = b.add(self.block.row0, at[0])
         with b.loop(0, width) as r:
             source = b.at(tile, b.mul(r.index, rows), compute)
             values = [b.load(vector(compute, lanes), b.at(source, v, compute)) for v in range(0, rows, lanes)]
-            row = b.add(self.block.column0, b.add(place.j, r.index))
-            problem.epilogue(b, self._cells(row, column, values, [None] * len(values)))
+            row = b.add(self.block.column0, b.add(at[1], r.index))
+            problem.epilogue(b, self._cells(row, column, values, masks))
 
     def _cells(self, row: Index, column: Index, values: list[Value], masks: list[Value | None]) -> Cells:
         """Finished elements of a row of C."""

@@ -14,7 +14,7 @@ from argosy_cinn.__about__ import __version__
 from argosy_cinn.eager import layout as shared
 from argosy_cinn.eager.arithmetic import DTYPES, SIDES, add_kernels, kernel_name
 from argosy_cinn.eager.layout import Layout
-from argosy_cinn.eager.updates import UPDATES, add_updates, update_name
+from argosy_cinn.eager.updates import UPDATES, add_update_all, add_updates, update_name
 from argosy_cinn.runtime.cache import default_cache
 
 __all__ = ["EXPORTS", "TARGET", "native_build"]
@@ -25,10 +25,14 @@ TARGET = "x86-64-v3"
 EXPORTS = (
     "state",
     "plans",
+    "calls",
+    "scratch",
     "drain",
+    "update_all",
     *(f"free_{kind}" for kind in ("tensor", "payload", "node")),
     *(f"enter_{name}" for name in shared.OPERATORS),
-    "enter_call",
+    *(f"enter_{name}" for name in ("call", "method", "matmul", "getitem", "negative", "pow", "compare")),
+    "bind_method",
     *(kernel_name(operator, dtype, side) for operator in shared.OPERATORS for dtype in DTYPES for side in SIDES),
     *(update_name(rule, dtype) for rule in UPDATES for dtype in DTYPES),
 )
@@ -41,6 +45,14 @@ class NativeBuild:
     state = shared.STATE
     plans = shared.PLANS
     plan_words = shared.PLAN_WORDS
+    calls = shared.CALLS
+    call_words = shared.CALL_WORDS
+    words = shared.WORDS
+    operands = shared.OPERANDS
+    recipes = shared.RECIPES
+    method = shared.METHOD
+    scratch = shared.SCRATCH
+    updates = UPDATES
     operators = shared.OPERATORS
     sizes = shared.SIZES
     table = shared.TABLE
@@ -73,21 +85,32 @@ def _key(layout: Layout) -> str:
 def module_text(layout: Layout) -> str:
     """The whole build as LLVM assembly."""
     from argosy_cinn.eager.application import add_application
+    from argosy_cinn.eager.calls import add_calls
     from argosy_cinn.eager.drain import add_drain
     from argosy_cinn.eager.entries import add_entries
     from argosy_cinn.eager.objects import add_objects
+    from argosy_cinn.eager.recording import add_recording
+    from argosy_cinn.eager.signatures import add_signatures
+    from argosy_cinn.eager.views import add_views
     from argosy_cinn.printers.llvm import Module
     from argosy_cinn.target import Target
 
-    module = Module(Target.x86(TARGET), interposable=False)
+    module = Module(Target.named(TARGET), interposable=False)
     module.variable("state", "i64", len(shared.STATE))
     module.variable("plans", "i64", shared.PLANS * len(shared.PLAN_WORDS))
+    module.variable("calls", "i64", shared.CALLS)
+    module.variable("scratch", "i64", shared.SCRATCH // 8)
     add_kernels(module)
     add_updates(module)
     add_objects(module, layout)
+    add_recording(module, layout)
     add_application(module, layout)
+    add_views(module, layout)
+    add_signatures(module, layout)
+    add_calls(module, layout)
     add_entries(module, layout)
     add_drain(module, layout)
+    add_update_all(module, layout)
     return module.text()
 
 
@@ -96,4 +119,4 @@ def _compiled(layout: Layout) -> bytes:
     from argosy_cinn.runtime.jit import compile_object
     from argosy_cinn.target import Target
 
-    return shared_object(compile_object(module_text(layout), Target.x86(TARGET), 2), EXPORTS)
+    return shared_object(compile_object(module_text(layout), Target.named(TARGET), 2), EXPORTS)

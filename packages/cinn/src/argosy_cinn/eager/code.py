@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argosy_cinn.eager.layout import PLAN_WORDS, STATE, Layout
+from argosy_cinn.eager.layout import CALL_WORDS, STATE, Layout
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import I8, I64, PTR, VOID, Value, constant
+from argosy_cinn.printers.types import I8, I32, I64, PTR, VOID, Value, constant
 
 __all__ = ["NULL", "Code"]
 
 NULL = Value(PTR, "null")
-_COUNT, _TYPE = 0, 8  # ob_refcnt and ob_type of a release build with the global lock, before 3.12
+_COUNT, _TYPE = 0, 8  # ob_refcnt and ob_type of a release build with the global lock
+_NUMBER, _DIGIT = 16, 24  # of an int: how many digits and its sign, and the first of them
 _DEALLOC = 48  # tp_dealloc of a type
 
 
@@ -25,16 +26,17 @@ class Code:
 
     # ---- shared words
 
-    def _word(self, name: str) -> Value:
+    def place_of(self, name: str) -> Value:
+        """The address of a shared word."""
         return self.f.at(Value(PTR, "@state"), STATE.index(name), I64)
 
     def word(self, name: str, type: str = PTR) -> Value:
         """A shared word."""
-        return self.f.load(type, self._word(name))
+        return self.f.load(type, self.place_of(name))
 
     def set_word(self, name: str, value: Value) -> None:
         """Write a shared word."""
-        self.f.store(value, self._word(name))
+        self.f.store(value, self.place_of(name))
 
     def bump(self, name: str, by: int) -> Value:
         """Add to a shared counter; the new value."""
@@ -64,7 +66,16 @@ class Code:
 
     def planned(self, plan: Value, word: str, type: str = PTR) -> Value:
         """What a plan says."""
-        return self.f.load(type, self.f.at(plan, PLAN_WORDS.index(word), I64))
+        return self.f.load(type, self.f.at(plan, CALL_WORDS.index(word), I64))
+
+    def small_int(self, x: Value) -> tuple[Value, Value]:
+        """Whether an int has one digit (of 30 bits) at most, and its value if so."""
+        f = self.f
+        said, digit = self.field(x, _NUMBER, I64), f.op(I64, f"zext {self.field(x, _DIGIT, I32)} to i64")
+        if self.layout["python"] < 12:  # digits, negative for negative numbers
+            return f.icmp("ult", f.index(f.add(said, 1)), 3), f.index(f.mul(said, digit))
+        sign = f.index(f.sub(1, f.binary("and", said, 3)))  # 0, 1, 2 for positive, zero, negative
+        return f.icmp("ult", said, 16), f.index(f.mul(sign, digit))
 
     # ---- conditions
 
@@ -102,13 +113,27 @@ class Code:
 
     def hold(self, x: Value) -> None:
         """Count another reference."""
-        self.put(x, _COUNT, self.f.index(self.f.add(self.field(x, _COUNT, I64), 1)))
+        self._count_by(x, 1)
+
+    def lessen(self, x: Value) -> Value:
+        """Count a reference less, without freeing anything; whether it was the last one."""
+        return self.f.icmp("eq", self._count_by(x, -1), 0)
+
+    def _count_by(self, x: Value, by: int) -> Value:
+        """Change the number of references; the new one. From 3.12 on objects live forever whose number is negative as
+        32 bits; it stays what it is."""
+        f = self.f
+        if self.layout["python"] < 12:
+            made = f.index(f.add(self.field(x, _COUNT, I64), by))
+        else:
+            old = self.field(x, _COUNT, I32)
+            made = f.select(f.icmp("slt", old, 0), old, f.op(I32, f"add {old}, {by}"))
+        self.put(x, _COUNT, made)
+        return made
 
     def drop(self, x: Value) -> None:
         """Give up a reference."""
-        left = self.f.index(self.f.sub(self.field(x, _COUNT, I64), 1))
-        self.put(x, _COUNT, left)
-        with self.f.when(self.f.icmp("eq", left, 0)):
+        with self.f.when(self.lessen(x)):
             self.call("_Py_Dealloc", VOID, x)
 
     def drop_some(self, x: Value) -> None:

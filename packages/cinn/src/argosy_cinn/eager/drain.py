@@ -1,4 +1,4 @@
-"""Going back over the tape: ``drain(start, leaves, retain, pull, add)``, a builtin that `argosy_autograd.engine` calls.
+"""Going back over the tape: ``drain(start, leaves, retain, pull, add)``, a builtin that `argosy_autograd.sweep` calls.
 
 Nodes wait in a heap by sequence number, each with its gradient in its slot ``waiting``. Nodes that pass a gradient on
 as it is (``recipe.code`` is 1) are done here, other ones by ``pull(node, g)``, which gives a list of ``(edge,

@@ -1,21 +1,23 @@
 """What Python enters: ``enter_add(left, right)`` and the like for its operators on tensors, ``enter_call(operator,
-arguments, keywords)`` for calls of operators.
+arguments, keywords)`` for calls of operators, ``enter_method`` for those of tensors' methods.
 
-An application that a plan knows is done by `application`; any other one by the method of the class, which may leave a
-plan.
+An application that a plan knows is done by `application` or `calls`; any other one by what was there before, which may
+leave a plan.
 """
 
 from __future__ import annotations
 
 from argosy_cinn.eager.application import SLOW
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.layout import OPERATORS, Layout
+from argosy_cinn.eager.layout import CALLED, METHOD, OPERATORS, Layout
+from argosy_cinn.eager.signatures import new_reading
 from argosy_cinn.printers.llvm import Module
-from argosy_cinn.printers.types import I64, PTR, constant
+from argosy_cinn.printers.types import I32, I64, PTR, Value, constant
 
 __all__ = ["add_entries"]
 
 _SIZE, _ITEMS = 16, 24  # ob_size and ob_item of a tuple
+_COUNT = (1 << 63) - 1  # of the arguments of a vector call: the highest bit says something else
 
 
 def add_entries(module: Module, layout: Layout) -> None:
@@ -24,6 +26,9 @@ def add_entries(module: Module, layout: Layout) -> None:
     for name in OPERATORS:
         _add_operator(module, layout, name)
     _add_call(module, layout)
+    _add_method_call(module, layout)
+    _add_binding(module, layout)
+    _add_slots(module, layout)
 
 
 def _add_method(module: Module, layout: Layout) -> None:
@@ -47,22 +52,138 @@ def _add_operator(module: Module, layout: Layout, name: str) -> None:
         done = f.call("apply", PTR, c.word(f"{name}.operator"), left, right)
         with f.when(f.icmp("ne", done, SLOW)):
             f.ret(done)
-        f.ret(f.call("by_method", PTR, left, right, c.word(f"{name}.method"), c.word(f"{name}.reflected")))
+        _called(c, name)
+
+
+def _called(c: Code, name: str) -> None:
+    """Return what a call of an operator of two operands gives."""
+    left, right = c.f.arguments[:2]
+    reading = _read_two(c)
+    _invoked(c, c.word(f"{name}.operator"), reading)
+    c.f.jump("slow")
+    c.f.start("slow")
+    c.f.ret(c.f.call("by_method", PTR, left, right, c.word(f"{name}.method"), c.word(f"{name}.reflected")))
+
+
+def _invoked(c: Code, callee: Value, reading: Value) -> None:
+    """Return what the plan for a reading gives; go on where there is none."""
+    done = c.f.call("invoke", PTR, callee, reading)
+    with c.f.when(c.f.icmp("ne", done, SLOW)):
+        c.f.ret(done)
+
+
+def _need_read(c: Code, items: Value, count: Value, reading: Value) -> None:
+    read = c.f.call("read_all", I32, items, count, reading)
+    c.need(c.f.icmp("ne", read, 0), "slow")
 
 
 def _add_call(module: Module, layout: Layout) -> None:
+    """As ``tp_call`` of operators: a tuple, and a dictionary or null."""
     parameters = [(PTR, each) for each in ("operator", "arguments", "keywords")]
     with module.function("enter_call", parameters, PTR) as f:
         c = Code(f, layout)
         operator, arguments, keywords = f.arguments
-        c.need(c.same(keywords, NULL), "slow")
-        count = c.field(arguments, _SIZE, I64)
-        c.need(f.icmp("ne", count, 0), "slow")
-        c.need(f.icmp("ule", count, 2), "slow")
-        first = c.field(arguments, _ITEMS)
-        second = f.either(f.icmp("eq", count, 2), lambda: [c.field(arguments, _ITEMS + 8)], lambda: [NULL])[0]
-        done = f.call("apply", PTR, operator, first, second)
-        c.need(f.icmp("ne", done, SLOW), "slow")
-        f.ret(done)
+        reading = new_reading(c)
+        _need_read(c, f.at(arguments, _ITEMS, "i8"), c.field(arguments, _SIZE, I64), reading)
+        with f.when(f.icmp("ne", keywords, NULL)):
+            place, pair = f.alloca(I64, 1), f.alloca(PTR, 2)
+            f.store(constant(I64, 0), place)
+            following, done = f.name("following"), f.name("done")
+            f.jump(following)
+            f.start(following)
+            more = c.call("PyDict_Next", I32, keywords, place, pair, f.at(pair, 1, PTR))
+            c.need(f.icmp("ne", more, 0), done)
+            _need_read(c, pair, constant(I64, 2), reading)
+            f.jump(following)
+            f.start(done)
+        _invoked(c, operator, reading)
+        f.jump("slow")
         f.start("slow")
         f.ret(f.call_pointer(c.word("call"), PTR, operator, arguments, keywords))
+
+
+def _add_method_call(module: Module, layout: Layout) -> None:
+    """A vector call of a method: an array of arguments, those of keywords last, and a tuple of their names or null."""
+    parameters = [(PTR, "method"), (PTR, "arguments"), (I64, "flags"), (PTR, "names")]
+    with module.function("enter_method", parameters, PTR) as f:
+        c = Code(f, layout)
+        method, arguments, flags, names = f.arguments
+        count = f.binary("and", flags, _COUNT)
+        reading = new_reading(c)
+        _need_read(c, arguments, count, reading)
+        with f.when(f.icmp("ne", names, NULL)):
+            values = f.at(arguments, count, PTR)
+            with f.loop(0, c.field(names, _SIZE, I64)) as loop:
+                for items in (f.at(names, _ITEMS, "i8"), values):
+                    read = f.call("read", I32, f.load(PTR, f.at(items, loop.index, PTR)), reading)
+                    c.need(f.icmp("ne", read, 0), "slow")
+        _invoked(c, c.field(method, METHOD["operator"]), reading)
+        f.jump("slow")
+        f.start("slow")
+        before = c.field(method, METHOD["before"])
+        f.ret(c.call("PyObject_Vectorcall", PTR, before, arguments, flags, names))
+
+
+def _add_binding(module: Module, layout: Layout) -> None:
+    """``bind_method(method, instance, type)``, as ``tp_descr_get``."""
+    with module.function("bind_method", [(PTR, each) for each in ("method", "instance", "type")], PTR) as f:
+        c = Code(f, layout)
+        method, instance = f.arguments[:2]
+        with f.when(c.one_of(f.icmp("eq", instance, NULL), c.same(instance, c.word("none")))):
+            c.hold(method)
+            f.ret(method)
+        f.ret(c.call("PyMethod_New", PTR, method, instance))
+
+
+def _add_slots(module: Module, layout: Layout) -> None:
+    """``enter_matmul`` and the other ways in which Python calls operators; what was in the slot does the rest."""
+    for name, more in zip(CALLED, ([], [(PTR, "modulus")]), strict=True):
+        _add_called(module, layout, name, more)
+    two = [(PTR, "left"), (PTR, "right")]
+    _add_slot(module, layout, "getitem", two)
+    _add_slot(module, layout, "negative", two[:1])
+    with module.function("enter_compare", [*two, (I32, "which")], PTR) as f:
+        c = Code(f, layout)
+        which = f.op(I64, f"zext {f.arguments[2]} to i64")
+        first = c.place_of("compare0.operator")
+        callee = f.load(PTR, f.at(first, f.mul(which, 2), I64))
+        c.need(f.icmp("ne", callee, NULL), "slow")
+        reading = _read_two(c)
+        _invoked(c, callee, reading)
+        f.jump("slow")
+        f.start("slow")
+        f.ret(f.call_pointer(c.word("compare0.before"), PTR, *f.arguments))
+
+
+def _add_called(module: Module, layout: Layout, name: str, more: list[tuple[str, str]]) -> None:
+    with module.function(f"enter_{name}", [(PTR, "left"), (PTR, "right"), *more], PTR) as f:
+        c = Code(f, layout)
+        for modulus in f.arguments[2:]:
+            c.need(c.same(modulus, c.word("none")), "slow")
+        _called(c, name)
+
+
+def _add_slot(module: Module, layout: Layout, name: str, parameters: list[tuple[str, str]]) -> None:
+    with module.function(f"enter_{name}", parameters, PTR) as f:
+        c = Code(f, layout)
+        reading = _read_two(c) if len(parameters) > 1 else _read_one(c)
+        _invoked(c, c.word(f"{name}.operator"), reading)
+        f.jump("slow")
+        f.start("slow")
+        f.ret(f.call_pointer(c.word(f"{name}.before"), PTR, *f.arguments))
+
+
+def _read_two(c: Code) -> Value:
+    pair = c.f.alloca(PTR, 2)
+    c.f.store(c.f.arguments[0], pair)
+    c.f.store(c.f.arguments[1], c.f.at(pair, 1, PTR))
+    reading = new_reading(c)
+    _need_read(c, pair, constant(I64, 2), reading)
+    return reading
+
+
+def _read_one(c: Code) -> Value:
+    reading = new_reading(c)
+    read = c.f.call("read", I32, c.f.arguments[0], reading)
+    c.need(c.f.icmp("ne", read, 0), "slow")
+    return reading

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["API", "LIMIT", "OPERATORS", "PLANS", "PLAN_WORDS", "SIZES", "STATE", "TABLE", "Layout"]
+__all__ = [
+    "API", "CALLED", "CALLS", "CALL_WORDS", "LIMIT", "METHOD", "OPERANDS", "OPERATORS", "PLANS", "PLAN_WORDS",
+    "RECIPES", "SCRATCH", "SIZES", "SLOTS", "STATE", "TABLE", "WORDS", "Layout",
+]  # fmt: skip
 
 OPERATORS = ("add", "subtract", "multiply", "divide")
 """The operators that Python's operators enter, and that have kernels from the start."""
 
-TABLE = 8
+CALLED = ("matmul", "pow")
+"""Operators that Python's operators enter as calls: they have no kernels of their own."""
+
+SLOTS = ("negative", "getitem", *(f"compare{i}" for i in range(6)))
+"""Other ways in which Python calls operators of tensors; comparisons in the order of <, <=, ==, !=, >, >=."""
+
+TABLE = 16
 """Addresses that a compiled program takes at most to be run from here."""
 
 SIZES = (64, 256, 1024, 4096, 16384)
@@ -24,29 +33,49 @@ PLAN_WORDS = (
     "left", "right", "operator", "kernel", "table", "output", "type", "dtype", "shape", "ndim", "elements", "class",
     *(f"{what}{wants}" for wants in (1, 2, 3) for what in ("recipe", "name", "keeps")),
 )  # fmt: skip
-"""What a plan says: for operands of these types (of arrays, or of Python's numbers; nothing on the right for operators
-of one operand), this operator runs this kernel over so many elements, and its result is of this type, in memory of this
-class. With a ``table`` of addresses the kernel is a compiled program, which takes the table filled in, its result at
-``output``. ``recipe1`` is the tape's recipe where the last operand wants a gradient, 2 the one before, 3 both;
-``keeps`` has a bit for each of left, right, result that the derivative reads."""
+"""What a plan of Python's operators says: for operands of these types (of arrays, or of Python's numbers), this
+operator runs this kernel over so many elements, and its result is of this type, in memory of this class. ``recipe1`` is
+the tape's recipe where the first operand wants a gradient, 2 the second, 3 both; ``keeps`` has a bit for each of left,
+right, result that the derivative reads."""
+
+CALLS = 4096
+"""Places for plans of calls; each may be at two of them, which are neighbours."""
+CALL_WORDS = (
+    *PLAN_WORDS, "hash", "length", "words", "operands", "numbers", "unrecorded", "recipes", "strides", "contiguous",
+    "distance", "itemsize", "bounds",
+)  # fmt: skip
+"""What a plan of a call says besides: for arguments that read as these words (see `signatures`), ``length`` of them,
+with so many operands. ``numbers`` has a word for each of them, zero for a tensor, else the number, which is a constant
+of the kernel. With a ``table`` of addresses the kernel is a compiled program, which takes the table
+filled in, its result at ``output``. With ``strides`` the result is a view of the first operand, ``distance`` bytes from
+its start. ``recipes`` are :data:`RECIPES` times (operands that want gradients as bits, the recipe, its name, what it
+keeps); nothing is recorded where ``unrecorded`` is set. ``bounds`` are a number of indices to be looked at, and for
+each its operand, its elements, their bytes, the least and the greatest allowed."""
+
+SCRATCH = 1 << 16
+"""Bytes for intermediate values of a compiled program at most: one runs at a time, as the global lock is held."""
+
+WORDS, OPERANDS, RECIPES = 48, 8, 4
+"""How many words, tensors and recipes a call has at most."""
 
 API = (
     "PyType_GenericAlloc", "PyByteArray_FromStringAndSize", "PyObject_GC_Track", "PyObject_GC_UnTrack",
     "PyObject_Vectorcall", "PyTuple_New", "PyIter_Next", "PyGC_Disable", "PyGC_Enable", "_Py_Dealloc",
-    "PyMem_RawRealloc", "PyLong_AsLongLong", "PyLong_FromVoidPtr", "PyDict_GetItemWithError", "PyDict_SetItem",
-    "PyList_New", "PyList_GetItem", "PyList_SetItem", "PyList_Append", "PyObject_GetAttr",
-    "PyThread_get_thread_ident",
+    "PyMem_RawRealloc", "PyLong_AsLongLong", "PyLong_FromVoidPtr", "PyLong_AsVoidPtr", "PyLong_FromLongLong",
+    "PyDict_GetItemWithError", "PyDict_SetItem", "PyDict_Next", "PyList_New", "PyList_GetItem", "PyList_SetItem",
+    "PyList_Append", "PyObject_GetAttr", "PyThread_get_thread_ident", "PyErr_Occurred", "PyMethod_New",
+    "PyMem_RawFree", "PyEval_SaveThread", "PyEval_RestoreThread",
 )  # fmt: skip
 """Functions of the interpreter that are called, all of them exported."""
 
 STATE = (
-    "tensor", "payload", "node", "storage", "ndarray", "bytearray", "tuple", "float", "int",  # types
+    "tensor", "payload", "node", "storage", "ndarray", "bytearray", "tuple", "list", "slice", "float", "int",  # types
     "true", "false", "none", "zero", "one", "empty",  # objects
     "ambient", "counter", "sequence", "call",  # what calling an operator did before
     "heap", "heap.count", "heap.capacity",  # of the backward pass that runs
     "drain.running", "drain.limit", "drain.rest", "drain.leaves", "drain.pull", "drain.add",
-    *(f"{name}.method" for name in OPERATORS), *(f"{name}.reflected" for name in OPERATORS),
-    *(f"{name}.operator" for name in OPERATORS),
+    *(f"{name}.{what}" for name in (*OPERATORS, *CALLED) for what in ("operator", "method", "reflected")),
+    *(f"{name}.{what}" for name in SLOTS for what in ("operator", "before")),
     "tensor.dealloc", "payload.dealloc", "node.dealloc",  # what the types had
     "tensor.slow", "payload.slow", "node.slow",  # how many of these run now
     "node.pending", "node.freeing",  # nodes to be freed, and whether somebody does it now
@@ -55,6 +84,9 @@ STATE = (
     *API,
 )  # fmt: skip
 """The words that native code and Python share; objects among them are kept alive by Python."""
+
+METHOD = {"vectorcall": 16, "operator": 24, "before": 32, "dictionary": 40}
+"""Where a method (`argosy_phi_ops.native.methods`) keeps what native code knows of it."""
 
 
 class Layout:

@@ -16,14 +16,14 @@ from argosy_cinn.eager.layout import LIMIT, SIZES, STATE, Layout
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I8, I32, I64, PTR, VOID, Value, constant
 
-__all__ = ["DEALLOCS", "add_objects"]
+__all__ = ["DEALLOCS", "PLANNED", "SAME", "add_objects", "allocated"]
 
 DEALLOCS = {kind: f"free_{kind}" for kind in ("tensor", "payload", "node")}
 """The exported functions that free objects."""
 
 _DICT, _VALUES, _GC_NEXT, _GC_PREVIOUS = -24, -32, -16, -8  # before an object of a class with a dictionary
-_SAME = ("array_type", "dtype", "shape", "ndim")
-_PLANNED = ("type", "dtype", "shape", "ndim")
+SAME = ("array_type", "dtype", "shape", "ndim")
+PLANNED = ("type", "dtype", "shape", "ndim")
 _DERIVED = ("address", "contiguous", "nbytes", "offset", "size", "strides", "ndarray")
 
 
@@ -49,7 +49,7 @@ def _function(module: Module, layout: Layout, name: str, *parameters: str, resul
         yield Code(f, layout)
 
 
-def _allocated(c: Code, kind: str) -> Value:
+def allocated(c: Code, kind: str) -> Value:
     """A new object with empty slots. No collection may run Python code now: operands are only borrowed."""
     enabled = c.call("PyGC_Disable", I32)
     made = c.call("PyType_GenericAlloc", PTR, c.word(kind), constant(I64, 0))
@@ -75,7 +75,7 @@ def _new_tensor(module: Module, layout: Layout) -> None:
             _revived(c, "tensor", head)
             c.call("PyObject_GC_Track", VOID, head)
             c.f.ret(head)
-        c.f.ret(_allocated(c, "tensor"))
+        c.f.ret(allocated(c, "tensor"))
 
 
 def _list_of(c: Code, word: str, size_class: Value) -> Value:
@@ -97,7 +97,7 @@ def _new_payload(module: Module, layout: Layout) -> None:
             f.store(f.index(f.sub(f.load(I64, kept), 1)), kept)
             _revived(c, "payload", head)
             with f.when(f.icmp("ne", c.field(head, "payload.array_type"), c.planned(plan, "type"))):
-                for slot, word in zip(_SAME, _PLANNED, strict=True):
+                for slot, word in zip(SAME, PLANNED, strict=True):
                     c.drop(c.field(head, f"payload.{slot}"))
                     c.give(head, f"payload.{slot}", c.planned(plan, word))
             f.ret(head)  # not tracked: nothing that a payload of its own memory holds can hold the payload
@@ -105,11 +105,11 @@ def _new_payload(module: Module, layout: Layout) -> None:
         memory = c.call("PyByteArray_FromStringAndSize", PTR, NULL, capacity)
         with f.when(f.icmp("eq", memory, NULL)):
             f.ret(NULL)
-        made = _allocated(c, "payload")
+        made = allocated(c, "payload")
         with f.when(f.icmp("eq", made, NULL)):
             c.drop(memory)
             f.ret(NULL)
-        for slot, word in zip(_SAME, _PLANNED, strict=True):
+        for slot, word in zip(SAME, PLANNED, strict=True):
             c.give(made, f"payload.{slot}", c.planned(plan, word))
         c.give(made, "payload._storage", c.word("none"))
         c.put(made, "payload._memory", memory)
@@ -138,7 +138,7 @@ def _new_node(module: Module, layout: Layout) -> None:
                 c.drop(old)
             c.call("PyObject_GC_Track", VOID, head)
             f.ret(head)
-        made = _allocated(c, "node")
+        made = allocated(c, "node")
         with f.when(f.icmp("eq", made, NULL)):
             c.drop(number)
             f.ret(NULL)
@@ -183,8 +183,26 @@ def _nothing(c: Code, words: list[Value]) -> Value:
 
 def _forget_type(c: Code, kind: str) -> None:
     """The type has an instance less; it has others."""
-    type = c.word(kind)
-    c.put(type, 0, c.f.index(c.f.sub(c.count(type), 1)))
+    c.lessen(c.word(kind))
+
+
+def _need_no_attributes(c: Code, x: Value) -> None:
+    """Go on where a tensor has no attributes besides its slots, else at ``slow``. Before 3.13 they are at first kept
+    without a dictionary, as values whose count is two bytes before them."""
+    f, python = c.f, c.layout["python"]
+    held = c.field(x, _DICT)
+    if python >= 13:
+        c.need(f.icmp("eq", held, NULL), "slow")
+    elif python == 12:  # a dictionary, or the address of values less one
+        with f.when(f.icmp("ne", held, NULL)):
+            bits = f.op(I64, f"ptrtoint {held} to i64")
+            c.need(f.icmp("ne", f.binary("and", bits, 1), 0), "slow")
+            c.need(f.icmp("eq", c.field(held, -1, I8), 0), "slow")
+    else:
+        c.need(f.icmp("eq", held, NULL), "slow")
+        values = c.field(x, _VALUES)
+        with f.when(f.icmp("ne", values, NULL)):
+            c.need(f.icmp("eq", c.field(values, -2, I8), 0), "slow")
 
 
 def _free_tensor(module: Module, layout: Layout) -> None:
@@ -197,10 +215,8 @@ def _free_tensor(module: Module, layout: Layout) -> None:
     ]
     with _freeing(module, layout, "tensor") as c:
         x, f = c.f.arguments[0], c.f
-        c.need(_nothing(c, [c.field(x, "tensor.weak"), c.field(x, _DICT)]), "slow")
-        values = c.field(x, _VALUES)
-        with f.when(f.icmp("ne", values, NULL)):  # attributes, where Python keeps them without a dictionary
-            c.need(f.icmp("eq", c.field(values, -2, I8), 0), "slow")
+        c.need(_nothing(c, [c.field(x, "tensor.weak")]), "slow")
+        _need_no_attributes(c, x)
         with f.when(f.icmp("ne", c.any_bits([c.field(x, f"tensor.{slot}") for slot, _ in rare]), 0)):
             for slot, word in rare:  # read once, they hold what they are when empty
                 value = c.field(x, f"tensor.{slot}")
@@ -224,7 +240,7 @@ def _free_payload(module: Module, layout: Layout) -> None:
         memory = c.field(x, "payload._memory")
         c.need(f.icmp("ne", memory, NULL), "slow")
         c.need(c.same(c.field(x, "payload._storage"), c.word("none")), "slow")
-        for slot in _SAME:
+        for slot in SAME:
             c.need(f.icmp("ne", c.field(x, f"payload.{slot}"), NULL), "slow")
         with f.when(f.icmp("ne", c.field(x, _GC_NEXT, I64), 0)):
             c.call("PyObject_GC_UnTrack", VOID, x)
@@ -287,9 +303,7 @@ def _drop_onward(c: Code, x: Value) -> None:
     histories may be longer than the stack."""
     f = c.f
     ends, done = f.name("ends"), f.name("done")
-    left = f.index(f.sub(c.count(x), 1))
-    c.put(x, 0, left)
-    c.need(f.icmp("eq", left, 0), done)
+    c.need(c.lessen(x), done)
     c.need(c.is_a(x, "node"), ends)
     c.need(c.same(c.field(x, "node.waiting"), NULL), ends)
     c.call("PyObject_GC_UnTrack", VOID, x)

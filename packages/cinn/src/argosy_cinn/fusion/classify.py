@@ -14,7 +14,7 @@ from argosy_pir.core import Operation
 from argosy_pir.types import TensorType
 
 INLINE, REDUCE, PRODUCT, HOST, CONSTANT = "inline", "reduce", "product", "host", "constant"
-UPDATE, SCAN, CONTROL, ORDER = "update", "scan", "control", "order"
+UPDATE, SCAN, CONTROL, OWN = "update", "scan", "control", "own"
 #: A dynamic_update_slice that writes at most this share of its operand is an update; others are computed like views.
 _SMALL_UPDATE = 0.25
 
@@ -24,7 +24,8 @@ def classify(op: Operation) -> str:
 
     ``inline``: computed inside its users' loops or in a loop of its own. ``reduce``, ``product`` (a matrix product).
     ``update``: a copy of an operand, some elements of which are written over. ``scan``: a cumulative. ``constant``.
-    ``order``: positions that sort. ``control`` (which `Memory` is told): a branch or loop with native regions.
+    ``own``: a kernel of its own (orders that sort, Fourier transforms). ``control`` (which `Memory` is told): a branch
+    or loop with native regions.
     ``host``: there is no native code, the reference kernel runs it between native segments.
     """
     if op.name == "builtin.constant":
@@ -33,8 +34,8 @@ def classify(op: Operation) -> str:
         return HOST
     if op.name in KINDS:
         return REDUCE if op.result.dtype in DTYPES and reduction_layout(op) is not None else HOST
-    if op.name == dialect.ORDER:
-        return ORDER
+    if op.name in (dialect.ORDER, dialect.FOURIER):
+        return OWN
     if op.name == "prim.dot_general":
         return PRODUCT if has_product(op.operand(0).dtype, op.attributes["accumulate"] or op.result.dtype) else HOST
     if op.name == "prim.scatter":

@@ -12,13 +12,14 @@ alone), ``scan`` and ``update`` (alone, too) or ``product`` (the matrix product 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
 
 from argosy_cinn.attention.regions import Region
 from argosy_cinn.attention.strips import lower_region
 from argosy_cinn.fuel import allowed
-from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, ORDER, PRODUCT, SCAN, UPDATE, reduction_layout
+from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, OWN, PRODUCT, SCAN, UPDATE, reduction_layout
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.grids import KnownReads
 from argosy_cinn.fusion.products import Product, lay_out
@@ -37,7 +38,8 @@ _MOST_READS = 28
 @dataclass(eq=False, slots=True)
 class Group:
     """Values computed by one step; ``order`` is the latest position of a member in the program, ``first`` the
-    earliest."""
+    earliest. ``bits`` are its own in sets of groups, one for each group that was joined in it; ``ancestors`` is the set
+    of what must run before it, in which any bit of a group stands for all of it."""
 
     number: int
     kind: str
@@ -51,20 +53,16 @@ class Group:
     product: Product | None = None
     first: int = -1
     region: Region | None = None
+    bits: int = 0
 
     def __post_init__(self) -> None:
-        if self.first < 0:
-            self.first = self.order
+        self.first = self.order if self.first < 0 else self.first
+        self.bits = self.bits or 1 << self.number
 
     @property
     def elements(self) -> int:
         """Cells of the grid."""
         return self.rows * at_least_one(self.columns)
-
-    @property
-    def bit(self) -> int:
-        """Its bit in sets of groups."""
-        return 1 << self.number
 
 
 class Fusion:
@@ -74,6 +72,7 @@ class Fusion:
         self.memory, self._known = memory, reads or KnownReads(memory)
         self.groups: dict[int, Group] = {}
         self.maker: dict[Value, Group] = {}
+        self._followers: dict[int, set[int]] = {}  # numbers of those right after a group; some are joined since
         self._count = 0
         self._order: dict[Value, int] = {v: -1 for v in memory.program.block.arguments}
         self._order.update((v, -1) for v in memory.regions.inner)
@@ -115,8 +114,8 @@ class Fusion:
     def _new(self, op: Operation, kind: str, order: int) -> Group:
         if kind in (HOST, CONTROL):
             group = Group(self._count, kind, order, dict.fromkeys(op.results, "host"), op=op, reads=host_reads(op))
-        elif kind == ORDER:
-            group = Group(self._count, kind, order, {op.result: "order"}, op=op, reads=set(op.operands))
+        elif kind == OWN:
+            group = Group(self._count, kind, order, {op.result: "own"}, op=op, reads=set(op.operands))
         elif kind == PRODUCT:
             group = self._product(op, order)
         elif kind in ("reduce", SCAN):
@@ -171,10 +170,22 @@ class Fusion:
         return self._known.of(group)
 
     def _connect(self, group: Group) -> None:
-        for producer in self._producers(group):
-            group.ancestors |= producer.ancestors | producer.bit
+        self.put_after(group, self.producers(group))
 
-    def _producers(self, group: Group) -> list[Group]:
+    def put_after(self, group: Group, earlier: Iterable[Group]) -> None:
+        """Let a group run after others; so does what follows it."""
+        for other in earlier:
+            group.ancestors |= other.ancestors | other.bits
+            self._followers.setdefault(other.number, set()).add(group.number)
+        waiting = [*self._followers.get(group.number, ())]
+        while waiting:
+            follower = self.groups.get(waiting.pop())
+            if follower is not None and group.ancestors & ~follower.ancestors:  # else what follows it knows already
+                follower.ancestors |= group.ancestors
+                waiting.extend(self._followers.get(follower.number, ()))
+
+    def producers(self, group: Group) -> list[Group]:
+        """What makes what a group reads, the latest first."""
         found = {self.maker[v].number: self.maker[v] for v in group.reads if v in self.maker}
         found.pop(group.number, None)
         return [found[number] for number in sorted(found, key=lambda n: -found[n].order)]
@@ -186,7 +197,7 @@ class Fusion:
         again = True
         while again:
             again = False
-            for producer in self._producers(group):
+            for producer in self.producers(group):
                 if producer.number in tried:
                     continue
                 tried.add(producer.number)
@@ -219,26 +230,24 @@ class Fusion:
     def _may_join(self, first: Group, second: Group) -> bool:
         kinds = {first.kind, second.kind}
         if (
-            kinds & {"host", "control", "update", "strips", "order"}
+            kinds & {"host", "control", "update", "strips", "own"}
             or second.kind == "product"
             or len(first.members) + len(second.members) > _MOST_MEMBERS
         ):
             return False
         if _ALONE & {*first.members.values(), *second.members.values()}:
             return False
-        return not any(p is not first and p.ancestors & first.bit for p in self._producers(second))
+        return not any(p is not first and p.ancestors & first.bits for p in self.producers(second))
 
     def _replace(self, first: Group, second: Group, merged: Group) -> None:
-        bits = first.bit | second.bit
-        merged.ancestors = (first.ancestors | second.ancestors) & ~bits
+        merged.bits = first.bits | second.bits
+        merged.ancestors = (first.ancestors | second.ancestors) & ~merged.bits
         del self.groups[first.number], self.groups[second.number]
         self.groups[merged.number] = merged
         self.maker.update(dict.fromkeys(merged.members, merged))
-        reach = merged.ancestors | merged.bit
-        earliest = min(first.first, second.first)  # whatever reads them has a member after it
-        for other in self.groups.values():
-            if other.order > earliest and other.ancestors & bits:
-                other.ancestors = (other.ancestors & ~bits) | reach
+        followers = self._followers.pop(first.number, set()) | self._followers.pop(second.number, set())
+        self._followers[merged.number] = followers - {first.number, second.number}
+        self._connect(merged)
 
     # -- siblings
 
@@ -261,7 +270,7 @@ class Fusion:
                     current = found
                     continue
                 first, second = sorted((current, found), key=lambda g: g.order)
-                if second.ancestors & first.bit or first.ancestors & second.bit or not _same_rows(first, second):
+                if second.ancestors & first.bits or first.ancestors & second.bits or not _same_rows(first, second):
                     continue
                 joined = self._try(first, second)
                 current = joined if joined is not None else current

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from argosy_cinn.assembly.control import ControlFlow, RegionPlan
 from argosy_cinn.complexes.split import split_complex
 from argosy_cinn.control import is_compiled, region_program
+from argosy_cinn.fourier.rewrite import absorb_factors, transforms_as_steps
 from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.classify import HOST
 from argosy_cinn.fusion.cost import Memory
@@ -72,11 +73,13 @@ def simplified(program: Program) -> Program:
     """A copy of a program of primitives in the normal form that plans are made of."""
     copy = program.clone()
     inline_calls(copy)
+    transforms_as_steps(copy)
     split_complex(copy)
     widened(copy)
     aligned(copy)
     sorts_as_orders(copy)
     simplify(copy)
+    absorb_factors(copy)
     own_results(copy)
     for op in [op for op in copy.block if op.regions]:
         _own_constants(op)

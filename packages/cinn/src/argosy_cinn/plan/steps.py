@@ -8,13 +8,15 @@ element it is about to write. Other states are copied at the end.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from argosy_cinn.assembly.control import ControlFlow
 from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.attention.strips import StripKernel, lower_region
+from argosy_cinn.dialect import FOURIER, ORDER
+from argosy_cinn.fourier.kernel import FourierKernel, lower_fourier
 from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion, Group
@@ -35,7 +37,9 @@ from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import BlockArgument, OpResult, Value
 
 #: What code is made of.
-Body = Kernel | Epilogue | StripKernel | ControlFlow | OrderKernel
+Body = Kernel | Epilogue | StripKernel | ControlFlow | OrderKernel | FourierKernel
+#: Kernels that nothing is fused into, by operation.
+_OWN: dict[str, Callable[[Operation], Body]] = {ORDER: lower_order, FOURIER: lower_fourier}
 
 
 @dataclass(eq=False, slots=True)
@@ -102,7 +106,7 @@ def make_plan(
     steps: dict[int, Step] = {}
     for group in fusion.groups.values():
         steps[group.number] = Step(group, _lower(group, memory, stored, native))
-    after = {number: {p.number for p in fusion._producers(step.group)} for number, step in steps.items()}
+    after = {number: {p.number for p in fusion.producers(step.group)} for number, step in steps.items()}
     in_place = _choose_in_place(memory, fusion, steps, after)
     if streaming:
         _choose_streaming(steps, in_place)
@@ -182,9 +186,9 @@ def _lower(group: Group, memory: Memory, stored: set[Value], native: Mapping[Ope
     if group.kind == "control":
         assert group.op is not None
         return [native[group.op]]
-    if group.kind == "order":
+    if group.kind == "own":
         assert group.op is not None
-        return [lower_order(group.op)]
+        return [_OWN[group.op.name](group.op)]
     if group.kind == "product":
         return [lower_epilogue(group, memory.values, stored)]
     if group.kind == "update":
@@ -199,6 +203,9 @@ def _choose_streaming(steps: dict[int, Step], in_place: set[Value]) -> None:
     limit = Target.host().l3_bytes
     for step in steps.values():
         for body in step.bodies:
+            if isinstance(body, FourierKernel):
+                large = estimate(nbytes(body.target)) >= limit and body.target not in in_place
+                body.streaming = large and allowed("stream", body.target)
             if not isinstance(body, Kernel) or body.sequential or body.update:
                 continue
             aligned = body.inner[-1].extent % 64 == 0
@@ -222,39 +229,27 @@ def _choose_in_place(memory: Memory, fusion: Fusion, steps: dict[int, Step], aft
     for state, value in zip(program.states, program.state_updates, strict=True):
         argument = state.argument
         maker = fusion.maker.get(value)
-        if value is argument or maker is None or maker.kind in ("host", "strips", "order"):
+        if value is argument or maker is None or maker.kind in ("host", "strips", "own"):
             continue
         if value in outputs or argument in outputs:
             continue
         if not _writes_only_what_it_read(steps[maker.number], argument, value):
             continue
         others = [g for g in readers.get(argument, ()) if g is not maker]
-        if any(g.ancestors & maker.bit for g in others) or not allowed("in-place", value):
+        if any(g.ancestors & maker.bits for g in others) or not allowed("in-place", value):
             continue
-        more = 0
-        for other in others:
-            after[maker.number].add(other.number)
-            more |= other.ancestors | other.bit
-        _add_ancestors(fusion, maker, more)
+        after[maker.number].update(other.number for other in others)
+        fusion.put_after(maker, others)
         if maker.kind == "update":
             steps[maker.number].bodies.pop(0)  # no copy is needed
         chosen.add(value)
     return chosen
 
 
-def _add_ancestors(fusion: Fusion, group: Group, more: int) -> None:
-    if not more & ~group.ancestors:
-        return  # what comes after the group has all of its ancestors already
-    group.ancestors |= more
-    for other in fusion.groups.values():
-        if other.ancestors & group.bit:
-            other.ancestors |= more
-
-
 def _writes_only_what_it_read(step: Step, argument: Value, value: Value) -> bool:
     """Whether the step reads ``argument`` nowhere but at the element of ``value`` that it computes from it."""
     group, body = step.group, step.bodies[-1]
-    assert not isinstance(body, (StripKernel, OrderKernel))
+    assert not isinstance(body, (StripKernel, OrderKernel, FourierKernel))
     if isinstance(body, ControlFlow):
         return False
     if group.kind == "update":

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 from argosy_cinn.attention.strips import StripKernel
+from argosy_cinn.fourier.kernel import FourierKernel
 from argosy_cinn.fusion.kernels import Epilogue
 from argosy_cinn.fusion.products import Product
 from argosy_cinn.loops.expressions import Expression
@@ -62,7 +63,7 @@ def body_cost(body: Any, product: Product | None) -> Cost:
     if isinstance(body, Epilogue):
         assert product is not None
         return product_cost(product, body)
-    return Cost(*body.work()) if isinstance(body, (StripKernel, OrderKernel)) else Cost()
+    return Cost(*body.work()) if isinstance(body, (StripKernel, OrderKernel, FourierKernel)) else Cost()
 
 
 def _operations(order: Iterable[Expression], variables: list[Any]) -> int:

@@ -216,6 +216,8 @@ class Instructions:
     def select(self, condition: Value, x: Operand, y: Operand) -> Value:
         """``condition ? x : y``; a scalar condition chooses whole vectors."""
         x, y = self._pair(x, y)
+        if element_of(x.type) == BFLOAT and lanes_of(x.type) > 1:  # LLVM for Zen 4 fails on some of them
+            return self.bitcast(self.select(condition, self._bits(x), self._bits(y)), x.type)
         return self.op(x.type, f"select {condition}, {x}, {y}")
 
     # -- conversions
@@ -367,6 +369,9 @@ class Instructions:
 
     def shuffle(self, x: Value, y: Value | None, picks: Sequence[int]) -> Value:
         """Lanes picked from ``x`` (0..n-1) and ``y`` (n..2n-1); -1 leaves a lane undefined."""
+        if element_of(x.type) == BFLOAT:  # as in `select`
+            moved = self.shuffle(self._bits(x), None if y is None else self._bits(y), picks)
+            return self.bitcast(moved, vector(BFLOAT, len(picks)))
         other = y.name if y is not None else "poison"
         mask = ", ".join(f"i32 {p}" if p >= 0 else "i32 poison" for p in picks)
         type = vector(element_of(x.type), len(picks))

@@ -358,6 +358,11 @@ class Module:
         )
         return Value("ptr", f"@{unique}")
 
+    def constant_bytes(self, name: str, data: bytes, align: int = 64) -> None:
+        """A read-only table ``@name`` of bytes: much shorter text than numbers."""
+        text = "".join(f"\\{byte:02X}" for byte in data)
+        self._globals.append(f'@{name} = private unnamed_addr constant [{len(data)} x i8] c"{text}", align {align}')
+
     def variable(self, name: str, element: str, count: int) -> None:
         """An exported array that starts as zeros."""
         self._globals.append(f"@{name} = {self._exported}global [{count} x {element}] zeroinitializer, align 64")

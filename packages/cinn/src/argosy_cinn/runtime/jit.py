@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from argosy_cinn.once import STARTING, once
+from argosy_cinn.once import LLVM, once_in_llvm
 from argosy_cinn.runtime.cache import ObjectCache, cache_key, default_cache
 from argosy_cinn.target import Target
 
@@ -81,14 +81,14 @@ def load(
 
 def compile_object(text: str, target: Target, passes: int | None = None) -> bytes:
     """Position-independent object file (ELF, Mach-O or COFF) of a module."""
-    with STARTING:
+    with LLVM:
         machine = target_machine(target)
         return bytes(machine.emit_object(parsed(text, target, machine, passes)))
 
 
 def compile_assembly(text: str, target: Target, passes: int | None = None) -> str:
     """The module as assembly, to be looked at."""
-    with STARTING:
+    with LLVM:
         machine = target_machine(target)
         return str(machine.emit_assembly(parsed(text, target, machine, passes)))
 
@@ -113,13 +113,15 @@ def parsed(text: str, target: Target, machine: Any, passes: int | None) -> Any:
 def target_machine(target: Target) -> Any:
     """A code generator: cheap to make, and not safe to share between threads."""
     llvm = initialized_llvm()
+    if target.family != target.host().family:
+        _initialize_foreign()
     factory = llvm.Target.from_triple(target.triple)
     return factory.create_target_machine(
         cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
     )
 
 
-@once
+@once_in_llvm
 def initialized_llvm() -> Any:
     """``llvmlite.binding`` with the native target ready."""
     import llvmlite.binding as llvm
@@ -129,10 +131,18 @@ def initialized_llvm() -> Any:
     return llvm
 
 
+@once_in_llvm
+def _initialize_foreign() -> None:
+    """Make LLVM's other code generators ready, which takes a moment."""
+    llvm = initialized_llvm()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
 _names = itertools.count()
 
 
-@once
+@once_in_llvm
 def _linker() -> Any:
     llvm = initialized_llvm()
     target = llvm.Target.from_triple(llvm.get_process_triple())
@@ -157,7 +167,7 @@ def link(
     llvm = initialized_llvm()
     imported = {**(_runtime_symbols(code) if runtime else {}), **(symbols or {})}
     try:
-        with STARTING:
+        with LLVM:
             builder = llvm.JITLibraryBuilder().add_current_process()
             for data in members(code):
                 builder.add_object_img(data)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from argosy_cinn.once import STARTING, once
+from argosy_cinn.once import LLVM, once_in_llvm
 from argosy_cinn.runtime.jit import CodegenError, parsed, target_machine
 from argosy_cinn.target import Target
 
@@ -22,12 +22,12 @@ _HEADER = "{name:<16}{time:<12}{user:<6}{group:<6}{mode:<8}{size:<10}`\n"
 def compile_objects(texts: Sequence[str], target: Target, passes: int | None = None) -> bytes:
     """The object files of modules that refer to each other, each made on a thread of its own: the file itself where
     there is one, else an archive (see `members`)."""
-    with STARTING:
+    with LLVM:
         machines = [target_machine(target) for _ in texts]
         modules = [parsed(text, target, machine, passes) for text, machine in zip(texts, machines, strict=True)]
         if len(texts) == 1:
             return bytes(machines[0].emit_object(modules[0]))
-        library = _library()  # here, since its lock is held
+        library = _library()  # here, where its lock is held already
         with ThreadPoolExecutor(len(texts)) as threads:
             made = threads.map(lambda *of_one: _emitted(library, *of_one), machines, modules, texts)
             return archive(list(made))
@@ -45,7 +45,7 @@ def _emitted(library: Any, machine: Any, module: Any, text: str) -> bytes:
         library.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
-@once
+@once_in_llvm
 def _library() -> Any:
     """llvmlite's library with functions of our own, which take no lock."""
     from llvmlite.binding import ffi

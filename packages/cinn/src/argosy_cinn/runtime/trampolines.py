@@ -15,8 +15,8 @@ from typing import Any, Protocol, TypeVar
 
 from argosy_cinn.runtime.jit import link
 from argosy_cinn.target import Target
+from argosy_hwadapt.cpu.builtins import Definition
 
-_METH_FASTCALL = 0x80
 _API = ("PyLong_AsVoidPtr", "PyErr_Occurred", "PyErr_SetString", "PyEval_SaveThread", "PyEval_RestoreThread",
         "Py_IncRef")  # fmt: skip
 _DATA = ("_Py_NoneStruct", "_Py_TrueStruct", "_Py_FalseStruct", "PyExc_TypeError")
@@ -26,17 +26,6 @@ class Address(int):
     """An address; keeps alive, as ``kept``, what lies there."""
 
     kept: object
-
-
-class _MethodDef(ctypes.Structure):
-    """A builtin as CPython knows it; it has to live as long as the builtin."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("method", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
 
 
 class Trampolines:
@@ -52,17 +41,11 @@ class Trampolines:
         known |= {name: ctypes.addressof(ctypes.c_char.in_dll(api, name)) for name in _DATA}
         library = link(_cached_object(text), (*names, "probe"), symbols={**known, **(symbols or {})}, runtime=False)
         self.library, self.probe = library, library.address("probe")
-        self._new = api.PyCFunction_NewEx
-        self._new.restype = ctypes.py_object
-        self._new.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-        self._definitions = {  # the builtins point at these for as long as they live
-            name: _MethodDef(b"call", library.address(name), _METH_FASTCALL, doc.encode()) for name in names
-        }
+        self._definitions = {name: Definition("call", library.address(name), doc) for name in names}
 
     def builtin(self, name: str, address: Address) -> Callable[..., Any]:
         """A builtin whose ``self`` is ``address``."""
-        made: Callable[..., Any] = self._new(ctypes.addressof(self._definitions[name]), address, None)
-        return made
+        return self._definitions[name].builtin(address)
 
 
 class _Tried(Protocol):

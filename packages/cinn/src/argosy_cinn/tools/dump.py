@@ -13,12 +13,12 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argosy_cinn.once import STARTING
 from argosy_cinn.runtime import compile_assembly
 from argosy_cinn.target import Target
 from argosy_pir.program import Program
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _MOST_INPUTS = 1 << 28
 #: What the names of recorded sizes begin with.
 SIZE = "size "
-_count = 0
+_numbers = count(1)
 
 
 def dumping() -> bool:
@@ -81,11 +81,8 @@ def record_sizes(executable: SpecialisingExecutable, folder: Path) -> None:
 
 
 def _next_folder(name: str) -> Path:
-    global _count
-    with STARTING:
-        _count += 1
-        label = re.sub(r"[^\w.-]", "_", name) or "program"
-        folder = Path(os.environ["ARGOSY_DUMP"]) / f"{_count:03d}-{label}.cinn"
+    label = re.sub(r"[^\w.-]", "_", name) or "program"
+    folder = Path(os.environ["ARGOSY_DUMP"]) / f"{next(_numbers):03d}-{label}.cinn"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -7,13 +7,22 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from argosy_cinn.executable import Executable
+from argosy_cinn.store.program_cache import CallFacts
 from argosy_cinn.tools.explanation import places, recomputed_lines, size
 from argosy_cinn.tools.limits import Limits, limits
 from argosy_cinn.tools.report import Report, Table
 from argosy_cinn.tools.tracing import Event
+from argosy_pir.core import Operation
 from argosy_tensorcore.storage import Strided
 
 _SHOWN_BUFFERS = 8
+#: Steps that are shown at a prompt.
+_FIRST_STEPS = 8
+_FIGURES, _JUDGED = ("reads", "writes", "ops"), "of limit"
+_TIMES: tuple[tuple[str, ...], ...] = (
+    ("time", "share", _JUDGED),
+    (),
+)  # where something was measured; where nothing was
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +88,12 @@ def add_program(report: Report, executable: Executable, measured: Measured | Non
     ]
     if measured is not None and bounds is not None:
         head += _summary(executable, measured, bounds)
-    report.add("kernels", *head, _kernel_table(executable, measured, bounds))
-    report.add("memory", *_memory(executable))
-    report.add("simplified program", str(executable.views.simplified()))
+    simplified = executable.views.simplified()
+    operations = list(simplified.block)
+    report.add("simplified program", str(simplified))
+    report.add("planned program, step by step", _step_table(executable, operations, measured, bounds))
+    report.add("kernels", *head, _kernel_table(executable, operations, measured, bounds))
+    report.add("memory", *_memory(executable, operations))
 
 
 def _summary(executable: Executable, measured: Measured, bounds: Limits) -> list[str]:
@@ -95,29 +107,61 @@ def _summary(executable: Executable, measured: Measured, bounds: Limits) -> list
     ]
 
 
-def _kernel_table(executable: Executable, measured: Measured | None, bounds: Limits | None) -> Table:
-    operations = list(executable.views.simplified().block)
-    manifest = executable.manifest
+def _step_table(
+    executable: Executable, operations: Sequence[Operation], measured: Measured | None, bounds: Limits | None
+) -> Table:
+    """Every kernel call and host call, in the order in which they run."""
     rows: list[Sequence[str]] = []
-    for i, call in enumerate(manifest.calls):
-        row = [str(i), call.kernel, size(call.read), size(call.written), count(call.operations)]
-        if measured is not None and bounds is not None:
-            taken = measured.kernels[i]
-            least = bounds.seconds(call.read + call.written, call.operations)
-            row += [time(taken), share(taken, sum(measured.kernels)), share(least, taken)]
-        rows.append([*row, places(call.made, operations), call.text])
-    for i, position in enumerate(manifest.hosts):
-        op = operations[position]
-        row = ["", f"host {op.name}", "", "", ""]
-        if measured is not None:
-            row += [time(measured.hosts[i]) if i < len(measured.hosts) else "", "", ""]
-        rows.append([*row, places([position], operations), ""])
-    timed = ["time", "share", "of limit"] if measured is not None else []
-    return Table(["#", "kernel", "reads", "writes", "ops", *timed, "lines", "what"], rows)
+    manifest = executable.manifest
+    for segment in range(max(manifest.segments, len(manifest.hosts))):
+        for i, call in enumerate(manifest.calls):
+            if call.segment == segment:
+                row = [str(i), call.kernel, *_figures([call], [i], measured, bounds)]
+                rows.append([*row, places(call.made, operations), call.text])
+        if segment < len(manifest.hosts):
+            rows.append(_host_row(operations, manifest.hosts[segment], segment, measured))
+    return Table(["#", "kernel", *_FIGURES, *_TIMES[measured is None], "lines", "what"], rows, _FIRST_STEPS, _JUDGED)
 
 
-def _memory(executable: Executable) -> list[str | Table]:
-    operations = list(executable.views.simplified().block)
+def _host_row(operations: Sequence[Operation], position: int, i: int, measured: Measured | None) -> list[str]:
+    taken = [] if measured is None else [time(measured.hosts[i]) if i < len(measured.hosts) else "", "", ""]
+    return ["", f"host {operations[position].name}", "", "", "", *taken, places([position], operations), ""]
+
+
+def _kernel_table(
+    executable: Executable, operations: Sequence[Operation], measured: Measured | None, bounds: Limits | None
+) -> Table:
+    """Every kernel with the figures of all its calls, those that take longest first."""
+    calls = executable.manifest.calls
+    numbers: dict[str, list[int]] = {}
+    for i, call in enumerate(calls):
+        numbers.setdefault(call.kernel, []).append(i)
+    kernels = list(numbers.items())
+    if measured is not None:
+        kernels.sort(key=lambda kernel: -sum(measured.kernels[i] for i in kernel[1]))
+    rows: list[Sequence[str]] = []
+    for name, found in kernels:
+        some = [calls[i] for i in found]
+        lines = places({position for call in some for position in call.made}, operations)
+        rows.append([name, str(len(found)), *_figures(some, found, measured, bounds), lines, some[0].text])
+    header = ["kernel", "calls", *_FIGURES, *_TIMES[measured is None], "lines", "what"]
+    return Table(header, rows, judged=_JUDGED)
+
+
+def _figures(
+    calls: Sequence[CallFacts], numbers: Sequence[int], measured: Measured | None, bounds: Limits | None
+) -> list[str]:
+    """What some calls move and compute together, and how long they take."""
+    read, written, operations = (sum(x) for x in zip(*((c.read, c.written, c.operations) for c in calls), strict=True))
+    figures = [size(read), size(written), count(operations)]
+    if measured is None or bounds is None:
+        return figures
+    taken = sum(measured.kernels[i] for i in numbers)
+    least = sum(bounds.seconds(c.read + c.written, c.operations) for c in calls)
+    return [*figures, time(taken), share(taken, sum(measured.kernels)), share(least, taken)]
+
+
+def _memory(executable: Executable, operations: Sequence[Operation]) -> list[str | Table]:
     manifest = executable.manifest
     outputs = sum(_nbytes(v) for v in executable.compiled.outputs)
     head = f"peak {size(manifest.arena_bytes)} of intermediate values, {size(outputs)} of outputs"

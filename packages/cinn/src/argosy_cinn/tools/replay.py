@@ -45,6 +45,10 @@ def main(arguments: Sequence[str]) -> int:
                         help="a size that was not known at compile time (default: as recorded, else 128)")  # fmt: skip
     parser.add_argument("--repeat", type=int, default=20, help="timed runs of each (default 20)")
     given = parser.parse_args(arguments)
+    for folder in filter(None, (given.folder, given.against)):
+        if not (folder / "simplified.pir").is_file():
+            parser.error(f"{folder} is no dump of a compiled program: expected a folder <number>-<name>.cinn, as "
+                         "ARGOSY_DUMP=folder leaves them in that folder")  # fmt: skip
     table, good = replay(given.folder, given.against or given.folder, given.repeat, dict(map(_size, given.size)))
     sys.stdout.write("\n".join([*table.text(), ""]))
     return 0 if good else 1

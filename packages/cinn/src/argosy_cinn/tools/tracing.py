@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from argosy_cinn.once import STARTING
+from argosy_cinn.once import held_at_fork
 from argosy_cinn.runtime.entry import Entry
 from argosy_cinn.runtime.trace import Trace, clock
 
@@ -38,12 +38,13 @@ Sink = Callable[[Sequence[Event]], None]
 
 _programs: weakref.WeakSet[Executable] = weakref.WeakSet()
 _sink: Sink | None = None
+_lock = held_at_fork(threading.Lock())  # for both
 
 
 def start(sink: Sink) -> None:
     """Instrument all programs. Raises RuntimeError when somebody is watching already."""
     global _sink
-    with STARTING:
+    with _lock:
         if _sink is not None:
             raise RuntimeError("compiled programs are being traced already: stop() first")
         _sink = sink
@@ -55,7 +56,7 @@ def start(sink: Sink) -> None:
 def stop() -> None:
     """Give all programs their plain code back."""
     global _sink
-    with STARTING:
+    with _lock:
         _sink = None
         programs = list(_programs)
     for program in programs:
@@ -64,7 +65,7 @@ def stop() -> None:
 
 def register(program: Executable) -> None:
     """Note a program that was made; it is instrumented at once while somebody watches."""
-    with STARTING:
+    with _lock:
         _programs.add(program)
         sink = _sink
     if sink is not None:

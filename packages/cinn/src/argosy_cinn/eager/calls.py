@@ -1,0 +1,174 @@
+"""Calls of operators with any arguments: ``invoke(callee, reading)``, see `signatures`.
+
+A plan that is found says all about the result: a compiled program makes it, or it is a view of the first operand. For
+anything else the result is :data:`~argosy_cinn.eager.application.SLOW`, with nothing done.
+"""
+
+from __future__ import annotations
+
+from argosy_cinn.eager.application import (
+    SLOW,
+    leave_unrecorded,
+    memory_of,
+    need_no_layers,
+    need_silence,
+    wants_gradient,
+    wrapped,
+)
+from argosy_cinn.eager.code import NULL, Code
+from argosy_cinn.eager.layout import OPERANDS, RECIPES, TABLE, Layout
+from argosy_cinn.eager.recording import bit_of
+from argosy_cinn.eager.signatures import operands_of
+from argosy_cinn.printers.llvm import Module
+from argosy_cinn.printers.types import I32, I64, PTR, VOID, Value, constant
+
+__all__ = ["add_calls"]
+
+
+def add_calls(module: Module, layout: Layout) -> None:
+    """Define ``invoke``."""
+    _add_compute(module, layout)
+    _add_bounds(module)
+    with module.function("invoke", [(PTR, "callee"), (PTR, "reading")], PTR, export=False) as f:
+        c = Code(f, layout)
+        callee, reading = f.arguments
+        departs = need_no_layers(c)
+        plan = f.call("find_call", PTR, callee, reading)
+        c.need(f.icmp("ne", plan, NULL), "slow")
+        count, tensors = c.planned(plan, "operands", I64), operands_of(c, reading)
+        operands, numbers = f.alloca(PTR, OPERANDS + 1), c.planned(plan, "numbers")
+        datas, given = f.alloca(PTR, OPERANDS), f.alloca(I64, 1)
+        f.store(constant(I64, 0), given)
+        with f.loop(0, count, carry=[constant(I64, 0)]) as loop:
+            number = f.load(PTR, f.at(numbers, loop.index, PTR))
+            place = f.at(operands, loop.index, PTR)
+            tensor, following = f.name("tensor"), f.name("following")
+            f.store(number, place)
+            before = f.label
+            f.branch(f.icmp("eq", number, NULL), tensor, following)
+            f.start(tensor)
+            at = f.load(I64, given)
+            x = f.load(PTR, f.at(tensors, at, PTR))
+            f.store(x, place)
+            data = f.call("data", PTR, c.field(x, "tensor.payload"))
+            c.need(f.icmp("ne", data, NULL), "slow")
+            f.store(data, f.at(datas, at, PTR))
+            f.store(f.index(f.add(at, 1)), given)
+            wish = f.binary("or", loop.carry[0], f.binary("shl", wants_gradient(c, x), loop.index))
+            after = f.label
+            f.jump(following)
+            f.start(following)
+            loop.next(f.phi([(loop.carry[0], before), (wish, after)]))
+        inputs = f.load(I64, given)
+        with f.when(f.icmp("ne", c.planned(plan, "bounds"), NULL)):
+            c.need(f.icmp("ne", f.call("in_bounds", I32, c.planned(plan, "bounds"), datas), 0), "slow")
+        wanted = f.alloca(I64, 1)
+        f.store(f.select(f.icmp("ne", c.planned(plan, "unrecorded", I64), 0), constant(I64, 0), loop.carry[0]), wanted)
+        asked = f.icmp("ne", f.load(I64, wanted), 0)
+        with f.when(c.both(asked, f.icmp("ne", departs, c.word("zero")))):
+            need_silence(c, departs)
+            f.store(constant(I64, 0), wanted)
+        wants = f.load(I64, wanted)
+        c.need(f.icmp("ne", wants, 0), "unrecorded")
+        recipe = _recipe(c, plan, wants)
+        called, keeps = f.load(PTR, f.at(recipe, 2, I64)), f.load(I64, f.at(recipe, 3, I64))
+        with f.loop(0, count) as loop, f.when(bit_of(c, keeps, loop.index)):
+            x = f.load(PTR, f.at(operands, loop.index, PTR))
+            with f.when(c.is_a(x, "tensor")):
+                version = f.call("version", PTR, c.field(x, "tensor.payload"))
+                c.need(f.icmp("ne", version, NULL), "slow")
+        result = f.call("computed", PTR, plan, operands, datas, inputs)
+        c.need(_is_object(c, result), "none")
+        recipe = f.load(PTR, f.at(recipe, 1, I64))
+        done = f.call("record", I32, recipe, called, keeps, wants, operands, count, result)
+        c.need(f.icmp("ne", done, 0), "undo")
+        f.ret(result)
+        f.start("undo")
+        c.drop(result)
+        f.ret(NULL)
+        f.start("unrecorded")
+        result = f.call("computed", PTR, plan, operands, datas, inputs)
+        c.need(_is_object(c, result), "none")
+        leave_unrecorded(c, result)
+        f.ret(result)
+        f.start("none")
+        with f.when(f.icmp("ne", c.call("PyErr_Occurred", PTR), NULL)):
+            f.ret(NULL)
+        f.jump("slow")
+        f.start("slow")
+        f.ret(SLOW)
+
+
+def _is_object(c: Code, x: Value) -> Value:
+    return c.f.icmp("ne", x, NULL)
+
+
+def _recipe(c: Code, plan: Value, wants: Value) -> Value:
+    """Where the recipe for operands that want gradients is; at ``slow`` where it is not known yet."""
+    f = c.f
+    found, table = f.name("found"), c.planned(plan, "recipes")
+    place = f.alloca(PTR, 1)
+    with f.loop(0, RECIPES) as loop:
+        at = f.at(table, f.mul(loop.index, 4), I64)
+        f.store(at, place)
+        other = f.name("other")
+        c.need(f.icmp("eq", f.load(I64, at), wants), other)
+        f.jump(found)
+        f.start(other)
+    f.jump("slow")
+    f.start(found)
+    return f.load(PTR, place)
+
+
+def _add_compute(module: Module, layout: Layout) -> None:
+    """``computed(plan, operands, datas, count)``: a tensor with the result; its slots about gradients are empty. Null
+    where Python has to do it, or when memory is out."""
+    parameters = [(PTR, "plan"), (PTR, "operands"), (PTR, "datas"), (I64, "count")]
+    # the short copies below must not become calls of memcpy, which a shared object without a linker cannot make
+    with module.function("computed", parameters, PTR, export=False, attributes='"no-builtins"') as f:
+        c = Code(f, layout)
+        plan, operands, datas, count = f.arguments
+        with f.when(f.icmp("ne", c.planned(plan, "strides"), NULL)):
+            base = c.field(f.load(PTR, operands), "tensor.payload")
+            view = f.call("new_view", PTR, plan, base, f.load(PTR, datas))
+            c.need(f.icmp("ne", view, NULL), "failed")
+            f.ret(wrapped(c, view))
+        payload = f.call("new_payload", PTR, plan)
+        c.need(f.icmp("ne", payload, NULL), "failed")
+        kernel, table = c.planned(plan, "kernel"), c.planned(plan, "table")
+        into = memory_of(c, payload)
+        with f.when(f.icmp("eq", table, NULL)):  # one of our own kernels
+            other = f.load(PTR, f.at(datas, 1, PTR))
+            f.call_pointer(kernel, VOID, into, f.load(PTR, datas), other, c.planned(plan, "elements", I64))
+            f.ret(wrapped(c, payload))
+        filled = f.alloca(PTR, TABLE)
+        for i in range(TABLE):
+            f.store(f.load(PTR, f.at(table, i, PTR)), f.at(filled, i, PTR))
+        with f.loop(0, count) as loop:
+            f.store(f.load(PTR, f.at(datas, loop.index, PTR)), f.at(filled, f.add(loop.index, 1), PTR))
+        f.store(into, f.at(filled, c.planned(plan, "output", I64), PTR))
+        f.call_pointer(kernel, VOID, filled, NULL)
+        f.ret(wrapped(c, payload))
+        f.start("failed")
+        f.ret(NULL)
+
+
+def _add_bounds(module: Module) -> None:
+    """``in_bounds(bounds, datas)``: whether all indices are in range."""
+    with module.function("in_bounds", [(PTR, "bounds"), (PTR, "datas")], I32, export=False) as f:
+        bounds, datas = f.arguments
+        with f.loop(0, f.load(I64, bounds)) as loop:
+            said = f.at(bounds, f.add(f.mul(loop.index, 5), 1), I64)
+            at, count, size, low, high = (f.load(I64, f.at(said, i, I64)) for i in range(5))
+            data = f.load(PTR, f.at(datas, at, PTR))
+            for bytes_, element in ((4, I32), (8, I64)):
+                with f.when(f.icmp("eq", size, bytes_)), f.loop(0, count) as each:
+                    index = f.load(element, f.at(data, each.index, element))
+                    wide = index if element == I64 else f.op(I64, f"sext {index} to i64")
+                    good = f.binary("and", f.icmp("sge", wide, low), f.icmp("sle", wide, high))
+                    inside = f.name("inside")
+                    f.branch(good, inside, "out")
+                    f.start(inside)
+        f.ret(constant(I32, 1))
+        f.start("out")
+        f.ret(constant(I32, 0))

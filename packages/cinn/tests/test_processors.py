@@ -1,0 +1,21 @@
+"""Kernels compile for processors that are not at hand: for some, LLVM refuses what it takes for others, or aborts."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROCESSORS = ["x86-64", "haswell", "skylake-avx512", "znver4", "znver5", "sapphirerapids", "neoverse-v1", "apple-m1"]
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize("family", ["products", "primitives", "conversions", "rows"])
+def test_kernels_compile_for_every_processor(family):
+    path = os.pathsep.join(map(str, (HERE, HERE / "contraction", HERE / "attention")))
+    command = [sys.executable, HERE / "compile_everywhere.py", family, *PROCESSORS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+    last = (done.stdout.splitlines() or ["nothing"])[-1]
+    assert done.returncode == 0, f"LLVM ended at {last}\n{done.stderr[-2000:]}"
+    assert last.startswith(PROCESSORS[-1])
