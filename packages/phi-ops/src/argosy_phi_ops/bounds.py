@@ -9,25 +9,46 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from argosy_phi_ops.errors import AxisError
 from argosy_phi_ops.operator import Operator
 
-__all__ = ["bounded_kernel"]
+__all__ = ["bounded_kernel", "check_bounds", "known_bounds"]
 
 Kernel = Callable[[Sequence[Any], dict[str, Any]], Any]
 
 
 def bounded_kernel(op: Operator, kernel: Kernel) -> Kernel:
     """``kernel`` of ``op`` behind a look at its indices, which raises :class:`AxisError`."""
-    bounds = op.bounds
-    assert bounds is not None
 
     def run(arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        for indices, low, size in bounds(**op.signature.regroup(arrays, attributes)):
-            _check(op.name, indices, low, size)
+        check_bounds(op, arrays, attributes)
         return kernel(arrays, attributes)
 
     return run
+
+
+def check_bounds(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> None:
+    """Raise :class:`AxisError` where an index of an application of ``op`` is out of range."""
+    assert op.bounds is not None
+    for indices, low, size in op.bounds(**op.signature.regroup(arrays, attributes)):
+        _check(op.name, indices, low, size)
+
+
+def known_bounds(op: Operator, types: Sequence[Any], attributes: dict[str, Any]) -> list[tuple[int, int, int]] | None:
+    """(operand, the least index, the size of the axis) for operands of these array types; None where what is looked at
+    is not an operand as it is."""
+    if op.bounds is None:
+        return []
+    samples = [np.zeros(t.shape, t.dtype.numpy) for t in types]
+    found = []
+    for indices, low, size in op.bounds(**op.signature.regroup(samples, attributes)):
+        at = next((i for i, sample in enumerate(samples) if sample is indices), None)
+        if at is None:
+            return None
+        found.append((at, int(low), int(size)))
+    return found
 
 
 def _check(name: str, indices: Any, low: int, size: int) -> None:

@@ -78,7 +78,7 @@ def record(tracer: Tracer, types: Sequence[Type], body: Callable[[Sequence[Value
         recorded.drop()
         raise
     finally:
-        recorded.written = _put_back(tracer)
+        recorded.written = _put_back(tracer, recorded.block)
         recorded.slots = _put_slots_back(tracer, slots)
         recorded.drawn, tracer._draws = tracer._draws, draws
     return recorded
@@ -101,15 +101,26 @@ def _put_slots_back(tracer: Tracer, before: dict[int, tuple[Tensor, Any]]) -> di
     return changed
 
 
-def _put_back(tracer: Tracer) -> dict[int, tuple[Any, Value, bool]]:
+def _put_back(tracer: Tracer, block: Block) -> dict[int, tuple[Any, Value, bool]]:
     journal = tracer.journals.pop()
     written = {}
     for key, (place, before) in journal.items():
+        if not hasattr(place, "state") and _made_within(before[0], block):
+            continue  # nobody outside knows of it
         written[key] = (place, current_value(place), getattr(place, "active", True))
         _restore(place, before)
         if tracer.journals:
             tracer.journals[-1].setdefault(key, (place, before))
     return written
+
+
+def _made_within(value: Value, block: Block) -> bool:
+    owner = value.owner
+    inner: Block | None = owner if isinstance(owner, Block) else owner.parent
+    while inner is not None and inner is not block:
+        op = inner.parent_op
+        inner = None if op is None else op.parent
+    return inner is block
 
 
 def current_value(place: Any) -> Value:

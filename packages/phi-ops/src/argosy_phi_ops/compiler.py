@@ -24,13 +24,15 @@ _PREFERENCE = ("cinn", "reference")
 
 class NativeCode(NamedTuple):
     """A program as other native code calls it: ``void run(ptr table, ptr dims)`` at ``address``, with null ``dims``.
-    ``table`` holds addresses: zero, those of the inputs, of the results from ``output`` on, and of constants, which are
-    filled in. ``owner`` keeps it alive. Arrays are contiguous; nothing but the results is written."""
+    ``table`` holds addresses: an arena's, those of the inputs, of the results from ``output`` on, and of constants,
+    which are filled in. The arena is ``arena`` bytes of memory for intermediate values, aligned to 64 bytes, where
+    there are any. ``owner`` keeps it alive. Arrays are contiguous; nothing but the results is written."""
 
     address: int
     table: tuple[int, ...]
     output: int
     owner: object
+    arena: int = 0
 
 
 class Executable(Protocol):

@@ -82,12 +82,12 @@ class Composed:
 
     def _applied(self, given: dict[str, Any]) -> Any:
         """The body's result; errors of Python's insides become :class:`OperatorError`, as those of operators do."""
-        attributes = {p.name: p.attribute(given[p.name]) for p in self.signature.attributes}
-        self.signature.check(attributes)
+        self.signature.check_given(given)
         try:
             return self.body(**given)
         except FOREIGN as error:
             operands = [given[p.name] for p in self.signature.operands]
+            attributes = {p.name: p.attribute(given[p.name]) for p in self.signature.attributes}
             better = import_module("argosy_phi_ops.explanation").explained(self, operands, attributes, error)
             if better is None:
                 raise

@@ -41,7 +41,9 @@ _LIGHT = frozenset({
     "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "sqrt", "pad", "concat", "gather",
     "reduce_sum", "reduce_max", "reduce_min",
 })  # fmt: skip
-_NATIVE = frozenset({"elementwise", "contraction", "layout", "reduction", "indexing"})  # categories with lowerings
+_NATIVE = frozenset({  # categories with lowerings, of transforms most
+    "elementwise", "contraction", "layout", "reduction", "indexing", "transform",
+})  # fmt: skip
 
 
 class NativeKernel:

@@ -101,10 +101,10 @@ class Operator:
         return Operator.deliver(op, results, out)
 
     @staticmethod
-    def route(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def route(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], asked: Any = None) -> Any:
         """Call ``op``, shortly where it can be; see :func:`argosy_phi_ops.routes.general`."""
         import_module("argosy_phi_ops.routes")
-        return Operator.route(op, args, kwargs)
+        return Operator.route(op, args, kwargs, asked)
 
     @staticmethod
     def unary(op: Operator) -> Callable[[Tensor], Any]:
@@ -192,7 +192,8 @@ class Operator:
         """Make and keep ``entry``: what a call with nothing but tensors goes to. Methods without arguments go to
         ``of_one``: the same, or the operator itself where native code stands before it."""
         if self.plain == 1:
-            self.entry = self.of_one = self.of_one or self.unary(self)
+            self.entry = self.entry or self.unary(self)
+            self.of_one = self.of_one or self.entry
         elif self.plain == 2:
             self.entry = self.binary(self, lambda x, y: self.route(self, (x, y), NO_KEYWORDS))
         else:

@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops import dispatch
+from argosy_phi_ops import dispatch, native
+from argosy_phi_ops.bounds import check_bounds
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.hot import Counted, NativeKernel
-from argosy_phi_ops.native import plans as native
 from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Operator
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
 from argosy_phi_ops.signature import LIST, OPERAND, OPTIONAL
+from argosy_phi_ops.valued import valued
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import DType, default_listeners
@@ -44,11 +45,15 @@ class Route:
 
     ``kernel`` takes arrays; ``dtypes`` are what they are converted to first, None where nothing is; ``result`` is the
     type that comes out; ``record(route, operands, result)`` leaves a node when an operand wants gradients, and
-    ``recipes`` belongs to it: what it worked out, by which operands want them. ``place`` is where its native plan is,
-    ``bare`` whether calls give operands alone.
+    ``recipes`` belongs to it: what it worked out, by which operands want them. ``reading`` is how native code tells its
+    calls, None where it cannot; ``place`` and ``calls`` are its native plans. ``values`` counts
+    numbers among the operands, where they may become constants of native code.
     """
 
-    __slots__ = ("attributes", "bare", "dtypes", "kernel", "op", "place", "recipes", "record", "result", "types")
+    __slots__ = (
+        "attributes", "calls", "dtypes", "kernel", "op", "place", "reading", "recipes", "record", "result", "types",
+        "values",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -57,10 +62,10 @@ class Route:
         attributes: dict[str, Any],
         plan: dispatch.Plan,
         result: ArrayType,
-        bare: bool,
+        reading: native.Reading | None,
     ) -> None:
         self.op = op
-        self.bare = bare
+        self.reading = reading
         self.types = tuple(types)
         self.attributes = attributes
         self.dtypes = None if plan.plain else plan.dtypes
@@ -76,7 +81,11 @@ class Route:
             self.record = _record_first if all(t.differentiable for t in tensors) else _record_mixed
         self.recipes: dict[Any, Any] = {}
         self.place: int | None = None
-        if plan.plain and _may_be_compiled(op, types):
+        self.calls: list[Any] = []
+        self.values = valued(self) if reading is not None else None
+        if op.view and plan.plain and reading is not None:
+            native.learn_view(self)
+        elif plan.plain and _may_be_compiled(op, types):
             least = partial(native.least_steps, self)
             self.kernel = Counted(self.kernel, self.program, self._single, self._replace, least)
 
@@ -87,18 +96,26 @@ class Route:
     def _single(self, compiled: NativeKernel) -> Callable[..., Any]:
         if compiled.code is not None:
             native.learn_program(self, compiled.code)
-        return lambda *arrays: compiled(arrays)[0]
+        op, attributes = self.op, self.attributes
+        if op.bounds is None:
+            return lambda *arrays: compiled(arrays)[0]
+
+        def checked(*arrays: Any) -> Any:
+            check_bounds(op, arrays, attributes)
+            return compiled(arrays)[0]
+
+        return checked
 
     def _replace(self, kernel: Callable[..., Any]) -> None:
         self.kernel = kernel
 
 
 def _may_be_compiled(op: Operator, types: Sequence[Any]) -> bool:
-    """Whether the decomposition is all that there is to an application: a view shares memory, and a kernel of its own
-    may look at integers (indices) and refuse them."""
+    """Whether the decomposition is all that there is to an application, but for bounds of indices: a view shares
+    memory, and a kernel of its own may look at integers and refuse them."""
     if op.view or not all(type(t) is ArrayType for t in types):
         return False
-    return op.kernel is None or all(t.differentiable for t in types)
+    return op.kernel is None or op.bounds is not None or all(t.differentiable for t in types)
 
 
 def forget() -> None:
@@ -118,10 +135,9 @@ def _type_of(x: Any) -> Any:
     return x.payload.array_type if type(x) is Tensor else type(x)
 
 
-def _routed(
-    op: Operator, operands: Sequence[Any], attributes: dict[str, Any], result: Any, bare: bool = True
-) -> Route | None:
-    """The route for applications like this one, which gave ``result``; None where there is no short way."""
+def _routed(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], result: Any, asked: Any) -> Route | None:
+    """The route for applications like this one, which gave ``result``; None where there is no short way. ``asked`` are
+    the arguments of the call."""
     if op.random or op.opaque or type(result) is not Tensor or type(result.payload) is not Strided:
         return None
     if any(type(x) is Tensor and type(x.payload) is not Strided for x in operands):
@@ -129,7 +145,7 @@ def _routed(
     if not any(type(x) is Tensor for x in operands):
         return None
     plan = dispatch.plan_for(op, operands, attributes)
-    return Route(op, [_type_of(x) for x in operands], attributes, plan, result.payload.array_type, bare)
+    return Route(op, [_type_of(x) for x in operands], attributes, plan, result.payload.array_type, native.read(*asked))
 
 
 # Operators of one or two tensors and nothing else
@@ -141,7 +157,7 @@ def unary(op: Operator) -> Callable[[Tensor], Any]:
 
     def first(x: Tensor) -> Any:
         result = op.applied((x,), NO_ATTRIBUTES)
-        route = _routed(op, (x,), NO_ATTRIBUTES, result)
+        route = _routed(op, (x,), NO_ATTRIBUTES, result, ((x,), NO_KEYWORDS))
         if route is not None and route.dtypes is None:
             if len(routes) >= _KEPT:
                 routes.clear()
@@ -223,7 +239,7 @@ def _binary_elementwise(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -
                 right = right.ndarray
             else:
                 route = pairs[left.array_type][kind]
-                right = _array(y, route.dtypes)
+                right = _array(y, route.dtypes) if route.values is None else _counted(route, x, y)
         except (KeyError, AttributeError):
             return first(x, y)
         payload = _new(Strided)
@@ -247,6 +263,13 @@ def _binary_elementwise(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -
     return entry
 
 
+def _counted(route: Route, x: Tensor, y: Any) -> Any:
+    """The number ``y`` as an array, noted."""
+    assert route.values is not None
+    route.values.count((x, y), (x, y), NO_KEYWORDS)
+    return _array(y, route.dtypes)
+
+
 def _is_operand(y: Any) -> bool:
     return type(y) is Tensor or type(y) in _NUMBERS
 
@@ -259,10 +282,12 @@ def _elementwise(op: Operator, operands: tuple[Any, Any], result: Any) -> Route 
     x, y = operands
     if type(y) is Tensor and x.payload.dtype is not y.payload.dtype:
         return None
-    route = _routed(op, operands, NO_ATTRIBUTES, result)
+    route = _routed(op, operands, NO_ATTRIBUTES, result, (operands, NO_KEYWORDS))
     if route is None or (route.dtypes is not None and (route.dtypes[0] is not None or type(y) is Tensor)):
         return None
     route.dtypes = route.dtypes and route.dtypes[1]
+    if op.name in native.KERNELS:
+        route.values = None  # numbers are data of these
     kernel: Any = ufunc if route.result.ndim else op.kernel  # for 0-D, numpy gives scalars
     if type(route.kernel) is Counted and native.is_small(route) and route.place is None:
         route.kernel.kernel = kernel
@@ -299,8 +324,14 @@ def _record_generally(route: Route, operands: Sequence[Any], result: Tensor) -> 
 # Any call of an operator
 
 
-def general(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call ``op``: by the route of an earlier call that looked the same, else the long way."""
+def general(
+    op: Operator,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    asked: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
+) -> Any:
+    """Call ``op``: by the route of an earlier call that looked the same, else the long way. ``asked`` are arguments as
+    the user gave them, by which native code finds the same again, where they are others."""
     silent = False
     if AMBIENT.word:
         ambient = context()
@@ -313,9 +344,11 @@ def general(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return op.long_call(args, kwargs)
     route = op.routes.get(key)
     if route is None:
-        return _first(op, args, kwargs, key)
+        return _first(op, args, kwargs, key, asked)
     arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
     if route.dtypes is not None:
+        if route.values is not None:
+            route.values.count(operands, *(asked or (args, kwargs)))
         arrays = [a if d is None else np.asarray(a, d) for a, d in zip(arrays, route.dtypes, strict=True)]
     try:
         array = route.kernel(*arrays)
@@ -343,11 +376,11 @@ def general(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return result
 
 
-def _first(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any) -> Any:
+def _first(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any, asked: Any) -> Any:
     """The long way; a route is left where the key tells operands and attributes of the call apart."""
     operands, attributes = op.signature.bind(args, kwargs)
     result = op.applied(operands, attributes)
-    route = _routed(op, operands, attributes, result, len(key) == len(operands))
+    route = _routed(op, operands, attributes, result, asked or (args, kwargs))
     if route is not None:
         if len(op.routes) >= _KEPT:
             op.routes.clear()

@@ -138,6 +138,15 @@ class Signature:
                 if not fits(value, p.note):
                     raise unfit(self.name, p.name, spelled(p.note), value)
 
+    def check_given(self, given: Mapping[str, Any]) -> None:
+        """The same for what was given, which becomes plain data only where its type does not tell."""
+        for p in self.attributes:
+            value = given[p.name]
+            if p.fitting is not None and type(value) not in p.fitting and value is not p.default:
+                value = p.attribute(value)
+                if not (type(value) in p.fitting or fits(value, p.note)):
+                    raise unfit(self.name, p.name, spelled(p.note), value)
+
     def match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The value of every parameter. Raises ``TypeError`` as Python would for a wrong call."""
         visible = self.visible

@@ -8,19 +8,26 @@ build being there. `routes` fills the table, autograd's tape adds its recipes.
 ``ARGOSY_EAGER=plain`` switches it off. ``status()`` says whether it is on, and if not, why.
 """
 
-from argosy_phi_ops.native.plans import forget, is_small, learn, learn_program, least_steps, remember
+from argosy_phi_ops.native.calls import forget, learn, learn_program, learn_view, remember
+from argosy_phi_ops.native.plans import KERNELS, is_small, least_steps
+from argosy_phi_ops.native.signatures import Reading, read
 from argosy_phi_ops.native.start import builtin, status
-from argosy_phi_ops.native.updates import numbers, update
+from argosy_phi_ops.native.updates import numbers, update, updating
 
 __all__ = [
+    "KERNELS",
+    "Reading",
     "builtin",
     "forget",
     "is_small",
     "learn",
     "learn_program",
+    "learn_view",
     "least_steps",
     "numbers",
+    "read",
     "remember",
     "status",
     "update",
+    "updating",
 ]

@@ -7,19 +7,28 @@ with what objects show before anything relies on them.
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 import numpy as np
 
-__all__ = ["NUMBER_SLOTS", "NativeError", "call_of", "dealloc_of", "number_slot", "offsets", "peek", "poke"]
+__all__ = [
+    "NUMBER_SLOTS", "NativeError", "call_of", "compare_slot", "dealloc_of", "number_slot", "offsets", "peek", "poke",
+    "subscript_slot",
+]  # fmt: skip
 
 _DEALLOC, _AS_NUMBER, _CALL = 48, 96, 128  # tp_dealloc, tp_as_number, tp_call
 _NUMBER, _DIGIT = 16, 24  # of a float: its value; of an int: how many digits, and the first of them
-NUMBER_SLOTS = {"add": 0, "subtract": 1, "multiply": 2, "divide": 30}
+_AS_MAPPING, _COMPARE = 112, 200  # tp_as_mapping, tp_richcompare
+NUMBER_SLOTS = {"add": 0, "subtract": 1, "multiply": 2, "pow": 5, "negative": 6, "divide": 30, "matmul": 34}
 """Places in ``PyNumberMethods``."""
-_METHODS = {"add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__"}
+_METHODS = {
+    "add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "pow": "__pow__", "negative": "__neg__",
+    "divide": "__truediv__", "matmul": "__matmul__",
+}  # fmt: skip
 _FIXED = {"ndarray.data": 16, "ndarray.flags": 64, "bytearray.size": 16, "bytearray.start": 40}
-_DESCRIBED, _OFFSET, _BEFORE = 40, 16, {"dict": -24, "values": -32}  # d_member; offset; where a managed dictionary is
+_DESCRIBED, _OFFSET, _ATTRIBUTES = 40, 16, -24  # d_member; offset; where a managed dictionary is
+_VALUES = -32  # its values without a dictionary, in 3.11; in 3.12 their address less one is in its place
 
 _TENSOR = ("payload", "stop_gradient", "_node", "_slot", "_grad", "_hooks", "_name", "persistable", "is_parameter")
 _PAYLOAD = (
@@ -58,21 +67,36 @@ def call_of(cls: type) -> int:
 
 def number_slot(cls: type, operator: str) -> int:
     """The address of the word that says what ``x + y`` calls. Raises NativeError when it is not where it should be."""
-    methods, size = peek(id(cls) + _AS_NUMBER), type.__sizeof__(cls)
+    return _held(cls, _AS_NUMBER) + 8 * NUMBER_SLOTS[operator]
+
+
+def subscript_slot(cls: type) -> int:
+    """The address of the word that says what ``x[i]`` calls. Raises NativeError when it is not where it should be."""
+    return _held(cls, _AS_MAPPING) + 8
+
+
+def compare_slot(cls: type) -> int:
+    """The address of the word that says what ``x < y`` and the other comparisons call."""
+    return id(cls) + _COMPARE
+
+
+def _held(cls: type, place: int) -> int:
+    """The table of methods that a class holds itself."""
+    methods, size = peek(id(cls) + place), type.__sizeof__(cls)
     if not id(cls) < methods < id(cls) + size:
-        raise NativeError(f"{cls.__name__} does not hold its number methods")
-    return methods + 8 * NUMBER_SLOTS[operator]
+        raise NativeError(f"{cls.__name__} does not hold its own methods")
+    return methods
 
 
 def offsets(
     tensor: type, payload: type, storage: type, ambient: type, node: type | None, recipe: type | None
 ) -> dict[str, int]:
     """Where the slots are that native code uses, by names like ``"tensor.payload"``, checked."""
-    found = dict(_FIXED)
+    found = {**_FIXED, "python": sys.version_info[1]}
     for kind, cls, names in (
         ("tensor", tensor, _TENSOR),
         ("payload", payload, _PAYLOAD),
-        ("storage", storage, ("version",)),
+        ("storage", storage, ("_buffer", "_owner", "_source", "nbytes", "version")),
         ("ambient", ambient, ("word", "silent", "silenced")),
         ("node", node, _NODE),
         ("recipe", recipe, ("code",)),
@@ -110,27 +134,42 @@ def _check_types(tensor: Any) -> None:
         filled = [name for name in NUMBER_SLOTS if peek(number_slot(sample, name))]
         if filled != [operator]:
             raise NativeError(f"a class with {method} has {filled}")
+    for slot, method in ((subscript_slot, "__getitem__"), (compare_slot, "__lt__")):
+        samples = [type("Sample", (), {method: each}) for each in (len, repr)]
+        found, others = {peek(slot(each)) for each in samples}, {peek(slot(sample)), peek(slot(type("Sample", (), {})))}
+        if len(found) != 1 or found & {0, *others}:
+            raise NativeError(f"a class with {method} does not say so where expected")
     if peek(dealloc_of(tensor)) != peek(dealloc_of(sample)):
         raise NativeError("tensors are not freed as objects of other classes are")
     called = [peek(call_of(type("Sample", (), {"__call__": method}))) for method in (len, repr)]
     if not called[0] or called[0] != called[1] or peek(call_of(sample)):
         raise NativeError("a type does not say where expected what calling does")
-    x = object.__new__(tensor)
-    before = [peek(id(x) + place) for place in _BEFORE.values()]
-    values = before[1]
-    if before[0] or not values or ctypes.c_uint8.from_address(values - 2).value:
+    if _attributes(object.__new__(tensor)):
         raise NativeError("a new tensor has attributes")
     _check_attributes()
 
 
+def _attributes(x: Any) -> int:
+    """How many attributes an object keeps for a class such as ``Tensor``, with slots and a dictionary; as native code
+    finds out."""
+    held = peek(id(x) + _ATTRIBUTES)
+    if sys.version_info >= (3, 13) or (held and not held & 1):
+        return len(x.__dict__) if held else 0
+    values = peek(id(x) + _VALUES) if sys.version_info < (3, 12) else held and held + 1
+    return ctypes.c_uint8.from_address(values - 2).value if values else 0
+
+
 def _check_attributes() -> None:
     """Of a new class: after many instances Python has no room in line for names that tensors did not have before."""
-    x: Any = type("Sample", (), {})()
-    values = peek(id(x) + _BEFORE["values"])
+    x: Any = type("Sample", (), {"__slots__": ("some_slot", "__dict__", "__weakref__")})()
+    found = [_attributes(x)]
+    x.some_slot = 1
+    found.append(_attributes(x))
     x.some_attribute = x.another = 1
-    if ctypes.c_uint8.from_address(values - 2).value != 2 or peek(id(x) + _BEFORE["values"]) != values:
+    found.append(_attributes(x))
+    if found != [0, 0, 2]:
         raise NativeError("attributes of tensors are not kept where they should be")
-    if id(x.__dict__) != peek(id(x) + _BEFORE["dict"]):
+    if id(x.__dict__) != peek(id(x) + _ATTRIBUTES):
         raise NativeError("the dictionary of a tensor is not where it should be")
 
 
@@ -143,11 +182,26 @@ def _check_fixed() -> None:
     for number in (1.5, -3.0):
         if ctypes.c_double.from_address(id(number) + _NUMBER).value != number:
             raise NativeError("a float is not laid out as expected")
-    for whole in (7, -(1 << 29), 1 << 30):
-        digits, digit = peek(id(whole) + _NUMBER), ctypes.c_uint32.from_address(id(whole) + _DIGIT).value
-        if (digits, digit) != {7: (1, 7), 1 << 30: (2, 0)}.get(whole, ((1 << 64) - 1, 1 << 29)):
+    said_of = [0, 1, (1 << 64) - 1, 2] if sys.version_info < (3, 12) else [1, 8, 10, 16]
+    expected = dict(zip((0, 7, -(1 << 29), 1 << 30), said_of, strict=True))
+    for whole, said in expected.items():
+        digit = ctypes.c_uint32.from_address(id(whole) + _DIGIT).value
+        if peek(id(whole) + _NUMBER) != said or (whole and digit != abs(whole) & (1 << 30) - 1):
             raise NativeError("an int is not laid out as expected")
+    _check_counts()
     memory = bytearray(256)
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     if peek(id(memory) + _FIXED["bytearray.start"]) != start or peek(id(memory) + _FIXED["bytearray.size"]) != 256:
         raise NativeError("a bytearray is not laid out as expected")
+
+
+def _check_counts() -> None:
+    """References are counted in the first word; from 3.12 on those of some objects are not, which it tells."""
+    x = object()
+    before = peek(id(x))
+    more = [x] * 5
+    if before != sys.getrefcount(x) - len(more) - 1 or peek(id(x)) != before + len(more):
+        raise NativeError("references are not counted where they should be")
+    forever = [ctypes.c_int32.from_address(id(each)).value < 0 for each in (None, True, 0)]
+    if forever != [sys.version_info >= (3, 12)] * 3:
+        raise NativeError("objects that live forever are not told as they should be")

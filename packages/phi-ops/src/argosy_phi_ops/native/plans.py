@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from array import array
 from math import prod
 from typing import Any
 
-from argosy_phi_ops.compiler import NativeCode
 from argosy_phi_ops.hot import Counted
 from argosy_phi_ops.native.memory import poke
 from argosy_phi_ops.native.start import Native, native, running
 from argosy_tensorcore.storage import ArrayType
 
-__all__ = ["forget", "is_small", "learn", "learn_program", "least_steps", "remember"]
+__all__ = ["KERNELS", "forget", "is_small", "learn", "least_steps", "remember", "size_class"]
 
-_METHODS = {
+KERNELS = {
     "add": ("__add__", "__radd__"),
     "subtract": ("__sub__", "__rsub__"),
     "multiply": ("__mul__", "__rmul__"),
@@ -28,16 +26,21 @@ _kept: dict[int, tuple[Any, ...]] = {}
 def learn(route: Any) -> None:
     """Let native code do applications of this route of a binary operator that it has kernels for, where it can."""
     name = route.op.name
-    number = _number_of(route) if name in _METHODS else None
+    number = _number_of(route) if name in KERNELS else None
     if number is None or (number and _waits(route)):
         return
     made = native()
-    if made is None or route.result.dtype.name not in made.build.dtypes or _size_class(made, route.result) is None:
+    if made is None or route.result.dtype.name not in made.build.dtypes or size_class(made, route.result) is None:
         return
     if not made.installed(name):
-        made.install_operator(route.op, _METHODS[name])
-    kernel = f"{name}_{route.result.dtype.name}" + (f"_number_{number}" if number else "")
-    _plan(made, route, {"kernel": made.addresses[kernel]}, ())
+        made.install_operator(route.op, KERNELS[name])
+    _plan(made, route, {"kernel": kernel_of(made, route)}, ())
+
+
+def kernel_of(made: Native, route: Any) -> int:
+    """The address of the kernel of a binary operator."""
+    number = _number_of(route)
+    return made.addresses[f"{route.op.name}_{route.result.dtype.name}" + (f"_number_{number}" if number else "")]
 
 
 def _waits(route: Any) -> bool:
@@ -64,27 +67,12 @@ def _as_it_is(kernel: Any) -> Any:
     return kernel
 
 
-def learn_program(route: Any, program: NativeCode) -> None:
-    """Let native code run the compiled ``program`` of a route of one or two
-    tensors, where it can."""
-    made = native()
-    if made is None or len(program.table) > made.build.table or not is_small(route):
-        return
-    if _size_class(made, route.result) is None:
-        return
-    template = array("q", [*program.table, *[0] * (made.build.table - len(program.table))])
-    made.install_call()
-    route.op.of_one = route.op
-    words = {"kernel": program.address, "table": template.buffer_info()[0], "output": program.output}
-    _plan(made, route, words, (program, template))
-
-
 def is_small(route: Any) -> bool:
-    """Whether native code might make the result itself: of one or two tensors and no attributes, none of them large
-    (the global lock is held meanwhile)."""
-    if not (route.bare and route.dtypes is None and 1 <= len(route.types) <= 2):
+    """Whether native code might make the result itself: of tensors and perhaps numbers that are constants, none of
+    them large (the global lock is held meanwhile)."""
+    if route.reading is None or (route.dtypes is not None and route.values is None):
         return False
-    if not all(type(t) is ArrayType and prod(t.shape) <= _LARGEST for t in route.types):
+    if not all(type(t) is not ArrayType or prod(t.shape) <= _LARGEST for t in route.types):
         return False
     return bool(_nbytes(route.result) <= _LARGEST)
 
@@ -110,7 +98,7 @@ def _nbytes(kind: ArrayType) -> int:
     return kind.dtype.itemsize * prod(kind.shape)
 
 
-def _size_class(made: Native, kind: ArrayType) -> int | None:
+def size_class(made: Native, kind: ArrayType) -> int | None:
     nbytes = _nbytes(kind)
     return next((i for i, size in enumerate(made.build.sizes) if nbytes <= size), None)
 
@@ -118,11 +106,11 @@ def _size_class(made: Native, kind: ArrayType) -> int | None:
 def _plan(made: Native, route: Any, words: dict[str, int], keeping: tuple[Any, ...]) -> None:
     """Write the plan of a route; ``words`` are what says how to compute, ``keeping`` is what they point at."""
     types, result, op = route.types, route.result, route.op
-    right = id(types[1]) if len(types) == 2 else 0
+    right = id(types[1])
     place = _place(made, route, id(types[0]), right)
     words = words | {
         "right": right, "operator": id(op), "type": id(result), "dtype": id(result.dtype), "shape": id(result.shape),
-        "ndim": id(result.ndim), "elements": prod(result.shape), "class": _size_class(made, result) or 0,
+        "ndim": id(result.ndim), "elements": prod(result.shape), "class": size_class(made, result) or 0,
     }  # fmt: skip
     _write(made, place, "left", 0)
     old = _kept.get(place)
@@ -143,22 +131,22 @@ def remember(route: Any, wants: int, recipe: Any) -> None:
     made = native()
     if place is None or made is None or _kept.get(place, (None,))[0] is not route:
         return
-    bits = (0, 1, 2) if len(route.types) == 2 else (0, 2)
-    if not set(recipe.keeps) <= set(range(len(bits))) or list(recipe.keeps) != sorted(set(recipe.keeps)):
+    if not set(recipe.keeps) <= {0, 1, 2} or list(recipe.keeps) != sorted(set(recipe.keeps)):
         return
+    wants = (0, 2, 1, 3)[wants]  # native code has the first operand in the lowest bit
     _kept[place] += (recipe, recipe.name)
     _write(made, place, f"name{wants}", id(recipe.name))
-    _write(made, place, f"keeps{wants}", sum(1 << bits[i] for i in recipe.keeps))
+    _write(made, place, f"keeps{wants}", sum(1 << i for i in recipe.keeps))
     _write(made, place, f"recipe{wants}", id(recipe))
 
 
 def forget() -> None:
     """Drop all plans."""
-    if _kept:
+    if running():
         made = native()
         assert made is not None
         made.clear_plans()
-        _kept.clear()
+    _kept.clear()
 
 
 def _place(made: Native, route: Any, left: int, right: int) -> int:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from argosy_hwadapt.cpu.builtins import Definition
 from argosy_hwadapt.cpu.features import cpu_arch, cpu_features
 from argosy_hwadapt.cpu.native import open_shared_object, symbol_address
 from argosy_phi_ops import dispatch, extension
@@ -26,37 +27,36 @@ from argosy_tensorcore.tensor import Tensor, find_method
 
 __all__ = ["Build", "Native", "builtin", "native", "running", "status"]
 
-_TESTED = ((3, 11),)
+_TESTED = ((3, 11), (3, 12), (3, 13))
 """Versions of CPython that the native build was tested on."""
 
 
 class Build(Protocol):
     """What a provider makes: ``code`` is a shared object that exports ``exports``; its array ``state`` consists of the
-    words named in ``state``, its array ``plans`` of so many records of ``plan_words``. Compiled programs of up to
-    ``table`` addresses can be run."""
+    words named in ``state``, its array ``plans`` of so many records of ``plan_words``, its array ``calls`` of so many
+    addresses of records of ``call_words``, for calls that read as ``words`` words with ``operands`` tensors at most.
+    Compiled programs of up to ``table`` addresses can be run, with ``scratch`` bytes for intermediate values at the
+    export of that name. ``method`` is the layout of methods; ``updates`` names the kernels of optimizers, with how many
+    arrays each takes."""
 
     code: bytes
     exports: tuple[str, ...]
     state: tuple[str, ...]
     plans: int
     plan_words: tuple[str, ...]
+    calls: int
+    call_words: tuple[str, ...]
+    words: int
+    operands: int
+    recipes: int
+    method: Mapping[str, int]
+    updates: Mapping[str, int]
+    scratch: int
     operators: tuple[str, ...]
     sizes: tuple[int, ...]
     table: int
     api: tuple[str, ...]
     dtypes: tuple[str, ...]
-
-
-_METH_FASTCALL = 0x80
-
-
-class _MethodDef(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("method", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
 
 
 class Native:
@@ -71,7 +71,8 @@ class Native:
         objects = {
             "tensor": Tensor, "payload": Strided, "node": node, "storage": Storage, "ndarray": np.ndarray,
             "bytearray": bytearray, "true": True, "false": False, "none": None, "zero": 0, "one": 1, "empty": (),
-            "tuple": tuple, "float": float, "int": int, "ambient": AMBIENT, "counter": counter, "sequence": "sequence",
+            "tuple": tuple, "list": list, "slice": slice, "float": float, "int": int,
+            "ambient": AMBIENT, "counter": counter, "sequence": "sequence",
         }  # fmt: skip
         for name, value in objects.items():
             self.set_object(name, value)
@@ -113,6 +114,14 @@ class Native:
         self.set_object(f"{name}.operator", op)
         poke(memory.number_slot(Tensor, name), self.addresses[f"enter_{name}"])
 
+    def install_slot(self, name: str, slot: int, entry: str, op: Operator) -> None:
+        """Let another slot of tensors enter native code, for applications of ``op``."""
+        self.set_object(f"{name}.operator", op)
+        if peek(slot) != self.addresses[entry]:
+            shared = "compare0" if entry == "enter_compare" else name  # one slot for all comparisons
+            self.set_word(f"{shared}.before", peek(slot))
+            poke(slot, self.addresses[entry])
+
     def installed(self, name: str) -> bool:
         """Whether Python's operator enters native code now."""
         return peek(memory.number_slot(Tensor, name)) == self.addresses[f"enter_{name}"]
@@ -125,16 +134,18 @@ class Native:
 
     def builtin(self, name: str) -> Callable[..., Any]:
         """An exported function that takes an array of arguments, as a builtin."""
-        definition = _MethodDef(name.encode(), self.addresses[name], _METH_FASTCALL, None)
+        definition = Definition(name, self.addresses[name])
         keep(definition)
-        new = ctypes.pythonapi.PyCFunction_NewEx
-        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-        made: Callable[..., Any] = new(ctypes.addressof(definition), None, None)
-        return made
+        return definition.builtin()
+
+    def set_call(self, place: int, plan: int) -> None:
+        """Let calls find a plan, by its address."""
+        poke(self.addresses["calls"] + 8 * place, plan)
 
     def clear_plans(self) -> None:
         """Know nothing any more."""
         ctypes.memset(self.addresses["plans"], 0, 8 * self.build.plans * len(self.build.plan_words))
+        ctypes.memset(self.addresses["calls"], 0, 8 * self.build.calls)
 
 
 def keep(value: Any) -> None:

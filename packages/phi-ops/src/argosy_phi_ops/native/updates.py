@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.native.start import native
@@ -12,10 +12,14 @@ from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["numbers", "update"]
+__all__ = ["numbers", "update", "updating"]
 
-_functions: dict[tuple[str, DType], Callable[..., None]] = {}
 _NUMBERS = {"float32": ctypes.c_float, "float64": ctypes.c_double}
+
+
+def updating() -> bool:
+    """Whether updates may be native now: no layer is active, and nothing is recorded."""
+    return bool(AMBIENT.word) and not context().grad_enabled and not context().layers
 
 
 def numbers(*tensors: Tensor) -> list[Any] | None:
@@ -26,44 +30,53 @@ def numbers(*tensors: Tensor) -> list[Any] | None:
     return None
 
 
-def update(rule: str, tensors: Sequence[Tensor], scalars: Sequence[float], written: Sequence[int]) -> bool:
+def update(
+    rule: str, tensors: Sequence[Tensor], scalars: Sequence[float], written: Sequence[int], arrays: int | None = None
+) -> bool:
     """Run the native kernel of an optimizer's rule over ``tensors`` of one shape and dtype, those at ``written`` in
-    place, with ``scalars`` rounded to their dtype. False, with nothing done, where there is no such kernel, a layer is
-    active, gradients are recorded, or a tensor is no contiguous array on the host."""
-    if not AMBIENT.word or context().grad_enabled or context().layers:
+    place, with ``scalars`` rounded to their dtype; or, for more parameters at once, over each ``arrays`` of them.
+    False, with nothing done, where there is no such kernel, a layer is active, gradients are recorded, or a tensor is
+    no contiguous array on the host."""
+    if not tensors or not updating():
         return False
-    payloads = [x.payload for x in tensors]
-    first = payloads[0]
-    if not all([_simple(x, first) for x in tensors]):
+    dtype = tensors[0].payload.dtype
+    found = _found(rule, dtype)
+    count = len(tensors) if arrays is None else arrays
+    if found is None or count != found.arrays:
         return False
-    kernel = _kernel(rule, first.dtype, len(payloads))
-    if kernel is None:
-        return False
-    rounded = _NUMBERS[first.dtype.name] * len(scalars)
-    kernel(*[p.address for p in payloads], rounded(*scalars), first.size)
-    for i in written:
-        payloads[i].bump_version()
-    return True
+    rounded = found.number * len(scalars)
+    given = (found.address, count, sum(1 << i for i in written), dtype, ctypes.addressof(held := rounded(*scalars)))
+    done = found.run(*given, list(tensors)) or (_prepared(tensors, count, written) and found.run(*given, list(tensors)))
+    del held
+    return bool(done)
 
 
-def _simple(x: Tensor, first: Strided) -> bool:
-    """Whether a tensor is no result of the graph, and a contiguous array like the one of ``first``."""
-    payload = x.payload
-    if type(payload) is not Strided or not payload.host_owned or x._node is not None:
+def _prepared(tensors: Sequence[Tensor], count: int, written: Sequence[int]) -> bool:
+    """Give arrays that will be written their storages, which count that; False where one has no memory on the host."""
+    payloads = [x.payload for i, x in enumerate(tensors) if i % count in written]
+    if not all([type(p) is Strided and p.host_owned for p in payloads]):
         return False
-    if payload.dtype is not first.dtype or payload.shape != first.shape:
-        return False
-    flags = payload.ndarray.flags
-    return bool(flags.c_contiguous and flags.behaved)
+    return all([p.storage is not None for p in payloads])
 
 
-def _kernel(rule: str, dtype: DType, count: int) -> Callable[..., None] | None:
-    found = _functions.get((rule, dtype))
+class _Kernel(NamedTuple):
+    run: Callable[..., bool]
+    address: int
+    arrays: int
+    number: Any
+
+
+_kernels: dict[tuple[str, DType], _Kernel] = {}
+
+
+def _found(rule: str, dtype: DType) -> _Kernel | None:
+    found = _kernels.get((rule, dtype))
     if found is None:
         made = native()
         name = f"{rule}_{dtype.name}"
         if made is None or name not in made.addresses:
             return None
-        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (count + 1), ctypes.c_int64)
-        found = _functions[rule, dtype] = prototype(made.addresses[name])
+        run = made.builtin("update_all")
+        arrays, number = made.build.updates[rule], _NUMBERS[dtype.name]
+        found = _kernels[rule, dtype] = _Kernel(run, made.addresses[name], arrays, number)
     return found

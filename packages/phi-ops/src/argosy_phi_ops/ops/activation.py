@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.errors import OperatorError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import along, axis_of, between, positive_part, real, restore
 from argosy_phi_ops.reference.kernels import KERNELS
@@ -50,8 +50,11 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator(axes="... -> ...", promote="float")
 def gelu(x: Tensor, approximate: bool | str = False) -> Tensor:
-    """``x`` times the normal distribution function of `x` (Hendrycks and Gimpel, 2016); by tanh if `approximate`."""
-    if approximate:
+    """``x`` times the normal distribution function of `x` (Hendrycks and Gimpel, 2016); by tanh if `approximate`
+    is True or "tanh", not if it is False or "none"."""
+    if approximate not in (True, False, "tanh", "none"):
+        raise OperatorError(f'gelu: approximate should be True, False, "tanh" or "none", got {approximate!r}')
+    if approximate in (True, "tanh"):
         inner = prim.mul(prim.add(x, prim.mul(prim.mul(prim.mul(x, x), x), 0.044715)), sqrt(2 / pi))
         return prim.mul(prim.mul(x, 0.5), prim.add(prim.tanh(inner), 1.0))
     return prim.mul(prim.mul(x, 0.5), prim.add(prim.erf(prim.mul(x, sqrt(0.5))), 1.0))

@@ -19,7 +19,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.context import AMBIENT
 from argosy_phi_ops.dispatch import write
 from argosy_phi_ops.errors import AxisError, DTypeError, ShapeError
-from argosy_phi_ops.operator import Sample, get_operator, operator
+from argosy_phi_ops.operator import NO_KEYWORDS, Sample, get_operator, operator
 from argosy_phi_ops.primitives.checks import INTEGER
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_phi_ops.signature import normalise_attribute
@@ -435,6 +435,8 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def getitem_method(self: Tensor, index: Any) -> Tensor:
     """``x[index]``."""
     key, tensors = parse(index)
+    if _NOTHING not in key:
+        return getitem.route(getitem, (self, tensors, key), NO_KEYWORDS, ((self, index), NO_KEYWORDS))
     while _NOTHING in key:
         self, key = _without_elements(self, key)
     return getitem(self, tensors, key)
