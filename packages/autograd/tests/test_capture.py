@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 import argosy_autograd as ag
-from argosy_autograd.errors import DifferentiationError, UnusedInput
+from argosy_autograd.errors import DifferentiationError, MissingRule, UnusedInput
 from argosy_autograd.passes.expand import ExpandGradients
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.custom.declaration import custom_op
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import SymExpr, TensorType
+from argosy_pir.passes import PassManager
 from argosy_tensorcore.tensor import Tensor
 
 relu, linear = get_operator("relu"), get_operator("linear")
@@ -315,3 +317,32 @@ def test_captured_gradients_do_not_go_through_constants(both):
 
     x = np.array([3.0, -2.0])
     np.testing.assert_allclose(both(f, x), 4 * x * x)
+
+
+@custom_op("testcapture.third_power")
+def third_power(x: Tensor) -> Tensor:
+    return x**3
+
+
+@custom_op("testcapture.slope")
+def slope(x: Tensor) -> Tensor:
+    return 3 * x**2
+
+
+@third_power.gradient
+def _(g, result, x):
+    return (g * slope(x),)
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_a_derivative_that_does_not_exist_is_named_with_its_order_and_line(order):
+    """The custom operator's gradient has none itself, whatever further orders were asked for."""
+    with Tracer("t") as tracer:
+        x = tracer.input(TensorType((2,), "float64"), stop_gradient=False)
+        y = third_power(x)
+        for _ in range(order):
+            (y,) = ag.grad(y.sum(), x, create_graph=True)
+        made = tracer.finish([y])
+    expected = r"testcapture.slope.*a derivative of order 2, was asked for at .*test_capture"
+    with pytest.raises(MissingRule, match=expected):
+        PassManager("decompose,taylor-mode,expand-gradients").run(made.program)

@@ -20,6 +20,7 @@ _LAZY = {
     "PyLayer": "pylayer",
     "PyLayerContext": "pylayer",
     "saved_tensors_hooks": "hooks",
+    **dict.fromkeys(("detect_anomaly", "set_detect_anomaly"), "anomaly"),
     "register_hook": "hooks",
     "accumulate_grad": "gradients",
     "clear_gradient": "gradients",

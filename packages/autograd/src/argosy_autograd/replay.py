@@ -10,14 +10,16 @@ dropped out by then; else the caller goes another way.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from argosy_autograd import hooks
 from argosy_autograd.derived import ProgramOperator, operand_types
 from argosy_autograd.errors import MissingRule
+from argosy_autograd.history import Asked, History, Place, Request, Step, history_of
 from argosy_autograd.modes import enable_grad
 from argosy_autograd.recurring import Recurring
-from argosy_autograd.tape import Edge, OperatorNode, edge_of, tensor_at
+from argosy_autograd.tape import Edge, OperatorNode, Recipe, edge_of, tensor_at
+from argosy_autograd.tracing import traced_grad
 from argosy_phi_ops.capture import Tracer
 from argosy_phi_ops.context import context, own_context
 from argosy_phi_ops.dispatch import record_results
@@ -27,37 +29,17 @@ from argosy_pir.passes import PassManager
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["replayed"]
+__all__ = ["Function", "read_back", "replayed", "run_replay"]
+
+Function = Callable[[list[Tensor], list[Tensor], list[Tensor]], Sequence[Tensor | None]]
+"""What is asked: of values, of the points they were computed at, and of further factors."""
 
 _PIPELINE = "decompose,taylor-mode,expand-gradients"
-_LONGEST = 2000
-"""Operators in a history from which on capturing it costs more than it may save."""
-
-Place = tuple[int, int]
-"""A value of a history: (step, number of the result)."""
 
 Read = tuple[int, int]
-"""What a program reads: (step, position of what it kept), or one of those below."""
+"""What a program reads: (step, position of what it kept or number of its seed), or one of those below, by number."""
 
-_SOURCE: Place = (-1, 0)
 _POINTS, _VALUES, _FACTORS = -1, -2, -3
-
-
-class Step(NamedTuple):
-    """An operator of the history. ``operands``: where those come from that move with the points, None for others;
-    ``keeps``: positions in (operands..., results...) of what is kept."""
-
-    key: Any
-    operands: tuple[Place | None, ...]
-    keeps: tuple[int, ...]
-
-
-class History(NamedTuple):
-    """The operators between points and values, in order; ``nodes`` are those of the tape."""
-
-    steps: tuple[Step, ...]
-    end: Place
-    nodes: list[OperatorNode]
 
 
 class Replay:
@@ -68,11 +50,10 @@ class Replay:
         self.reads = reads
         self._run = Recurring(program, device)
 
-    def __call__(self, operands: Sequence[Tensor]) -> Tensor:
-        """The result, recorded."""
-        (array,) = self._run([x.payload.ndarray for x in operands])
-        made = Tensor._wrap(Strided.from_array(array))
-        record_results(self.operator, operands, {}, (made,))
+    def __call__(self, operands: Sequence[Tensor]) -> list[Tensor]:
+        """The results, recorded."""
+        made = [Tensor._wrap(Strided.from_array(a)) for a in self._run([x.payload.ndarray for x in operands])]
+        record_results(self.operator, operands, {}, made)
         return made
 
 
@@ -86,140 +67,174 @@ def replayed(
 
     ``key`` tells functions of one ``name`` apart. The result is recorded.
     """
-    tensors = (ys, xs, *factors)
-    if any(type(t.payload) is not Strided for t in tensors) or context().layers or hooks.active:
-        return None
-    history = _history(ys, xs)
+    history = read_back([ys], [xs], factors)
     if history is None:
         return None
-    whole = (name, key, tuple(t.payload.array_type for t in tensors), history.steps, history.end)
+
+    def whole(values: list[Tensor], points: list[Tensor], given: list[Tensor]) -> list[Tensor]:
+        return [function(values[0], points[0], *given)]
+
+    made = run_replay(name, key, whole, history, [ys], [xs], factors)
+    return None if made is None else made[0]
+
+
+def read_back(ys: Sequence[Tensor], xs: Sequence[Tensor], factors: Sequence[Tensor] = ()) -> History | None:
+    """The history of ``ys`` from ``xs`` on; None where it cannot be written down again."""
+    if any(type(t.payload) is not Strided for t in (*ys, *xs, *factors)) or context().layers or hooks.active:
+        return None
+    ends, sources = [edge_of(y) for y in ys], [edge_of(x) for x in xs]
+    if None in ends or None in sources:
+        return None
+    return history_of(ends, sources)  # type: ignore[arg-type]
+
+
+def run_replay(
+    name: str,
+    key: Hashable,
+    function: Function,
+    history: History,
+    ys: Sequence[Tensor],
+    xs: Sequence[Tensor],
+    factors: Sequence[Tensor] = (),
+) -> list[Tensor] | None:
+    """The results of ``function(ys, xs, factors)`` in one sweep, recorded; None where that cannot be."""
+    points = _points(history, xs)
+    types = tuple(tuple(t.payload.array_type for t in group) for group in (ys, points, factors))
+    whole = (name, key, types, history.steps, history.ends)
     if whole not in _replays:
-        _replays[whole] = _captured(name, function, history, tensors)
+        _replays[whole] = _captured(name, function, history, len(xs), points, factors)
     found: Replay | None = _replays[whole]
     if found is None:
         return None
-    held = {i: _kept_tensors(history.nodes[i]) for i in {i for i, _ in found.reads} if i >= 0}
-    held |= {_POINTS: {0: xs}, _VALUES: {0: ys}, _FACTORS: dict(enumerate(factors))}
+    held = {i: _held(history.items[i]) for i in {i for i, _ in found.reads} if i >= 0}
+    held |= {k: dict(enumerate(group)) for k, group in ((_POINTS, points), (_VALUES, ys), (_FACTORS, factors))}
     return found([held[i][k] for i, k in found.reads])
 
 
-# Reading
+def _points(history: History, xs: Sequence[Tensor]) -> list[Tensor]:
+    """The sources of ``history`` as tensors: ``xs``, and leaves that requests on the way differentiate by."""
+    return [*xs, *(leaf for leaf, _ in history.sources[len(xs) :])]
 
 
-def _history(ys: Tensor, xs: Tensor) -> History | None:
-    """The way from ``xs`` to ``ys``; None where something on it is no plain operator."""
-    source, end = edge_of(xs), edge_of(ys)
-    if source is None or end is None or end == source or type(end[0]) is Tensor:
-        return None
-    places: dict[Edge, Place] = {source: _SOURCE}
-    steps: list[Step] = []
-    nodes: list[OperatorNode] = []
-    for node in _nodes(end, source):
-        operands = tuple([None if edge is None else places.get(edge) for edge in node.edges or ()])
-        if all(place is None for place in operands):
-            continue
-        if type(node) is not OperatorNode or node.on_tensors or node.hooks or node.recipe.key[0].opaque:
-            return None
-        places.update({(node, slot): (len(steps), slot) for slot in range(node.results)})
-        steps.append(Step(node.recipe.key, operands, tuple(node.recipe.keeps)))
-        nodes.append(node)
-    return History(tuple(steps), places[end], nodes) if end in places and len(steps) <= _LONGEST else None
-
-
-def _nodes(end: Edge, source: Edge) -> list[Any]:
-    """The nodes before ``end`` as far as ``source``, in order."""
-    seen = {end[0]}
-    stack = [end[0]]
-    while stack:
-        node = stack.pop()
-        node.check_alive()
-        for edge in node.edges:
-            if edge is not None and type(edge[0]) is not Tensor and edge[0] not in seen and edge[0] is not source[0]:
-                seen.add(edge[0])
-                stack.append(edge[0])
-    return sorted(seen, key=lambda node: node.sequence)
-
-
-def _kept_tensors(node: OperatorNode) -> dict[int, Tensor]:
-    """What ``node`` kept by position, with its place in the graph."""
-    op, kinds, _, _ = node.recipe.key
-    types = operand_types(op, kinds)
+def _held(item: OperatorNode | Request) -> dict[int, Tensor]:
+    """What a node kept by position, with its place in the graph; the seeds of a request by number."""
+    if type(item) is Request:
+        return {k: seed for k, seed in enumerate(item.seeds) if seed is not None}
+    assert isinstance(item, OperatorNode)
+    count = len(item.edges or ())
     found = {}
-    for position, value in node.unpacked().items():
-        operand = position < len(types)
-        edge = node.edges[position] if operand and node.edges else (node, position - len(types))
-        found[position] = tensor_at(value, edge, types[position].dtype if operand else "")
+    for position, value in item.unpacked().items():
+        operand = position < count
+        edge: Edge | None = item.edges[position] if operand and item.edges else (item, position - count)
+        dtype = "" if type(value) is Strided else _dtype(item.recipe, position)
+        found[position] = tensor_at(value, edge, dtype)
     return found
 
 
-# Writing
+def _dtype(recipe: Recipe, operand: int) -> str:
+    """The dtype that a number is promoted to."""
+    return operand_types(recipe.key[0], recipe.key[1])[operand].dtype
 
 
-def _captured(name: str, function: Callable[..., Tensor], history: History, tensors: Sequence[Tensor]) -> Replay | None:
-    _, xs, *factors = tensors
+def _captured(
+    name: str, function: Function, history: History, count: int, points: Sequence[Tensor], factors: Sequence[Tensor]
+) -> Replay | None:
     with own_context(), Tracer(name) as tracer, enable_grad():
-        points = tracer.input(_type(xs), stop_gradient=False)
+        moving = [tracer.input(_type(x), stop_gradient=False) for x in points]
         given = [tracer.input(_type(t), stop_gradient=False) for t in factors]
-        reads: list[Read | None] = [(_POINTS, 0), *((_FACTORS, k) for k in range(len(factors)))]
-        values = _written(history, tracer, points, reads)
-        u = tracer.wrap(values[history.end], False)
-        captured = tracer.finish([function(u, points, *given)])
+        writer = _Writer(history, tracer, moving, len(given))
+        values = [tracer.wrap(writer.values[end], False) for end in history.ends]
+        made = function(values, moving[:count], given)
+        if not writer.complete or any(x is None for x in made):
+            return None
+        captured = tracer.finish(made)  # type: ignore[arg-type]
     if captured.states or captured.draws:
         return None
     again = _again(history)
     program = captured.program
-    program.set_outputs([*program.outputs, *(values[place] for place in again)])
+    program.set_outputs([*program.outputs, *(writer.values[place] for place in again)])
     try:
         PassManager(_PIPELINE).run(program)
     except MissingRule:
         return None
-    found = _with_kept_values(program, reads, list(again.values()))
-    return None if found is None else Replay(name, program, found, xs.payload.device)
+    found = _with_kept_values(program, len(made), writer.reads, list(again.values()))
+    return None if found is None else Replay(name, program, found, points[0].payload.device)
 
 
-def _written(history: History, tracer: Tracer, points: Tensor, reads: list[Read | None]) -> dict[Place, Value]:
-    """Write the operators of the history into the program, whose inputs ``reads`` describes: None for what was not
-    kept."""
-    values: dict[Place, Value] = {_SOURCE: tracer.value(points)}
-    for i, (step, node) in enumerate(zip(history.steps, history.nodes, strict=True)):
-        op, kinds, _, _ = step.key
-        types = operand_types(op, kinds)
+class _Writer:
+    """Writes the steps of a history into the program that is captured, the inputs of which are ``points`` and as many
+    factors; ``reads`` describes all inputs: None for what was not kept. ``complete``: whether every request on the way
+    has a result."""
+
+    def __init__(self, history: History, tracer: Tracer, points: Sequence[Tensor], factors: int) -> None:
+        self.tracer = tracer
+        self.points = points
+        self.reads: list[Read | None] = [(_POINTS, k) for k in range(len(points))]
+        self.reads += [(_FACTORS, k) for k in range(factors)]
+        self.values: dict[Place, Value] = {(-1, k): tracer.value(x) for k, x in enumerate(points)}
+        self.complete = True
+        for i, (step, item) in enumerate(zip(history.steps, history.items, strict=True)):
+            made = self._asked(i, step, item) if type(step) is Asked else self._applied(i, step, item)
+            self.values.update({(i, k): value for k, value in enumerate(made)})
+
+    def _applied(self, i: int, step: Any, node: OperatorNode) -> Sequence[Value]:
+        """The results of an operator."""
+        op, kinds, _, _ = step.recipe.key
         operands: list[Value] = []
-        for k, (place, type) in enumerate(zip(step.operands, types, strict=True)):
+        for k, (place, type) in enumerate(zip(step.operands, operand_types(op, kinds), strict=True)):
             if place is None:
-                reads.append((i, k) if k in step.keeps else None)
-                operands.append(tracer.program.add_input(type))
+                operands.append(self._input(type, (i, k) if k in step.keeps else None))
             else:
-                operands.append(values[place])
-        expansion = op.expand(types, node.recipe.attributes)
-        for slot, value in enumerate(expansion.inline(operands, tracer.program.block, None)):
-            values[i, slot] = value
-    return values
+                operands.append(self.values[place])
+        expansion = op.expand([v.type for v in operands], node.recipe.attributes)
+        made: Sequence[Value] = expansion.inline(operands, self.tracer.program.block, None)
+        return made
+
+    def _asked(self, i: int, step: Asked, request: Request) -> Sequence[Value]:
+        """The results of a gradient request."""
+        pairs = [(k, place) for k, place in enumerate(step.ends) if place is not None]
+        ends = [self.tracer.wrap(self.values[place], False) for _, place in pairs]
+        seeds = [self._seed(i, k, request.seeds[k]) for k, _ in pairs]
+        wanted = [self.points[number] for _, number in step.wanted]
+        made = traced_grad(ends, wanted, seeds, True, True, ())
+        self.complete = self.complete and all(g is not None for g in made)
+        return [self.tracer.value(x if g is None else g) for g, x in zip(made, wanted, strict=True)]
+
+    def _seed(self, i: int, k: int, seed: Tensor | None) -> Tensor | None:
+        return None if seed is None else self.tracer.wrap(self._input(_type(seed), (i, k)))
+
+    def _input(self, type: TensorType, read: Read | None) -> Value:
+        self.reads.append(read)
+        return self.tracer.program.add_input(type)
 
 
 def _again(history: History) -> dict[Place, Read]:
-    """The values that move with the points and are kept, too: they need not be computed again."""
+    """The values that move with the points and are kept, too: they need not be computed again. Points that are kept
+    are read like these, so that a change in place is noticed."""
     found: dict[Place, Read] = {}
     for i, step in enumerate(history.steps):
+        if type(step) is not Step:
+            continue
         for position in step.keeps:
             count = len(step.operands)
             place = step.operands[position] if position < count else (i, position - count)
-            if place is not None and place != _SOURCE:
+            if place is not None:
                 found[place] = (i, position)
-    found[history.end] = (_VALUES, 0)
+    found.update({end: (_VALUES, k) for k, end in enumerate(history.ends)})
     return found
 
 
-def _with_kept_values(program: Program, reads: list[Read | None], again: list[Read]) -> list[Read] | None:
-    """Let ``program``, whose outputs after the first are values to be had already, read these; gives what its inputs
-    are then. None where it still reads what was not kept."""
-    for value in program.outputs[1:]:
+def _with_kept_values(program: Program, count: int, reads: list[Read | None], again: list[Read]) -> list[Read] | None:
+    """Let ``program``, whose outputs after the first ``count`` are values to be had already, read these; gives what its
+    inputs are then. None where it still reads what was not kept. Points stay: the tape tells what
+    depends on them."""
+    for value in program.outputs[count:]:
         value.replace_all_uses_with(program.add_input(value.type))
-    program.set_outputs(program.outputs[:1])
+    program.set_outputs(program.outputs[:count])
     PassManager("cse,dce").run(program)
     found: list[Read] = []
     for i, read in reversed(list(enumerate([*reads, *again]))):
-        if not program.inputs[i].has_uses:
+        if not program.inputs[i].has_uses and (read is None or read[0] != _POINTS):
             program.block.erase_argument(i)
         elif read is None:
             return None

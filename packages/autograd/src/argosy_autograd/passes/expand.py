@@ -42,12 +42,13 @@ class ExpandGradients(Pass):
     def run(self, program: Program) -> bool:
         """Returns whether there were any."""
         found = _requests(program)
+        orders = _orders(program) if found else {}
         states: set[Value] = {state.argument for state in program.states}
         for op in found:
             if op.name == "ad.jet":
                 expand_jet(op)
             else:
-                expand_gradient(op, states)
+                expand_gradient(op, states, orders.get(op, 1))
         custom = [] if self.keep_custom else [op for op in program.walk() if op.name == "ad.custom"]
         for op in reversed(custom):  # inner ones first
             op.replace_with(custom_parts(op)[0])
@@ -59,8 +60,22 @@ def _requests(program: Program) -> list[Operation]:
     return [op for op in (*inner, *program.region.walk()) if op.name in ("ad.gradient", "ad.jet")]
 
 
-def expand_gradient(op: Operation, states: set[Value]) -> None:
-    """Replace one request by its expansion. ``states`` are the values whose gradients are weight gradients."""
+def _orders(program: Program) -> dict[Operation, int]:
+    """Of which order the derivatives are that requests ask for: one more than those that they depend on."""
+    of_values: dict[Value, int] = {}
+    found: dict[Operation, int] = {}
+    for op in program.walk():
+        order = max((of_values.get(v, 0) for v in op.operands), default=0)
+        if op.name == "ad.gradient":
+            found[op] = order = order + 1
+        if order:
+            of_values.update(dict.fromkeys(op.results, order))
+    return found
+
+
+def expand_gradient(op: Operation, states: set[Value], order: int = 1) -> None:
+    """Replace one request, for a derivative of ``order``, by its expansion. ``states`` are the values whose gradients
+    are weight gradients."""
     outputs, inputs, cotangents = parts(op)
     check_loops(op, outputs, inputs)
     builder = Builder.before(op)
@@ -70,7 +85,8 @@ def expand_gradient(op: Operation, states: set[Value]) -> None:
         try:
             gradients = vjp_values(outputs, seeds, inputs, builder, constants=constants_of(op))
         except MissingRule as error:
-            raise explained(error, f"the gradient was asked for at {op.location}") from None
+            asked = f"the gradient, a derivative of order {order}, was asked for at {op.location}"
+            raise explained(error, asked) from None
         results = [zeros(x.shape, x.dtype) if g is None else g for x, g in zip(inputs, gradients, strict=True)]
     _tag_phases(inserted.operations(), inputs, results, states)
     op.replace_with(results)

@@ -1,0 +1,78 @@
+"""Errors of the backward pass that name the line of the application."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import argosy_autograd as ag
+from argosy_autograd.errors import DifferentiationError
+from argosy_phi_ops import get_operator
+from argosy_phi_ops.context import AMBIENT, context
+from argosy_tensorcore.tensor import Tensor
+
+
+def leaf(data):
+    return Tensor(np.asarray(data, np.float64), stop_gradient=False)
+
+
+def line_here() -> int:
+    return inspect.currentframe().f_back.f_lineno
+
+
+def notes_of(error) -> str:
+    return "\n".join(error.value.__notes__)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_an_error_names_the_line(create_graph):
+    x = leaf([1.0, 2.0])
+    with ag.detect_anomaly():
+        y = x * 1.0
+        z, line = get_operator("exp")(y) * y, line_here()
+    y.add_(Tensor(np.ones(2)))
+    with pytest.raises(DifferentiationError, match="changed in place") as error:
+        ag.grad(z.sum(), x, create_graph=create_graph)
+    assert f"{__file__}:{line}, in test_an_error_names_the_line" in notes_of(error)
+    assert "multiply" in notes_of(error)
+
+
+def test_without_it_an_error_says_how_to_find_out():
+    x = leaf([1.0, 2.0])
+    y = x * 1.0
+    z = y * y
+    y.add_(Tensor(np.ones(2)))
+    with pytest.raises(DifferentiationError) as error:
+        z.sum().backward()
+    assert "detect_anomaly" in notes_of(error)
+
+
+def test_gradients_that_are_no_numbers_are_errors_in_the_block():
+    x = leaf([0.0, 4.0])
+    with ag.detect_anomaly():
+        y, line = get_operator("sqrt")(x) * 0.0, line_here()
+        with pytest.raises(DifferentiationError, match=r"sqrt.*operand 0 has NaN") as error:
+            y.sum().backward()
+        assert f"{__file__}:{line}," in notes_of(error)
+    with ag.detect_anomaly(check_nan=False):
+        (get_operator("sqrt")(x) * 0.0).sum().backward()
+    assert np.isnan(x.grad.numpy()[0])
+
+
+def test_it_leaves_nothing_switched_on():
+    word, layers = AMBIENT.word, len(context().layers)
+    ag.set_detect_anomaly(True)
+    ag.set_detect_anomaly(True, check_nan=False)
+    assert len(context().layers) == layers + 1
+    with ag.set_detect_anomaly(False):
+        assert len(context().layers) == layers
+    assert len(context().layers) == layers + 1
+    ag.set_detect_anomaly(False)
+    with pytest.raises(KeyError), ag.detect_anomaly():
+        raise KeyError
+    assert (AMBIENT.word, len(context().layers)) == (word, layers)
+    x = leaf([0.0])
+    (get_operator("sqrt")(x) * 0.0).sum().backward()
+    assert np.isnan(x.grad.numpy()).all()
