@@ -83,10 +83,11 @@ def _is_small(op):
 def values(program, rng):
     """Operands that are well inside of every domain; multiples of 1/64, so that sums of few are exact."""
     square = PRIMITIVES[operation(program).name.removeprefix("prim.")].category == "decomposition"
-    return [_value(tuple(x.shape), as_dtype(x.dtype).numpy, square, rng) for x in program.inputs]
+    return [value_of(tuple(x.shape), as_dtype(x.dtype).numpy, square, rng) for x in program.inputs]
 
 
-def _value(shape, dtype, square, rng):
+def value_of(shape, dtype, square, rng):
+    """See :func:`values`; ``square`` matrices are symmetric and regular."""
     if dtype.kind in "biu":
         return rng.integers(0, 2, shape).astype(dtype)
     made = rng.integers(8, 56, shape) / 64

@@ -1,7 +1,9 @@
-"""The brute force over every operator, in shards and with a record: ``python prove_all.py --shard 1/2``.
+"""The proofs of every operator, in shards and with a record: ``python prove_all.py --shard 1/2``.
 
-What ``proven.json`` records and has not changed since (by the operator's programs) is not proven again, so an
-interrupted run is taken up where it stopped, and a new operator takes seconds.
+By brute force (all layouts of an operator where there are at most ``--whole`` of them, else some by chance), or by
+induction over steps (``--steps``: all layouts of every operator in minutes). What ``proven.json`` records and has not
+changed since (by the operator's programs) is not proven again, so an interrupted run is taken up where it stopped, and
+a new operator takes seconds.
 """
 
 import argparse
@@ -13,9 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from prover import MESHES, Proven, calls, laid_out, prove
+from prover import MESHES, Proven, calls, combinations, laid_out
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+from steps import Steps
+from whole import prove_whole
 
 from argosy_phi_ops.index import MODULES
 from argosy_phi_ops.operator import get_operator
@@ -71,42 +75,72 @@ def write(path, name, entry):
 
 
 def is_proven(entry, program, mesh, limit):
-    """Whether an entry holds as much as a run with ``limit`` layouts a sample would give."""
+    """Whether an entry holds as much as a run with ``limit`` layouts a sample (None: all) would give."""
     if entry.get("program") != program or mesh not in entry:
         return False
     found = Recorded(*entry[mesh])
-    return found.cases == found.possible or found.limit >= limit
+    return found.cases == found.possible or (limit is not None and found.limit >= limit)
+
+
+def possible(name, mesh):
+    """How many layouts the samples of an operator have on a mesh."""
+    ndim = np.asarray(MESHES[mesh]).ndim
+    return sum(combinations([ops[i].payload.array() for i in laid_out(ops)], ndim) for _, ops, _, _ in calls(name))
+
+
+class Task(NamedTuple):
+    """Something to be proven: an operator with its fingerprint on a mesh, all layouts (None) or so many a sample."""
+
+    name: str
+    program: str
+    mesh: str
+    limit: int | None
+    price: int
 
 
 def work(options):
-    """What is to be proven, in order: (operator, its fingerprint, mesh)."""
+    """What is to be proven: where there are fewest layouts, of the shortest programs, first."""
     part, parts = map(int, options.shard.split("/"))
     names = options.names.split(",") if options.names else sorted(MODULES)
-    record = read(options.record)
+    record, found = read(options.record), []
     for mesh in options.meshes.split(","):
         for name in names[part - 1 :: parts]:
-            if calls(name):
-                program = fingerprint(name)
-                if not is_proven(record.get(name, {}), program, mesh, options.limit):
-                    yield name, program, mesh
+            if not calls(name):
+                continue
+            program, layouts, entry = fingerprint(name), possible(name, mesh), record.get(name, {})
+            if options.steps:
+                if entry.get("program") != program or f"steps {mesh}" not in entry:
+                    found.append(Task(name, program, mesh, None, 0))
+                continue
+            limit = None if layouts <= options.whole else options.limit
+            if not is_proven(entry, program, mesh, limit):
+                longest = max(primitives for *_, primitives in calls(name))
+                found.append(Task(name, program, mesh, limit, layouts * (longest + 2)))
+    return sorted(found, key=lambda task: task.price)
 
 
 def run(options, console):
     """Prove and record; returns the number of failures."""
-    todo, failures = list(work(options)), 0
+    todo, failures = work(options), 0
+    steps = {mesh: Steps(MESHES[mesh], options.seed) for mesh in MESHES}
     with Progress(*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn(),
                   console=console) as progress:  # fmt: skip
-        task = progress.add_task("", total=len(todo))
-        for name, program, mesh in todo:
-            progress.update(task, description=f"{name} on {mesh}")
+        bar = progress.add_task("", total=len(todo))
+        for task in todo:
+            name, mesh = task.name, task.mesh
+            progress.update(bar, description=f"{name} on {mesh}")
             try:
-                found = prove([name], MESHES[mesh], options.limit, seed=options.seed, timeout=3600)[name]
+                if options.steps:
+                    made = {f"steps {mesh}": steps[mesh].prove(name)}
+                else:
+                    found = prove_whole(name, MESHES[mesh], task.limit, options.seed)
+                    made = {mesh: [*found, task.limit or found.cases]}
             except Exception as error:  # noqa: BLE001  the other operators are proven nevertheless
                 failures += 1
                 progress.console.print(f"FAILED {name} on {mesh}: {error}\n{getattr(error, '__notes__', '')}")
             else:
-                write(options.record, name, {"program": program, mesh: [*found, options.limit]})
-            progress.advance(task)
+                write(options.record, name, {"program": task.program, **made})
+            progress.advance(bar)
     return failures
 
 
@@ -116,7 +150,11 @@ def summary(record):
         entries = [Recorded(*entry[mesh]) for entry in record.values() if mesh in entry]
         total = {field: sum(getattr(entry, field) for entry in entries) for field in Proven._fields}
         whole = sum(entry.cases == entry.possible for entry in entries)
-        yield f"mesh {np.asarray(MESHES[mesh]).shape}: {len(entries)} operators, {whole} of them wholly, {total}"
+        steps = [entry[f"steps {mesh}"] for entry in record.values() if f"steps {mesh}" in entry]
+        yield (
+            f"mesh {np.asarray(MESHES[mesh]).shape}: {len(entries)} operators, {whole} of them wholly, {total}; "
+            f"{len(steps)} by steps, {sum(steps)} of them"
+        )
 
 
 def main():
@@ -126,6 +164,8 @@ def main():
     parser.add_argument("--meshes", default=",".join(MESHES))
     parser.add_argument("--names", default="", help="operators, separated by commas (default: all)")
     parser.add_argument("--limit", type=int, default=400, help="layouts a sample at most, then by chance")
+    parser.add_argument("--whole", type=int, default=0, help="operators of at most so many layouts are run in all")
+    parser.add_argument("--steps", action="store_true", help="prove by steps instead")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--record", type=Path, default=RECORD)
     options = parser.parse_args()

@@ -12,8 +12,10 @@ from ranks import on_ranks
 
 from argosy_autoparallel import Layout, Partial, ProcessMesh, ReduceType, Replicate, Shard, shard_tensor
 from argosy_autoparallel.dist_tensor import Sharded
+from argosy_phi_ops import promotion
 from argosy_phi_ops.context import context
 from argosy_phi_ops.dispatch import bind
+from argosy_phi_ops.expansion import describe
 from argosy_phi_ops.operator import get_operator
 from argosy_pir import TensorType
 from argosy_tensorcore.tensor import Tensor
@@ -158,6 +160,16 @@ def prove(names, mesh_ranks, limit, seed=0, longest=None, timeout=600):
             get_operator(name).plans.clear()  # one for each layout: many gigabytes over all operators
 
 
+def types_of(op, operands):
+    """The types that the program of an application has for its operands; numbers are promoted to tensors."""
+    described = [describe(x.payload if type(x) is Tensor else x) for x in operands]
+    dtypes = promotion.promote(op.promote, op.name, described)
+    return [
+        TensorType(tuple(x.shape), x.dtype.name) if type(x) is Tensor else TensorType((), dtype)
+        for x, dtype in zip(operands, dtypes, strict=True)
+    ]
+
+
 def length(op, operands, attributes):
     """The number of primitives of an application, at least 1; an opaque operator has none."""
     if op.opaque:
@@ -187,6 +199,11 @@ def laid_out(operands):
     return [i for i, x in enumerate(operands) if type(x) is Tensor and x.dtype.name != "uint64"]
 
 
+def affordable(limit, primitives):
+    """How many layouts of a sample of so many primitives are tried."""
+    return max(min(limit, FEWEST), min(limit, LARGEST // primitives))
+
+
 def _prove_one(name, mesh, limit, rng, longest):
     op = get_operator(name)
     proven = Proven()
@@ -194,15 +211,14 @@ def _prove_one(name, mesh, limit, rng, longest):
         tensors = laid_out(operands)
         expected = [np.asarray(r.payload.array()) for r in listed(bind(op, operands, attributes))]
         arrays = [operands[i].payload.array() for i in tensors]
-        affordable = max(min(limit, FEWEST), min(limit, LARGEST // primitives))
-        layouts = layouts_of(arrays, mesh.ndim, affordable, rng)
+        layouts = layouts_of(arrays, mesh.ndim, affordable(limit, primitives), rng)
         for placements in layouts:
             given = list(operands)
             for i, placement in zip(tensors, placements, strict=True):
                 given[i] = distributed(operands[i], mesh, placement, exact=name in EXACT)
             what = f"{name}, sample {number}, {list(map(list, placements))} on {mesh.shape}"
             _compare(op, given, attributes, expected, what)
-        proven = proven.plus(_tally(arrays, mesh, layouts))
+        proven = proven.plus(tally(arrays, mesh, layouts))
     return proven
 
 
@@ -217,7 +233,8 @@ def _compare(op, operands, attributes, expected, what):
         assert_close(r.payload.to_host(), e, what)
 
 
-def _tally(arrays, mesh, layouts):
+def tally(arrays, mesh, layouts):
+    """What was :class:`Proven` by these layouts."""
     uneven = sum(any(is_uneven(a, mesh, p) for a, p in zip(arrays, chosen, strict=True)) for chosen in layouts)
     partial = sum(any(x.is_partial() for placements in chosen for x in placements) for chosen in layouts)
     return Proven(len(layouts), combinations(arrays, mesh.ndim), uneven, partial)

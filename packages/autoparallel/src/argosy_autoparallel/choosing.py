@@ -13,7 +13,22 @@ from argosy_autoparallel.spmd.strategy import Setting
 from argosy_autoparallel.spreading import source_placement, spreading
 from argosy_pir import Operation, Value
 
-__all__ = ["Choosing"]
+__all__ = ["Choosing", "of_one_kind"]
+
+
+def of_one_kind(options: Sequence[Strategy], chosen: Sequence[Strategy]) -> list[Strategy]:
+    """The ``options`` for a mesh dimension that leave no value with reductions of several kinds, after what was
+    ``chosen`` for those before: a maximum of sums is no sum of maxima.
+    """
+    before = [[*s.operands, *s.results] for s in chosen]
+    kinds = [{p for p in values if p.is_partial()} for values in zip(*before, strict=True)]
+    if not any(kinds):
+        return list(options)
+    return [
+        s
+        for s in options
+        if all(not p.is_partial() or kind <= {p} for p, kind in zip((*s.operands, *s.results), kinds, strict=True))
+    ]
 
 
 class Choosing:
@@ -37,6 +52,7 @@ class Choosing:
         for dim, size in enumerate(mesh.shape):
             given = [self._present(x, mesh, dim) for x in op.operands]
             options = strategies(Setting(op, *types, op.attributes, size, taken, given))  # type: ignore[arg-type]
+            options = of_one_kind(options, chosen)
             if wanted is not None:
                 options = [s for s in options if s.results[number] == wanted[dim]] or options[:1]
             elif not any(isinstance(p, Shard) for p in given):

@@ -17,16 +17,23 @@ __all__ = ["Held", "bytes_of", "captured", "is_static", "is_zero"]
 
 
 class Held:
-    """The forms in which a value exists: ``versions`` by layout (None: plain, on every rank of the world)."""
+    """The forms in which a value exists: ``versions`` by layout (None: plain, on every rank of the world), and the
+    numbers of the operations ``since`` which they do."""
 
-    __slots__ = ("depth", "mesh", "op", "primary", "versions")
+    __slots__ = ("depth", "mesh", "op", "primary", "since", "versions")
 
     def __init__(self) -> None:
         self.versions: dict[Layout | None, Value | None] = {}
+        self.since: dict[Layout | None, int] = {}
         self.primary: Layout | None = None
         self.op: Operation | None = None
         self.depth = 0
         self.mesh: ProcessMesh | None = None
+
+    def keep(self, layout: Layout | None, local: Value | None, clock: int) -> None:
+        """The value exists in ``layout`` from now on (None: this rank is outside of the mesh)."""
+        self.versions[layout] = local
+        self.since[layout] = clock
 
     @property
     def deferred(self) -> bool:

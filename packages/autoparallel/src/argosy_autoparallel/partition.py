@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from argosy_autoparallel.choosing import Choosing
+from argosy_autoparallel.combining import combine
 from argosy_autoparallel.held import Held, captured, is_static, is_zero
 from argosy_autoparallel.localize import Local, emit_local
 from argosy_autoparallel.mesh import ProcessMesh
@@ -91,7 +92,8 @@ class _Partitioner:
     def run(self, wanted: Sequence[Layout | None]) -> Partitioned:
         with self.emitter.active():
             ambient, last = context(), self.source.block.last
-            for op in self.source.block:
+            for number, op in enumerate(self.source.block):
+                self.emitter.clock = number
                 if op is not last:
                     ambient.location = op.location  # what it takes to run the operation comes from its line, too
                     self._operation(op)
@@ -107,6 +109,7 @@ class _Partitioner:
                 )
             ]
         self.target.set_outputs(outputs, updates)
+        combine(self.emitter.sums)
         for name, value in self.source.attributes.items():
             self.target.attributes[name] = value
         return Partitioned(self.target, tuple(layouts), self.state_layouts, frozenset(self.emitter.groups))
@@ -123,7 +126,7 @@ class _Partitioner:
     def _enter(self, value: Value, layout: Layout | None, local: Value) -> None:
         held = self.held[value] = Held()
         held.primary = layout
-        held.versions[layout] = local if layout is None or layout.mesh.contains(self.rank) else None
+        held.keep(layout, local if layout is None or layout.mesh.contains(self.rank) else None, -1)
         held.mesh = None if layout is None else layout.mesh
 
     def _natural(self, value: Value) -> Layout | None:
@@ -158,22 +161,24 @@ class _Partitioner:
             )
         else:
             made = self._converted(value, held, layout)
-        held.versions[layout] = made
+        held.keep(layout, made, self.emitter.clock)
         return made
 
     def _converted(self, value: Value, held: Held, layout: Layout) -> Value | None:
         shape, itemsize = static_shape(value), as_dtype(value.dtype).itemsize
-        best: tuple[float, Layout, Value | None] | None = None
+        best: tuple[float, Layout, Value | None, int] | None = None
         for found, local in held.versions.items():
             source = Layout.replicated(layout.mesh) if found is None else found
             if found is None and not layout.mesh.contains(self.rank):
                 local = None
             cost = path_cost(source, layout, shape, itemsize) if source.mesh == layout.mesh else float("inf")
             if best is None or cost < best[0]:
-                best = cost, source, local
+                best = cost, source, local, held.since[found]
         assert best is not None
         again = self._spread_again(value, layout, best[0])
-        return again[0] if again else convert(self.emitter, best[2], best[1], layout, shape, value.dtype)
+        if again:
+            return again[0]
+        return convert(self.emitter, best[2], best[1], layout, shape, value.dtype, best[3])
 
     def _spread_again(self, value: Value, layout: Layout, price: float) -> list[Value | None]:
         """A broadcast value in ``layout`` from its source, where moving that costs less than ``price``; else nothing.
@@ -369,7 +374,7 @@ class _Partitioner:
     def _store(self, result: Value, layout: Layout | None, value: Value | None) -> None:
         held = self.held[result] = Held()
         held.primary, held.mesh = layout, None if layout is None else layout.mesh
-        held.versions[layout] = value
+        held.keep(layout, value, self.emitter.clock)
 
     def _copy(
         self, op: Operation, operands: Sequence[Value | None], inner: dict[Value, Value | None] | None = None

@@ -15,26 +15,43 @@ __all__ = ["convert"]
 
 
 def convert(
-    emitter: Emitter, x: Value | None, source: Layout, target: Layout, shape: tuple[int, ...], dtype: str
+    emitter: Emitter,
+    x: Value | None,
+    source: Layout,
+    target: Layout,
+    shape: tuple[int, ...],
+    dtype: str,
+    ready: int | None = None,
 ) -> Value | None:
-    """Emit the change from ``source`` to ``target``; ``x`` is this rank's part (None outside the source mesh)."""
+    """Emit the change from ``source`` to ``target``; ``x`` is this rank's part (None outside the source mesh), which
+    exists since the emitter's clock was ``ready`` (None: since now)."""
     if source == target:
         return x
     if source.mesh == target.mesh:
         if not source.mesh.contains(emitter.rank):
             return None
         assert x is not None
-        return _on_mesh(emitter, x, source, target, shape, dtype)
+        return _on_mesh(emitter, x, source, target, shape, dtype, ready)
     given = Layout(source.mesh, [cotangent_placement(p) for p in source.placements])  # reduced where it is
     taken = Layout(target.mesh, [Replicate() if p.is_partial() else p for p in target.placements])
-    x = convert(emitter, x, source, given, shape, dtype)
+    x = convert(emitter, x, source, given, shape, dtype, ready)
     x = emit_transfers(emitter, x, given, taken, shape, dtype)
     return convert(emitter, x, taken, target, shape, dtype)
 
 
-def _on_mesh(emitter: Emitter, x: Value, source: Layout, target: Layout, shape: tuple[int, ...], dtype: str) -> Value:
-    at = source
+def _on_mesh(
+    emitter: Emitter,
+    x: Value,
+    source: Layout,
+    target: Layout,
+    shape: tuple[int, ...],
+    dtype: str,
+    ready: int | None,
+) -> Value:
+    at, emitter.terms = source, (ready, None)
     for dim, new in layout_path(source, target, shape, as_dtype(dtype).itemsize):
+        before = len(emitter.sums)
         x = emit_step(emitter, x, at, shape, dim, new)
         at = at.with_placement(dim, new)
+        emitter.terms = None, None if len(emitter.sums) == before else before
     return x

@@ -4,15 +4,34 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
-from argosy_pir import Builder, Program, Value
+from argosy_pir import Builder, Operation, Program, Value
+from argosy_pir.values import OpResult
 from argosy_tensorcore.dtype import as_dtype
 
-__all__ = ["Emitter"]
+__all__ = ["Emitter", "Sum"]
+
+
+class Sum(NamedTuple):
+    """An emitted all-reduce, and what tells all ranks alike which others may be made with it.
+
+    Sums of one ``key`` may; the result is ``wanted`` by an operation of the global program (by number); the terms were
+    there since that with the number ``ready``, or come from the sum number ``after``, or (neither) are made just
+    before. ``nbytes`` is the size of a rank's terms if axes divide evenly.
+    """
+
+    op: Operation
+    key: tuple[Any, ...]
+    wanted: int
+    ready: int | None
+    after: int | None
+    nbytes: float
 
 
 class Emitter:
@@ -24,6 +43,11 @@ class Emitter:
         self.builder = Builder.at_end(program.block)
         self._token: Value | None = None
         self.groups: set[tuple[int, ...]] = set()
+        self.clock = -1
+        """The number of the operation of the global program that is worked on; -1 before the first."""
+        self.sums: list[Sum] = []
+        self.terms: tuple[int | None, int | None] = None, None
+        """Where the terms of the next sum come from: ``ready`` and ``after`` of :class:`Sum`."""
 
     def active(self) -> AbstractContextManager[Builder]:
         """Primitives called within the block are emitted here."""
@@ -32,6 +56,18 @@ class Emitter:
     def line(self, mesh: ProcessMesh, dim: int) -> tuple[tuple[int, ...], int]:
         """The ranks along a mesh dimension through this one, and its coordinate there."""
         return line_of(mesh, dim, self.rank)
+
+    def all_reduce(self, x: Value, layout: Layout, shape: tuple[int, ...], dim: int, kind: str) -> Value:
+        """Emit the reduction of ``x``, this rank's part in ``layout`` of a tensor of ``shape``, along a mesh dimension.
+
+        It is noted, so that several may be made together.
+        """
+        group, _ = self.line(layout.mesh, dim)
+        made = self.communicate("all_reduce", x, group=group, size=len(group), kind=kind)
+        assert isinstance(made, OpResult)
+        nbytes = prod(shape) * as_dtype(x.dtype).itemsize / layout.parts()
+        self.sums.append(Sum(made.op, (layout.mesh, dim, kind, x.dtype), self.clock, *self.terms, nbytes))
+        return made
 
     def communicate(self, name: str, x: Value | None, **attributes: Any) -> Value | None:
         """Emit a communication primitive at the end of the chain of tokens; its tensor result, where it has one."""

@@ -15,7 +15,7 @@ from argosy_autoparallel.placement import Placement, Replicate, Shard
 from argosy_autoparallel.resharding.costs import has_step, step_cost
 from argosy_autoparallel.tensor_layout import Layout
 
-__all__ = ["Step", "layout_path", "path_cost"]
+__all__ = ["Step", "allowed", "layout_path", "path_cost"]
 
 Step = tuple[int, Placement]
 """Mesh dimension, and the placement that it gets."""
@@ -52,7 +52,7 @@ def _search(source: Layout, target: Layout, shape: tuple[int, ...], itemsize: in
         for dim, choices in enumerate(options):
             here = size / at.parts(but=dim)
             for new in choices:
-                if new != at.placements[dim] and _allowed(at, dim, new):
+                if new != at.placements[dim] and allowed(at, dim, new):
                     price = step_cost(at.placements[dim], new, here, at.mesh.shape[dim])
                     price += _START if price else _FIXED
                     heappush(heap, (cost + price, next(order), at.with_placement(dim, new), (*steps, (dim, new))))
@@ -65,9 +65,16 @@ def _options(source: Layout, target: Layout, ndim: int) -> list[list[Placement]]
     return [list(dict.fromkeys((*free, s, t))) for s, t in zip(source.placements, target.placements, strict=True)]
 
 
-def _allowed(at: Layout, dim: int, new: Placement) -> bool:
+def allowed(at: Layout, dim: int, new: Placement) -> bool:
+    """Whether mesh dimension ``dim`` of ``at`` can get the placement ``new`` in one step."""
     old = at.placements[dim]
-    if not has_step(old, new):
+    if not has_step(old, new) or _mixes(at, dim, new):
         return False
     touched = {p.dim for p in (old, new) if isinstance(p, Shard)}
     return not any(isinstance(p, Shard) and p.dim in touched for p in at.placements[dim + 1 :])
+
+
+def _mixes(at: Layout, dim: int, new: Placement) -> bool:
+    """Whether reductions of different kinds would meet: they have no order."""
+    others = (p for d, p in enumerate(at.placements) if d != dim and p.is_partial())
+    return new.is_partial() and any(p != new for p in others)

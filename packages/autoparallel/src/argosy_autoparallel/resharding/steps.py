@@ -34,7 +34,7 @@ def emit_step(emitter: Emitter, x: Value, layout: Layout, shape: tuple[int, ...]
     if isinstance(old, Shard):
         return _from_shard(emitter, x, old, new, group, me, whole)
     if isinstance(old, Partial):
-        return _from_partial(emitter, x, old, new, group, me, whole)
+        return _from_partial(emitter, x, layout, shape, dim, new)
     if isinstance(new, Shard):
         return block(x, new.dim, *chunk(whole[new.dim], len(group), me))
     return _neutral(x, new.reduce_type()) if isinstance(new, Partial) and me else x
@@ -74,8 +74,10 @@ def _from_shard(
 
 
 def _from_partial(
-    emitter: Emitter, x: Value, old: Partial, new: Placement, group: tuple[int, ...], me: int, whole: tuple[int, ...]
+    emitter: Emitter, x: Value, layout: Layout, shape: tuple[int, ...], dim: int, new: Placement
 ) -> Value:
+    old, (group, me) = layout.placements[dim], emitter.line(layout.mesh, dim)
+    assert isinstance(old, Partial)
     n = len(group)
     kind = _KINDS[old.reduce_type()]
     if n == 1:
@@ -83,13 +85,13 @@ def _from_partial(
     dtype = x.dtype
     if dtype == "bool":
         x = prim.cast(x, dtype="uint8")
+        emitter.terms = None, None
     if isinstance(new, Shard):
-        largest = -(-whole[new.dim] // n)
-        x = padded(x, new.dim, 0, n * largest - whole[new.dim])
+        size = layout.with_placement(dim, Replicate()).local(shape, emitter.rank).shape[new.dim]
+        x = padded(x, new.dim, 0, n * -(-size // n) - size)
         made = emitter.communicate("reduce_scatter", x, group=group, size=n, axis=new.dim, kind=kind)
         assert made is not None
-        made = block(made, new.dim, 0, chunk(whole[new.dim], n, me)[1])
+        made = block(made, new.dim, 0, chunk(size, n, me)[1])
     else:
-        made = emitter.communicate("all_reduce", x, group=group, size=n, kind=kind)
-        assert made is not None
+        made = emitter.all_reduce(x, layout, shape, dim, kind)
     return prim.cast(made, dtype=dtype) if dtype == "bool" else made

@@ -1,0 +1,88 @@
+"""Sums over ranks of a partitioned program made in few collectives: what is summed separately may be summed together.
+
+Gradients are ready when the backward pass has ended, and each is asked for by its own update. The sum that is asked for
+first takes those along that were ready by then, in the order in which they would have come, in buckets of bounded size;
+its bits are those of sums alone, since sums are elementwise.
+
+All ranks must come to the same buckets. What decides is therefore the order in which the partitioner works and global
+sizes, which are the same on all ranks, and never a local program, which is not: a rank may have nothing to compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from argosy_autoparallel.resharding.emitter import Sum, static_shape
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_pir import Builder, Operation, Value
+
+__all__ = ["combine"]
+
+_LIMIT = 1 << 20
+"""Bytes: copying larger tensors into a bucket and out of it costs more than another collective takes to start."""
+
+
+class _Bucket:
+    """Sums that will be one, where the ``first`` of them is: a number in the order of emission."""
+
+    def __init__(self, first: int, wanted: int, nbytes: float) -> None:
+        self.first, self.wanted, self.nbytes = first, wanted, nbytes
+        self.members = [first]
+
+
+def combine(sums: Sequence[Sum], limit: int = _LIMIT) -> None:
+    """Make the ``sums`` of a program, in the order of their emission, in buckets of at most ``limit`` bytes."""
+    for bucket in _buckets(sums, limit):
+        if len(bucket.members) > 1:
+            _emit([sums[i].op for i in bucket.members])
+
+
+def _buckets(sums: Sequence[Sum], limit: int) -> list[_Bucket]:
+    found: list[_Bucket] = []
+    last: dict[Any, _Bucket] = {}  # by key
+    place: list[int] = []  # of each sum: the number of the one whose place it takes
+    for number, each in enumerate(sums):
+        bucket = last.get(each.key)
+        if bucket is None or not _is_ready(each, bucket, place) or bucket.nbytes + each.nbytes > limit:
+            bucket = last[each.key] = _Bucket(number, each.wanted, each.nbytes)
+            found.append(bucket)
+        else:
+            bucket.members.append(number)
+            bucket.nbytes += each.nbytes
+        place.append(bucket.first)
+    return found
+
+
+def _is_ready(each: Sum, bucket: _Bucket, place: Sequence[int]) -> bool:
+    """Whether the terms of a sum are there where the bucket is."""
+    if each.after is not None:
+        return place[each.after] < bucket.first
+    return each.ready is not None and each.ready < bucket.wanted
+
+
+def _emit(ops: Sequence[Operation]) -> None:
+    """One all-reduce in place of several, where the first is."""
+    first = ops[0]
+    with building(Builder.before(first)):
+        terms = [op.operand(0) for op in ops]
+        shapes = [static_shape(x) for x in terms]
+        flat = prim.concat(*[prim.reshape(x, shape=(prod(s),)) for x, s in zip(terms, shapes, strict=True)], axis=0)
+        whole, token = prim.all_reduce(flat, first.operand(1), **dict(first.attributes))
+        made, start = [], 0
+        for shape in shapes:
+            part = prim.slice(whole, start=(start,), limit=(start + prod(shape),), stride=(1,))
+            made.append(prim.reshape(part, shape=shape))
+            start += prod(shape)
+    _replace(ops, made, token)
+
+
+def _replace(ops: Sequence[Operation], made: Sequence[Value], token: Value) -> None:
+    for op, value in zip(ops, made, strict=True):
+        after = token if op is ops[0] else op.operand(1)
+        op.results[1].replace_all_uses_with(after)
+        op.results[0].replace_all_uses_with(value)
+    for op in ops:
+        op.erase()

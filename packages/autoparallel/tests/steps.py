@@ -1,0 +1,275 @@
+"""A proof by induction over steps: all layouts of an operator at once, however many it has.
+
+Whatever the layouts of an operator's operands, the partitioner composes its program of steps of two kinds:
+
+- a primitive application on parts, as one strategy for each mesh dimension says (``emit_local``);
+- a change of one mesh dimension of a value's layout (``emit_step``).
+
+The layouts decide only which of the steps are taken. If every strategy that there is for every primitive application of
+an operator's program gives what one process gives, and every change of layout of every value keeps what the value is,
+then any composition does, by induction over the program. What is left to go wrong is the bookkeeping (which step reads
+which value), which does not depend on layouts: operators are run in layouts by chance as well.
+
+Regions of loops and branches run on whole values, so that they take no strategy.
+"""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from lockstep import parts_of, run_together, whole_of
+from occurrences import value_of
+from prover import assert_close, calls, types_of
+
+from argosy_autoparallel import Partial, ProcessMesh, ReduceType, Replicate, Shard
+from argosy_autoparallel.choosing import of_one_kind
+from argosy_autoparallel.localize import Local, emit_local
+from argosy_autoparallel.resharding.emitter import Emitter
+from argosy_autoparallel.resharding.path import allowed
+from argosy_autoparallel.resharding.steps import emit_step
+from argosy_autoparallel.spmd import strategies
+from argosy_autoparallel.spmd.strategy import Setting
+from argosy_autoparallel.tensor_layout import Layout
+from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_pir import Builder, Program, TensorType
+from argosy_tensorcore.dtype import as_dtype
+
+
+class Application(NamedTuple):
+    """A primitive application, but for the values: what a step depends on."""
+
+    name: str
+    attributes: tuple
+    operands: tuple
+    results: tuple
+
+    @property
+    def dtypes(self):
+        """Those of its operands."""
+        return {x.dtype for x in self.operands}
+
+
+class Value(NamedTuple):
+    """What a change of layout depends on."""
+
+    shape: tuple
+    dtype: str
+
+    @property
+    def dtypes(self):
+        """The one."""
+        return {self.dtype}
+
+
+class Needed(NamedTuple):
+    """The steps of an operator: its applications, its values, and the reductions that values may be left with."""
+
+    applications: list
+    values: list
+    kinds: tuple
+
+
+def steps_of(name):
+    """The steps of all programs of an operator's samples; none of one that has no program."""
+    op, applications, values = get_operator(name), {}, {}
+    for _, operands, attributes, _ in [] if op.opaque else calls(name):
+        program = op.expand(types_of(op, operands), attributes).program
+        tensors = list(program.inputs)
+        for made in program.block:
+            tensors += [x for x in (*made.operands, *made.results) if isinstance(x.type, TensorType)]
+            if made.dialect == "prim":
+                given = tuple((k, v) for k, v in made.attributes.items() if k != "phase")
+                types = tuple(x.type for x in made.operands), tuple(x.type for x in made.results)
+                applications[Application(made.name, given, *types)] = None
+        values.update(dict.fromkeys(Value(x.type.shape, _LIKE[as_dtype(x.dtype).kind]) for x in tensors))
+    return Needed(list(applications), list(values), _kinds(applications))
+
+
+_LIKE = {"f": "float32", "V": "float32", "c": "complex64", "i": "int64", "u": "int64", "b": "bool"}
+"""What a change of layout looks at of a dtype is its kind alone."""
+
+
+def _kinds(applications):
+    """The reductions that are left to be made: the sums of operands that come so, and what strategies leave."""
+    found = {ReduceType.kRedSum}
+    for application in applications:
+        for given in ([Replicate()], [Partial()]):
+            _, op = alone(application)
+            types = [x.type for x in op.operands], [x.type for x in op.results]
+            options = strategies(Setting(op, *types, op.attributes, 2, {}, given * len(op.operands)))
+            found.update(p.reduce_type() for s in options for p in s.results if isinstance(p, Partial))
+    return tuple(sorted(found))
+
+
+class Steps:
+    """The proof of operators on a mesh; what several operators have in common is proven once."""
+
+    def __init__(self, mesh_ranks, seed=0):
+        self.mesh = ProcessMesh(mesh_ranks)
+        self.seed = seed
+        self.proven = {}
+
+    def prove(self, name):
+        """Prove every step of an operator; returns how many there are."""
+        needed = steps_of(name)
+        count = sum(self._once(prove_application, x, needed.kinds) for x in needed.applications)
+        return count + sum(self._once(prove_changes, x, needed.kinds) for x in needed.values)
+
+    def _once(self, prove, step, kinds):
+        kinds = tuple(k for k in kinds if any(k in kinds_of(dtype) for dtype in step.dtypes))
+        key = prove, str(step), kinds
+        if key not in self.proven:
+            self.proven[key] = prove(step, self.mesh, kinds, np.random.default_rng(self.seed))
+        return self.proven[key]
+
+
+# Applications
+
+
+def alone(application):
+    """A program of the one operation."""
+    program = Program("alone")
+    operands = [program.add_input(t) for t in application.operands]
+    made = Builder.at_end(program.block).create(
+        application.name, operands, dict(application.attributes), result_types=list(application.results)
+    )
+    program.set_outputs(list(made.results))
+    return program, made
+
+
+def choices(op, mesh, kinds):
+    """Every way to run ``op`` on ``mesh``: a strategy for each dimension, whatever the operands' placements are."""
+    types = [x.type for x in op.operands], [x.type for x in op.results]
+    found = [((), {})]
+    for size in mesh.shape:
+        longer = []
+        for chosen, taken in found:
+            options = {}
+            for given in [[Partial(kind)] * len(types[0]) for kind in kinds] or [[Replicate()] * len(types[0])]:
+                options.update(dict.fromkeys(strategies(Setting(op, *types, op.attributes, size, taken, given))))
+            for s in filter(_exists(types[0], kinds), of_one_kind(options, chosen)):
+                now = {**taken, s.factor: taken.get(s.factor, 1) * size} if s.factor else taken
+                longer.append(((*chosen, s), now))
+        found = longer
+    return [chosen for chosen, _ in found]
+
+
+def _exists(types, kinds):
+    """Whether the operands of a strategy may be laid out as it asks: there are no averages of integers."""
+    have = [{k for k in kinds_of(x.dtype) if k in kinds} for x in types]
+    return lambda s: all(
+        not isinstance(p, Partial) or p.reduce_type() in k for p, k in zip(s.operands, have, strict=True)
+    )
+
+
+def prove_application(application, mesh, kinds, rng):
+    """Run every choice for an application on parts; returns how many there are."""
+    program, op = alone(application)
+    arrays = [_operand(application, i, x, rng) for i, x in enumerate(program.inputs)]
+    expected = interpret(program, arrays)[0]
+    found = choices(op, mesh, kinds)
+    for chosen in found:
+        _prove_choice(op, mesh, chosen, arrays, expected)
+    return len(found)
+
+
+def _prove_choice(op, mesh, chosen, arrays, expected):
+    given = [Layout(mesh, [s.operands[i] for s in chosen]) for i in range(len(op.operands))]
+    wanted = [Layout(mesh, [s.results[i] for s in chosen]) for i in range(len(op.results))]
+    what = f"{op.name} {dict(op.attributes)} of {[str(x.type) for x in op.operands]} as {given} -> {wanted}"
+    try:
+        parts = [parts_of(a, layout) for a, layout in zip(arrays, given, strict=True)]
+        made = []
+        for number, rank in enumerate(mesh.process_ids):
+            program = _local_program(op, rank, given, wanted)
+            made.append(interpret(program, [p[number] for p in parts])[0])
+        for number, (layout, array) in enumerate(zip(wanted, expected, strict=True)):
+            assert_close(whole_of([m[number] for m in made], layout), array, what)
+    except Exception as error:
+        error.add_note(what)
+        raise
+
+
+def _local_program(op, rank, given, wanted):
+    program = Program("local")
+    emitter = Emitter(program, rank)
+    operands = [
+        program.add_input(TensorType(layout.local(tuple(x.shape), rank).shape, x.dtype))
+        for x, layout in zip(op.operands, given, strict=True)
+    ]
+    emitter = Emitter(program, rank)
+    with emitter.active():
+        made = emit_local(Local(emitter, op, operands, given, wanted))
+    program.set_outputs(list(made))
+    return program
+
+
+_ADDRESSED = {"prim.gather": 1, "prim.scatter": 1}  # the operand that holds indices
+
+
+def _operand(application, number, x, rng):
+    """A value well inside of every domain; indices go over the ends of the axis that they address."""
+    shape, dtype = tuple(x.shape), as_dtype(x.dtype).numpy
+    if _ADDRESSED.get(application.name) == number and dtype.kind == "i":
+        axes = dict(application.attributes)["axes"]
+        sizes = [application.operands[0].shape[axis] for axis in axes]
+        columns = [rng.integers(-1, n + 1, shape[:-1]) for n in sizes]
+        return np.stack(columns, -1).astype(dtype)
+    square = PRIMITIVES[application.name.removeprefix("prim.")].category == "decomposition"
+    return value_of(shape, dtype, square, rng)
+
+
+# Changes of layout
+
+
+def changes(value, mesh, kinds):
+    """Every (layout, mesh dimension, new placement) that the search of ways may take a value through."""
+    single = [Replicate(), *(Shard(i) for i in range(len(value.shape)))]
+    single += [Partial(kind) for kind in kinds]
+    for placements in itertools.product(single, repeat=mesh.ndim):
+        layout = Layout(mesh, placements)
+        if len({p.reduce_type() for p in placements if isinstance(p, Partial)}) > 1:
+            continue
+        for dim in range(mesh.ndim):
+            for new in single:
+                if new != placements[dim] and allowed(layout, dim, new):
+                    yield layout, dim, new
+
+
+def kinds_of(dtype):
+    """The reductions that a value of a dtype may be left with."""
+    if dtype == "bool":
+        return ReduceType.kRedAny, ReduceType.kRedAll, ReduceType.kRedMax, ReduceType.kRedMin
+    sums = (ReduceType.kRedSum, ReduceType.kRedProd)
+    if as_dtype(dtype).kind == "c":
+        return sums
+    extrema = (ReduceType.kRedMax, ReduceType.kRedMin)
+    return (*sums, *extrema) if as_dtype(dtype).kind in "iu" else (*sums, *extrema, ReduceType.kRedAvg)
+
+
+def prove_changes(value, mesh, kinds, rng):
+    """Run every change of layout of a value; returns how many there are."""
+    array, count = value_of(tuple(value.shape), as_dtype(value.dtype).numpy, False, rng), 0
+    for layout, dim, new in changes(value, mesh, kinds):
+        prove_change(array, layout, dim, new)
+        count += 1
+    return count
+
+
+def prove_change(array, layout, dim, new):
+    """Run one change of layout on all ranks."""
+    ranks = layout.mesh.process_ids
+    parts = parts_of(array, layout)
+    programs = []
+    for rank, part in zip(ranks, parts, strict=True):
+        program = Program("change")
+        x = program.add_input(TensorType(part.shape, as_dtype(array.dtype).name))
+        emitter = Emitter(program, rank)
+        with emitter.active():
+            program.set_outputs([emit_step(emitter, x, layout, array.shape, dim, new)])
+        programs.append(program)
+    made = run_together(programs, [[p] for p in parts], ranks)
+    what = f"{array.dtype} {array.shape}: {list(layout.placements)}, dimension {dim} to {new}"
+    assert_close(whole_of([outputs[0] for outputs in made], layout.with_placement(dim, new)), array, what)
