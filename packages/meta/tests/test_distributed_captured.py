@@ -7,7 +7,7 @@ import argosy as paddle
 import argosy.distributed as dist
 from argosy.distributed.debug import run_ranks
 from argosy_autoparallel.counting import count_collectives
-from argosy_hwadapt.errors import CollectiveMismatch
+from argosy_hwadapt.errors import CollectiveMismatch, RankFailure
 
 ROWS = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
 WEIGHT = np.random.default_rng(1).standard_normal((3, 2)).astype(np.float32)
@@ -248,3 +248,60 @@ def test_layouts_are_known_while_capturing():
 
     for placements, after in run_ranks(program, 2):
         assert (placements, after) == ([dist.Partial()], [dist.Partial()])
+
+
+def test_collectives_within_branches_and_loops():
+    """All ranks take the same way, since the condition is the same for all of them."""
+
+    def branch(x, flag):
+        if flag.sum() > 0:
+            y = x * 2
+            dist.all_reduce(y)
+        else:
+            y = x
+        return y
+
+    def loop(x, count):
+        i = paddle.zeros([], "int64")
+        while i < count:
+            y = x * 1.0
+            dist.all_reduce(y)
+            x = x + y
+            i = i + 1
+        return x
+
+    def program():
+        x = paddle.ones([2]) * (dist.get_rank() + 1)
+        branched = [paddle.jit.to_static(branch, full_graph=True)(x, paddle.ones([1]) * s) for s in (1, -1)]
+        with count_collectives() as counts:
+            looped = paddle.jit.to_static(loop, full_graph=True)(x, paddle.to_tensor(3))
+        return [y.tolist() for y in (*branched, looped)], counts.calls
+
+    assert run_ranks(program, 2) == [
+        ([[6.0, 6.0], [rank + 1.0] * 2, [40.0 + rank] * 2], {"all_reduce": 3}) for rank in range(2)
+    ]
+
+
+def test_parts_within_a_branch_are_refused():
+    """By name, with what to do instead; ranks that take different ways to a collective are told so."""
+
+    def parts(x, flag):
+        if flag.sum() > 0:
+            return dist.local_map(lambda part: part + 1, [[dist.Shard(0)]])(x * 2)
+        return x
+
+    def program():
+        x = dist.shard_tensor(ROWS, mesh(), [dist.Shard(0)])
+        with pytest.raises(NotImplementedError, match=r"within a captured branch .* before it or after it"):
+            paddle.jit.to_static(parts, full_graph=True)(x, paddle.ones([1]))
+        return True
+
+    def apart(x):
+        y = x * 1.0
+        if x.sum() > 1:
+            dist.all_reduce(y)
+        return y
+
+    assert run_ranks(program, 2) == [True, True]
+    with pytest.raises(RankFailure, match=r"rank 1 waits in all_reduce.* rank 0 has already finished"):
+        run_ranks(lambda: paddle.jit.to_static(apart, full_graph=True)(paddle.ones([1]) * dist.get_rank() * 2), 2)

@@ -229,6 +229,37 @@ def test_gradients_go_back_through_a_loop(backend):
         np.testing.assert_allclose(again.numpy(), second.numpy(), rtol=1e-4)
 
 
+def test_writes_in_place_to_what_a_branch_or_a_loop_has_made():
+    """They are of the branch alone: what it hands on is the tensor as it is at its end."""
+
+    def branch(x, flag):
+        if flag.sum() > 0:
+            y = x * 2
+            y.add_(x)
+        else:
+            y = x
+        return y
+
+    def loop(x, flag):
+        i = paddle.zeros([], "int64")
+        while i < 3:
+            y = x * 2
+            y.add_(flag)
+            if flag.sum() > 0:
+                z = y * 1
+                z.add_(x)
+                y.add_(z)
+            x = x + y
+            i = i + 1
+        return x
+
+    for function in (branch, loop):
+        compiled = paddle.jit.to_static(function, full_graph=True)
+        for sign in (1, -1):
+            given = paddle.to_tensor([1.0, 2.0]), paddle.full([2], float(sign))
+            assert compiled(*given).tolist() == function(*given).tolist()
+
+
 def test_writes_in_place_leave_the_branch():
     """A buffer that one branch updates has the value of the branch that ran, call after call."""
     count = paddle.to_tensor(np.zeros(2, np.float32))

@@ -1,5 +1,7 @@
 """Public names that few programs use do what they say."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -114,3 +116,71 @@ def test_parameters_are_trained_unless_told():
     assert layer.weight.trainable
     layer.weight.trainable = False
     assert layer.weight.stop_gradient
+
+
+def test_older_scripts_find_the_inner_package():
+    """base holds flags, devices and dynamic mode, and leaves static mode as it was."""
+    paddle.base.set_flags({"FLAGS_use_stride_kernel": True})
+    assert not paddle.is_compiled_with_cuda()
+    paddle.enable_static()
+    try:
+        with paddle.base.dygraph.guard(paddle.base.CPUPlace()):
+            assert paddle.in_dynamic_mode()
+            assert paddle.base.dygraph.to_variable(np.ones(2), name="a").name == "a"
+        assert not paddle.in_dynamic_mode()
+    finally:
+        paddle.disable_static()
+
+
+def test_tensors_are_the_frameworks():
+    """The class is shown, and pickled, by the name that users know."""
+    assert repr(type(paddle.ones([1]))) == "<class 'argosy.Tensor'>"
+    assert pickle.loads(pickle.dumps(paddle.Tensor)) is paddle.Tensor
+
+
+@pytest.mark.parametrize("kind", ["Normal", "Uniform", "TruncatedNormal"])
+def test_initialisers_refuse_what_is_no_number_by_name(kind):
+    """The error names the argument."""
+    name = "low" if kind == "Uniform" else "mean"
+    with pytest.raises(TypeError, match=f"argument '{name}'"):
+        getattr(paddle.nn.initializer, kind)("a")
+
+
+def test_a_loop_over_a_subset_ends():
+    """An index beyond the end is an IndexError, by which Python's loops over sequences end."""
+    assert list(paddle.io.Subset(range(1, 4), [0, 2])) == [1, 3]
+
+
+def test_the_summary_is_laid_out_as_paddles(capsys):
+    """Columns of 15, 20, 20 and 15 characters, and sizes in MiB."""
+    paddle.summary(paddle.nn.Sequential(paddle.nn.Linear(256, 1024)), (4, 256))
+    lines = capsys.readouterr().out.split("\n")
+    assert lines[0] == "-" * 75
+    assert lines[1] == " Layer (type)       Input Shape          Output Shape         Param #    "
+    assert lines[3] == "   Linear-1          [[4, 256]]           [4, 1024]           263,168    "
+    assert lines[9:13] == [
+        "Input size (MB): 0.00",
+        "Forward/backward pass size (MB): 0.03",
+        "Params size (MB): 1.00",
+        "Estimated Total Size (MB): 1.04",
+    ]
+
+
+def test_gelu_is_exact_unless_tanh_is_asked_for():
+    """The words "none" and "tanh" stand for False and True; others are refused."""
+    x = paddle.to_tensor([-1.0, 0.5, 1.0])
+    gelu = paddle.nn.functional.gelu
+    np.testing.assert_array_equal(paddle.nn.GELU("none")(x).numpy(), gelu(x).numpy())
+    np.testing.assert_allclose(gelu(x, "tanh").numpy(), gelu(x, True).numpy(), rtol=1e-6)
+    assert abs(float(gelu(x, "tanh")[0]) - float(gelu(x)[0])) > 1e-4
+    with pytest.raises(ValueError, match="approximate should be"):
+        gelu(x, "erf")
+
+
+def test_asarray_has_no_past():
+    """It shares memory and takes no gradient to its source."""
+    x = paddle.ones([2])
+    x.stop_gradient = False
+    y = paddle.asarray(x * 2)
+    assert y.stop_gradient
+    assert not x.stop_gradient

@@ -18,7 +18,7 @@ _DTYPE_ALIASES = {
 _SUBMODULES = (
     "nn", "linalg", "fft", "special", "functional", "optimizer", "io", "jit", "models", "autograd", "static", "device",
     "distributed", "amp", "metric", "callbacks", "profiler", "regularizer", "incubate", "science", "library", "compat",
-    "framework", "tensor",
+    "framework", "tensor", "vision", "base",
 )  # fmt: skip
 
 _FRAMEWORK = (
@@ -41,7 +41,20 @@ _TABLE: dict[str, str] = {
         for name in ("to_tensor", "as_tensor", "create_parameter", "is_tensor", "from_numpy", "assign")
     },
     **{name: f"argosy.modes:{name}" for name in ("in_dynamic_mode", "enable_static", "disable_static")},
-    **{name: f"argosy.device:{name}" for name in ("get_device", "set_device")},
+    **{
+        name: f"argosy.device:{name}"
+        for name in (
+            "get_device",
+            "set_device",
+            "is_compiled_with_cinn",
+            "is_compiled_with_cuda",
+            "is_compiled_with_custom_device",
+            "is_compiled_with_distribute",
+            "is_compiled_with_ipu",
+            "is_compiled_with_rocm",
+            "is_compiled_with_xpu",
+        )
+    },
     **{name: f"argosy.serialization:{name}" for name in ("save", "load")},
     **{
         name: f"argosy.autograd:{name}"

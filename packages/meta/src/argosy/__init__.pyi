@@ -35,6 +35,7 @@ from argosy.legacy import asarray as asarray
 from argosy.creation import assign as assign
 from argosy.amp.support import autocast as autocast
 from argosy import autograd as autograd
+from argosy import base as base
 from argosy.framework import batch as batch
 from argosy_tensorcore.dtype import bfloat16 as bfloat16
 from argosy_tensorcore.dtype import bool_ as bool
@@ -87,6 +88,13 @@ from argosy_tensorcore.dtype import int64 as int64
 from argosy_tensorcore.dtype import int8 as int8
 from argosy import io as io
 from argosy.amp.support import is_autocast_enabled as is_autocast_enabled
+from argosy.device import is_compiled_with_cinn as is_compiled_with_cinn
+from argosy.device import is_compiled_with_cuda as is_compiled_with_cuda
+from argosy.device import is_compiled_with_custom_device as is_compiled_with_custom_device
+from argosy.device import is_compiled_with_distribute as is_compiled_with_distribute
+from argosy.device import is_compiled_with_ipu as is_compiled_with_ipu
+from argosy.device import is_compiled_with_rocm as is_compiled_with_rocm
+from argosy.device import is_compiled_with_xpu as is_compiled_with_xpu
 from argosy.autograd import is_grad_enabled as is_grad_enabled
 from argosy.creation import is_tensor as is_tensor
 from argosy import jit as jit
@@ -123,6 +131,7 @@ from argosy_tensorcore.dtype import uint16 as uint16
 from argosy_tensorcore.dtype import uint32 as uint32
 from argosy_tensorcore.dtype import uint64 as uint64
 from argosy_tensorcore.dtype import uint8 as uint8
+from argosy import vision as vision
 __version__: _str
 pi: _float
 e: _float

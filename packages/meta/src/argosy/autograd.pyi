@@ -8,6 +8,7 @@ from argosy_autograd import biharmonic as biharmonic
 from argosy_autograd import curl as curl
 from argosy_autograd import custom_jvp as custom_jvp
 from argosy_autograd import custom_vjp as custom_vjp
+from argosy_autograd import detect_anomaly as detect_anomaly
 from argosy_autograd import divergence as divergence
 from argosy_autograd import enable_grad as enable_grad
 from argosy_autograd import grad as grad
@@ -19,4 +20,5 @@ from argosy_autograd import laplacian as laplacian
 from argosy_autograd import linear_operator as linear_operator
 from argosy_autograd import no_grad as no_grad
 from argosy_autograd import saved_tensors_hooks as saved_tensors_hooks
+from argosy_autograd import set_detect_anomaly as set_detect_anomaly
 from argosy_autograd import set_grad_enabled as set_grad_enabled

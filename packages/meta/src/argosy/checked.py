@@ -127,7 +127,9 @@ def blame_inputs(
             raise TypeError(f"{title}(): argument {name!r} must hold Tensors, got {foreign!r:.80} ({kind})") from error
     if not _is_raise(at) or isinstance(error, (AssertionError, LookupError)):
         shown = ", ".join(f"{name}={_shown(value)}" for name, value in given)
-        chosen = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
+        chosen: type[Exception] = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
+        if isinstance(error, IndexError) and title.endswith("__getitem__"):
+            chosen = IndexError  # which is how a loop over a sequence learns that it has ended
         raise chosen(f"{title}(): cannot take these arguments: {shown} ({error or type(error).__name__})") from error
 
 

@@ -47,12 +47,12 @@ BoolTensor = _maker("BoolTensor", "bool")
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """``obj`` as a tensor: itself if it is one of that dtype, unless a ``copy`` is wanted (refused if False)."""
+    """``obj`` as a tensor without a past; it shares memory with one of that dtype unless a ``copy`` is wanted."""
     if device is not None and not as_place(device).is_cpu_place():
         raise NotImplementedError(f"asarray: tensors are made on the host, not on {device!r}")
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(obj, Tensor) and not copy and (wanted is None or obj.dtype is wanted):
-        result = obj
+        result = obj if obj.stop_gradient else obj.detach()
     elif copy is False:
         raise ValueError("asarray: copy=False, but the data must be copied to become this tensor")
     else:

@@ -12,6 +12,8 @@ from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Tensor", "find"]
 
+Tensor.__module__ = "argosy"  # where users take it from; its text and pickles name that
+
 extension.register_native("argosy_cinn.eager.build:native_build")
 
 # What every tensor can be asked; the package that answers is loaded with the first question.

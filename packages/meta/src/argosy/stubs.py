@@ -20,7 +20,8 @@ __all__ = ["FACES", "stub", "write"]
 FACES = (
     "argosy", "argosy.amp", "argosy.autograd", "argosy.callbacks", "argosy.distributed", "argosy.io", "argosy.jit",
     "argosy.library", "argosy.metric", "argosy.models", "argosy.nn", "argosy.nn.functional", "argosy.optimizer",
-    "argosy.static",
+    "argosy.static", "argosy.vision", "argosy.vision.datasets", "argosy.vision.models", "argosy.vision.ops",
+    "argosy.vision.transforms",
 )  # fmt: skip
 LAYERS = frozenset(
     {"activation", "attention", "convolution", "image", "loss", "nn", "normalization", "pooling", "vision"}

@@ -17,6 +17,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["count", "inputs_of", "shapes_of", "summary", "visited"]
 
 _COLUMNS = ("Layer (type)", "Input Shape", "Output Shape", "Param #")
+_WIDTHS = (15, 20, 20, 15)
 
 
 @checked
@@ -26,7 +27,8 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     input_size: a shape, or a list of shapes; ``input``: what ``forward`` takes instead, a tensor, or one list or dict
     of them. Returns ``total_params`` and ``trainable_params``.
     """
-    rows = visited(net, inputs_of(input_size, dtypes, input))
+    inputs = inputs_of(input_size, dtypes, input)
+    rows = visited(net, inputs)
     total = sum(count(p) for p in net.parameters())
     trainable = sum(count(p) for p in net.parameters() if not p.stop_gradient)
     counts: dict[str, int] = {}
@@ -36,7 +38,8 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
         counts[kind] = counts.get(kind, 0) + 1
         own = sum(count(p) for p in layer.parameters(include_sublayers=False))
         lines.append((f"{kind}-{counts[kind]}", str(shapes_of(given)), str(shapes_of(result, one=True)), f"{own:,}"))
-    sys.stdout.write(_table(lines, total, trainable))
+    made = sum(_elements(result) for _, _, result in rows)
+    sys.stdout.write(_table(lines, total, trainable, (_elements(inputs), made)))
     return {"total_params": total, "trainable_params": trainable}
 
 
@@ -81,6 +84,13 @@ def count(tensor: Tensor) -> int:
     return int(np.prod(tensor.shape, dtype=np.int64))
 
 
+def _elements(x: Any) -> int:
+    """How many numbers a nest of tensors holds."""
+    if type(x) is Tensor:
+        return count(x)
+    return sum(map(_elements, x.values() if isinstance(x, dict) else x)) if isinstance(x, (dict, list, tuple)) else 0
+
+
 def shapes_of(x: Any, one: bool = False) -> Any:
     """Shapes of a tensor or of a nest of tensors; with ``one`` a nest of a single tensor gives its shape alone."""
     if type(x) is Tensor:
@@ -89,9 +99,16 @@ def shapes_of(x: Any, one: bool = False) -> Any:
     return parts[0] if one and len(parts) == 1 else parts
 
 
-def _table(lines: list[tuple[str, ...]], total: int, trainable: int) -> str:
-    widths = [max(14, *(len(row[i]) + 4 for row in (_COLUMNS, *lines))) for i in range(4)]
-    width = sum(widths)
-    rows = ["".join(cell.center(w) for cell, w in zip(row, widths, strict=True)) for row in (_COLUMNS, *lines)]
+def _table(lines: list[tuple[str, ...]], total: int, trainable: int, elements: tuple[int, int]) -> str:
+    """The text; elements: how many numbers go in, and how many all layers give."""
+    widths = [max(least, *(len(row[i]) for row in lines or [_COLUMNS])) for i, least in enumerate(_WIDTHS)]
+    line = sum(widths) + 5
+    rows = [" ".join(f"{cell:^{w}}" for cell, w in zip(row, widths, strict=True)) for row in (_COLUMNS, *lines)]
     counts = f"Total params: {total:,}\nTrainable params: {trainable:,}\nNon-trainable params: {total - trainable:,}"
-    return "\n".join(["-" * width, rows[0], "=" * width, *rows[1:], "=" * width, counts, "-" * width, ""])
+    given, made, kept = (n * 4 / 2**20 for n in (elements[0], 2 * elements[1], total))
+    sizes = (
+        f"Input size (MB): {given:.2f}\nForward/backward pass size (MB): {made:.2f}\nParams size (MB): {kept:.2f}\n"
+        f"Estimated Total Size (MB): {given + made + kept:.2f}"
+    )
+    parts = ["-" * line, rows[0], "=" * line, *rows[1:], "=" * line, counts, "-" * line, sizes, "-" * line, "\n"]
+    return "\n".join(parts)

@@ -19,7 +19,18 @@ from argosy_autograd.modes import enable_grad
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Hessian", "Jacobian", "disable_prim", "enable_prim", "forward_grad", "grad", "jvp", "prim_enabled", "vjp"]
+__all__ = [
+    "Hessian",
+    "Jacobian",
+    "disable_prim",
+    "enable_prim",
+    "forward_grad",
+    "grad",
+    "jvp",
+    "prim2orig",
+    "prim_enabled",
+    "vjp",
+]
 
 Tensors = Tensor | Sequence[Tensor]
 _primitive = [False]
@@ -139,3 +150,7 @@ def disable_prim() -> None:
 def prim_enabled() -> bool:
     """What was asked for last."""
     return _primitive[0]
+
+
+def prim2orig(block: object = None) -> None:
+    """Accepted: what runs are the primitives themselves, so there is nothing to lower them to."""

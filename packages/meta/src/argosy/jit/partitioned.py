@@ -64,9 +64,13 @@ def layout_while_capturing(payload: Traced) -> Layout | None:
 
     mapping: dict[Value, Value] = {}
     program = tracer.program.clone(mapping)
-    found = mapping[value]
-    if program.block not in (found.owner, getattr(found.owner, "parent", None)):
-        raise NotImplementedError("the placements of a tensor that is made within a captured branch or loop")
+    found = mapping.get(value)  # not there where its branch or loop has not ended
+    if found is None or program.block not in (found.owner, getattr(found.owner, "parent", None)):
+        raise NotImplementedError(
+            "the placements of a tensor that is made within a captured branch or loop of a program on a mesh are not "
+            "known: take parts, and communicate, before it or after it, or leave the branch to Python "
+            "(full_graph=False)"
+        )
     program.set_outputs([found])
     if any(op.dialect == "ad" for op in program.walk()):
         with own_context():

@@ -133,21 +133,24 @@ class Adam(Optimizer):
         size = rate * correction.root * correction.first
         return value - size * (m / (v.sqrt() + correction.root * self._epsilon))  # type: ignore[no-any-return]
 
-    def _updated_at_once(
-        self, parameter: Tensor, grad: Tensor, rate: Any, shared: Any, options: Mapping[str, Any]
-    ) -> bool:
+    def _rule(self) -> str | None:
+        return "adam" if not self._amsgrad and self._follows(Adam, AdamW) else None
+
+    def _states(self, parameter: Tensor) -> list[Tensor]:
+        return [self._accumulator(name, parameter) for name in ("moment1", "moment2")]
+
+    def _alike(self, parameter: Tensor, options: Mapping[str, Any], shared: Any) -> Any:
+        return id(shared[id(parameter)]), self._decay_of(parameter, options)
+
+    def _scalars(self, parameter: Tensor, rate: Any, options: Mapping[str, Any], shared: Any) -> Sequence[Any] | None:
         correction = shared[id(parameter)]
-        if self._amsgrad or not self._follows(Adam, AdamW):
-            return False
         held = native.numbers(rate, correction.root, correction.first)
         if held is None:
-            return False
+            return None
         rate, root, first = held
-        moments = [self._accumulator(name, parameter) for name in ("moment1", "moment2")]
         betas = (self._beta1, 1 - self._beta1, self._beta2, 1 - self._beta2)
         kept = rate.dtype.type(1) - rate * rate.dtype.type(self._decay_of(parameter, options))
-        scalars = (*betas, kept, rate * root * first, root * root.dtype.type(self._epsilon))
-        return native.update("adam", (parameter, grad, *moments), scalars, (0, 2, 3))
+        return (*betas, kept, rate * root * first, root * root.dtype.type(self._epsilon))
 
     def _decay_of(self, parameter: Tensor, options: Mapping[str, Any]) -> float:
         """How much of it a parameter loses in a step, times the rate: decoupled decay."""

@@ -31,11 +31,11 @@ class SGD(Optimizer):
     def _update(self, parameter: Tensor, value: Any, grad: Any, rate: Any, shared: Any) -> Tensor:
         return value - rate * grad  # type: ignore[no-any-return]
 
-    def _updated_at_once(
-        self, parameter: Tensor, grad: Tensor, rate: Any, shared: Any, options: Mapping[str, Any]
-    ) -> bool:
-        held = native.numbers(rate) if self._follows(SGD) else None
-        return held is not None and native.update("sgd", (parameter, grad), held, (0,))
+    def _rule(self) -> str | None:
+        return "sgd" if self._follows(SGD) else None
+
+    def _scalars(self, parameter: Tensor, rate: Any, options: Mapping[str, Any], shared: Any) -> Sequence[Any] | None:
+        return native.numbers(rate)
 
 
 class Momentum(Optimizer):
@@ -69,3 +69,15 @@ class Momentum(Optimizer):
         write(velocity, new)
         step = grad + new * self._momentum if self._nesterov else new
         return value - rate * step  # type: ignore[no-any-return]
+
+    def _rule(self) -> str | None:
+        if not self._follows(Momentum):
+            return None
+        return "nesterov" if self._nesterov else "momentum"
+
+    def _states(self, parameter: Tensor) -> list[Tensor]:
+        return [self._accumulator("velocity", parameter)]
+
+    def _scalars(self, parameter: Tensor, rate: Any, options: Mapping[str, Any], shared: Any) -> Sequence[Any] | None:
+        held = native.numbers(rate)
+        return None if held is None else (*held, self._momentum, self._rescale)

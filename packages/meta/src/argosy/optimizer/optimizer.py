@@ -19,6 +19,7 @@ from argosy.static.differentiation import append_backward
 from argosy.static.program import program_of
 from argosy.static.session import being_built
 from argosy_autograd.modes import no_grad
+from argosy_phi_ops import native
 from argosy_phi_ops.capture import Tracer, active_tracer
 from argosy_phi_ops.dispatch import suspended, write
 from argosy_tensorcore.storage import Strided
@@ -163,16 +164,61 @@ class Optimizer(Checked, FusedStorage):
         decay = options.get("weight_decay", self._weight_decay)
         pairs = [(p, self._decayed(p, self._laid(p, g), decay)) for p, g in pairs]
         shared = self._shared(pairs, options)
-        for parameter, grad in pairs:
+        for parameter, grad in self._left_over(pairs, options, shared):
             self._update_one(parameter, grad, options, shared)
+
+    def _left_over(self, pairs: Pairs, options: Mapping[str, Any], shared: Any) -> Pairs:
+        """Update parameters and their states in native passes over many of them, where the rule has such a pass; the
+        pairs that are left. It is never more than a quicker :meth:`_update`: see :meth:`_follows`."""
+        rule = self._rule()
+        if rule is None or not native.updating():
+            return pairs
+        groups: dict[Any, list[tuple[Tensor, Tensor]]] = {}
+        rates: dict[Any, Any] = {}
+        left = []
+        for pair in pairs:
+            parameter = pair[0]
+            if self._wants_master(parameter):
+                left.append(pair)
+                continue
+            rate = self._rate_of(parameter, options)
+            key = (parameter.payload.dtype, id(rate), self._alike(parameter, options, shared))
+            groups.setdefault(key, []).append(pair)
+            rates[key] = rate  # kept, so that no other one gets its id
+        for key, group in groups.items():
+            scalars = self._scalars(group[0][0], rates[key], options, shared)
+            if scalars is None or not self._updated(rule, group, scalars):
+                left += [pair for pair in group if scalars is None or not self._updated(rule, [pair], scalars)]
+        return left
+
+    def _updated(self, rule: str, pairs: Pairs, scalars: Sequence[Any]) -> bool:
+        """Run the native pass of a rule; False where nothing was done."""
+        states = [self._states(p) for p, _ in pairs]
+        tensors = [x for (p, g), held in zip(pairs, states, strict=True) for x in (p, g, *held)]
+        arrays = 2 + len(states[0])
+        return native.update(rule, tensors, scalars, (0, *range(2, arrays)), arrays)
+
+    def _rule(self) -> str | None:
+        """The native pass that does what :meth:`_update` says, see :func:`argosy_phi_ops.native.update`."""
+        return None
+
+    def _states(self, parameter: Tensor) -> list[Tensor]:
+        """What its native pass reads and writes besides a parameter and its gradient."""
+        return []
+
+    def _alike(self, parameter: Tensor, options: Mapping[str, Any], shared: Any) -> Any:
+        """Parameters with equal values here and the same rate have the same :meth:`_scalars`."""
+        return None
+
+    def _scalars(self, parameter: Tensor, rate: Any, options: Mapping[str, Any], shared: Any) -> Sequence[Any] | None:
+        """The numbers that the native pass takes; None where they are no arrays on the host."""
+        return None
 
     def _update_one(self, parameter: Tensor, grad: Tensor, options: Mapping[str, Any], shared: Any) -> None:
         target = self._master(parameter)
         if target is not parameter:
             grad = grad.cast("float32")
         rate = self._rate_of(parameter, options)
-        if target is parameter and self._updated_at_once(parameter, grad, rate, shared, options):
-            return
         value = self._shrunk(parameter, target, rate, options)
         new = self._update(parameter, value, grad, rate, shared)
         write(target, new)
@@ -193,13 +239,6 @@ class Optimizer(Checked, FusedStorage):
         if isinstance(chosen, (int, float)):
             return grad + parameter * float(chosen)
         return chosen(parameter, grad)
-
-    def _updated_at_once(
-        self, parameter: Tensor, grad: Tensor, rate: Any, shared: Any, options: Mapping[str, Any]
-    ) -> bool:
-        """Update a parameter and its states in one native pass, where the rule has one; False where nothing was done.
-        It is never more than a quicker :meth:`_update`: see :meth:`_follows`."""
-        return False
 
     def _follows(self, *classes: type[Optimizer]) -> bool:
         """Whether the update rule is that of the first class, unchanged, and starts as one of ``classes`` says."""

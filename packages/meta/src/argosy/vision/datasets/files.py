@@ -1,0 +1,44 @@
+"""Where the files of data sets lie, and how much of them is read. Nothing is downloaded."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from argosy.vision.image import get_image_backend
+
+__all__ = ["LIMIT", "backend_of", "found", "mode_of"]
+
+LIMIT = 1 << 32
+"""Bytes that one member of an archive may have once it is unpacked."""
+
+
+def found(given: str | None, dataset: str, folder: str, name: str, argument: str) -> Path:
+    """The file ``given``, or the one called ``name`` in Paddle's cache folder. Raises FileNotFoundError otherwise."""
+    if given is not None:
+        path = Path(given)
+        if not path.is_file():
+            raise FileNotFoundError(f"{dataset}: {argument} {str(path)!r} is not a file")
+        return path
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    path = home / "paddle" / "dataset" / folder / name
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{dataset}: argosy downloads nothing. Put {name} into {path.parent} or name the file with {argument}="
+        )
+    return path
+
+
+def mode_of(dataset: str, mode: str, modes: tuple[str, ...]) -> str:
+    """``mode`` in small letters. Raises ValueError for one that the data set lacks."""
+    if mode.lower() not in modes:
+        raise ValueError(f"{dataset}: mode should be one of {modes}, got {mode!r}")
+    return mode.lower()
+
+
+def backend_of(dataset: str, backend: str | None) -> str:
+    """What pictures are given as: "pil" or "cv2", None for the process' choice. Raises ValueError for another."""
+    backend = get_image_backend() if backend is None else backend
+    if backend not in ("pil", "cv2"):
+        raise ValueError(f"{dataset}: backend should be 'pil' or 'cv2', got {backend!r}")
+    return backend

@@ -1,0 +1,70 @@
+"""Pictures from files, by Pillow where it is installed, and the kinds of pictures that transforms take."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from argosy_tensorcore.interchange import to_numpy
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["as_picture", "get_image_backend", "image_load", "is_picture", "pillow", "set_image_backend"]
+
+_BACKENDS = ("pil", "cv2", "tensor")
+
+
+class _Chosen:
+    """What loaded pictures are: "pil", "cv2" (arrays, here in the order of OpenCV) or "tensor"."""
+
+    backend = "pil"
+
+
+def pillow(module: str, wanted_by: str) -> Any:
+    """The module ``PIL.<module>``. Raises ImportError that names the extra where Pillow is missing."""
+    try:
+        return import_module(f"PIL.{module}")
+    except ModuleNotFoundError as error:
+        raise ImportError(f"{wanted_by} needs Pillow: python -m pip install argosy[vision]", name="PIL") from error
+
+
+def is_picture(img: Any) -> bool:
+    """Whether ``img`` is a picture of Pillow."""
+    return type(img).__module__.partition(".")[0] == "PIL" and hasattr(img, "convert")
+
+
+def set_image_backend(backend: str) -> None:
+    """What :func:`image_load` and the data sets give: "pil", "cv2" or "tensor"."""
+    _Chosen.backend = _known(backend)
+
+
+def get_image_backend() -> str:
+    """What :func:`image_load` and the data sets give."""
+    return _Chosen.backend
+
+
+def _known(backend: str) -> str:
+    if backend not in _BACKENDS:
+        raise ValueError(f"backend should be one of {_BACKENDS}, got {backend!r}")
+    return backend
+
+
+def image_load(path: str, backend: str | None = None) -> Any:
+    """The picture in the file ``path``: of Pillow, an array ``[H, W, 3]`` (BGR, as OpenCV's) or a tensor of it."""
+    return as_picture(pillow("Image", "image_load").open(Path(path)), backend)
+
+
+def as_picture(found: Any, backend: str | None = None) -> Any:
+    """A picture of Pillow, as the backend shows pictures."""
+    backend = _Chosen.backend if backend is None else _known(backend)
+    if backend == "pil":
+        return found
+    array = np.array(found.convert("RGB") if backend == "cv2" else found)
+    return np.ascontiguousarray(array[..., ::-1]) if backend == "cv2" else Tensor(array)
+
+
+def host(img: Any) -> np.ndarray:
+    """A tensor's values, or the array itself."""
+    return to_numpy(img) if isinstance(img, Tensor) else np.asarray(img)

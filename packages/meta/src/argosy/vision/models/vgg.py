@@ -1,0 +1,84 @@
+"""VGG (Simonyan and Zisserman, 2015)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.nn.activation import ReLU
+from argosy.nn.batch_norm import BatchNorm2D
+from argosy.nn.common import Dropout, Linear
+from argosy.nn.container import Sequential
+from argosy.nn.conv import Conv2D
+from argosy.nn.layer import Layer
+from argosy.nn.pooling import AdaptiveAvgPool2D, MaxPool2D
+from argosy.vision.models.blocks import untrained
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["VGG", "vgg11", "vgg13", "vgg16", "vgg19"]
+
+_CONVOLUTIONS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
+_WIDTHS = (64, 128, 256, 512, 512)
+
+
+class VGG(Layer):
+    """``features`` and three linear layers: from ``[N, 3, 224, 224]`` to ``[N, num_classes]``.
+
+    num_classes not positive: no linear layers; with_pool: features are averaged to 7 x 7.
+    """
+
+    def __init__(self, features: Layer, num_classes: int = 1000, with_pool: bool = True) -> None:
+        super().__init__()
+        self.features = features
+        self.num_classes, self.with_pool = num_classes, with_pool
+        if with_pool:
+            self.avgpool = AdaptiveAvgPool2D((7, 7))
+        if num_classes > 0:
+            self.classifier = Sequential(
+                Linear(512 * 7 * 7, 4096), ReLU(), Dropout(),
+                Linear(4096, 4096), ReLU(), Dropout(),
+                Linear(4096, num_classes),
+            )  # fmt: skip
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The scores."""
+        x = self.features(x)
+        if self.with_pool:
+            x = self.avgpool(x)
+        return self.classifier(x.flatten(1)) if self.num_classes > 0 else x
+
+
+def _features(depth: int, batch_norm: bool) -> Sequential:
+    layers: list[Layer] = []
+    inputs = 3
+    for count, width in zip(_CONVOLUTIONS[depth], _WIDTHS, strict=True):
+        for _ in range(count):
+            layers.append(Conv2D(inputs, width, 3, padding=1))
+            layers += [BatchNorm2D(width), ReLU()] if batch_norm else [ReLU()]
+            inputs = width
+        layers.append(MaxPool2D(2, 2))
+    return Sequential(*layers)
+
+
+def _vgg(depth: int, pretrained: bool, batch_norm: bool, kwargs: dict[str, Any]) -> VGG:
+    untrained(f"vgg{depth}", pretrained)
+    return VGG(_features(depth, batch_norm), **kwargs)
+
+
+def vgg11(pretrained: bool = False, batch_norm: bool = False, **kwargs: Any) -> VGG:
+    """VGG of 11 layers."""
+    return _vgg(11, pretrained, batch_norm, kwargs)
+
+
+def vgg13(pretrained: bool = False, batch_norm: bool = False, **kwargs: Any) -> VGG:
+    """VGG of 13 layers."""
+    return _vgg(13, pretrained, batch_norm, kwargs)
+
+
+def vgg16(pretrained: bool = False, batch_norm: bool = False, **kwargs: Any) -> VGG:
+    """VGG of 16 layers."""
+    return _vgg(16, pretrained, batch_norm, kwargs)
+
+
+def vgg19(pretrained: bool = False, batch_norm: bool = False, **kwargs: Any) -> VGG:
+    """VGG of 19 layers."""
+    return _vgg(19, pretrained, batch_norm, kwargs)

@@ -1,0 +1,1 @@
+"""``argosy.vision`` against recorded answers of the wheel; see ``refresh.py``."""

@@ -1,0 +1,56 @@
+"""Transforms, operators of detection and models give what the wheel's ``paddle.vision`` gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import argosy
+
+from .model_cases import MODELS, layout, scores
+from .operation_cases import answers
+from .records import load, sampled
+
+pytest.importorskip("PIL")
+RECORDS = load()
+OPERATIONS = sorted(name for name in RECORDS if not name.startswith("model."))
+TOLERANCE = {"f": 1e-5, "u": 0, "i": 0, "b": 0}
+CHAOTIC = 2e-4
+"""Of a model's answers: sums in another order, through many layers with weights that are drawn, not trained."""
+
+
+@pytest.fixture(scope="module")
+def ours() -> dict[str, np.ndarray]:
+    return answers(argosy)
+
+
+def agrees(found: np.ndarray, record: Any, tolerance: float | None = None) -> None:
+    shape, dtype, elements = record
+    assert list(found.shape) == shape
+    assert found.dtype.str == dtype
+    limit = TOLERANCE[found.dtype.kind] if tolerance is None else tolerance
+    largest = float(np.abs(elements.astype(np.float64)).max(initial=0))
+    assert np.abs(sampled(found).astype(np.float64) - elements).max(initial=0) <= limit * max(1.0, largest)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_gives_what_the_wheel_gives(ours: dict[str, np.ndarray], name: str) -> None:
+    agrees(ours[name], RECORDS[name])
+
+
+def test_no_operation_was_left_out(ours: dict[str, np.ndarray]) -> None:
+    assert sorted(ours) == OPERATIONS
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_has_the_wheels_parameters_and_answers(name: str) -> None:
+    assert layout(argosy, name) == RECORDS[f"model.{name}.layout"]
+    for i, found in enumerate(scores(argosy, name)):
+        agrees(found, RECORDS[f"model.{name}.{i}"], CHAOTIC)
+
+
+def test_trained_weights_are_refused_by_name() -> None:
+    with pytest.raises(NotImplementedError, match=r"resnet18\(pretrained=True\)"):
+        argosy.vision.models.resnet18(pretrained=True)
