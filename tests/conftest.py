@@ -1,4 +1,17 @@
-"""The order of the whole suite."""
+"""The order of the whole suite, and what several of its files need."""
+
+import pytest
+
+
+@pytest.fixture
+def hot_at_once(monkeypatch):
+    """Eager calls that are seen a few times are compiled."""
+    from argosy_phi_ops import hot, routes
+
+    monkeypatch.setattr(hot, "BUDGET", 1)
+    routes.forget()
+    yield
+    routes.forget()
 
 
 def pytest_collection_modifyitems(items):
