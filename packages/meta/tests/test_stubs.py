@@ -28,3 +28,13 @@ def test_stubs_list_the_table_and_nothing_that_is_not_there(module):
     assert set(face._TABLE) <= names
     missing = [name for name in names if not hasattr(face, name)]
     assert not missing, f"python -m argosy.stubs writes the stubs anew; they name {missing}"
+
+
+@pytest.mark.parametrize("module", FACES)
+def test_no_submodule_takes_the_place_of_another_name(module):
+    """Importing a submodule binds its name in the package: that name must be the face's for this very submodule."""
+    face = import_module(module)
+    folder = Path(face.__file__).parent if hasattr(face, "__path__") else None
+    submodules = {path.stem for path in folder.iterdir()} if folder is not None else set()
+    for name in submodules & set(face._TABLE):
+        assert face._TABLE[name] == f"{module}.{name}"

@@ -3,9 +3,9 @@
 from argosy.faces import face
 
 _TABLE = {
-    "auto_cast": "argosy.amp.autocast:auto_cast",
-    "autocast": "argosy.amp.autocast:auto_cast",
-    "amp_guard": "argosy.amp.autocast:auto_cast",
+    "auto_cast": "argosy.amp.casting:auto_cast",
+    "autocast": "argosy.amp.casting:auto_cast",
+    "amp_guard": "argosy.amp.casting:auto_cast",
     "decorate": "argosy.amp.decoration:decorate",
     "amp_decorate": "argosy.amp.decoration:decorate",
     "GradScaler": "argosy.amp.scaler:GradScaler",

@@ -3,9 +3,9 @@
 from argosy.amp.scaler import GradScaler as AmpScaler
 from argosy.amp.scaler import GradScaler as GradScaler
 from argosy.amp.decoration import decorate as amp_decorate
-from argosy.amp.autocast import auto_cast as amp_guard
-from argosy.amp.autocast import auto_cast as auto_cast
-from argosy.amp.autocast import auto_cast as autocast
+from argosy.amp.casting import auto_cast as amp_guard
+from argosy.amp.casting import auto_cast as auto_cast
+from argosy.amp.casting import auto_cast as autocast
 from argosy.amp.lists import black_list as black_list
 from argosy.amp import debugging as debugging
 from argosy.amp.decoration import decorate as decorate

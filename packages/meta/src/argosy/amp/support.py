@@ -17,7 +17,7 @@ def autocast(
 
     ``device_type`` and ``cache_enabled`` change nothing. Raises TypeError for a device type that is no string.
     """
-    from argosy.amp.autocast import auto_cast
+    from argosy.amp.casting import auto_cast
 
     if device_type is not None and not isinstance(device_type, str):
         raise TypeError(f"autocast: device_type should be a string or None, got {type(device_type).__name__}")
@@ -26,7 +26,7 @@ def autocast(
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether ``auto_cast`` is active here, at a level other than O0."""
-    from argosy.amp.autocast import current
+    from argosy.amp.casting import current
 
     active = current()
     return active is not None and active.key[0] != "O0"
@@ -34,7 +34,7 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
 
 def get_autocast_dtype(device_type: str | None = None) -> Any:
     """The type that ``auto_cast`` computes in: the active one's, or float16, which is its default."""
-    from argosy.amp.autocast import current
+    from argosy.amp.casting import current
     from argosy_tensorcore.dtype import as_dtype
 
     active = current()

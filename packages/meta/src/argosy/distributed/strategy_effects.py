@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
-from argosy.amp.autocast import auto_cast
+from argosy.amp.casting import auto_cast
 from argosy.distributed.sharded_optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
 from argosy.distributed.strategy import AMP, Sharding, Strategy
 from argosy.optimizer.optimizer import Optimizer

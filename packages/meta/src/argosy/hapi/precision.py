@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from argosy.amp.autocast import auto_cast
+from argosy.amp.casting import auto_cast
 from argosy.amp.decoration import decorate
 from argosy.amp.scaler import GradScaler
 from argosy.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm

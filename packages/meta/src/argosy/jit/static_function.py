@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from argosy import settings
-from argosy.amp.autocast import current
+from argosy.amp.casting import current
 from argosy.jit import lowering
 from argosy.jit.arguments import Call, flatten
 from argosy.jit.breaking import BreakingTracer

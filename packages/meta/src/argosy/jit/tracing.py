@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from argosy.amp.autocast import applied, current
+from argosy.amp.casting import applied, current
 from argosy.jit.arguments import Call, rebuild
 from argosy.jit.breaking import BreakingTracer
 from argosy.jit.compiled import Effects, OutputTree

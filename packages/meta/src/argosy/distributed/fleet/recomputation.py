@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
-from argosy.amp.autocast import applied, current
+from argosy.amp.casting import applied, current
 from argosy.jit.arguments import tensors_in
 from argosy_autograd.errors import DifferentiationError
 from argosy_autograd.hooks import saved_tensors_hooks
