@@ -209,6 +209,38 @@ def test_local_parts_and_back():
         np.testing.assert_array_equal(whole[:, 0], [0, 0, 1, 1])
 
 
+@pytest.mark.parametrize("ranks", [[0, 1, 2, 3], [[0, 1], [2, 3]], [[3, 1], [0, 2]]])
+def test_parts_of_any_layout_are_a_tensor_again(ranks):
+    """The ranks find the global shape of uneven and empty parts, of an axis that two mesh dimensions split, too."""
+    mesh = ProcessMesh(ranks)
+    layouts = list(itertools.product(KINDS, repeat=mesh.ndim))
+
+    def main(rank):
+        parts = [dtensor_to_local(shard_tensor(X, mesh, layout)) for layout in layouts]
+        return [dtensor_from_local(p, mesh, layout).numpy() for p, layout in zip(parts, layouts, strict=True)]
+
+    for found in on_ranks(main, 4):
+        for value in found:
+            np.testing.assert_array_equal(value, X)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ([(2, 7), (3, 7)], r"'d0'.* have parts of shapes \[\[2, 7\], \[3, 7\]\]: 5 elements are cut into \[3, 2\]"),
+        ([(3, 7), (2, 6)], r"parts of shapes \[\[3, 7\], \[2, 6\]\]: other axes must be equal"),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_refused(shapes, message):
+    """Whatever else is communicated later: parts that no cut gives are an error at once, on all ranks."""
+
+    def main(rank):
+        with pytest.raises(ValueError, match=message):
+            dtensor_from_local(Tensor(np.ones(shapes[rank], np.float32)), ProcessMesh([0, 1]), [Shard(0)])
+
+    on_ranks(main, 2)
+
+
 def test_a_program_with_states_is_partitioned():
     """States stay local from call to call; a deferred constant is made in the layout that is asked for."""
     program = Program("step")
