@@ -183,6 +183,23 @@ def test_in_place_writes_keep_the_layout():
         np.testing.assert_array_equal(after, X + 1)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_filling_broadcasts(kind):
+    """A number, a row and a whole array fill the tensor in any layout, with uneven parts."""
+
+    def main(rank):
+        x = shard_tensor(X, ProcessMesh([0, 1]), [kind])
+        found = []
+        for source in (0, X[0], X + 1):
+            x.payload.fill_from(source)
+            found.append(x.numpy())
+        return found
+
+    for found in on_ranks(main, 2):
+        for value, source in zip(found, (0, X[0], X + 1), strict=True):
+            np.testing.assert_array_equal(value, np.broadcast_to(source, X.shape))
+
+
 def test_printing_names_mesh_and_placements():
     """Shape and values are global."""
 

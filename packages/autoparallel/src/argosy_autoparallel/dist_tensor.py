@@ -132,11 +132,11 @@ class Sharded:
         return Sharded(Strided(np.array(self.local.ndarray, order="C")), self.shape, self.dtype, self.layout)
 
     def fill_from(self, source: NDArray[Any]) -> None:
-        """Overwrite this rank's part with that of the global array ``source``."""
+        """Overwrite this rank's part with that of ``source``, broadcast to the global shape and cast."""
         from argosy_autoparallel.interpreter import relaid, replicated_payload
 
         if self.is_held:
-            whole = replicated_payload(np.asarray(source, self.dtype.numpy), self.mesh)
+            whole = replicated_payload(np.broadcast_to(np.asarray(source, self.dtype.numpy), self.shape), self.mesh)
             self.local.fill_from(relaid(whole, self.layout).local.ndarray)
 
     def adopt_gradient(self, g: Tensor) -> Tensor:
