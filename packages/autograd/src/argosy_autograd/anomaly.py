@@ -83,8 +83,8 @@ def note_gradients(ends: Sequence[Tensor], gradients: Sequence[Tensor | None], r
 
 
 def unreached(ends: Sequence[Tensor], error: Exception) -> Exception:
-    """``error``, that outputs do not depend on an input, with what was noted: the order, and what lets no gradient pass;
-    or how to find out."""
+    """``error``, that outputs do not depend on an input, with what was noted: the order, and what lets no gradient
+    pass; or how to find out."""
     if not _blocks:
         error.add_note(
             "with autograd.detect_anomaly(): around the program, the operation that lets no gradient pass is named here"
