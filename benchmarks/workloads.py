@@ -68,7 +68,8 @@ def _fourier(size: int, transforms: int) -> Work:
     return Work(16.0 * n * transforms, 5.0 * n * math.log2(n) * transforms)
 
 
-NTH = ("torch", "torch-compile", "jax", "jax-jet", "jax-reverse")
+NTH = ("torch", "torch-compile", "jax", "jax-jet", "jax-reverse", "paddle")
+WITH_PADDLE = ("torch", "jax", "paddle")
 GPT = _transformer(8 * 256, 6 * 12 * 384**2 + 384 * 4096, _attention(8, 6 * 6, 256, 64))
 LLAMA = _transformer(512, 2 * 2048 * (2048 + 512) + 3 * 2048 * 5632, _attention(1, 32, 512, 64))
 MLP = Work(operations=2.0 * 64 * (2 * 784 * 256 + 3 * 256 * 10))  # the input wants no gradient
@@ -97,10 +98,10 @@ WORKLOADS = (
     Workload(
         "llama_block", "", "Llama block with gradients (width 2048, 512 tokens)", ("torch", "torch-compile"), LLAMA
     ),
-    Workload("pinn", "64", "Burgers residual step, 64 points", work=_burgers(64)),
-    Workload("pinn", "256", "Burgers residual step, 256 points", work=_burgers(256)),
-    Workload("pinn", "4096", "Burgers residual step, 4096 points", work=_burgers(4096)),
-    Workload("pinn", "65536", "Burgers residual step, 65,536 points", work=_burgers(65536)),
+    Workload("pinn", "64", "Burgers residual step, 64 points", WITH_PADDLE, _burgers(64)),
+    Workload("pinn", "256", "Burgers residual step, 256 points", WITH_PADDLE, _burgers(256)),
+    Workload("pinn", "4096", "Burgers residual step, 4096 points", WITH_PADDLE, _burgers(4096)),
+    Workload("pinn", "65536", "Burgers residual step, 65,536 points", WITH_PADDLE, _burgers(65536)),
     Workload("nth_derivative", "2", "second derivative of a network, 1024 points", NTH, _derivative(2)),
     Workload("nth_derivative", "4", "fourth derivative", NTH, _derivative(4)),
     Workload("nth_derivative", "6", "sixth derivative", NTH, _derivative(6)),
@@ -115,8 +116,9 @@ WORKLOADS = (
         "fft",
         "2048-forward",
         "Fourier transform of 2048 x 2048 complex numbers",
-        work=_fourier(2048, 1),
+        WITH_PADDLE,
+        _fourier(2048, 1),
     ),
-    Workload("fft", "2048-backward", "gradient of the power of its spectrum", work=_fourier(2048, 2)),
+    Workload("fft", "2048-backward", "gradient of the power of its spectrum", WITH_PADDLE, _fourier(2048, 2)),
     Workload("chain", "", "100 cheap operators on 8 floats"),
 )
