@@ -14,8 +14,9 @@ from timing import arguments, run
 
 _NUMBERS = 1 << 20
 CASES = (
-    "2048-forward", "2048-backward", "256-forward", "256-backward", "lines-64", "lines-256", "lines-1000", "lines-1024",
-    "lines-16384", "lines-1048576", "one-64", "one-1024", "one-16384", "real-256", "real-1024",
+    "2048-forward", "2048-backward", "256-forward", "256-backward", "lines-64", "lines-256", "lines-1000", "lines-1009",
+    "lines-1024", "lines-1088", "lines-16384", "lines-1048576", "one-64", "one-1024", "one-16384", "real-256",
+    "real-1024",
 )  # fmt: skip
 
 

@@ -64,8 +64,12 @@ def _laplacian(dimensions: int) -> Work:
 
 def _fourier(size: int, transforms: int) -> Work:
     """5 n log2 n operations for a transform of n = size^2 complex numbers."""
-    n = size * size
-    return Work(16.0 * n * transforms, 5.0 * n * math.log2(n) * transforms)
+    return _lines(size * size, size * size, transforms)
+
+
+def _lines(numbers: int, length: int, transforms: int = 1) -> Work:
+    """That many complex numbers in lines."""
+    return Work(16.0 * numbers * transforms, 5.0 * numbers * math.log2(length) * transforms)
 
 
 NTH = ("torch", "torch-compile", "jax", "jax-jet", "jax-reverse", "paddle")
@@ -105,6 +109,7 @@ WORKLOADS = (
     Workload("nth_derivative", "2", "second derivative of a network, 1024 points", NTH, _derivative(2)),
     Workload("nth_derivative", "4", "fourth derivative", NTH, _derivative(4)),
     Workload("nth_derivative", "6", "sixth derivative", NTH, _derivative(6)),
+    Workload("nth_derivative", "8", "eighth derivative", NTH, _derivative(8)),
     Workload("laplacian", "2", "Laplacian of a network in 2 dimensions, 256 points", LAPLACIAN, _laplacian(2)),
     Workload("laplacian", "10", "Laplacian in 10 dimensions", LAPLACIAN, _laplacian(10)),
     Workload("laplacian", "50", "Laplacian in 50 dimensions", LAPLACIAN, _laplacian(50)),
@@ -112,6 +117,8 @@ WORKLOADS = (
     Workload("biharmonic", "2", "biharmonic operator of a network in 2 dimensions, 256 points"),
     Workload("biharmonic", "5", "biharmonic operator in 5 dimensions"),
     Workload("biharmonic", "10", "biharmonic operator in 10 dimensions"),
+    Workload("biharmonic", "20", "biharmonic operator in 20 dimensions"),
+    Workload("biharmonic", "50", "biharmonic operator in 50 dimensions", ("jax",)),  # torch takes minutes a step
     Workload(
         "fft",
         "2048-forward",
@@ -120,5 +127,9 @@ WORKLOADS = (
         _fourier(2048, 1),
     ),
     Workload("fft", "2048-backward", "gradient of the power of its spectrum", WITH_PADDLE, _fourier(2048, 2)),
+    Workload("fft", "lines-64", "Fourier transforms of 2^20 complex numbers in lines of 64", work=_lines(1 << 20, 64)),
+    Workload("fft", "lines-256", "in lines of 256", work=_lines(1 << 20, 256)),
+    Workload("fft", "lines-1024", "in lines of 1024", work=_lines(1 << 20, 1024)),
+    Workload("fft", "lines-1009", "in lines of 1009, a prime", work=_lines(1009 * 1039, 1009)),
     Workload("chain", "", "100 cheap operators on 8 floats"),
 )

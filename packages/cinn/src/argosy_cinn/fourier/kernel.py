@@ -7,8 +7,6 @@ from math import isqrt, log2
 
 from argosy_cinn.fourier.factors import fits_square
 from argosy_cinn.plan.shapes import count
-from argosy_cinn.printers.types import LLVM_TYPES
-from argosy_cinn.target import Target
 from argosy_pir.core import Operation
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value
@@ -60,11 +58,6 @@ class FourierKernel:
         while found * 2 <= min(most, self.lanes):
             found *= 2
         return found
-
-    @property
-    def writes_in_order(self) -> bool:
-        """Whether the target is written from its start to its end."""
-        return self.is_square(Target.host().lanes(LLVM_TYPES[self.real]))
 
     def is_square(self, most: int) -> bool:
         """Whether lines are transformed in registers of ``most`` lanes, see `squares`."""
