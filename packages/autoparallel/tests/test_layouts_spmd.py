@@ -200,6 +200,25 @@ def test_filling_broadcasts(kind):
             np.testing.assert_array_equal(value, np.broadcast_to(source, X.shape))
 
 
+@pytest.mark.parametrize("rows", [Shard(0), Shard(1), Replicate()])
+@pytest.mark.parametrize("indices", [Shard(0), Replicate()])
+def test_indices_are_held_against_the_whole_axis(rows, indices):
+    """What a rank has only a part of is addressed by its global index: the last one is right and the next one wrong."""
+
+    def main(rank):
+        mesh = ProcessMesh([0, 1])
+        x = shard_tensor(X, mesh, [rows])
+        right, wrong = (shard_tensor(np.array([i, i]), mesh, [indices]) for i in (4, 5))
+        calls = [lambda i: get_operator("embedding")(i, x), lambda i: get_operator("gather")(x, i), lambda i: x[i]]
+        for call in calls:
+            np.testing.assert_array_equal(call(right).numpy(), X[[4, 4]])
+            for _ in range(2):
+                with pytest.raises(IndexError, match=r"index 5 is out of range; expected .* for an axis of 5"):
+                    call(wrong)
+
+    on_ranks(main, 2)
+
+
 def test_printing_names_mesh_and_placements():
     """Shape and values are global."""
 

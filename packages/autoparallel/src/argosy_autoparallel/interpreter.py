@@ -20,6 +20,7 @@ from argosy_autoparallel.partition import partition
 from argosy_autoparallel.presence import presence, serve
 from argosy_autoparallel.tensor_layout import Layout, encode_layout
 from argosy_phi_ops import prim, promotion
+from argosy_phi_ops.bounds import check_indices, known_bounds
 from argosy_phi_ops.context import context
 from argosy_phi_ops.dispatch import Interpreter, bind, rebind, record_results
 from argosy_phi_ops.expansion import describe
@@ -30,7 +31,7 @@ from argosy_phi_ops.reference.straight import StraightLine, is_straight
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import ArrayType, Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["SpmdLayer", "redistribute", "redistribute_op", "relaid", "replicated_payload"]
@@ -106,7 +107,7 @@ class SpmdLayer(Interpreter):
 class Plan:
     """How this rank runs an operator: a function from local arrays to local arrays, and the results' layouts."""
 
-    __slots__ = ("bare", "first", "kinds", "numbers", "program", "run", "single", "spread")
+    __slots__ = ("bare", "bounds", "first", "kinds", "name", "numbers", "program", "run", "single", "spread")
 
     def __init__(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> None:
         described = [describe(x.payload if type(x) is Tensor else x) for x in operands]
@@ -125,6 +126,9 @@ class Plan:
         except ValueError as error:
             raise ValueError(f"{op.name}: {error}") from error
         self.bare = expansion.bare
+        self.name = op.name
+        whole = [ArrayType(as_dtype(t.dtype), t.shape) for t in types]  # type: ignore[arg-type]  # eager: no symbols
+        self.bounds = known_bounds(op, whole, attributes) or []
         self.spread = None not in layouts
         self.first = next((i for i, layout in enumerate(layouts) if layout is not None), None)
         mesh = next((layout.mesh for layout in layouts if layout is not None), None)
@@ -136,7 +140,7 @@ class Plan:
         straight = StraightLine(made.program) if is_straight(made.program) else None
         self.single = straight is not None and len(self.kinds) == 1
         self.run = _runner(made.program) if straight is None else _on_arrays(straight)
-        if straight is not None and op.bounds is None:
+        if straight is not None:
             self.run = Counted(self.run, lambda: self.program, _native, self._replace, lambda: 1)
 
     def _replace(self, run: Callable[..., Sequence[Array]]) -> None:
@@ -202,6 +206,8 @@ def _run(plan: Plan, operands: Sequence[Any]) -> Sequence[Tensor]:
         arrays = [x.payload.local.ndarray for x in operands]
     else:
         arrays = [_array(x, number) for x, number in zip(operands, plan.numbers, strict=True)]
+    for number, low, size in plan.bounds:  # of the whole axis; each rank looks at its part of the indices
+        check_indices(plan.name, arrays[number], low, size)
     made = plan.run(*arrays)
     if plan.first is None:
         return [Tensor._wrap(Sharded(_owned(a), k.shape, k.dtype, k.layout)) for a, k in _pairs(made, plan)]
