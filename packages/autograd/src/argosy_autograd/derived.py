@@ -41,7 +41,7 @@ class ProgramOperator:
 
     promote = "none"
     view = inplace = random = opaque = False
-    kernel = bounds = own_bounds = None
+    kernel = bounds = None
     axes = ""
 
     def __init__(self, name: str, program: Program, device: Any = None) -> None:
@@ -102,8 +102,7 @@ def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
     if found is None:
         op, kinds, _, wants = key
         if op.opaque:
-            error = MissingRule(f"{op.name} has no gradient: it has no decomposition into primitives")
-            raise explained(error, _order(op.name))
+            raise MissingRule(f"{op.name} has no gradient: it has no decomposition into primitives")
         if len(_cache) >= _LIMIT:
             del _cache[next(iter(_cache))]  # the oldest
         try:

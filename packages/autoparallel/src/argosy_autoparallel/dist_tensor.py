@@ -26,14 +26,13 @@ __all__ = ["Sharded", "is_dist", "layout_of"]
 
 
 class Sharded:
-    """``local`` is this rank's part (of no elements on a rank outside the mesh) of a tensor of global ``shape``.
-    ``array_type`` is what plans and routes depend on, as one object."""
+    """``local`` is this rank's part (of no elements on a rank outside the mesh) of a tensor of global ``shape``."""
 
-    __slots__ = ("_presence", "array_type", "dtype", "layout", "local", "shape")
+    __slots__ = ("_presence", "dtype", "kind", "layout", "local", "shape")
     is_traced = False
 
     def __init__(self, local: Strided, shape: Sequence[int], dtype: DType, layout: Layout) -> None:
-        kind = self.array_type = kind_of(tuple(shape), dtype, layout)
+        kind = self.kind = kind_of(tuple(shape), dtype, layout)
         self.local = local
         self.shape, self.dtype, self.layout = kind.shape, dtype, layout
         self._presence = presence()
@@ -42,7 +41,7 @@ class Sharded:
         """Another payload of this rank, where the presence of this one saves asking for it."""
         made = _new(Sharded)
         made.local = local
-        made.array_type = kind
+        made.kind = kind
         made.shape, made.dtype, made.layout = kind.shape, kind.dtype, kind.layout
         made._presence = self._presence
         return made
@@ -132,11 +131,11 @@ class Sharded:
         return Sharded(Strided(np.array(self.local.ndarray, order="C")), self.shape, self.dtype, self.layout)
 
     def fill_from(self, source: NDArray[Any]) -> None:
-        """Overwrite this rank's part with that of ``source``, broadcast to the global shape and cast."""
+        """Overwrite this rank's part with that of the global array ``source``."""
         from argosy_autoparallel.interpreter import relaid, replicated_payload
 
         if self.is_held:
-            whole = replicated_payload(np.broadcast_to(np.asarray(source, self.dtype.numpy), self.shape), self.mesh)
+            whole = replicated_payload(np.asarray(source, self.dtype.numpy), self.mesh)
             self.local.fill_from(relaid(whole, self.layout).local.ndarray)
 
     def adopt_gradient(self, g: Tensor) -> Tensor:

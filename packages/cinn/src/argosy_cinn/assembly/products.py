@@ -33,7 +33,7 @@ def problem_text(product: Product, slots: dict[Any, int]) -> str:
     sides = []
     for m in (product.left, product.right):
         function = describe([m.function], {}) if m.function is not None else ""
-        sides.append((slots[m.buffer], m.offset, m.dtype, function))
+        sides.append((slots[m.buffer], m.offset, m.dtype, function, m.run, m.jump, m.window))
     numbers = (product.batch, product.left_batch, product.right_batch, product.rows, product.columns, product.depth,
                product.left_row, product.right_column, product.left_depth, product.right_depth)  # fmt: skip
     return f"product {sides} {numbers} {product.op.operand(0).dtype} {product.op.result.dtype}"
@@ -50,7 +50,8 @@ def problem_of(b: Function, product: Product, epilogue: Epilogue | None, pointer
         element, unsigned = LLVM_TYPES[dtype], dtype in elementwise.UNSIGNED
         start = Value(PTR, "null") if pointers is None else b.at(pointers(side.buffer), side.offset, element)
         prologue = _prologue(side, elementwise.REGISTER[compute], source) if side.function is not None else None
-        return Matrix(start, row, column, element, steps, prologue, unsigned)
+        jump = b.number(product.jump(side, column if side is product.left else row))
+        return Matrix(start, row, column, element, steps, prologue, unsigned, jump, side.window)
 
     left = matrix(product.left, product.left_row, product.left_depth, product.left_batch)
     right = matrix(product.right, product.right_depth, product.right_column, product.right_batch)
@@ -59,7 +60,7 @@ def problem_of(b: Function, product: Product, epilogue: Epilogue | None, pointer
         lambda b, cells: _epilogue(b, cells, product, epilogue, pointers),
         tuple(map(b.number, product.batch)), elementwise.REGISTER[compute], narrow=source == "bfloat16",
         touched=() if epilogue is None or pointers is None else _touched(b, epilogue, pointers),
-        location=str(product.op.location),
+        run=product.run, location=str(product.op.location),
     )  # fmt: skip
 
 

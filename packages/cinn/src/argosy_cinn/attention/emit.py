@@ -15,8 +15,8 @@ from typing import Any
 from argosy_cinn.attention.operands import Operand
 from argosy_cinn.attention.strips import Contraction, Partial, StripKernel
 from argosy_cinn.attention.sweep import PANEL_VECTORS, Sweep
-from argosy_cinn.contraction.packing import SLACK, Block, pack_a, pack_b
-from argosy_cinn.contraction.problem import Format, Matrix
+from argosy_cinn.contraction.packing import SLACK, pack_a, pack_b
+from argosy_cinn.contraction.problem import Block, Format, Matrix
 from argosy_cinn.contraction.tile import NULL, Tile, TileArguments, call_tile
 from argosy_cinn.loops.elementwise import store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argosy_cinn.contraction.packing import Block, Packer, pack, turned
-from argosy_cinn.contraction.problem import TILE, Format
+from argosy_cinn.contraction.packing import Packer, pack, turned
+from argosy_cinn.contraction.problem import TILE, Block, Format
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import Index, Value, vector
 

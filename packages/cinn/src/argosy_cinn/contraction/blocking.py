@@ -84,7 +84,7 @@ def estimated(problem: Contraction, target: Target) -> Blocking:
     width = lanes * vectors
     packs_b = format.terms > 1 or problem.column_sums is not None or not _reads_b_in_place(problem)
     in_place = order_of_a(problem, format, tile_rows) != "packed"
-    depth = _depth(problem.k, size, packs_b, format, in_place)
+    depth = _depth(problem, size, packs_b, format, in_place)
     # Half of the second-level cache holds the block of B; the rest is for A, C and what the epilogue reads.
     panels = max(target.l2_bytes * 9 // 16 // (depth * size * width), 1)
     few = format.tiled and isinstance(problem.m, int) and problem.m <= _FEW_ROWS
@@ -126,16 +126,19 @@ def _with_tile(problem: Contraction, first: Blocking, rows: int, vectors: int) -
     return replace(first, tile_rows=rows, vectors=vectors, rows=_rows(problem, rows), columns=columns)
 
 
-def _depth(k: Index, size: int, packs_b: bool, format: Format, in_place: bool) -> int:
+def _depth(problem: Contraction, size: int, packs_b: bool, format: Format, in_place: bool) -> int:
     """Terms of a step along k: one step where the panels still fit, else steps of equal length. Tiles are so fast that
     carrying sums from step to step shows: their steps are as long as may be, unless A is copied beside the panels.
     """
+    k, unit, window = problem.run or problem.k, 16, problem.b.window
+    if window is not None and not window.runs_along_rows:
+        unit = window.period
     if format.tiled:
         return _balanced(k, (_LONGEST_TILED if in_place else _LONGEST_TILED // 4) // size, TILE * format.terms)
     single = (512 if packs_b else 800) * 4 // size
     if isinstance(k, int) and k <= single:
-        return max(-(-k // 16) * 16, 16)
-    return _balanced(k, 400 * 4 // size, 16)
+        return max(-(-k // unit) * unit, unit)
+    return _balanced(k, 400 * 4 // size, unit)
 
 
 def _tile(m: Index, n: Index, lanes: int, registers: int) -> tuple[int, int]:
@@ -175,7 +178,7 @@ def _reads_b_in_place(problem: Contraction) -> bool:
     element, or B is small enough to stay in the cache as it is.
     """
     b, m, n, k = problem.b, problem.m, problem.n, problem.k
-    plain = b.prologue is None and b.element == problem.compute and not problem.narrow
+    plain = b.prologue is None and b.element == problem.compute and not problem.narrow and b.window is None
     if not plain or not isinstance(b.column, int) or b.column != 1 or not isinstance(n, int):
         return False
     if isinstance(m, int) and m <= 64:

@@ -12,8 +12,8 @@ from argosy_cinn.contraction.amx import configured
 from argosy_cinn.contraction.amx_packing import pack_tiles
 from argosy_cinn.contraction.blocking import Blocking
 from argosy_cinn.contraction.orientation import order_of_a, turned
-from argosy_cinn.contraction.packing import GROUP, SLACK, Block, pack_a, pack_b
-from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, origin
+from argosy_cinn.contraction.packing import GROUP, SLACK, pack_a, pack_b
+from argosy_cinn.contraction.problem import Block, Cells, Contraction, coordinates, origin
 from argosy_cinn.contraction.stage import TURNED_VECTORS, Buffers, Chunk, Place, TileStage
 from argosy_cinn.contraction.tile import LINE, Lines
 from argosy_cinn.printers.llvm import Function
@@ -32,6 +32,7 @@ class Nest:
         self.b, self.problem, self.blocking = b, problem, blocking
         self.format = blocking.format
         self.several_steps = not isinstance(problem.k, int) or problem.k > blocking.depth
+        assert problem.b.window is None or blocking.packs_b
 
     def emit(self, chunk: Value, chunks: Value) -> None:
         """Find the block of C that the chunk stands for and compute it."""
@@ -82,6 +83,9 @@ class Nest:
     def _steps(self) -> None:
         """The steps along k. An empty sum is one step of length 0."""
         b, problem, blocking = self.b, self.problem, self.blocking
+        if problem.run:
+            self._runs()
+            return
         if not self.several_steps:
             self._step(0, problem.k, None, None)
             return
@@ -90,6 +94,25 @@ class Nest:
             first = b.icmp("eq", loop.index, 0)
             last = b.icmp("sle", left, blocking.depth)
             self._step(loop.index, b.minimum(left, blocking.depth), first, last)
+
+    def _runs(self) -> None:
+        """The steps along k where it comes in runs: none crosses from one to the next, so that within a step operands
+        are matrices of one stride whose origins have moved."""
+        b, problem, block = self.b, self.problem, self.block
+        assert isinstance(problem.k, int)
+        parts = -(-problem.run // self.blocking.depth)
+        total = problem.k // problem.run * parts
+        origins = block.a_origin, block.b_origin
+        with b.loop(0, total) as step:
+            run, start = b.div(step.index, parts), b.mul(b.rem(step.index, parts), self.blocking.depth)
+            strides = problem.a.column, problem.b.row
+            block.a_origin, block.b_origin = (
+                b.at(place, b.mul(run, b.sub(matrix.jump, b.mul(stride, problem.run))), matrix.element)
+                for place, matrix, stride in zip(origins, (problem.a, problem.b), strides, strict=True)
+            )
+            depth = b.minimum(self.blocking.depth, b.sub(problem.run, start))
+            first, last = (b.icmp("eq", step.index, end) for end in (0, total - 1))
+            self._step(b.add(b.mul(run, problem.run), start), depth, first, last)
 
     def _step(self, k0: Index, depth: Index, first: Value | None, last: Value | None) -> None:
         """One step along k: pack B, then all row tiles. ``first`` and ``last`` are None where k is one

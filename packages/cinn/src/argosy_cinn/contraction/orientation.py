@@ -63,6 +63,7 @@ def is_better_turned(problem: Contraction, format: Format) -> bool:
     """Whether B is the larger operand and can be read in place as the A of the transposed product."""
     m, n = problem.m, problem.n
     plain = problem.a.prologue is None and problem.b.prologue is None and problem.column_sums is None
+    plain = plain and problem.b.window is None
     if not plain or not isinstance(m, int) or not isinstance(n, int) or n < 2 * m:
         return False
     if not format.tiled and (

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from argosy_cinn.contraction.problem import Cells, Format, Matrix, exact_in_bfloat
+from argosy_cinn.contraction.problem import Block, Cells, Format, Matrix, exact_in_bfloat
+from argosy_cinn.contraction.windows import pack_window
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import BFLOAT, FLOAT, Index, Value, bits_of, bytes_of, element_of, is_float, vector
 
@@ -24,24 +25,11 @@ _ROWS_AHEAD = 4
 SLACK = 32 * 64
 
 
-@dataclass(slots=True)
-class Block:
-    """The part of an operand to pack: ``matrix`` with its batch offset already in ``origin`` (the address of
-    element (0, 0)),
-    from (``row``, ``column``), ``rows`` x ``columns`` elements; ``batch`` are the coordinates, for the
-    prologue."""
-
-    matrix: Matrix
-    origin: Value
-    row: Index
-    column: Index
-    rows: Index
-    columns: Index
-    batch: tuple[Index, ...]
-
-
 def pack_b(f: Function, block: Block, out: Value, width: int, lanes: int, format: Format) -> None:
     """Pack a block of B into panels of ``width`` columns at ``out``."""
+    if block.matrix.window is not None:
+        pack_window(f, block, out, width, lanes)
+        return
     pack(f, block, out, Packer(format, lanes, width))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import BFLOAT, FLOAT, I8, I32, Index, Value, lanes_of
@@ -20,6 +21,8 @@ from argosy_cinn.target import Target
 Prologue = Callable[[Function, "Cells"], Value]
 #: Rows of a tile register of AMX, and places of four bytes in a row.
 TILE = 16
+#: Elements that are far apart are as good as so many neighbours.
+_WORTH_GATHERING = 8
 #: ``epilogue(b, cells)``: gets finished elements of the product and stores what becomes of them.
 Epilogue = Callable[[Function, "Cells"], None]
 
@@ -43,13 +46,50 @@ class Cells:
     flushed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One of the axes that the rows or columns of an operand are made of: how many elements, how far they are apart in
+    memory, and how far they are apart along each of the window's bounds."""
+
+    extent: int
+    stride: int
+    steps: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """An operand that looks at memory through windows (the patches of an image): rows and columns are made of several
+    axes, the last one the fastest. ``bounds`` are (first, size) of the coordinates that have to be inside: an element
+    is zero unless ``0 <= first + sum(index * step) < size`` for each."""
+
+    rows: tuple[Axis, ...]
+    columns: tuple[Axis, ...]
+    bounds: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def runs_along_rows(self) -> bool:
+        """Whether neighbours in memory rather follow each other along the rows than along the columns."""
+        rows, columns = (
+            inner.extent if inner.stride <= 2 else min(inner.extent, _WORTH_GATHERING)
+            for inner in (self.rows[-1], self.columns[-1])
+        )
+        return rows > columns
+
+    @property
+    def period(self) -> int:
+        """Rows that are copied together where vectors lie along the columns: those of one channel."""
+        return prod(axis.extent for axis in self.rows[1:])
+
+
 @dataclass(slots=True)
 class Matrix:
     """An operand: element (i, j) at ``pointer[sum(batch_i * strides_i) + i * row + j * column]``, strides in
     elements.
 
     ``element`` is the LLVM element type in memory, ``unsigned`` tells how to widen integers. ``prologue``
-    changes elements as they are read (see `Prologue`).
+    changes elements as they are read (see `Prologue`). Where terms of k come in runs (`Contraction.run`), ``jump`` is
+    from the first element of a run to that of the next. With a ``window`` elements are where that says, and ``row`` and
+    ``column`` mean nothing.
     """
 
     pointer: Value
@@ -59,12 +99,29 @@ class Matrix:
     batch: tuple[Index, ...] = ()
     prologue: Prologue | None = None
     unsigned: bool = False
+    jump: Index = 0
+    window: Window | None = None
 
     def transposed(self) -> Matrix:
         """The same memory with rows and columns exchanged (no prologue)."""
-        if self.prologue is not None:
-            raise ValueError("a matrix with a prologue has a fixed orientation")
-        return Matrix(self.pointer, self.column, self.row, self.element, self.batch, None, self.unsigned)
+        if self.prologue is not None or self.window is not None:
+            raise ValueError("a matrix with a prologue or a window has a fixed orientation")
+        return Matrix(self.pointer, self.column, self.row, self.element, self.batch, None, self.unsigned, self.jump)
+
+
+@dataclass(slots=True)
+class Block:
+    """The part of an operand to pack: ``matrix`` with its batch offset already in ``origin`` (the address of
+    element (0, 0)), from (``row``, ``column``), ``rows`` x ``columns`` elements; ``batch`` are the coordinates, for the
+    prologue."""
+
+    matrix: Matrix
+    origin: Value
+    row: Index
+    column: Index
+    rows: Index
+    columns: Index
+    batch: tuple[Index, ...]
 
 
 @dataclass(slots=True)
@@ -85,6 +142,9 @@ class Contraction:
     ``twins`` are products of the same matrices that differ in what the prologue makes of an element of B, and in the
     epilogue: the two halves of a byte, say. Where the product is thin, all of them come from one read of B.
 
+    ``run``: terms of k that lie one stride apart in both operands; the next ones begin a `Matrix.jump` later (0: all
+    are one run). It cuts the steps along k. B may be seen through a `Window`.
+
     Where both operands are bfloat16, or ``narrow`` is set (operands are then rounded to bfloat16 first; what a
     prologue makes of bytes has to be rounded already),
     machines with instructions for pairs of bfloat16 products use them: the order within a pair is then the
@@ -103,6 +163,7 @@ class Contraction:
     column_sums: Epilogue | None = None
     touched: tuple[Matrix, ...] = ()
     twins: tuple[Contraction, ...] = ()
+    run: int = 0
     location: str = field(default="")
 
 

@@ -46,6 +46,8 @@ class ThinPlan:
 
 def plan_thin(problem: Contraction, target: Target) -> ThinPlan | None:
     """The plan of a product that is thin, or None."""
+    if problem.run or problem.b.window is not None:
+        return None
     few_rows = isinstance(problem.m, int) and problem.m <= MOST
     few_columns = isinstance(problem.n, int) and problem.n <= MOST
     if few_rows and few_columns:

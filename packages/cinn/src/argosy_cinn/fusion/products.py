@@ -6,23 +6,30 @@ transposes, reshapes and slices of an operand cost nothing. Only contracted axes
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from argosy_cinn.contraction.problem import Axis, Window
 from argosy_cinn.contraction.thin import MOST
+from argosy_cinn.dialect import PATCHES
+from argosy_cinn.fusion.windows import joined, linear_view
 from argosy_cinn.loops.elementwise import OPERATIONS, PARTS
 from argosy_cinn.loops.expressions import Expression, Graph, describe
 from argosy_cinn.loops.indices import Index, Position, Variable, of
-from argosy_cinn.loops.lowering import Lowering
+from argosy_cinn.loops.lowering import VIEWS, Lowering
 from argosy_cinn.loops.schedule import COSTS
 from argosy_cinn.plan.shapes import sizes, surely_at_least
 from argosy_pir.core import Operation
 from argosy_pir.types import ITEM_SIZES
-from argosy_pir.values import Value
+from argosy_pir.values import OpResult, Value
 
 #: Work on an element that a product may do again whenever it reads it.
 _MOST_WORK = 16
+#: Terms of a run, from which on steps along k are long enough to stop at its end.
+_SHORTEST_RUN = 128
+#: Neighbours in memory that a vector is made of at least, and terms of a channel that are copied together.
+_SHORTEST_PIECE, _LONGEST_PERIOD = 4, 400
 #: Dtypes whose numbers are numbers of a wider one; a product converts them as it reads them.
 _EXACT = {
     "float32": ("bfloat16", "float16", "int8", "uint8", "int16", "uint16"),
@@ -37,16 +44,20 @@ _EXACT = {
 class OperandMatrix:
     """Element (batch, free, contracted) of an operand at ``offset + sums of index * stride`` in ``buffer``.
 
-    Strides are in elements, one for each axis of the product's batch, free and contracted axes. The buffer's dtype may
-    be another than the operand's: the product then converts what it reads."""
+    Strides are in elements, one for each axis of the product's batch and free axes, and one for the contracted axes
+    together. The buffer's dtype may be another than the operand's: the product then converts what it reads. ``run`` and
+    ``jump`` as in `Contraction`. With a ``window`` the free and contracted axes are those of the window."""
 
     buffer: Value
     offset: int
     batch: tuple[int, ...]
     free: tuple[int, ...]
-    contracted: tuple[int, ...]
+    depth: int
     function: Expression | None = None
     element: Expression | None = None
+    run: int = 0
+    jump: int = 0
+    window: Window | None = None
 
     @property
     def dtype(self) -> str:
@@ -78,7 +89,18 @@ def product_axes(op: Operation) -> ProductAxes:
 
 
 def operand_matrix(op: Operation, index: int, in_memory: Container[Value]) -> OperandMatrix | None:
-    """Operand 0 or 1 as a strided matrix over a buffer; None where it has to be copied first."""
+    """Operand 0 or 1 as a matrix over a buffer; None where it has to be copied first."""
+    plain = _strided_matrix(op, index, in_memory)
+    if plain is not None:
+        return plain
+    found = _windowed_matrix(op, index, in_memory)
+    if found is not None and found.run and index == 1:  # both operands jump at the same terms
+        left = operand_matrix(op, 0, in_memory)
+        return None if left is not None and left.run not in (0, found.run) else found
+    return found
+
+
+def _strided_matrix(op: Operation, index: int, in_memory: Container[Value]) -> OperandMatrix | None:
     side = "lhs" if index == 0 else "rhs"
     batch, contracted = op.attributes[f"{side}_batch"], op.attributes[f"{side}_contract"]
     operand = op.operand(index)
@@ -97,13 +119,62 @@ def operand_matrix(op: Operation, index: int, in_memory: Container[Value]) -> Op
     if strides is None or not surely_at_least(flat.low, 0):
         return None
     free = [i for i in range(len(sizes(operand))) if i not in batch and i not in contracted]
-    along = tuple(strides[i] for i in contracted)
-    if merged(tuple(sizes(operand)[i] for i in contracted), along) is None:
+    depth = merged(tuple(sizes(operand)[i] for i in contracted), tuple(strides[i] for i in contracted))
+    if depth is None:
         return None
     return OperandMatrix(
-        buffer, flat.constant, tuple(strides[i] for i in batch), tuple(strides[i] for i in free), along,
+        buffer, flat.constant, tuple(strides[i] for i in batch), tuple(strides[i] for i in free), depth,
         function, element,
     )  # fmt: skip
+
+
+def _windowed_matrix(op: Operation, index: int, in_memory: Container[Value]) -> OperandMatrix | None:
+    """An operand whose terms come in runs, or a right one that is seen through windows."""
+    side, operand = ("lhs" if index == 0 else "rhs"), op.operand(index)
+    if operand.dtype not in ("float32", "float64") or op.result.dtype != operand.dtype:
+        return None
+    view = linear_view(operand, in_memory)
+    if view is None:
+        return None
+    outer, summed = op.attributes[f"{side}_batch"], op.attributes[f"{side}_contract"]
+    free = [axis for i, axis in enumerate(view.axes) if i not in outer and i not in summed]
+    contracted = joined([view.axes[i] for i in summed])
+    batch = _strides_of([view.axes[i] for i in outer])
+    if batch is None:
+        return None
+    rows = _strides_of(free)
+    if rows is not None and not view.bounds and len(contracted) == 2 and contracted[-1].extent >= _SHORTEST_RUN:
+        jump, run = contracted
+        return OperandMatrix(view.buffer, view.offset, batch, rows, run.stride, run=run.extent, jump=jump.stride)
+    columns = joined(free)
+    fits = index == 1 and _is_patches(operand) and columns and contracted
+    window = Window(contracted, columns, view.bounds) if fits else None
+    if window is None or not _is_worth_reading(window):
+        return None
+    return OperandMatrix(view.buffer, view.offset, batch, (), 0, window=window)
+
+
+def _is_patches(value: Value) -> bool:
+    """Whether an operand is a view of windows."""
+    while isinstance(value, OpResult) and value.op.name[5:] in VIEWS:
+        value = value.op.operand(0)
+    return isinstance(value, OpResult) and value.op.name == PATCHES
+
+
+def _strides_of(axes: Sequence[tuple[Axis, ...]]) -> tuple[int, ...] | None:
+    """The stride of every axis; None where one has several, or is bounded."""
+    if any(len(parts) > 1 or any(part.steps and any(part.steps) for part in parts) for parts in axes):
+        return None
+    return tuple(parts[0].stride if parts else 0 for parts in axes)
+
+
+def _is_worth_reading(window: Window) -> bool:
+    """Whether vectors of a window are made of few pieces, and steps along k of whole channels are short."""
+    inner = window.rows[-1] if window.runs_along_rows else window.columns[-1]
+    if inner.extent < _SHORTEST_PIECE:
+        return False
+    free = not any(window.rows[0].steps)
+    return window.runs_along_rows or (free and window.period <= _LONGEST_PERIOD)
 
 
 def _element_of(node: Expression) -> Expression | None:
@@ -160,6 +231,17 @@ def mergeable_suffix(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
     return count
 
 
+def _merged_axes(sizes: tuple[int, ...], side: OperandMatrix) -> int:
+    """How many trailing free axes are one: all of them are columns of a window."""
+    return len(sizes) if side.window is not None else mergeable_suffix(sizes, side.free)
+
+
+def _step_of(sizes: tuple[int, ...], side: OperandMatrix) -> int:
+    """The stride of the free axes that are one."""
+    first = len(sizes) - _merged_axes(sizes, side)
+    return 0 if side.window is not None else merged(sizes[first:], side.free[first:]) or 0
+
+
 @dataclass(slots=True)
 class Product:
     """A dot_general laid out for the matrix product emitters: batch axes (given ones, then free axes of either side
@@ -199,12 +281,23 @@ class Product:
         return flat
 
     @property
+    def run(self) -> int:
+        """Terms of a run, where they come in runs."""
+        return self.left.run or self.right.run
+
+    def jump(self, side: OperandMatrix, step: int) -> int:
+        """From run to run, of an operand whose terms lie ``step`` apart within one."""
+        if not self.run:
+            return 0
+        return side.jump if side.run else self.run * step
+
+    @property
     def _left_merged(self) -> int:
-        return mergeable_suffix(product_axes(self.op).left, self.left.free)
+        return _merged_axes(product_axes(self.op).left, self.left)
 
     @property
     def _right_merged(self) -> int:
-        return mergeable_suffix(product_axes(self.op).right, self.right.free)
+        return _merged_axes(product_axes(self.op).right, self.right)
 
     def variables(self) -> list[Variable]:
         """Loop variables of (batch..., row, column)."""
@@ -217,7 +310,7 @@ def lay_out(op: Operation, in_memory: Container[Value]) -> Product:
     assert left is not None
     assert right is not None
     axes = product_axes(op)
-    lm, rm = mergeable_suffix(axes.left, left.free), mergeable_suffix(axes.right, right.free)
+    lm, rm = _merged_axes(axes.left, left), _merged_axes(axes.right, right)
     left_extra, right_extra = axes.left[: len(axes.left) - lm], axes.right[: len(axes.right) - rm]
     left_steps, right_steps = left.free[: len(left_extra)], right.free[: len(right_extra)]
     zeros_left, zeros_right = (0,) * len(right_extra), (0,) * len(left_extra)
@@ -229,10 +322,10 @@ def lay_out(op: Operation, in_memory: Container[Value]) -> Product:
         rows=prod(axes.left[len(left_extra) :]),
         columns=prod(axes.right[len(right_extra) :]),
         depth=prod(axes.contracted),
-        left_row=merged(axes.left[len(left_extra) :], left.free[len(left_extra) :]) or 0,
-        right_column=merged(axes.right[len(right_extra) :], right.free[len(right_extra) :]) or 0,
-        left_depth=merged(axes.contracted, left.contracted) or 0,
-        right_depth=merged(axes.contracted, right.contracted) or 0,
+        left_row=_step_of(axes.left, left),
+        right_column=_step_of(axes.right, right),
+        left_depth=left.depth,
+        right_depth=right.depth,
     )  # fmt: skip
 
 
@@ -243,7 +336,7 @@ def are_twins(x: Product, y: Product) -> bool:
             "right_depth")  # fmt: skip
     thin = isinstance(x.rows, int) and 0 < x.rows <= MOST and x.right_depth == 1
     parts = x.right.function is not None and y.right.function is not None
-    alike = all(getattr(x, name) == getattr(y, name) for name in same)
+    alike = all(getattr(x, name) == getattr(y, name) for name in same) and not (x.run or y.run)
     types = [(p.op.operand(0).dtype, p.op.operand(1).dtype, p.op.result.dtype) for p in (x, y)]
     memory = [(p.left.buffer, p.left.offset, p.right.buffer, p.right.offset, p.right.dtype) for p in (x, y)]
     left = [describe([p.left.function], {}) if p.left.function is not None else "" for p in (x, y)]

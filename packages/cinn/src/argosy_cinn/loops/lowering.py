@@ -8,12 +8,13 @@ said by `is_inline`.
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from itertools import takewhile
 from typing import Any
 
 from argosy_cinn.dialect import PATCHES
 from argosy_cinn.loops.elementwise import PARTS, supports
 from argosy_cinn.loops.expressions import Expression, Graph
-from argosy_cinn.loops.indices import Index, Lookup, Position, divide, linearise, of
+from argosy_cinn.loops.indices import Index, Lookup, Position, delinearise, divide, linearise, of
 from argosy_cinn.plan.shapes import sizes, surely_at_least, surely_less
 from argosy_cinn.rewrites.convolution import window_axes
 from argosy_pir.core import Operation
@@ -169,7 +170,21 @@ def _leading(position: Position, rank: int) -> Index:
 
 def _reshape(self: Lowering, op: Operation, position: Position) -> Expression:
     x = op.operand(0)
-    return self.value(x, position.at(sizes(x), position.flat))
+    if position._coordinates is None:
+        return self.value(x, position.at(sizes(x), position.flat))
+    # What is beyond an axis (of an image, under a condition) must not be taken for a place on another one.
+    kept = _equal_suffix(sizes(x), position.shape)
+    if not kept:
+        return self.value(x, position.at(sizes(x), position.flat))
+    first = linearise(position._coordinates[:-kept], position.shape[:-kept])
+    outer = delinearise(first, sizes(x)[:-kept], position.split)
+    return self.value(x, position.at(sizes(x), None, (*outer, *position._coordinates[-kept:])))
+
+
+def _equal_suffix(x: tuple[int, ...], y: tuple[int, ...]) -> int:
+    """How many last axes of two shapes are the same."""
+    pairs = zip(reversed(x), reversed(y), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _transpose(self: Lowering, op: Operation, position: Position) -> Expression:

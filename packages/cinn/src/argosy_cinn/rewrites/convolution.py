@@ -1,8 +1,8 @@
 """Convolutions as matrix products: the windows of the input as columns, and the product of the weights with them.
 
 ``cinn.patches`` is the tensor of windows, [N, groups, C / groups, *K, *S'], which is a view of the input with gaps: it
-is computed inside the loops that read it, and in memory only where the product needs it to be. A 1x1 convolution reads
-its input in place.
+is computed inside the loops that read it, or read by the product as it copies blocks of it (`contraction.windows`), and
+in memory only where neither can be. A 1x1 convolution reads its input in place.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from argosy_pir.values import Value
 
 #: With fewer places than this in a sample (a gradient of weights), the columns of all samples are one matrix.
 _FEW_PLACES = 64
-#: Such products are made for each channel where a channel has this many terms for each filter: sums of them are small.
-_FEW_SUMS = 8
+#: Terms of a sum beside which moving its result does not show.
+_MANY_TERMS = 256
 #: Windows of at most this many taps, with at most this many filters for each channel, are summed tap by tap.
 _MOST_TAPS, _FEW_FILTERS = 64, 4
 
@@ -46,10 +46,8 @@ def as_product(op: Operation) -> Value | None:
     terms, places = depth * prod(window), prod(spatial)
     rows = emit("reshape", w, shape=(groups, filters // groups, terms))
     columns = emit("reshape", patches, shape=(n, groups, terms, places))
-    few = places < _FEW_PLACES and n > 1 and prod(window) > 1
-    if few and _FEW_SUMS * filters // groups <= prod(window):
-        return emit("reshape", _by_depth(w, patches, groups), shape=sizes(op.result))
-    made = _joined(rows, columns) if few else _by_sample(rows, columns)
+    few = places < _FEW_PLACES and n > 1 and (prod(window) > 1 or terms >= _MANY_TERMS)
+    made = _joined(rows, columns, prod(window) > places) if few else _by_sample(rows, columns)
     return emit("reshape", made, shape=sizes(op.result))
 
 
@@ -105,30 +103,16 @@ def _by_sample(rows: Value, columns: Value) -> Value:
     )
 
 
-def _joined(rows: Value, columns: Value) -> Value:
-    """[N, groups, filters, places] as one product, whose columns are the places of all samples."""
+def _joined(rows: Value, columns: Value, sample_last: bool) -> Value:
+    """[N, groups, filters, places] as one product, whose columns are the places of all samples: place by place where
+    ``sample_last`` (a gradient of weights, whose samples are channels), else sample by sample."""
     n, groups, terms, places = sizes(columns)
-    moved = emit("transpose", columns, permutation=(1, 2, 0, 3))
+    moved = emit("transpose", columns, permutation=(1, 2, 3, 0) if sample_last else (1, 2, 0, 3))
     wide = emit("reshape", moved, shape=(groups, terms, n * places))
     made = emit("dot_general", rows, wide, lhs_contract=(2,), rhs_contract=(1,), lhs_batch=(0,), rhs_batch=(0,))
-    apart = emit("reshape", made, shape=(groups, sizes(rows)[1], n, places))
-    return emit("transpose", apart, permutation=(2, 0, 1, 3))
-
-
-def _by_depth(w: Value, patches: Value, groups: int) -> Value:
-    """[N, groups, filters, places] of few places and large windows over several channels (a gradient of weights, whose
-    channels are the samples): a product for each channel, which reads its weights in place, and the sum of these."""
-    filters, depth, *window = sizes(w)
-    n, _, _, *rest = sizes(patches)
-    terms, places = prod(window), prod(rest[len(window) :])
-    rows = emit("reshape", w, shape=(groups, filters // groups, depth, terms))
-    rows = emit("transpose", rows, permutation=(0, 2, 1, 3))
-    columns = emit("reshape", patches, shape=(n, groups, depth, terms, places))
-    columns = emit("transpose", columns, permutation=(1, 2, 0, 4, 3))
-    columns = emit("reshape", columns, shape=(groups, depth, n * places, terms))
-    each = emit("dot_general", rows, columns, lhs_contract=(3,), rhs_contract=(3,), lhs_batch=(0, 1), rhs_batch=(0, 1))
-    made = emit("reshape", emit("reduce_sum", each, axes=(1,)), shape=(groups, filters // groups, n, places))
-    return emit("transpose", made, permutation=(2, 0, 1, 3))
+    apart = (places, n) if sample_last else (n, places)
+    result = emit("reshape", made, shape=(groups, sizes(rows)[1], *apart))
+    return emit("transpose", result, permutation=(3, 0, 1, 2) if sample_last else (2, 0, 1, 3))
 
 
 def _patches(x: Value, shape: tuple[int, ...], op: Operation) -> Value:

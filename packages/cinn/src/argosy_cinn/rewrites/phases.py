@@ -4,11 +4,14 @@ With the input spread by ``a``, place ``a q + r`` of the result sees, of tap ``t
 ``t = a J + low - r``. All ``a`` phases ``r`` are filters of one convolution with stride one over the input as it is,
 whose window is that of ``J``; the phases of a place then lie beside each other (the sub-pixel convolution of Shi et
 al., 2016, backwards). A window without overlap (a patch embedding's) is a matrix product that reads its input in place.
+Where phases have windows of different sizes (three taps, spread by two: two taps and one), filters of one convolution
+would multiply zeros: few phases are then convolutions of their own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 from argosy_cinn.plan.shapes import sizes
@@ -16,6 +19,10 @@ from argosy_cinn.rewrites.building import constant, emit
 from argosy_pir.core import Operation
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
+
+#: Phases that are convolutions of their own at most, the share of products with zeros that is not worth that, and the
+#: filters for which reading the input anew for each phase does not show.
+_FEW_PHASES, _TOLERATED_ZEROS, _MANY_FILTERS = 8, 1.2, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,11 @@ class Axis:
             return 0, self.spread
         return self.spread - self.before - self.taps, self.spread - self.before
 
+    def of_phase(self, phase: int) -> tuple[int, int, int]:
+        """The first tap of a phase, its J, and how many taps there are."""
+        tap = (self.low - phase) % self.spread
+        return tap, (tap - self.low + phase) // self.spread, max(-(-(self.taps - tap) // self.spread), 0)
+
     @property
     def blocks(self) -> int:
         """Places of the result divided by the phases, rounded up."""
@@ -79,6 +91,8 @@ def by_phases(op: Operation) -> Value:
             strict=True,
         )
     ]  # fmt: skip
+    if _are_apart(axes) and sizes(w)[0] >= _MANY_FILTERS * op.attributes["groups"]:
+        return _in_place(_one_by_one(op, axes), sizes(w)[0], axes)
     ones = (1,) * len(axes)
     padding = tuple(axis.padding for axis in axes)
     result = emit(
@@ -86,6 +100,34 @@ def by_phases(op: Operation) -> Value:
         groups=op.attributes["groups"],
     )  # fmt: skip
     return _in_place(result, sizes(w)[0], axes)
+
+
+def _are_apart(axes: list[Axis]) -> bool:
+    """Whether few phases share so few taps that each is better a convolution of its own."""
+    joint, single = prod(axis.window * axis.spread for axis in axes), prod(axis.taps for axis in axes)
+    some = all(axis.of_phase(phase)[2] for axis in axes for phase in range(axis.spread))
+    return prod(axis.spread for axis in axes) <= _FEW_PHASES and joint > _TOLERATED_ZEROS * single and some
+
+
+def _one_by_one(op: Operation, axes: list[Axis]) -> Value:
+    """[N, O * phases, *blocks], a convolution for each phase."""
+    x, w = op.operands
+    n, filters, *_ = sizes(op.result)
+    blocks = tuple(axis.blocks for axis in axes)
+    made = []
+    for phases in product(*(range(axis.spread) for axis in axes)):
+        found = [axis.of_phase(phase) for axis, phase in zip(axes, phases, strict=True)]
+        start = (0, 0, *(tap for tap, _, _ in found))
+        cut = emit("slice", w, start=start, limit=sizes(w), stride=(1, 1, *(axis.spread for axis in axes)))
+        around = zip(axes, found, strict=True)
+        padding = tuple((-first, axis.blocks + count - 1 - axis.size + first) for axis, (_, first, count) in around)
+        ones = (1,) * len(axes)
+        part = emit(
+            "conv", x, cut, strides=ones, padding=padding, lhs_dilation=ones, rhs_dilation=ones,
+            groups=op.attributes["groups"],
+        )  # fmt: skip
+        made.append(emit("reshape", part, shape=(n, filters, 1, *blocks)))
+    return emit("reshape", emit("concat", *made, axis=2), shape=(n, filters * len(made), *blocks))
 
 
 def _zero(x: Value) -> Value:

@@ -42,6 +42,8 @@ class Shape:
         a, b = problem.a, problem.b
         numbers = (problem.m, problem.n, problem.k, a.row, a.column, b.row, b.column)
         known = all(isinstance(x, int) and x >= 0 for x in numbers)
+        if problem.run or b.window is not None:
+            return None
         if not known or a.prologue or b.prologue or problem.column_sums is not None or problem.twins:
             return None
         m, n, k, *strides = (x for x in numbers if isinstance(x, int))

@@ -1,0 +1,254 @@
+"""Packing an operand that is seen through windows: the patches of an image as a matrix that is never in memory.
+
+A vector of neighbouring places may lie on several rows of the image: it is read in *pieces*, one for each row that it
+touches, under masks of the lanes on that row and inside the image. Masks depend on the place and the tap, not on the
+channel, so that they are made once for all channels (the implicit product of Chetlur et al., 2014, on vectors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from argosy_cinn.contraction.problem import Axis, Block, Window
+from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.types import I1, I32, Index, Value, bytes_of, vector
+
+_PARAMETERS = [
+    ("ptr noalias readonly", "source"),
+    ("i64", "row"),
+    ("i64", "column"),
+    ("i64", "rows"),
+    ("i64", "columns"),
+    ("ptr noalias", "out"),
+]
+
+
+def pack_window(f: Function, block: Block, out: Value, width: int, lanes: int) -> None:
+    """Pack a block of B into panels ``[columns / width][rows][width]`` at ``out``. Products of the same windows share
+    the code."""
+    window, element = block.matrix.window, block.matrix.element
+    assert window is not None
+
+    def define(unique: str) -> None:
+        with f.module.function(unique, _PARAMETERS, export=False, attributes="noinline") as g:
+            packing = _Packing(g, window, element, lanes, width)
+            (packing.along_rows if window.runs_along_rows else packing.along_columns)()
+
+    name = f"pack_window_{element}"
+    unique = f.module.once(("window", window, element, lanes, width), name, define)
+    sizes = [f.index(x) for x in (block.row, block.column, block.rows, block.columns)]
+    f.call(unique, "void", block.origin, *sizes, out)
+
+
+@dataclass(slots=True)
+class _Place:
+    """A place along some axes: elements from the origin, and its coordinates along the bounds."""
+
+    offset: Index
+    coordinates: list[Index]
+
+    def plus(self, f: Function, other: _Place) -> _Place:
+        """The place of both indices."""
+        both = zip(self.coordinates, other.coordinates, strict=True)
+        return _Place(f.add(self.offset, other.offset), [f.add(x, y) for x, y in both])
+
+
+@dataclass(slots=True)
+class _Piece:
+    """Lanes of a vector on one row of the image: the place of lane 0, were it there, and which lanes are."""
+
+    place: _Place
+    lanes: Value
+
+
+class _Packing:
+    """The body of one copying function."""
+
+    def __init__(self, f: Function, window: Window, element: str, lanes: int, width: int) -> None:
+        self.f, self.window, self.element, self.lanes, self.width = f, window, element, lanes, width
+        self.source, self.row, self.column, self.rows, self.columns, self.out = f.arguments
+        self.type = vector(element, lanes)
+
+    def along_columns(self) -> None:
+        """Vectors lie along the columns: places of the result. Masks wait in a table, from which all channels take
+        them, so that both the image and the panel are passed over in order."""
+        f, window = self.f, self.window
+        channel, *taps = window.rows
+        period, along = window.period, window.columns[-1]
+        count = self.width // self.lanes * _most_pieces(along.extent, self.lanes, len(window.columns))
+        offsets = f.alloca("i64", period)
+        table = f.alloca("i8", period * count * self._mask_bytes(along))
+        with f.loop(0, self.columns, self.width) as j:
+            vectors = [
+                self._pieces(
+                    window.columns, f.add(self.column, f.add(j.index, v)), f.sub(f.sub(self.columns, j.index), v)
+                )
+                for v in range(0, self.width, self.lanes)
+            ]
+            with f.loop(0, period) as tap:
+                place = self._place(taps, tap.index)
+                f.store(f.index(place.offset), f.at(offsets, tap.index, "i64"))
+                masks = [self._mask(piece, place, along) for pieces in vectors for piece in pieces]
+                self._keep(masks, table, tap.index, along)
+            first, step = f.div(self.row, period), f.mul(period, self.width)
+            with f.loop(0, f.div(self.rows, period)) as c:
+                source = f.at(self.source, f.mul(f.add(first, c.index), channel.stride), self.element)
+                target = f.at(self.out, f.add(f.mul(j.index, self.rows), f.mul(c.index, step)), self.element)
+                with f.loop(0, period) as tap:
+                    image = f.at(source, f.load("i64", f.at(offsets, tap.index, "i64")), self.element)
+                    row = f.at(target, f.mul(tap.index, self.width), self.element)
+                    self._copy_row(vectors, image, self._kept(table, tap.index, along, count), row)
+
+    def _copy_row(self, vectors: list[list[_Piece]], image: Value, masks: list[Value], row: Value) -> None:
+        """One row of a panel."""
+        f, stride = self.f, self.window.columns[-1].stride
+        left = iter(masks)
+        for v, pieces in enumerate(vectors):
+            sources = [f.at(image, piece.place.offset, self.element) for piece in pieces]
+            value = self._read(sources, [next(left) for _ in pieces], 0, stride)
+            f.store(value, f.at(row, v * self.lanes, self.element))
+
+    def _mask_bytes(self, along: Axis) -> int:
+        return self.lanes * (2 if along.stride == 2 else 1)
+
+    def _keep(self, masks: list[Value], table: Value, tap: Index, along: Axis) -> None:
+        """Write the masks of a tap to the table, a byte for each lane."""
+        f, size = self.f, self._mask_bytes(along)
+        for i, mask in enumerate(masks):
+            place = f.at(table, f.mul(f.add(f.mul(tap, len(masks)), i), size), "i8")
+            f.store(f.convert("sext", mask, "i8"), place)
+
+    def _kept(self, table: Value, tap: Index, along: Axis, count: int) -> list[Value]:
+        f, size = self.f, self._mask_bytes(along)
+        places = [f.at(table, f.mul(f.add(f.mul(tap, count), i), size), "i8") for i in range(count)]
+        return [f.icmp("slt", f.load(vector("i8", size), place), 0) for place in places]
+
+    def along_rows(self) -> None:
+        """Vectors lie along the rows (terms of k, in a gradient of weights): square blocks are transposed."""
+        f = self.f
+        with f.loop(0, self.columns, self.lanes) as j, f.loop(0, self.rows, self.lanes) as k:
+            left = f.sub(self.rows, k.index)
+            pieces = self._pieces(self.window.rows, f.add(self.row, k.index), left)
+            block = f.transpose(self._columns(pieces, j.index))
+            lane = f.rem(j.index, self.width)
+            panel = f.add(f.mul(f.sub(j.index, lane), self.rows), f.add(lane, f.mul(k.index, self.width)))
+            self._store(block, f.at(self.out, panel, self.element), left)
+
+    def _store(self, block: list[Value], target: Value, left: Index) -> None:
+        """The rows of a transposed block, as many as there are."""
+        f = self.f
+
+        def whole() -> list[Value]:
+            for i, value in enumerate(block):
+                f.store(value, f.at(target, i * self.width, self.element))
+            return []
+
+        def some() -> list[Value]:
+            for i, value in enumerate(block[:-1]):
+                with f.when(f.icmp("sgt", left, i)):
+                    f.store(value, f.at(target, i * self.width, self.element))
+            return []
+
+        f.either(f.icmp("sge", left, self.lanes), whole, some)
+
+    def _columns(self, pieces: list[_Piece], j: Index) -> list[Value]:
+        """Columns from ``j`` on, as vectors along the rows; those beyond the last one repeat it."""
+        f, axes, along = self.f, self.window.columns, self.window.rows[-1]
+        if axes[-1].extent % self.lanes == 0 and not any(axes[-1].steps):  # they differ in the channel only
+            sources, masks = self._sources(pieces, self._place(axes, f.add(self.column, j)), along)
+            return [self._read(sources, masks, i * axes[-1].stride, along.stride) for i in range(self.lanes)]
+        last = f.sub(self.columns, 1)
+        found = []
+        for i in range(self.lanes):
+            place = self._place(axes, f.add(self.column, f.minimum(f.add(j, i), last)))
+            found.append(self._read(*self._sources(pieces, place, along), 0, along.stride))
+        return found
+
+    def _place(self, axes: Sequence[Axis], index: Index) -> _Place:
+        """The place of a row-major index along some axes."""
+        f = self.f
+        place = _Place(0, [0] * len(self.window.bounds))
+        for position, axis in enumerate(reversed(axes)):
+            last = position == len(axes) - 1
+            i = index if last else f.rem(index, axis.extent)
+            index = f.div(index, axis.extent)
+            steps = axis.steps or (0,) * len(self.window.bounds)
+            place = place.plus(f, _Place(f.mul(i, axis.stride), [f.mul(i, step) for step in steps]))
+        return place
+
+    def _pieces(self, axes: tuple[Axis, ...], start: Index, left: Index) -> list[_Piece]:
+        """The pieces of a vector that begins at an index along some axes, of which ``left`` lanes exist."""
+        f, lanes = self.f, self.lanes
+        *outer, inner = axes
+        extent = inner.extent
+        row, column = f.div(start, extent), f.rem(start, extent)
+        exists = f.tail_mask(left, lanes)
+        if not outer:
+            return [_Piece(self._place([inner], start), exists)]
+        count = _most_pieces(extent, lanes, len(axes))
+        found = []
+        for r in range(count):
+            first = f.sub(column, r * extent)
+            steps = inner.steps or (0,) * len(self.window.bounds)
+            at = _Place(f.mul(first, inner.stride), [f.mul(first, step) for step in steps])
+            inside = exists
+            if count > 1:
+                inside = f.binary("and", exists, self._inside(first, 1, extent))
+            found.append(_Piece(self._place(outer, f.add(row, r)).plus(f, at), inside))
+        return found
+
+    def _inside(self, first: Index, step: int, size: int) -> Value:
+        """Lanes for which ``0 <= first + lane * step < size``."""
+        f = self.f
+        start = f.splat(f.convert("trunc", f.index(first), I32), self.lanes)
+        return f.icmp("ult", f.binary("add", start, f.binary("mul", f.iota(I32, self.lanes), step)), size)
+
+    def _sources(self, pieces: list[_Piece], place: _Place, along: Axis) -> tuple[list[Value], list[Value]]:
+        """Where the pieces are read at a place along the other axes, and the masks of these loads."""
+        f = self.f
+        offsets = [f.add(piece.place.offset, place.offset) for piece in pieces]
+        masks = [self._mask(piece, place, along) for piece in pieces]
+        return [f.at(self.source, offset, self.element) for offset in offsets], masks
+
+    def _mask(self, piece: _Piece, place: _Place, along: Axis) -> Value:
+        """The lanes that a piece loads at a place along the other axes: those inside the image."""
+        f, mask, lanes = self.f, piece.lanes, self.lanes
+        coordinates = piece.place.plus(f, place).coordinates
+        steps = along.steps or (0,) * len(self.window.bounds)
+        for (first, size), step, coordinate in zip(self.window.bounds, steps, coordinates, strict=True):
+            where = f.add(coordinate, first)
+            inside = self._inside(where, step, size) if step else f.splat(f.icmp("ult", f.index(where), size), lanes)
+            mask = f.binary("and", mask, inside)
+        if along.stride != 2:
+            return mask
+        none = f.constant(vector(I1, lanes), False)
+        return f.shuffle(mask, none, [i // 2 + lanes * (i % 2) for i in range(2 * lanes)])
+
+    def _read(self, sources: list[Value], masks: list[Value], offset: Index, stride: int) -> Value:
+        """One vector from its pieces, ``offset`` elements further on; lanes outside are zero."""
+        f, lanes = self.f, self.lanes
+        value: Value | None = None
+        for source, mask in zip(sources, masks, strict=True):
+            place = f.at(source, offset, self.element)
+            if stride == 1:
+                value = f.masked_load(self.type, place, mask, 0 if value is None else value)
+            elif stride == 2:  # one load of twice the size
+                wide = f.masked_load(vector(self.element, 2 * lanes), place, mask)
+                part = f.shuffle(wide, None, list(range(0, 2 * lanes, 2)))
+                value = part if value is None else self._either(value, part)
+            else:
+                steps = f.binary("mul", f.iota("i64", lanes), stride)
+                value = f.gather(self.type, place, steps, mask, 0 if value is None else value)
+        assert value is not None
+        return value
+
+    def _either(self, x: Value, y: Value) -> Value:
+        """Lanes of two pieces, of which at least one is zero."""
+        f, bits = self.f, vector(f"i{8 * bytes_of(self.element)}", self.lanes)
+        return f.bitcast(f.binary("or", f.bitcast(x, bits), f.bitcast(y, bits)), self.type)
+
+
+def _most_pieces(extent: int, lanes: int, axes: int) -> int:
+    """How many rows of the image a vector touches at most."""
+    return 1 if extent % lanes == 0 or axes == 1 else -(-(lanes - 1) // extent) + 1
