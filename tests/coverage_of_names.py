@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 import warnings
+from enum import Enum
 from importlib import import_module
 from pathlib import Path
 from types import CodeType, FrameType
@@ -25,7 +26,7 @@ from typing import Any
 
 NAMES = Path(__file__).parent / "parity" / "records" / "names.json"
 PAGE = Path(__file__).parents[1] / "docs" / "COVERAGE.md"
-LIBRARIES = "\n## Libraries"
+LATER = "\n## Documented examples"  # from here on the page is others'
 _PLAIN, _METHOD, _OPERATOR = range(3)
 
 
@@ -112,7 +113,7 @@ def _object(watch: Watch, found: Any) -> bool:
 
 
 def _built_without_init(found: type) -> bool:
-    return issubclass(found, (int, tuple)) or found.__init__ is object.__init__  # enumerations and plain holders
+    return issubclass(found, (int, tuple, Enum)) or found.__init__ is object.__init__  # enumerations and plain holders
 
 
 def _member(watch: Watch, owner: type, found: Any, name: str) -> bool:
@@ -194,6 +195,12 @@ def page(found: set[str]) -> str:
     return head + "\n".join([*rows, last]) + "\n\n## Not executed\n\n" + ("\n".join(missing) or "None.") + "\n"
 
 
+def renewed(before: str, found: set[str]) -> str:
+    """The page ``before`` with its part on names written anew; what others write, or people, stays."""
+    _, heading, others = before.partition(LATER)
+    return page(found) + heading + others
+
+
 def counted(text: str) -> set[str]:
     """The names that a page counts as executed: all but those that it lists."""
     listed = {line.partition("`")[2].rstrip("`") for line in text.splitlines() if line.startswith("- ")}
@@ -206,8 +213,7 @@ def main(folders: list[str], keep: bool = False) -> None:
     found = counted(before) if keep else set()
     for folder in folders:
         found |= {name for file in Path(folder).glob("*.json") for name in json.loads(file.read_text())}
-    _, heading, libraries = before.partition(LIBRARIES)  # written by hand, from runs of the libraries' suites
-    PAGE.write_text(page(found) + heading + libraries, encoding="utf-8")
+    PAGE.write_text(renewed(before, found), encoding="utf-8")
     sys.stdout.write(PAGE.read_text(encoding="utf-8"))
 
 

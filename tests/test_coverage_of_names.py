@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from coverage_of_names import Watch, counted, executed, page
+from coverage_of_names import LATER, Watch, counted, executed, page, renewed
 
 import argosy as paddle
 
@@ -22,7 +22,17 @@ def test_calls_are_told_from_names_that_were_not_called() -> None:
         paddle.nn.ReLU6()(x)
     finally:
         sys.setprofile(before)
-    for name in ("ones", "tanh", "Tensor.reshape", "Tensor.add_", "hstack", "nn.ReLU6", "nn.ReLU6.forward", "pi"):
+    for name in (
+        "ones",
+        "tanh",
+        "Tensor.reshape",
+        "Tensor.add_",
+        "hstack",
+        "nn.ReLU6",
+        "nn.ReLU6.forward",
+        "pi",
+        "amp.debugging.DebugMode",
+    ):
         assert executed(watch, name), name
     for name in ("cosh", "Tensor.multiply_", "vstack", "nn.Softplus", "nn.Softplus.forward", "nn.functional.unfold"):
         assert not executed(watch, name), name
@@ -39,3 +49,9 @@ def test_the_page_counts_by_area_and_lists_the_rest() -> None:
 def test_a_page_tells_what_it_counts() -> None:
     """Parts of the suite add up: what a page counts can be read from it."""
     assert counted(page({"io.DataLoader", "abs"})) == {"io.DataLoader", "abs"}
+
+
+def test_what_others_wrote_on_the_page_stays() -> None:
+    """The figures of examples and libraries are not this tool's."""
+    others = LATER + "\n\n| x |\n\n## Libraries\n\nsuites\n"
+    assert renewed(page(set()) + others, {"abs"}) == page({"abs"}) + others

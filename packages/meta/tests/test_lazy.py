@@ -21,6 +21,24 @@ def test_parameters_made_within_the_guard_are_filled_by_initialize():
     assert nn.Linear(2, 2, weight_attr=nn.initializer.Constant(3.0)).weight.numpy()[0, 0] == 3.0
 
 
+def test_a_function_of_ones_own_fills_a_parameter_once():
+    """set_init_func is a method of parameters, as initialize is; plain tensors have nothing to fill."""
+    parameter = nn.Parameter(paddle.zeros([2]))
+    parameter.set_init_func(lambda p, block: p.set_value(p + 3.0))
+    assert parameter.tolist() == [0.0, 0.0]
+    parameter.initialize()
+    nn.Parameter.initialize(parameter)
+    assert parameter.tolist() == [3.0, 3.0]
+    assert parameter.trainable
+    parameter.trainable = False
+    assert parameter.stop_gradient
+    with pytest.raises(TypeError, match="obj should be a function"):
+        parameter.set_init_func(3)
+    for call in (lambda: paddle.ones([1]).initialize(), lambda: paddle.ones([1]).set_init_func(print)):
+        with pytest.raises(TypeError, match="is for parameters"):
+            call()
+
+
 def test_parameter_of_data():
     """nn.Parameter marks a tensor that a layer takes as its own."""
     layer = nn.Layer()

@@ -217,6 +217,7 @@ def test_figures_reach_the_libraries_that_show_them(monkeypatch):
     callback.on_train_begin()
     callback.on_epoch_begin(3)
     callback.on_train_batch_end(0, {"loss": [0.5], "acc": 0.25, "step": 7})
+    callback.on_eval_begin()
     callback.on_eval_end({"loss": 0.75})
     callback.on_train_end()
     assert written == [
@@ -230,9 +231,15 @@ def test_figures_reach_the_libraries_that_show_them(monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(run=None, init=lambda **given: sent.append(given) or run))
     logger = paddle.callbacks.WandbCallback(project="p", tags=["t"])
     _Figures(logger)
+    logger.on_train_batch_end(0, {"loss": 5.0})
+    logger.on_train_begin()
+    logger.on_epoch_begin(4)
     logger.on_train_batch_end(0, {"loss": 2.0})
+    logger.on_eval_begin()
+    logger.on_eval_end({"loss": 3.0})
     logger.on_train_end()
-    assert sent == [{"project": "p", "tags": ["t"]}, {"train/loss": 2.0, "step": 1}, "finished"]
+    assert sent[:2] == [{"project": "p", "tags": ["t"]}, {"train/loss": 5.0, "step": 1}]
+    assert sent[2:] == [{"train/loss": 2.0, "step": 1}, {"eval/loss": 3.0, "epoch": 4}, "finished"]
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(ImportError, match="pip install wandb"):
         paddle.callbacks.WandbCallback()

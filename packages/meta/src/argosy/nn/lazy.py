@@ -9,9 +9,10 @@ from typing import Any
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["LazyGuard", "postpone", "waiting"]
+__all__ = ["LazyGuard", "initialize", "set_init_func", "waiting"]
 
 _KEY = "nn.lazy"
+_FILL = "_init_func"  # where a parameter keeps what is to fill it
 
 
 class LazyGuard:
@@ -35,12 +36,24 @@ def waiting() -> bool:
     return bool(context().values.get(_KEY))
 
 
-def postpone(parameter: Tensor, initializer: Callable[..., Any]) -> None:
-    """Give ``parameter`` the method ``initialize()``, which lets ``initializer`` fill it once."""
-    waiting_for = [initializer]
+def set_init_func(self: Tensor, obj: Callable[..., Any]) -> None:
+    """Let ``obj(parameter, None)`` fill the parameter when :func:`initialize` is called.
 
-    def initialize() -> None:
-        while waiting_for:
-            waiting_for.pop()(parameter)
+    Raises ``TypeError`` for a tensor that is no parameter, and for an ``obj`` that cannot be called.
+    """
+    if not self.is_parameter:
+        raise TypeError("set_init_func() is for parameters; this tensor is none")
+    if not callable(obj):
+        raise TypeError(f"set_init_func(): obj should be a function (parameter, block), got {type(obj).__name__}")
+    self.__dict__[_FILL] = obj
 
-    parameter.__dict__["initialize"] = initialize
+
+def initialize(self: Tensor) -> None:
+    """Fill a parameter that was made within :class:`LazyGuard`, or as :func:`set_init_func` said; others are left
+    as they are. Raises ``TypeError`` for a tensor that is no parameter.
+    """
+    if not self.is_parameter:
+        raise TypeError("initialize() is for parameters; this tensor is none")
+    fill = self.__dict__.pop(_FILL, None)
+    if fill is not None:
+        fill(self, None)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from argosy.nn import lazy
 from argosy_tensorcore import naming
 from argosy_tensorcore.tensor import Parameter as _Base
 from argosy_tensorcore.tensor import Tensor
@@ -36,17 +36,6 @@ class Parameter(metaclass=_Kind):
         make: Any = Parameter
         return make(tensor, **kwargs)  # type: ignore[no-any-return]
 
-    def set_init_func(self, obj: Callable[..., Any]) -> None:
-        """Let ``obj(parameter)`` fill the parameter when :meth:`initialize` is called."""
-        self.__dict__["_fill"] = obj
-
-    def initialize(self) -> None:
-        """Fill a parameter that was made within ``LazyGuard``; does nothing for others."""
-        fill = self.__dict__.pop("_fill", None)
-        if fill is not None:
-            fill(self)
-
-    @property
-    def trainable(self) -> bool:
-        """Whether the parameter gets gradients."""
-        return not self.stop_gradient  # type: ignore[attr-defined]
+    set_init_func = lazy.set_init_func
+    initialize = lazy.initialize
+    trainable = Tensor.trainable

@@ -19,7 +19,7 @@ class Initializer:
     def __call__(self, param: Tensor, block: object = None) -> Any:
         """Fill ``param``, or have it filled later."""
         if lazy.waiting():
-            lazy.postpone(param, self)
+            lazy.set_init_func(param, self.forward)
             return None
         return self.forward(param, block)
 
