@@ -1,5 +1,7 @@
 """Layers: names, order, state dicts, hooks, modes."""
 
+from collections import OrderedDict
+
 import numpy as np
 import pytest
 
@@ -118,6 +120,37 @@ def test_astype_converts_floating_members_only():
     assert block.scale.dtype is paddle.float64
     assert block.steps.dtype is paddle.int64
     assert block.scale.is_parameter
+
+
+def test_a_layer_shows_its_dtype_as_paddle_does():
+    """A name as made and after `to`, a dtype after `astype` and its short forms; state dicts are ordered ones."""
+    layer = nn.Linear(2, 2)
+    shown = [repr(layer), repr(layer.astype("float64")), repr(layer.float()), repr(layer.to(dtype="float64"))]
+    dtypes = ["float32", "paddle.float64", "paddle.float32", "float64"]
+    assert shown == [f"Linear(in_features=2, out_features=2, dtype={d})" for d in dtypes]
+    assert type(layer.state_dict()) is OrderedDict
+
+
+@pytest.mark.parametrize("p", [1.5, -0.25])
+@pytest.mark.parametrize("training", [True, False])
+def test_a_probability_is_checked_in_evaluation_as_well(p, training):
+    for drop in (nn.functional.dropout, nn.functional.dropout2d, nn.functional.alpha_dropout):
+        with pytest.raises(ValueError, match="p is a probability"):
+            drop(paddle.ones([1, 1, 2, 2]), p=p, training=training)
+
+
+@pytest.mark.parametrize(
+    ("pad", "mode", "said"),
+    [
+        ([1, 1, 1], "constant", "two counts for each of at most 3 axes"),
+        ([1] * 8, "constant", "two counts for each of at most 3 axes"),
+        ([5, 5], "reflect", "needs more than the 2 of axis 2"),
+        ([0, 3], "circular", "needs more than the 2 of axis 2"),
+    ],
+)
+def test_pads_that_do_not_fit_are_refused_by_name(pad, mode, said):
+    with pytest.raises(ValueError, match=said):
+        nn.functional.pad(paddle.ones([1, 2, 2]), pad, mode, data_format="NCL")
 
 
 def test_attr_false_makes_no_parameter():

@@ -86,7 +86,10 @@ def _is_pickled(path: Any, verb: str) -> bool:
     text: str = os.fspath(path)
     extension = os.path.splitext(text)[1]
     if extension in _OTHER:
-        raise NotImplementedError(f"{verb}({text!r}): the format {extension} is not implemented; use .safetensors")
+        raise NotImplementedError(
+            f"{verb}({text!r}): programs are not written or read here; for them there are jit.save and jit.load, and "
+            "static.save_inference_model"
+        )
     if not os.path.basename(text):
         raise ValueError(f"{verb}({text!r}): the path should name a file, not a folder")
     return extension != ".safetensors"

@@ -23,7 +23,12 @@ class Conversions:
         """Convert floating parameters and buffers to ``dtype``. Devices other than the cpu are not implemented."""
         if device is not None and str(device) != "cpu":
             raise NotImplementedError(f"Layer.to(device={device!r}): operators run on the cpu only so far")
-        return self if dtype is None else self.astype(dtype)
+        if dtype is None:
+            return self
+        self.astype(dtype)
+        for layer in self.sublayers(include_self=True):
+            layer.__dict__["_dtype"] = as_dtype(dtype).name  # shown without the framework's name, as Paddle does here
+        return self
 
     def astype(self, dtype: object = None) -> Self:
         """Convert floating parameters and buffers to ``dtype``, in place of the old data."""
@@ -68,7 +73,7 @@ class Conversions:
     def _converted(self, wanted: DType, excluded: tuple[Any, ...]) -> Self:
         for layer in self.sublayers(include_self=True):
             if type(layer) not in excluded:
-                layer.__dict__["_dtype"] = wanted.name
+                layer.__dict__["_dtype"] = wanted
                 for tensor in (*layer.parameters(include_sublayers=False), *layer.buffers(include_sublayers=False)):
                     state.convert(tensor, wanted)
         return self

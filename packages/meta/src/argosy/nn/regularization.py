@@ -34,6 +34,8 @@ def dropout(
     back and no random number is drawn; ``"downscale_in_infer"`` multiplies by 1 - p in evaluation instead.
     inplace: write the result over ``x``.
     """
+    if type(p) in (int, float) and not 0 <= p <= 1:  # the operator says so, too; an evaluation never gets there
+        raise ValueError(f"dropout: p is a probability, from 0 to 1, got {p}")
     if mode == "upscale_in_train" and type(x) is Tensor and (not training or p == 0):
         return x
     result: Tensor = get_operator("dropout")(x, p=p, axis=axis, training=training, mode=mode)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ def collect(
     layer: Any, destination: dict[str, Tensor] | None, deep: bool, prefix: str, use_hook: bool, keep_vars: bool
 ) -> dict[str, Tensor]:
     """Parameters and persistable buffers by dotted name."""
-    found: dict[str, Tensor] = {} if destination is None else destination
+    found: dict[str, Tensor] = OrderedDict() if destination is None else destination
     left_out = layer._non_persistable_buffer_names_set
     for kind in ("_parameters", "_buffers"):
         for name, tensor in layer.__dict__[kind].items():

@@ -301,6 +301,8 @@ def dropout(
     """
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise ValueError(f"dropout: mode {mode!r} is unknown; there are upscale_in_train and downscale_in_infer")
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout: p is a probability, from 0 to 1, got {p}")
     upscale = mode == "upscale_in_train"
     if not training or p == 0:
         return x if upscale or training else prim.mul(x, 1.0 - p)

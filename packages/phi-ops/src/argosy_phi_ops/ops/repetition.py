@@ -131,6 +131,8 @@ def pad(
 def _pad_counts(
     rank: int, pad: tuple[int, ...], data_format: str | None, from_left: bool
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    if len(pad) % 2 or len(pad) > 2 * rank:
+        raise ShapeError(f"pad: two counts for each of at most {rank} axes are expected, got {list(pad)}")
     pairs = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
     if len(pairs) == rank and from_left:
         chosen = pairs
@@ -140,6 +142,8 @@ def _pad_counts(
         channels_last = data_format is not None and data_format[-1] == "C"
         spatial = list(range(1, rank - 1) if channels_last else range(rank - len(pairs), rank))
         chosen = [(0, 0)] * rank
+        if len(spatial) != len(pairs):
+            raise ShapeError(f"pad: {data_format} of {rank} axes has {len(spatial)} spatial ones, got {list(pad)}")
         for axis, pair in zip(reversed(spatial), pairs, strict=True):
             chosen[axis] = pair
     return tuple(p[0] for p in chosen), tuple(p[1] for p in chosen)
@@ -150,6 +154,8 @@ def _extended(x: Tensor, axis: int, low: int, high: int, mode: str) -> Tensor:
     if mode == "replicate":
         ends = [section(x, axis, 0, 1)] * low, [section(x, axis, size - 1, size)] * high
         return prim.concat(*ends[0], x, *ends[1], axis=axis)
+    if mode in ("reflect", "circular") and isinstance(size, int) and max(low, high) > size - (mode == "reflect"):
+        raise ShapeError(f"pad: {mode} of ({low}, {high}) elements needs more than the {size} of axis {axis}")
     if mode == "reflect":
         front = prim.reverse(section(x, axis, 1, low + 1), axes=(axis,))
         back = prim.reverse(section(x, axis, size - 1 - high, size - 1), axes=(axis,))
