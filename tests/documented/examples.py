@@ -13,9 +13,6 @@ from typing import Any, NamedTuple
 NAMES = Path(__file__).parents[1] / "parity" / "records" / "names.json"
 MORE = {
     "vision": ("vision", "vision.transforms", "vision.datasets", "vision.models", "vision.ops"),
-    "distribution": ("distribution",),
-    "signal": ("signal",),
-    "geometric": ("geometric",),
 }
 """Areas beyond those of ``names.json``: the modules whose public names are theirs."""
 

@@ -83,6 +83,8 @@ DIFFERENCES: dict[str, str] = {
     "unfold(float32:2x5x3, 1, 3, 1)": _OVERLAP,
     "index_put(float32:3x4!, (int64:3{0,2,0}*, False)": "an overwritten write gets a gradient in the wheel",
     "linalg.cholesky_inverse(*": "the wheel differentiates with respect to the triangle that is not read, too",
+    "scripts.member_of('Bernoulli', 'entropy', (float32:3[0.1,0.9]))": _WRONG_GRADIENT,
+    "scripts.divergence*('Geometric', *": "the wheel's is of one trial; a variable is as many as the mean of p says",
     "linalg.det(float32:2x2{*": "the wheel's gradient of a determinant of 0 is 0; argosy's is the adjugate",
     "linalg.matrix_exp(float32:3x3*": "the wheel computes in float32, argosy in float64",
     "nn.functional.cross_entropy(float64:4x3, float32:4x3*label_smoothing=0.4)": (

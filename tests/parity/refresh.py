@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 from parity.cases import FAMILIES, cases_of  # noqa: E402
 from parity.records import save  # noqa: E402
 from parity.runner import Outcome, run_case  # noqa: E402
-from parity.signatures import parameters_of, save_signatures  # noqa: E402
+from parity.signatures import AREAS, names_of, parameters_of, save_signatures  # noqa: E402
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def _note_signatures(path: str) -> None:
     """In the oracle's interpreter: pickle the signatures of all targets."""
     import paddle  # type: ignore[import-not-found]
 
-    targets = {case.target for family in FAMILIES for case in cases_of(family)}
+    targets = {case.target for family in FAMILIES for case in cases_of(family)} | set(names_of(AREAS))
     found = {t: parameters_of(paddle, t) for t in targets if not t.startswith("Tensor.")}
     with Path(path).open("wb") as file:
         pickle.dump(paddle.__version__, file)

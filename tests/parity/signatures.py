@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from parity.runner import attribute
 
-__all__ = ["REQUIRED", "Parameters", "load_signatures", "parameters_of", "save_signatures"]
+__all__ = ["AREAS", "REQUIRED", "Parameters", "load_signatures", "names_of", "parameters_of", "save_signatures"]
 
 PATH = Path(__file__).parent / "records" / "signatures.json"
 
@@ -17,6 +18,15 @@ Parameters = list[list[str]]
 """For each positional parameter its name and its default as text."""
 
 REQUIRED = "required"
+
+AREAS = ("distribution", "geometric", "signal")
+"""Areas of ``records/names.json`` of which all names are compared, not only those that cases call."""
+
+
+def names_of(areas: Iterable[str]) -> list[str]:
+    """The wheel's public names in these areas."""
+    listed: dict[str, list[str]] = json.loads((PATH.parent / "names.json").read_text(encoding="utf-8"))
+    return [name for area in areas for name in listed[area]]
 
 
 def parameters_of(framework: Any, target: str) -> Parameters | None:

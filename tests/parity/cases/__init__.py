@@ -40,6 +40,9 @@ FAMILIES = (
     "settings",
     "shown",
     "distributions",
+    "probability",
+    "signal",
+    "geometric",
 )
 
 UNCOVERED = {

@@ -51,6 +51,7 @@ from argosy import device as device
 from argosy.framework import disable_signal_handler as disable_signal_handler
 from argosy.modes import disable_static as disable_static
 from argosy import distributed as distributed
+from argosy import distribution as distribution
 from argosy_tensorcore.dtype import float64 as double
 from argosy_tensorcore.dtype import DType as dtype
 from argosy.autograd import enable_grad as enable_grad
@@ -69,6 +70,7 @@ from argosy import framework as framework
 from argosy_tensorcore.interchange import from_dlpack as from_dlpack
 from argosy.creation import from_numpy as from_numpy
 from argosy import functional as functional
+from argosy import geometric as geometric
 from argosy.amp.support import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from argosy.amp.support import get_autocast_dtype as get_autocast_dtype
 from argosy.amp.support import get_autocast_gpu_dtype as get_autocast_gpu_dtype
@@ -121,6 +123,7 @@ from argosy.framework import set_flags as set_flags
 from argosy.autograd import set_grad_enabled as set_grad_enabled
 from argosy_tensorcore.printing import set_printoptions as set_printoptions
 from argosy.random import set_rng_state as set_rng_state
+from argosy import signal as signal
 from argosy.compat.nn.functional import softmax as softmax
 from argosy import special as special
 from argosy import static as static

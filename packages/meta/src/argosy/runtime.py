@@ -21,6 +21,7 @@ extension.register_methods(
     {
         **{name: f"argosy_autoparallel.dist_tensor:{name}" for name in ("is_dist", "placements", "process_mesh")},
         **{name: f"argosy.nn.lazy:{name}" for name in ("initialize", "set_init_func")},
+        **{name: f"argosy.signal:{name}" for name in ("istft", "stft")},
         "create_parameter": "argosy.creation:create_parameter",
         "create_tensor": "argosy.legacy:create_tensor",
         "softmax": "argosy.compat.nn.functional:softmax",

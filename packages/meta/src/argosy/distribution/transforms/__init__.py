@@ -1,0 +1,1 @@
+"""The transforms; :mod:`argosy.distribution.transform` has all of them."""

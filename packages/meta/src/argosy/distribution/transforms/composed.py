@@ -1,0 +1,168 @@
+"""Transforms made of others."""
+
+# mypy: disable-error-code="no-any-return,index,operator"
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from argosy.distribution import variable
+from argosy.distribution.parameters import event_sum
+from argosy.distribution.transforms.base import Transform
+from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["ChainTransform", "IndependentTransform", "StackTransform"]
+
+
+def _require_transforms(owner: str, transforms: Any) -> None:
+    if not isinstance(transforms, Sequence) or not all(isinstance(t, Transform) for t in transforms):
+        raise TypeError(f"{owner}: transforms should be a sequence of transforms, got {transforms!r:.80}")
+
+
+class ChainTransform(Transform):
+    """``transforms`` one after another, the first one first."""
+
+    def __init__(self, transforms: Sequence[Transform]) -> None:
+        _require_transforms("ChainTransform", transforms)
+        self.transforms = transforms
+
+    def _is_injective(self) -> bool:
+        return all(t._is_injective() for t in self.transforms)
+
+    def _forward(self, x: Any) -> Any:
+        for t in self.transforms:
+            x = t.forward(x)
+        return x
+
+    def _inverse(self, y: Any) -> Any:
+        for t in reversed(self.transforms):
+            y = t.inverse(y)
+        return y
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        found: Any = 0.0
+        rank = self._domain.event_rank
+        for t in self.transforms:
+            found = found + event_sum(t.forward_log_det_jacobian(x), rank - t._domain.event_rank)
+            x = t.forward(x)
+            rank += t._codomain.event_rank - t._domain.event_rank
+        return found
+
+    def _forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        for t in self.transforms:
+            shape = t.forward_shape(shape)
+        return shape
+
+    def _inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        for t in reversed(self.transforms):
+            shape = t.inverse_shape(shape)
+        return shape
+
+    @property
+    def _domain(self) -> variable.Variable:
+        rank = self.transforms[-1]._codomain.event_rank
+        for t in reversed(self.transforms):
+            rank = max(rank - t._codomain.event_rank + t._domain.event_rank, t._domain.event_rank)
+        first = self.transforms[0]._domain
+        return variable.Independent(first, rank - first.event_rank)
+
+    @property
+    def _codomain(self) -> variable.Variable:
+        rank = self.transforms[0]._domain.event_rank
+        for t in self.transforms:
+            rank = max(rank + t._codomain.event_rank - t._domain.event_rank, t._codomain.event_rank)
+        last = self.transforms[-1]._codomain
+        return variable.Independent(last, rank - last.event_rank)
+
+
+class IndependentTransform(Transform):
+    """``base`` with ``reinterpreted_batch_rank`` more axes in each event, over which log-determinants add up."""
+
+    def __init__(self, base: Transform, reinterpreted_batch_rank: int) -> None:
+        if not isinstance(base, Transform):
+            raise TypeError(f"IndependentTransform: base should be a Transform, got {type(base).__name__}")
+        if reinterpreted_batch_rank <= 0:
+            raise ValueError(
+                f"IndependentTransform: reinterpreted_batch_rank should be positive, got {reinterpreted_batch_rank}"
+            )
+        self._base, self._reinterpreted_batch_rank = base, reinterpreted_batch_rank
+
+    def _is_injective(self) -> bool:
+        return self._base._is_injective()
+
+    def _forward(self, x: Any) -> Any:
+        return self._base.forward(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return self._base.inverse(y)
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        return event_sum(self._base.forward_log_det_jacobian(x), self._reinterpreted_batch_rank)
+
+    def _forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return self._base.forward_shape(shape)
+
+    def _inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return self._base.inverse_shape(shape)
+
+    @property
+    def _domain(self) -> variable.Variable:
+        return variable.Independent(self._base._domain, self._reinterpreted_batch_rank)
+
+    @property
+    def _codomain(self) -> variable.Variable:
+        return variable.Independent(self._base._codomain, self._reinterpreted_batch_rank)
+
+
+class StackTransform(Transform):
+    """A transform for each slice along ``axis``, whose size is their number."""
+
+    def __init__(self, transforms: Sequence[Transform], axis: int = 0) -> None:
+        _require_transforms("StackTransform", transforms)
+        if not transforms:
+            raise TypeError("StackTransform: transforms should hold one transform at least, got none")
+        if not isinstance(axis, int):
+            raise TypeError(f"StackTransform: axis should be an integer, got {type(axis).__name__}")
+        self._transforms, self._axis = transforms, axis
+
+    def _is_injective(self) -> bool:
+        return all(t._is_injective() for t in self._transforms)
+
+    @property
+    def transforms(self) -> Sequence[Transform]:
+        """The transforms of the slices."""
+        return self._transforms
+
+    @property
+    def axis(self) -> int:
+        """Where the slices lie."""
+        return self._axis
+
+    def _forward(self, x: Any) -> Any:
+        return self._each(x, lambda t, part: t.forward(part))
+
+    def _inverse(self, y: Any) -> Any:
+        return self._each(y, lambda t, part: t.inverse(part))
+
+    def _forward_log_det_jacobian(self, x: Any) -> Any:
+        return self._each(x, lambda t, part: t.forward_log_det_jacobian(part))
+
+    def _each(self, value: Tensor, apply: Callable[[Transform, Tensor], Tensor]) -> Tensor:
+        rank = len(value.shape)
+        if not -rank <= self._axis < rank:
+            raise ValueError(f"StackTransform: axis {self._axis} is none of {list(value.shape)}")
+        if value.shape[self._axis] != len(self._transforms):
+            raise ValueError(
+                f"StackTransform: {len(self._transforms)} slices along axis {self._axis}, got {list(value.shape)}"
+            )
+        parts = get_operator("unbind")(value, self._axis)
+        return get_operator("stack")([apply(t, p) for t, p in zip(self._transforms, parts, strict=True)], self._axis)
+
+    @property
+    def _domain(self) -> variable.Variable:
+        return variable.Stack([t._domain for t in self._transforms], self._axis)
+
+    @property
+    def _codomain(self) -> variable.Variable:
+        return variable.Stack([t._codomain for t in self._transforms], self._axis)

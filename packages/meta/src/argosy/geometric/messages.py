@@ -1,0 +1,134 @@
+"""Messages from nodes to nodes along edges, and reductions over segments of rows."""
+
+# mypy: disable-error-code="no-any-return,index,operator"
+from __future__ import annotations
+
+from typing import Any
+
+import argosy.runtime  # noqa: F401  (operators come with the first tensor)
+from argosy.checked import named
+from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["segment_max", "segment_mean", "segment_min", "segment_sum", "send_u_recv", "send_ue_recv", "send_uv"]
+
+REDUCTIONS = ("sum", "mean", "max", "min")
+MESSAGES = ("add", "sub", "mul", "div")
+
+
+def _reduced(owner: str, rows: Any, index: Any, count: int, reduce: str) -> Tensor:
+    """``rows`` gathered into ``count`` rows by ``index``; rows that get nothing are 0."""
+    if reduce not in REDUCTIONS:
+        raise ValueError(f"{owner}: reduce_op should be one of {', '.join(REDUCTIONS)}, got {reduce!r}")
+    zeros = get_operator("zeros")([count, *rows.shape[1:]], rows.dtype.name)
+    if reduce in ("max", "min"):
+        every = index.reshape([-1, *[1] * (len(rows.shape) - 1)]).expand(list(rows.shape))
+        return get_operator("put_along_axis")(zeros, every, rows, 0, "a" + reduce, include_self=False)
+    total: Any = get_operator("index_add")(zeros, index, 0, rows)
+    if reduce == "sum":
+        return total
+    exact = rows.dtype.name if rows.dtype.kind == "f" else "float64"  # means of integers are cut to integers
+    ones = get_operator("ones")([index.shape[0]], exact)
+    counts = get_operator("index_add")(get_operator("zeros")([count], exact), index, 0, ones)
+    mean = total.cast(exact) / get_operator("clip")(counts, 1.0).reshape([-1, *[1] * (len(rows.shape) - 1)])
+    return mean.cast(rows.dtype.name)
+
+
+def _segments(owner: str, data: Any, segment_ids: Any, reduce: str) -> Tensor:
+    if len(segment_ids.shape) != 1 or list(segment_ids.shape) != list(data.shape[:1]):
+        raise ValueError(f"{owner}: segment_ids should have the shape {list(data.shape[:1])}, got {segment_ids.shape}")
+    count = int(segment_ids.max()) + 1 if segment_ids.size else 0
+    return _reduced(owner, data, segment_ids, count, reduce)
+
+
+@named
+def segment_sum(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
+    """The sums of the rows of ``data`` [n, ...] with equal ``segment_ids`` [n]: a row for each id up to the largest,
+    whose value is read. Segments without rows are 0, here and in the other reductions."""
+    return _segments("segment_sum", data, segment_ids, "sum")
+
+
+@named
+def segment_mean(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
+    """The means of the rows of each segment; see :func:`segment_sum`."""
+    return _segments("segment_mean", data, segment_ids, "mean")
+
+
+@named
+def segment_max(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
+    """The largest elements of each segment; see :func:`segment_sum`. Equal ones share the gradient."""
+    return _segments("segment_max", data, segment_ids, "max")
+
+
+@named
+def segment_min(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
+    """The least elements of each segment; see :func:`segment_sum`. Equal ones share the gradient."""
+    return _segments("segment_min", data, segment_ids, "min")
+
+
+def _rows(x: Any, out_size: Any) -> int:
+    if out_size is None:
+        return int(x.shape[0])
+    wanted = int(out_size)
+    return wanted if wanted > 0 else int(x.shape[0])
+
+
+@named
+def send_u_recv(
+    x: Tensor,
+    src_index: Tensor,
+    dst_index: Tensor,
+    reduce_op: str = "sum",
+    out_size: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Rows of ``x`` [nodes, ...] sent along edges from ``src_index`` to ``dst_index`` and reduced where they arrive.
+
+    reduce_op: sum, mean, max or min; out_size: how many rows the result has, as many as ``x`` by default. Nodes where
+    nothing arrives get 0.
+    """
+    return _reduced("send_u_recv", _picked(x, src_index), dst_index, _rows(x, out_size), reduce_op)
+
+
+@named
+def send_ue_recv(
+    x: Tensor,
+    y: Tensor,
+    src_index: Tensor,
+    dst_index: Tensor,
+    message_op: str = "add",
+    reduce_op: str = "sum",
+    out_size: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """:func:`send_u_recv` of rows of ``x`` combined with features ``y`` [edges, ...] of the edges they travel.
+
+    message_op: add, sub, mul or div; features of nodes and edges broadcast against each other.
+    """
+    sent = _message("send_ue_recv", _picked(x, src_index), y, message_op)
+    return _reduced("send_ue_recv", sent, dst_index, _rows(x, out_size), reduce_op)
+
+
+@named
+def send_uv(
+    x: Tensor, y: Tensor, src_index: Tensor, dst_index: Tensor, message_op: str = "add", name: str | None = None
+) -> Tensor:
+    """For each edge the row of ``x`` where it starts combined with the row of ``y`` where it ends: [edges, ...]."""
+    return _message("send_uv", _picked(x, src_index), _picked(y, dst_index), message_op)
+
+
+def _picked(x: Any, index: Any) -> Any:
+    return get_operator("gather")(x, index, 0)
+
+
+def _message(owner: str, sent: Any, feature: Any, message_op: str) -> Any:
+    if message_op not in MESSAGES:
+        raise ValueError(f"{owner}: message_op should be one of {', '.join(MESSAGES)}, got {message_op!r}")
+    difference = len(sent.shape) - len(feature.shape)  # axes are told apart from the first, which is that of edges
+    if difference > 0:
+        feature = feature.reshape([*feature.shape[:1], *[1] * difference, *feature.shape[1:]])
+    elif difference < 0:
+        sent = sent.reshape([*sent.shape[:1], *[1] * -difference, *sent.shape[1:]])
+    if message_op == "div":
+        return sent / (feature + 1e-12)  # as Paddle does: an edge of 0 gives a large number
+    return {"add": sent.__add__, "sub": sent.__sub__, "mul": sent.__mul__}[message_op](feature)
