@@ -14,8 +14,9 @@ from timing import arguments, run
 
 _NUMBERS = 1 << 20
 CASES = (
-    "2048-forward", "2048-backward", "256-forward", "256-backward", "lines-64", "lines-256", "lines-1000", "lines-1024",
-    "lines-16384", "lines-1048576", "one-64", "one-1024", "one-16384", "real-256", "real-1024",
+    "2048-forward", "2048-backward", "256-forward", "256-backward", "lines-64", "lines-256", "lines-1000", "lines-1009",
+    "lines-1024", "lines-1088", "lines-16384", "lines-1048576", "one-64", "one-1024", "one-16384", "real-256",
+    "real-1024",
 )  # fmt: skip
 
 
@@ -39,8 +40,18 @@ def transform(fft: Any, case: str) -> Callable[[Any], Any]:
 
 
 def argosy_step(case: str, compiled: bool) -> Callable[[], Any]:
-    import argosy as paddle
+    import argosy
 
+    return paddle_step(argosy, case, compiled)
+
+
+def real_paddle_step(case: str) -> Callable[[], Any]:
+    import paddle
+
+    return paddle_step(paddle, case, False)
+
+
+def paddle_step(paddle: Any, case: str, compiled: bool) -> Callable[[], Any]:
     forward, gradient = transform(paddle.fft, case), case.endswith("backward")
 
     def step(x: Any) -> Any:
@@ -94,10 +105,10 @@ def scipy_step(case: str, threads: int) -> Callable[[], Any]:
 
 
 if __name__ == "__main__":
-    options = arguments(__doc__ or "", ("argosy", "argosy-eager", "torch", "jax", "scipy"), CASES)
+    options = arguments(__doc__ or "", ("argosy", "argosy-eager", "torch", "jax", "scipy", "paddle"), CASES)
     makers = {
         "argosy": lambda: argosy_step(options.case, True), "argosy-eager": lambda: argosy_step(options.case, False),
         "torch": lambda: torch_step(options.case), "jax": lambda: jax_step(options.case),
-        "scipy": lambda: scipy_step(options.case, options.threads),
+        "scipy": lambda: scipy_step(options.case, options.threads), "paddle": lambda: real_paddle_step(options.case),
     }  # fmt: skip
     run(options, "fft", makers[options.framework]())

@@ -1,7 +1,8 @@
 """Run a workload on argosy and its peers in turn and record the figures with their provenance.
 
 ``python benchmarks/side_by_side.py gpt_step --peer-python PATH --peers torch`` where PATH is an interpreter that has
-the peers. Writes ``benchmarks/results/<workload>.json``: command, commit, versions, machine class, every figure of the
+the peers; Paddle, which wants libraries of its own, has one of its own (``--paddle-python``, without it Paddle is left
+out). Writes ``benchmarks/results/<workload>.json``: command, commit, versions, machine class, every figure of the
 run.
 """
 
@@ -36,6 +37,14 @@ def one(python: str, workload: str, framework: str, options: argparse.Namespace,
     return found
 
 
+def python_of(framework: str, options: argparse.Namespace) -> str:
+    """The interpreter that has a framework; empty where none was named."""
+    if framework in options.ours:
+        return sys.executable
+    chosen: str = options.paddle_python if framework == "paddle" else options.peer_python
+    return chosen
+
+
 def limits(options: argparse.Namespace) -> dict[str, Any]:
     """What the machine can do at most, measured just before the run on the same cores."""
     command = [sys.executable, str(HERE / "limits.py"), "--threads", str(options.threads), "--core", str(options.core)]
@@ -55,6 +64,7 @@ def main() -> None:
     parser.add_argument("workload")
     parser.add_argument("--case", default="", help="the size or variant, for workloads that have several")
     parser.add_argument("--peer-python", default=sys.executable)
+    parser.add_argument("--paddle-python", default="")
     parser.add_argument("--peers", nargs="*", default=["torch"])
     parser.add_argument("--ours", nargs="*", default=["argosy"])
     parser.add_argument("--threads", type=int, default=1)
@@ -66,13 +76,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache:
         for number in range(options.rounds):
             for framework in (*options.ours, *options.peers):
-                python = sys.executable if framework in options.ours else options.peer_python
+                python = python_of(framework, options)
+                if not python:
+                    continue
                 figures.append({**one(python, options.workload, framework, options, cache), "round": number})
                 print(json.dumps(figures[-1]), flush=True)
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
     ).stdout.strip()
-    shown = ["PATH" if word == options.peer_python else word for word in sys.argv[1:]]  # no place on this machine
+    places = {options.peer_python, options.paddle_python}  # on this machine, and of no use elsewhere
+    shown = ["PATH" if word in places else word for word in sys.argv[1:]]
     record = {
         "command": " ".join(["python", "benchmarks/side_by_side.py", *shown]),
         "commit": commit,

@@ -64,11 +64,16 @@ def _laplacian(dimensions: int) -> Work:
 
 def _fourier(size: int, transforms: int) -> Work:
     """5 n log2 n operations for a transform of n = size^2 complex numbers."""
-    n = size * size
-    return Work(16.0 * n * transforms, 5.0 * n * math.log2(n) * transforms)
+    return _lines(size * size, size * size, transforms)
 
 
-NTH = ("torch", "torch-compile", "jax", "jax-jet", "jax-reverse")
+def _lines(numbers: int, length: int, transforms: int = 1) -> Work:
+    """That many complex numbers in lines."""
+    return Work(16.0 * numbers * transforms, 5.0 * numbers * math.log2(length) * transforms)
+
+
+NTH = ("torch", "torch-compile", "jax", "jax-jet", "jax-reverse", "paddle")
+WITH_PADDLE = ("torch", "jax", "paddle")
 GPT = _transformer(8 * 256, 6 * 12 * 384**2 + 384 * 4096, _attention(8, 6 * 6, 256, 64))
 LLAMA = _transformer(512, 2 * 2048 * (2048 + 512) + 3 * 2048 * 5632, _attention(1, 32, 512, 64))
 MLP = Work(operations=2.0 * 64 * (2 * 784 * 256 + 3 * 256 * 10))  # the input wants no gradient
@@ -97,13 +102,14 @@ WORKLOADS = (
     Workload(
         "llama_block", "", "Llama block with gradients (width 2048, 512 tokens)", ("torch", "torch-compile"), LLAMA
     ),
-    Workload("pinn", "64", "Burgers residual step, 64 points", work=_burgers(64)),
-    Workload("pinn", "256", "Burgers residual step, 256 points", work=_burgers(256)),
-    Workload("pinn", "4096", "Burgers residual step, 4096 points", work=_burgers(4096)),
-    Workload("pinn", "65536", "Burgers residual step, 65,536 points", work=_burgers(65536)),
+    Workload("pinn", "64", "Burgers residual step, 64 points", WITH_PADDLE, _burgers(64)),
+    Workload("pinn", "256", "Burgers residual step, 256 points", WITH_PADDLE, _burgers(256)),
+    Workload("pinn", "4096", "Burgers residual step, 4096 points", WITH_PADDLE, _burgers(4096)),
+    Workload("pinn", "65536", "Burgers residual step, 65,536 points", WITH_PADDLE, _burgers(65536)),
     Workload("nth_derivative", "2", "second derivative of a network, 1024 points", NTH, _derivative(2)),
     Workload("nth_derivative", "4", "fourth derivative", NTH, _derivative(4)),
     Workload("nth_derivative", "6", "sixth derivative", NTH, _derivative(6)),
+    Workload("nth_derivative", "8", "eighth derivative", NTH, _derivative(8)),
     Workload("laplacian", "2", "Laplacian of a network in 2 dimensions, 256 points", LAPLACIAN, _laplacian(2)),
     Workload("laplacian", "10", "Laplacian in 10 dimensions", LAPLACIAN, _laplacian(10)),
     Workload("laplacian", "50", "Laplacian in 50 dimensions", LAPLACIAN, _laplacian(50)),
@@ -111,12 +117,19 @@ WORKLOADS = (
     Workload("biharmonic", "2", "biharmonic operator of a network in 2 dimensions, 256 points"),
     Workload("biharmonic", "5", "biharmonic operator in 5 dimensions"),
     Workload("biharmonic", "10", "biharmonic operator in 10 dimensions"),
+    Workload("biharmonic", "20", "biharmonic operator in 20 dimensions"),
+    Workload("biharmonic", "50", "biharmonic operator in 50 dimensions", ("jax",)),  # torch takes minutes a step
     Workload(
         "fft",
         "2048-forward",
         "Fourier transform of 2048 x 2048 complex numbers",
-        work=_fourier(2048, 1),
+        WITH_PADDLE,
+        _fourier(2048, 1),
     ),
-    Workload("fft", "2048-backward", "gradient of the power of its spectrum", work=_fourier(2048, 2)),
+    Workload("fft", "2048-backward", "gradient of the power of its spectrum", WITH_PADDLE, _fourier(2048, 2)),
+    Workload("fft", "lines-64", "Fourier transforms of 2^20 complex numbers in lines of 64", work=_lines(1 << 20, 64)),
+    Workload("fft", "lines-256", "in lines of 256", work=_lines(1 << 20, 256)),
+    Workload("fft", "lines-1024", "in lines of 1024", work=_lines(1 << 20, 1024)),
+    Workload("fft", "lines-1009", "in lines of 1009, a prime", work=_lines(1009 * 1039, 1009)),
     Workload("chain", "", "100 cheap operators on 8 floats"),
 )

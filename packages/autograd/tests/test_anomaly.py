@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import argosy_autograd as ag
-from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.errors import DifferentiationError, MissingRule, UnusedInput
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_tensorcore.tensor import Tensor
@@ -76,3 +76,45 @@ def test_it_leaves_nothing_switched_on():
     x = leaf([0.0])
     (get_operator("sqrt")(x) * 0.0).sum().backward()
     assert np.isnan(x.grad.numpy()).all()
+
+
+def derivatives(y, x, order):
+    for _ in range(order):
+        (y,) = ag.grad(y.sum(), x, create_graph=True)
+    return y
+
+
+def test_an_unreached_input_is_told_the_order_and_the_line_of_what_is_in_the_way():
+    x = leaf([1.0, 2.0])
+    with ag.detect_anomaly():
+        (g,) = ag.grad((x * x * x).sum(), x, create_graph=True)
+        whole, line = get_operator("argsort")(g), line_here()
+        with pytest.raises(UnusedInput) as error:
+            ag.grad((whole.astype("float64") * 2.0).sum(), x)
+    assert f"argsort ({__file__}:{line}, in" in notes_of(error)
+    assert "gives int64" in notes_of(error)
+    assert "derivative of order 2" in notes_of(error)
+
+
+def test_a_constant_derivative_is_named_by_its_order():
+    x = leaf([1.0, 2.0])
+    with ag.detect_anomaly(), pytest.raises(UnusedInput) as error:
+        derivatives(get_operator("floor")(x), x, 4)
+    assert "is a constant" in notes_of(error)
+    with pytest.raises(UnusedInput) as error:
+        derivatives(get_operator("floor")(x), x, 4)
+    assert "detect_anomaly" in notes_of(error)
+
+
+def test_recorded_derivatives_stay_without_notes():
+    x = leaf([1.0, 2.0])
+    with ag.detect_anomaly():
+        found = derivatives(x * x * x, x, 2)
+    np.testing.assert_array_equal(found.numpy(), [6.0, 12.0])
+    assert "gradient_wall" not in found.__dict__
+
+
+def test_an_operator_without_a_derivative_names_the_order():
+    x = leaf([1.0, 2.0])
+    with pytest.raises(MissingRule, match="derivative of order 1 of unique"):
+        ag.grad(get_operator("unique")(x * x).sum(), x)

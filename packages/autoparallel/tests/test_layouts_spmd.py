@@ -183,6 +183,42 @@ def test_in_place_writes_keep_the_layout():
         np.testing.assert_array_equal(after, X + 1)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_filling_broadcasts(kind):
+    """A number, a row and a whole array fill the tensor in any layout, with uneven parts."""
+
+    def main(rank):
+        x = shard_tensor(X, ProcessMesh([0, 1]), [kind])
+        found = []
+        for source in (0, X[0], X + 1):
+            x.payload.fill_from(source)
+            found.append(x.numpy())
+        return found
+
+    for found in on_ranks(main, 2):
+        for value, source in zip(found, (0, X[0], X + 1), strict=True):
+            np.testing.assert_array_equal(value, np.broadcast_to(source, X.shape))
+
+
+@pytest.mark.parametrize("rows", [Shard(0), Shard(1), Replicate()])
+@pytest.mark.parametrize("indices", [Shard(0), Replicate()])
+def test_indices_are_held_against_the_whole_axis(rows, indices):
+    """What a rank has only a part of is addressed by its global index: the last one is right and the next one wrong."""
+
+    def main(rank):
+        mesh = ProcessMesh([0, 1])
+        x = shard_tensor(X, mesh, [rows])
+        right, wrong = (shard_tensor(np.array([i, i]), mesh, [indices]) for i in (4, 5))
+        calls = [lambda i: get_operator("embedding")(i, x), lambda i: get_operator("gather")(x, i), lambda i: x[i]]
+        for call in calls:
+            np.testing.assert_array_equal(call(right).numpy(), X[[4, 4]])
+            for _ in range(2):
+                with pytest.raises(IndexError, match=r"index 5 is out of range; expected .* for an axis of 5"):
+                    call(wrong)
+
+    on_ranks(main, 2)
+
+
 def test_printing_names_mesh_and_placements():
     """Shape and values are global."""
 
@@ -207,6 +243,38 @@ def test_local_parts_and_back():
         assert shape == [4, 3]
         np.testing.assert_array_equal(local, np.full((2, 3), rank))
         np.testing.assert_array_equal(whole[:, 0], [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("ranks", [[0, 1, 2, 3], [[0, 1], [2, 3]], [[3, 1], [0, 2]]])
+def test_parts_of_any_layout_are_a_tensor_again(ranks):
+    """The ranks find the global shape of uneven and empty parts, of an axis that two mesh dimensions split, too."""
+    mesh = ProcessMesh(ranks)
+    layouts = list(itertools.product(KINDS, repeat=mesh.ndim))
+
+    def main(rank):
+        parts = [dtensor_to_local(shard_tensor(X, mesh, layout)) for layout in layouts]
+        return [dtensor_from_local(p, mesh, layout).numpy() for p, layout in zip(parts, layouts, strict=True)]
+
+    for found in on_ranks(main, 4):
+        for value in found:
+            np.testing.assert_array_equal(value, X)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ([(2, 7), (3, 7)], r"'d0'.* have parts of shapes \[\[2, 7\], \[3, 7\]\]: 5 elements are cut into \[3, 2\]"),
+        ([(3, 7), (2, 6)], r"parts of shapes \[\[3, 7\], \[2, 6\]\]: other axes must be equal"),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_refused(shapes, message):
+    """Whatever else is communicated later: parts that no cut gives are an error at once, on all ranks."""
+
+    def main(rank):
+        with pytest.raises(ValueError, match=message):
+            dtensor_from_local(Tensor(np.ones(shapes[rank], np.float32)), ProcessMesh([0, 1]), [Shard(0)])
+
+    on_ranks(main, 2)
 
 
 def test_a_program_with_states_is_partitioned():

@@ -33,6 +33,26 @@ def test_gradients_come_back_to_parts(placement):
         np.testing.assert_array_equal(grad, 2 * mine)
 
 
+@pytest.mark.parametrize("captured", [False, True])
+def test_uneven_parts_are_the_tensor_again(captured):
+    """What ranks made of uneven parts has the shape that the tensor had: its mean counts every element once."""
+
+    def program():
+        double = dist.local_map(lambda part: 2 * part, [[dist.Shard(0)]], [[dist.Shard(0)]], _mesh())
+
+        def mean(x):
+            y = double(x)
+            return y.mean(), y
+
+        x = dist.shard_tensor(ROWS[:3], _mesh(), [dist.Shard(0)])
+        found, whole = (paddle.jit.to_static(mean, full_graph=True) if captured else mean)(x)
+        return found.item(), whole.numpy()
+
+    for found, whole in run_ranks(program, 2):
+        assert found == 2 * ROWS[:3].mean()
+        np.testing.assert_array_equal(whole, 2 * ROWS[:3])
+
+
 @pytest.mark.parametrize("rows", [4, 3])
 def test_gradients_come_back_from_parts(rows):
     """What ranks do to their parts (uneven ones, too) is differentiated into the distributed tensor."""

@@ -494,6 +494,11 @@ def test_layers_are_placed_with_their_hooks():
         np.testing.assert_allclose(output, plain, rtol=1e-5, atol=1e-6)
 
 
+def _sgd():
+    layer = dist.shard_layer(paddle.nn.Linear(1, 1), _MESH)
+    return paddle.optimizer.SGD(0.1, parameters=layer.parameters())
+
+
 _MESH = dist.ProcessMesh([0], ["x"])
 
 
@@ -515,6 +520,10 @@ def _static():
         (lambda: dist.shard_dataloader([], [_MESH, _MESH], None, ["x", "x", "x"]), ValueError, "2 meshes"),
         (lambda: dist.set_mesh(3), TypeError, "ProcessMesh"),
         (lambda: dist.ShardingStage1("z", _MESH), ValueError, "'z' is not a dimension"),
+        (lambda: dist.shard_optimizer(_sgd(), dist.ShardingStage1("z")), ValueError, "'z' is not a dimension"),
+        (lambda: dist.shard_optimizer(_sgd(), dist.ShardingStage3(1)), ValueError, "1 is not a dimension"),
+        (lambda: dist.to_static(3), TypeError, "takes a Layer .* not int"),
+        (lambda: dist.to_static(paddle.nn.Linear(1, 1), None, paddle.mean, 0.1), TypeError, "not Linear and float"),
         (lambda: _static().dist_main_program(), RuntimeError, "no program of mode 'predict' yet"),
         (lambda: _static().dist_main_program("test"), ValueError, "not 'test'"),
     ],

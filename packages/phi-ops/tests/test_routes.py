@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argosy_phi_ops import get_operator
@@ -37,6 +37,7 @@ def agree(first, second):
     np.testing.assert_array_equal(first.numpy(), second.numpy())
 
 
+@settings(deadline=None)
 @given(
     name=st.sampled_from(BINARY),
     shapes=st.sampled_from([((), ()), ((3,), ()), ((3,), (3,)), ((2, 1), (3,)), ((0,), (1,))]),
@@ -53,6 +54,7 @@ def test_two_tensors_give_the_same_on_both_ways(name, shapes, dtypes, wants):
     agree(*twice(name, *operands))
 
 
+@settings(deadline=None)
 @given(
     name=st.sampled_from(("add", "multiply", "divide", "maximum", "less_than", "pow")),
     dtype=st.sampled_from("fdi?"),
@@ -187,6 +189,7 @@ def test_overflow_is_quiet():
         assert (x * 1e30).numpy().tolist() == [float("inf")] * 3
 
 
+@settings(deadline=None)
 @given(
     rows=st.integers(1, 4),
     classes=st.integers(1, 5),

@@ -1,7 +1,7 @@
 """Which line of a program a derivative belongs to, for errors of the backward pass, and gradients that are no numbers.
 
 Nothing is kept unless :class:`detect_anomaly` is on: a layer at the bind point then notes the line of every application
-that leaves a node.
+that leaves a node, and in the results of others which operation let no gradient pass; gradients note their order.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from argosy_autograd.tape import Node
 
-__all__ = ["detect_anomaly", "explain", "inspected", "set_detect_anomaly"]
+__all__ = ["detect_anomaly", "explain", "inspected", "note_gradients", "set_detect_anomaly", "unreached"]
 
 _lines: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 checks = 0
 """How many blocks that look for NaN are entered."""
+_blocks = 0
+_WALL, _ORDER = "gradient_wall", "derivative_order"  # in a tensor's ``__dict__``
 
 
 class _Noting(Interpreter):
@@ -34,11 +36,64 @@ class _Noting(Interpreter):
     def process(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
         """See :class:`Interpreter`."""
         made = below(op, operands, attributes)
+        read = [x for x in _flat(operands) if type(x) is Tensor]
         for result in made if isinstance(made, tuple) else (made,):
-            if type(result) is Tensor and result._node is not None and result._node not in _lines:
-                at = user_location()
-                _lines[result._node] = f"{at.file}:{at.line}, in {at.function}"
+            if type(result) is Tensor:
+                if result._node is not None and result._node not in _lines:
+                    _lines[result._node] = _line()
+                _pass_on(op, read, result)
         return made
+
+
+def _flat(operands: Sequence[Any]) -> list[Any]:
+    return [x for each in operands for x in (each if isinstance(each, (tuple, list)) else (each,))]
+
+
+def _line() -> str:
+    at = user_location()
+    return f"{at.file}:{at.line}, in {at.function}"
+
+
+def _pass_on(op: Any, read: Sequence[Tensor], result: Tensor) -> None:
+    """Note in a result of what order of derivative it is, and what lets no gradient pass on the way to it."""
+    order = _order(read)
+    if order:
+        result.__dict__[_ORDER] = order
+    wall = next((x.__dict__[_WALL] for x in read if _WALL in x.__dict__), "")
+    if not wall and result._node is None and any(not x.stop_gradient for x in read):
+        exact = result.dtype.kind not in "fc"
+        why = f"gives {result.dtype.name}, which has no derivative" if exact else "was applied without recording"
+        wall = f"{op.name} ({_line()}) {why}"
+    if wall:
+        result.__dict__[_WALL] = wall
+
+
+def _order(tensors: Sequence[Tensor]) -> int:
+    return max((x.__dict__.get(_ORDER, 0) for x in tensors), default=0)
+
+
+def note_gradients(ends: Sequence[Tensor], gradients: Sequence[Tensor | None], recorded: bool) -> None:
+    """Note the order of gradients of ``ends``, and that one is a constant; ``recorded``: they should have gradients."""
+    order = _order(ends) + 1 if _blocks else 0
+    for g in gradients if order else ():
+        if g is not None:
+            g.__dict__[_ORDER] = order
+            if recorded and g._node is None and g.stop_gradient:
+                g.__dict__[_WALL] = f"the derivative of order {order} ({_line()}) is a constant"
+
+
+def unreached(ends: Sequence[Tensor], error: Exception) -> Exception:
+    """``error``, that outputs do not depend on an input, with what was noted: the order, and what lets no gradient
+    pass; or how to find out."""
+    if not _blocks:
+        error.add_note(
+            "with autograd.detect_anomaly(): around the program, the operation that lets no gradient pass is named here"
+        )
+        return error
+    walls = dict.fromkeys(x.__dict__[_WALL] for x in ends if _WALL in x.__dict__)
+    reasons = [f"on the way, {wall}" for wall in walls]
+    error.add_note("; ".join([f"asked for a derivative of order {_order(ends) + 1}", *reasons]))
+    return error
 
 
 class detect_anomaly:
@@ -51,14 +106,16 @@ class detect_anomaly:
         self._layer = _Noting()
 
     def __enter__(self) -> detect_anomaly:
-        global checks
+        global checks, _blocks
+        _blocks += 1
         context().layers.insert(0, self._layer)  # the innermost one: it sees what is applied in the end
         AMBIENT.word += 1
         checks += self._check
         return self
 
     def __exit__(self, *error: object) -> None:
-        global checks
+        global checks, _blocks
+        _blocks -= 1
         checks -= self._check
         AMBIENT.word -= 1
         context().layers.remove(self._layer)

@@ -41,7 +41,7 @@ class ProgramOperator:
 
     promote = "none"
     view = inplace = random = opaque = False
-    kernel = bounds = None
+    kernel = bounds = own_bounds = None
     axes = ""
 
     def __init__(self, name: str, program: Program, device: Any = None) -> None:
@@ -102,7 +102,8 @@ def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
     if found is None:
         op, kinds, _, wants = key
         if op.opaque:
-            raise MissingRule(f"{op.name} has no gradient: it has no decomposition into primitives")
+            error = MissingRule(f"{op.name} has no gradient: it has no decomposition into primitives")
+            raise explained(error, _order(op.name))
         if len(_cache) >= _LIMIT:
             del _cache[next(iter(_cache))]  # the oldest
         try:

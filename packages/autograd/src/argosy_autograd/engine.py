@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy_autograd import anomaly
 from argosy_autograd.errors import DifferentiationError, unused_input
 from argosy_autograd.sweep import Sweep
 from argosy_autograd.tape import Edge, Node, edge_of
@@ -109,9 +110,11 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     previous = set_grad_enabled(create_graph)
     try:
-        return _grad(ends, wanted, seeds, retain, create_graph, allow_unused, constants)
+        made = _grad(ends, wanted, seeds, retain, create_graph, allow_unused, constants)
     finally:
         set_grad_enabled(previous)
+    anomaly.note_gradients(ends, made, create_graph)
+    return made
 
 
 def dependence(y: Tensor, x: Tensor) -> tuple[bool, str]:
@@ -149,7 +152,7 @@ def _grad(
 
     for i, x in enumerate(wanted):
         if edge_of(x) not in reached and not allow_unused:
-            raise unused_input(i, x, x.name)
+            raise anomaly.unreached(ends, unused_input(i, x, x.name))
     if not (recorded and retain) or blocked or len(reached) < len(wanted):
         return plainly()
     found: list[Tensor | None] = _nested().recorded_gradients(ends, wanted, seeds, plainly)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from argosy_autoparallel.agreeing import whole_shape
 from argosy_autoparallel.dist_tensor import Sharded, local_value
 from argosy_autoparallel.groups import ensure_groups, rank
 from argosy_autoparallel.interpreter import redistribute, redistribute_op, relaid, replicated_payload
 from argosy_autoparallel.mesh import ProcessMesh
-from argosy_autoparallel.placement import Placement, Replicate, Shard
+from argosy_autoparallel.placement import Placement, Replicate
 from argosy_autoparallel.tensor_layout import WHOLE, Layout
 from argosy_phi_ops.dispatch import bind
 from argosy_tensorcore.storage import Strided
@@ -91,9 +92,12 @@ def unshard_dtensor(dist_tensor: Tensor) -> Tensor:
 
 
 def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placement]) -> Tensor:
-    """The distributed tensor whose part on this rank is ``local_tensor``; sharded axes have equal parts everywhere.
+    """The distributed tensor whose part on this rank is ``local_tensor``. Parts may be uneven, as ``placements`` cut a
+    tensor: ranks tell each other how large theirs are (:func:`whole_shape`). :func:`dtensor_from_part` is told the
+    shape.
 
-    No gradient flows back to ``local_tensor``: the result is a leaf.
+    No gradient flows back to ``local_tensor``: the result is a leaf. Raises ``ValueError`` for parts that do not fit
+    together.
     """
     layout = Layout.of(mesh, placements, local_tensor.ndim)
     ensure_groups(mesh)
@@ -101,15 +105,6 @@ def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequ
     payload = local_tensor.payload
     local = Strided.from_array(np.array(payload.to_host())) if mesh.contains(rank()) else _outside()
     return Tensor._wrap(Sharded(local, shape, payload.dtype, layout), local_tensor.stop_gradient)
-
-
-def whole_shape(part: Sequence[Any], layout: Layout) -> list[Any]:
-    """The shape of a tensor in ``layout`` whose parts are all of shape ``part``."""
-    shape = list(part)
-    for size, placement in zip(layout.mesh.shape, layout.placements, strict=True):
-        if isinstance(placement, Shard):
-            shape[placement.dim] *= size
-    return shape
 
 
 def dtensor_from_part(

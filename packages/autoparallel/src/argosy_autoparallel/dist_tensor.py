@@ -26,13 +26,14 @@ __all__ = ["Sharded", "is_dist", "layout_of"]
 
 
 class Sharded:
-    """``local`` is this rank's part (of no elements on a rank outside the mesh) of a tensor of global ``shape``."""
+    """``local`` is this rank's part (of no elements on a rank outside the mesh) of a tensor of global ``shape``.
+    ``array_type`` is what plans and routes depend on, as one object."""
 
-    __slots__ = ("_presence", "dtype", "kind", "layout", "local", "shape")
+    __slots__ = ("_presence", "array_type", "dtype", "layout", "local", "shape")
     is_traced = False
 
     def __init__(self, local: Strided, shape: Sequence[int], dtype: DType, layout: Layout) -> None:
-        kind = self.kind = kind_of(tuple(shape), dtype, layout)
+        kind = self.array_type = kind_of(tuple(shape), dtype, layout)
         self.local = local
         self.shape, self.dtype, self.layout = kind.shape, dtype, layout
         self._presence = presence()
@@ -41,7 +42,7 @@ class Sharded:
         """Another payload of this rank, where the presence of this one saves asking for it."""
         made = _new(Sharded)
         made.local = local
-        made.kind = kind
+        made.array_type = kind
         made.shape, made.dtype, made.layout = kind.shape, kind.dtype, kind.layout
         made._presence = self._presence
         return made
@@ -131,11 +132,11 @@ class Sharded:
         return Sharded(Strided(np.array(self.local.ndarray, order="C")), self.shape, self.dtype, self.layout)
 
     def fill_from(self, source: NDArray[Any]) -> None:
-        """Overwrite this rank's part with that of the global array ``source``."""
+        """Overwrite this rank's part with that of ``source``, broadcast to the global shape and cast."""
         from argosy_autoparallel.interpreter import relaid, replicated_payload
 
         if self.is_held:
-            whole = replicated_payload(np.asarray(source, self.dtype.numpy), self.mesh)
+            whole = replicated_payload(np.broadcast_to(np.asarray(source, self.dtype.numpy), self.shape), self.mesh)
             self.local.fill_from(relaid(whole, self.layout).local.ndarray)
 
     def adopt_gradient(self, g: Tensor) -> Tensor:

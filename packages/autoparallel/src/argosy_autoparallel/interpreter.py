@@ -20,16 +20,18 @@ from argosy_autoparallel.partition import partition
 from argosy_autoparallel.presence import presence, serve
 from argosy_autoparallel.tensor_layout import Layout, encode_layout
 from argosy_phi_ops import prim, promotion
+from argosy_phi_ops.bounds import check_indices, known_bounds
 from argosy_phi_ops.context import context
 from argosy_phi_ops.dispatch import Interpreter, bind, rebind, record_results
 from argosy_phi_ops.expansion import describe
+from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.operator import operator
 from argosy_phi_ops.reference.interpreter import ProgramPlan, prepare
 from argosy_phi_ops.reference.straight import StraightLine, is_straight
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import ArrayType, Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["SpmdLayer", "redistribute", "redistribute_op", "relaid", "replicated_payload"]
@@ -68,13 +70,18 @@ class SpmdLayer(Interpreter):
                 return below(op, operands, attributes)
         if op.opaque:
             return _run_whole(op, operands, attributes, below)
-        results, bare = _run(op, operands, attributes)
-        if not all([type(x) is not Tensor or x.stop_gradient for x in operands]):
-            record_results(op, operands, attributes, results)
-            for result in results:
-                if result._node is not None:
-                    result._node.on_tensors = True
-        return results[0] if bare else tuple(results)
+        return _applied(_plan(op, operands, attributes), op, operands, attributes, False)
+
+    def shortcut(
+        self, op: Any, operands: Sequence[Any], attributes: dict[str, Any]
+    ) -> Callable[[Sequence[Any], bool], Any] | None:
+        """See :class:`Interpreter`."""
+        plan = _plan(op, operands, attributes)
+
+        def apply(operands: Sequence[Any], silent: bool) -> Any:
+            return _applied(plan, op, operands, attributes, silent)
+
+        return apply
 
     def write(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
         """Overwrite, in the layout of the target."""
@@ -100,7 +107,7 @@ class SpmdLayer(Interpreter):
 class Plan:
     """How this rank runs an operator: a function from local arrays to local arrays, and the results' layouts."""
 
-    __slots__ = ("bare", "first", "kernel", "kinds", "numbers", "program", "run", "single")
+    __slots__ = ("bare", "bounds", "first", "kinds", "name", "numbers", "program", "run", "single", "spread")
 
     def __init__(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> None:
         described = [describe(x.payload if type(x) is Tensor else x) for x in operands]
@@ -119,6 +126,10 @@ class Plan:
         except ValueError as error:
             raise ValueError(f"{op.name}: {error}") from error
         self.bare = expansion.bare
+        self.name = op.name
+        whole = [ArrayType(as_dtype(t.dtype), t.shape) for t in types]  # type: ignore[arg-type]  # eager: no symbols
+        self.bounds = known_bounds(op, whole, attributes) or []
+        self.spread = None not in layouts
         self.first = next((i for i, layout in enumerate(layouts) if layout is not None), None)
         mesh = next((layout.mesh for layout in layouts if layout is not None), None)
         self.kinds = [
@@ -127,9 +138,13 @@ class Plan:
         ]
         self.program = made.program
         straight = StraightLine(made.program) if is_straight(made.program) else None
-        self.run = _runner(made.program) if straight is None else straight.run
         self.single = straight is not None and len(self.kinds) == 1
-        self.kernel = straight.single if straight is not None and self.first is not None else None
+        self.run = _runner(made.program) if straight is None else _on_arrays(straight)
+        if straight is not None:
+            self.run = Counted(self.run, lambda: self.program, _native, self._replace, lambda: 1)
+
+    def _replace(self, run: Callable[..., Sequence[Array]]) -> None:
+        self.run = run
 
 
 def _held_by(layout: Layout | None, mesh: ProcessMesh | None) -> Layout:
@@ -140,28 +155,31 @@ def _held_by(layout: Layout | None, mesh: ProcessMesh | None) -> Layout:
     return Layout.replicated(mesh)
 
 
-def _runner(program: Program) -> Callable[[Sequence[Array]], list[Array]]:
+def _runner(program: Program) -> Callable[..., Sequence[Array]]:
     if any(op.name == "prim.create_token" for op in program.block):
         plan = ProgramPlan(program)
-        return lambda arrays: plan.run(arrays, (), communicators())[0]
-    return prepare(program)
+        return lambda *arrays: plan.run(arrays, (), communicators())[0]
+    run = prepare(program)
+    return lambda *arrays: run(arrays)
+
+
+def _on_arrays(straight: StraightLine) -> Callable[..., Sequence[Array]]:
+    kernel, run = straight.single, straight.run
+    if kernel is not None:
+        return lambda *arrays: (kernel(*arrays),)
+    return lambda *arrays: run(arrays)
+
+
+def _native(compiled: NativeKernel) -> Callable[..., Sequence[Array]]:
+    return lambda *arrays: compiled(arrays)
 
 
 def _plan(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
     """The plan for operands like these. Kinds, which tell the rank as well, are found by identity: no other layer has
     them in the keys of its plans; a call without any has the rank in its key.
     """
-    key: list[Any] = []
-    spread = False
-    for x in operands:
-        if type(x) is not Tensor:
-            key.append(type(x))
-        elif type(x.payload) is Sharded:
-            key.append(x.payload.kind)
-            spread = True
-        else:
-            key.append(x.payload.array_type)
-    if not spread:
+    key: list[Any] = [x.payload.array_type if type(x) is Tensor else type(x) for x in operands]
+    if not any([type(kind) is Kind for kind in key]):
         key += _LAYER, context().rank
     if attributes:
         values = attributes.values()
@@ -172,23 +190,39 @@ def _plan(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
     return found
 
 
-def _run(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> tuple[Sequence[Tensor], bool]:
-    plan = _plan(op, operands, attributes)
-    arrays: list[Array] = []
-    for x, number in zip(operands, plan.numbers, strict=True):
-        if number is not None:
-            arrays.append(np.asarray(x, number))
-        elif type(x.payload) is Sharded:
-            arrays.append(x.payload.local.ndarray)
-        else:
-            arrays.append(x.payload.ndarray)
-    made = plan.run(arrays) if plan.kernel is None else [plan.kernel(*arrays)]
+def _applied(plan: Plan, op: Any, operands: Sequence[Any], attributes: dict[str, Any], silent: bool) -> Any:
+    """What ``op`` gives, recorded where an operand wants gradients, unless ``silent``."""
+    results = _run(plan, operands)
+    if not (silent or all([type(x) is not Tensor or x.stop_gradient for x in operands])):
+        record_results(op, operands, attributes, results)
+        for result in results:
+            if result._node is not None:
+                result._node.on_tensors = True
+    return results[0] if plan.bare else tuple(results)
+
+
+def _run(plan: Plan, operands: Sequence[Any]) -> Sequence[Tensor]:
+    if plan.spread:
+        arrays = [x.payload.local.ndarray for x in operands]
+    else:
+        arrays = [_array(x, number) for x, number in zip(operands, plan.numbers, strict=True)]
+    for number, low, size in plan.bounds:  # of the whole axis; each rank looks at its part of the indices
+        check_indices(plan.name, arrays[number], low, size)
+    made = plan.run(*arrays)
     if plan.first is None:
-        return [Tensor._wrap(Sharded(_owned(a), k.shape, k.dtype, k.layout)) for a, k in _pairs(made, plan)], plan.bare
+        return [Tensor._wrap(Sharded(_owned(a), k.shape, k.dtype, k.layout)) for a, k in _pairs(made, plan)]
     beside = operands[plan.first].payload.beside
     if plan.single and _is_fresh(made[0], arrays):
-        return (Tensor._wrap(beside(Strided(made[0]), plan.kinds[0])),), plan.bare
-    return [Tensor._wrap(beside(_owned(a), kind)) for a, kind in _pairs(made, plan)], plan.bare
+        return (Tensor._wrap(beside(Strided(made[0]), plan.kinds[0])),)
+    return [Tensor._wrap(beside(_owned(a), kind)) for a, kind in _pairs(made, plan)]
+
+
+def _array(x: Any, number: Any) -> Array:
+    """What an operand is to a local program; ``number`` is the dtype that a number becomes."""
+    if number is not None:
+        return np.asarray(x, number)
+    held: Array = x.payload.local.ndarray if type(x.payload) is Sharded else x.payload.ndarray
+    return held
 
 
 def _pairs(made: Sequence[Array], plan: Plan) -> Iterator[tuple[Array, Kind]]:
@@ -234,8 +268,8 @@ def relaid(payload: Sharded, layout: Layout) -> Sharded:
     """The payload in another layout; nothing is recorded. Every rank that takes part must call."""
     if payload.layout == layout:
         return payload
-    results, _ = _run(redistribute_op, (Tensor._wrap(payload),), {"target": encode_layout(layout)})
-    made: Sharded = results[0].payload
+    operands = (Tensor._wrap(payload),)
+    made: Sharded = _run(_plan(redistribute_op, operands, {"target": encode_layout(layout)}), operands)[0].payload
     return made
 
 

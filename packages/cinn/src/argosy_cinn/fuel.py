@@ -7,7 +7,7 @@ is told the count and the last step.
 
 Kinds: ``rewrite.<primitive>``, ``common`` (equal operations), ``control`` (native branches and loops), ``attention``,
 ``fuse``, ``recompute``, ``in-place``, ``stream``, ``twins`` (two products from one
-read), ``rematerialise`` (under a memory budget).
+read), ``blocks`` (large batches in blocks of rows), ``rematerialise`` (under a memory budget).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from argosy_pir.rewrite.fuel import process_fuel, settle
 from argosy_pir.values import OpResult
 
 KINDS = (
-    "rewrite", "common", "control", "attention", "fuse", "recompute", "in-place", "stream", "twins", "rematerialise",
+    "rewrite", "common", "control", "attention", "fuse", "recompute", "in-place", "stream", "twins", "blocks",
+    "rematerialise",
 )  # fmt: skip
 _UNLIMITED = 1 << 62
 

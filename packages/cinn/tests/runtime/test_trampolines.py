@@ -1,5 +1,6 @@
 """Where builtins of our own are made, and where calls go through ctypes instead."""
 
+import gc
 import sysconfig
 
 import numpy as np
@@ -44,3 +45,17 @@ def test_programs_are_called_on_every_interpreter(interpreter, release_gil):
     if interpreter != "builtins":
         assert type(call).__name__ == "CFunctionType"
         assert arrays._trampoline() is None
+
+
+def test_a_builtin_outlives_the_trampolines_it_was_made_from(interpreter):
+    """Programs that were compiled earlier are called with the code that they were made with."""
+    word = np.array([21], np.int64)
+    table = np.array([word.ctypes.data], np.int64)
+    call = entry(load(DOUBLE, ("run",)))
+    trampolines = entry.__globals__["_trampolines"]
+    trampolines.cache_clear()
+    gc.collect()
+    others = [bytearray(64) for _ in range(1000)]  # where freed definitions were
+    call(table.ctypes.data, 0)
+    assert word[0] == 42
+    del others

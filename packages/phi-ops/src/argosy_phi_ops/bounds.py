@@ -14,7 +14,7 @@ import numpy as np
 from argosy_phi_ops.errors import AxisError
 from argosy_phi_ops.operator import Operator
 
-__all__ = ["bounded_kernel", "check_bounds", "known_bounds"]
+__all__ = ["bounded_kernel", "check_bounds", "check_indices", "known_bounds"]
 
 Kernel = Callable[[Sequence[Any], dict[str, Any]], Any]
 
@@ -33,17 +33,18 @@ def check_bounds(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]
     """Raise :class:`AxisError` where an index of an application of ``op`` is out of range."""
     assert op.bounds is not None
     for indices, low, size in op.bounds(**op.signature.regroup(arrays, attributes)):
-        _check(op.name, indices, low, size)
+        check_indices(op.name, indices, low, size)
 
 
 def known_bounds(op: Operator, types: Sequence[Any], attributes: dict[str, Any]) -> list[tuple[int, int, int]] | None:
     """(operand, the least index, the size of the axis) for operands of these array types; None where what is looked at
     is not an operand as it is."""
-    if op.bounds is None:
+    bounds = op.bounds or op.own_bounds
+    if bounds is None:
         return []
     samples = [np.zeros(t.shape, t.dtype.numpy) for t in types]
     found = []
-    for indices, low, size in op.bounds(**op.signature.regroup(samples, attributes)):
+    for indices, low, size in bounds(**op.signature.regroup(samples, attributes)):
         at = next((i for i, sample in enumerate(samples) if sample is indices), None)
         if at is None:
             return None
@@ -51,7 +52,8 @@ def known_bounds(op: Operator, types: Sequence[Any], attributes: dict[str, Any])
     return found
 
 
-def _check(name: str, indices: Any, low: int, size: int) -> None:
+def check_indices(name: str, indices: Any, low: int, size: int) -> None:
+    """Raise :class:`AxisError`, naming the operator, where an index is less than ``low`` or not less than ``size``."""
     if not indices.size or indices.dtype.kind not in "iu":
         return
     least, most = int(indices.min()), int(indices.max())

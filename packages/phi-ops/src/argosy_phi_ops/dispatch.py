@@ -41,7 +41,8 @@ class Interpreter:
     """One layer of the stack. Override what the layer changes; ``below`` continues with the next layer down.
 
     ``stays`` marks a layer that knows how to compute on payloads of its own (distributed tensors): it belongs at the
-    bottom of the stack, and :func:`suspended` keeps it.
+    bottom of the stack, and :func:`suspended` keeps it. Its payloads have an ``array_type``, too: an object of the
+    layer's own that tells them apart as :class:`~argosy_tensorcore.storage.ArrayType` does arrays.
     """
 
     stays = False
@@ -51,6 +52,14 @@ class Interpreter:
     ) -> Any:
         """Apply ``op``; the default passes on."""
         return below(op, operands, attributes)
+
+    def shortcut(
+        self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
+    ) -> Callable[[Sequence[Any], bool], Any] | None:
+        """For a layer that stays: a function that applies ``op`` with these attributes to operands of the same types
+        as these, while no other layer is active. Its second argument says that nothing is recorded. None: no such way.
+        """
+        return None
 
     def write(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
         """Overwrite the data of ``target`` with ``value``; the default passes on."""

@@ -148,6 +148,7 @@ class Operator:
         self.kernel: Callable[..., Any] | None = None
         self.choose: Callable[..., Any] | None = None
         self.bounds: Callable[..., Iterator[tuple[Any, int, int]]] | None = None
+        self.own_bounds: Callable[..., Iterator[tuple[Any, int, int]]] | None = None
         self.sampler: Callable[..., Iterator[Sample]] | None = None
         self.expansions: dict[Any, Expansion] = Kept()
         self.plans: dict[Any, Any] = Kept()
@@ -174,6 +175,12 @@ class Operator:
         """Decorator: ``bounds``, called like the kernel, yields arrays of indices, each with the least one allowed and
         the size of the axis that they address; eager execution refuses those out of range."""
         self.bounds = bounds
+        return bounds
+
+    def bounded_itself(self, bounds: Callable[..., Iterator[tuple[Any, int, int]]]) -> Callable[..., Any]:
+        """Decorator: :meth:`bounded` of an operator whose kernel refuses such indices without being asked to; for those
+        who execute it otherwise."""
+        self.own_bounds = bounds
         return bounds
 
     def samples(self, sampler: Callable[..., Iterator[Sample]]) -> Callable[..., Iterator[Sample]]:

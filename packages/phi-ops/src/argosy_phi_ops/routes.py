@@ -3,8 +3,9 @@
 The first application to operands of some types and with some attributes goes the long way through
 :mod:`argosy_phi_ops.dispatch`; what it worked out (how arguments bind, which kernel, which type comes out, what the
 tape must keep) stays as a :class:`Route`. Later ones find it by the identity of the operands' types, call the kernel,
-wrap the array and leave a node. Whatever is out of the ordinary (layers, traced or distributed operands, attributes
-that are no plain data, randomness, several results) has no route and goes the long way every time.
+wrap the array and leave a node. Whatever is out of the ordinary (layers, traced operands, attributes that are no plain
+data, randomness, several results) has no route and goes the long way every time; applications to distributed tensors
+have a short way that their layer gives.
 """
 
 from __future__ import annotations
@@ -148,6 +149,19 @@ def _routed(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], r
     return Route(op, [_type_of(x) for x in operands], attributes, plan, result.payload.array_type, native.read(*asked))
 
 
+def _layered(op: Operator, operands: tuple[Any, ...], layers: Sequence[dispatch.Interpreter]) -> Any:
+    """Apply ``op``, which has no attributes, under layers; :func:`general` leaves the routes that are found here."""
+    if len(layers) > 1 or not layers[0].stays:
+        return dispatch.call(op, operands, NO_ATTRIBUTES)
+    try:
+        shortcut = op.routes.get(tuple([x.payload.array_type if type(x) is Tensor else type(x) for x in operands]))
+    except AttributeError:  # a payload that is no plain array
+        shortcut = None
+    if shortcut is None or type(shortcut) is Route:
+        return general(op, operands, NO_KEYWORDS)
+    return shortcut(operands, not context().grad_enabled)
+
+
 # Operators of one or two tensors and nothing else
 
 
@@ -169,7 +183,7 @@ def unary(op: Operator) -> Callable[[Tensor], Any]:
         if AMBIENT.word:
             ambient = context()
             if ambient.layers:
-                return dispatch.call(op, (x,), NO_ATTRIBUTES)
+                return _layered(op, (x,), ambient.layers)
             silent = not ambient.grad_enabled
         given = x.payload
         try:
@@ -229,7 +243,7 @@ def _binary_elementwise(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -
         if AMBIENT.word:
             ambient = context()
             if ambient.layers:
-                return dispatch.call(op, (x, y), NO_ATTRIBUTES)
+                return _layered(op, (x, y), ambient.layers)
             silent = not ambient.grad_enabled
         left = x.payload
         try:
@@ -335,7 +349,8 @@ def general(
     silent = False
     if AMBIENT.word:
         ambient = context()
-        if ambient.layers:
+        layers = ambient.layers
+        if layers and (len(layers) > 1 or not layers[0].stays):
             return op.long_call(args, kwargs)
         silent = not ambient.grad_enabled
     operands: list[Any] = []
@@ -343,8 +358,8 @@ def general(
     if key is None:
         return op.long_call(args, kwargs)
     route = op.routes.get(key)
-    if route is None:
-        return _first(op, args, kwargs, key, asked)
+    if type(route) is not Route:
+        return _first(op, args, kwargs, key, asked) if route is None else route(operands, silent)
     arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
     if route.dtypes is not None:
         if route.values is not None:
@@ -381,12 +396,27 @@ def _first(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any
     operands, attributes = op.signature.bind(args, kwargs)
     result = op.applied(operands, attributes)
     route = _routed(op, operands, attributes, result, asked or (args, kwargs))
-    if route is not None:
+    found = _shortcut(op, operands, attributes) if route is None else route
+    if found is not None:
         if len(op.routes) >= _KEPT:
             op.routes.clear()
-        op.routes[key] = route
+        op.routes[key] = found
+    if route is not None:
         native.learn(route)
     return result
+
+
+def _shortcut(
+    op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
+) -> Callable[[Sequence[Any], bool], Any] | None:
+    """The short way of the layer that stays, where that is the only one, for operands that are no plain arrays."""
+    layers = tuple(context().layers) if AMBIENT.word else ()
+    if len(layers) != 1 or op.random or op.opaque:
+        return None
+    if all(type(x) is not Tensor or type(x.payload) is Strided for x in operands):
+        return None
+    found: Callable[[Sequence[Any], bool], Any] | None = layers[0].shortcut(op, operands, attributes)
+    return found
 
 
 def _key(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], operands: list[Any]) -> Any:

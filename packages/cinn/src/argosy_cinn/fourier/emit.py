@@ -24,6 +24,7 @@ from argosy_cinn.fourier.places import (
     scaled,
     swapped,
 )
+from argosy_cinn.fourier.squares import emit_squares
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.plan.shapes import count
 from argosy_cinn.printers.llvm import Function, Module
@@ -47,10 +48,11 @@ def emit_fourier(module: Module, name: str, kernel: FourierKernel) -> None:
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
         table, chunk, _ = b.arguments
         pointers = Pointers(b, table, kernel.slots())
-        size = kernel.chunk_groups(module.target.lanes(LLVM_TYPES[kernel.real]))
+        most = module.target.lanes(LLVM_TYPES[kernel.real])
+        size = kernel.chunk_groups(most)
         begin = b.mul(chunk, size)
-        end = b.minimum(b.add(begin, size), kernel.groups(module.target.lanes(LLVM_TYPES[kernel.real])))
-        body = _emit_pieces if kernel.pieces else _emit_groups
+        end = b.minimum(b.add(begin, size), kernel.groups(most))
+        body = _emit_pieces if kernel.pieces else emit_squares if kernel.is_square(most) else _emit_groups
         body(b, kernel, pointers(kernel.source), pointers(kernel.target), begin, end)
 
 

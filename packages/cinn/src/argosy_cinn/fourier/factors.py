@@ -5,8 +5,11 @@ from __future__ import annotations
 from functools import cache
 from math import isqrt
 
-#: Radices whose butterflies fit into registers, or nearly so: larger ones were measured to be slower.
-RADICES = (13, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
+#: Composite radices whose butterflies fit into registers, or nearly so: larger ones were measured to be slower. Primes
+#: up to 61 are several times faster than convolutions, and take half the time of a library; larger ones are long code.
+RADICES = (61, 59, 53, 47, 43, 41, 37, 31, 29, 23, 19, 17, 13, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
+#: Sides of square lines that are transformed in registers.
+_SIDES = (8, 16)
 #: What loads, stores and twiddle factors of a pass cost each number, in vector instructions.
 _PASS = 12.0
 
@@ -14,16 +17,23 @@ _PASS = 12.0
 @cache
 def radices(n: int) -> tuple[int, ...]:
     """The radices of the cheapest passes for a length, larger ones first. Raises ValueError for prime factors above
-    13."""
+    61."""
     found = _cheapest(n)
     if found is None:
-        raise ValueError(f"a length of {n} has a prime factor above 13")
+        raise ValueError(f"a length of {n} has a prime factor above 61")
     return tuple(sorted(found[1], reverse=True)) or (1,)
 
 
 def has_radices(n: int) -> bool:
     """Whether there are passes for a length."""
     return _cheapest(n) is not None
+
+
+def cost(n: int) -> float:
+    """Vector instructions for each number of a line of a length that has passes."""
+    found = _cheapest(n)
+    assert found is not None
+    return found[0]
 
 
 @cache
@@ -68,3 +78,10 @@ def filling(pair: tuple[int, int], lanes: int) -> float:
         width = min(lanes, 1 << (count.bit_length() - 1))
         found *= -(-count // width) * lanes / count
     return found
+
+
+def fits_square(n: int, lines: int, lanes: int) -> bool:
+    """Whether lines of ``n`` numbers are squares whose rows are vectors of ``lanes``, or equal parts of such that are
+    filled by ``lines``."""
+    side = isqrt(n)
+    return side * side == n and side in _SIDES and side <= lanes and lines >= lanes // side

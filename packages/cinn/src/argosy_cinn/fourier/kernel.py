@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import log2
+from math import isqrt, log2
 
+from argosy_cinn.fourier.factors import fits_square
 from argosy_cinn.plan.shapes import count
 from argosy_pir.core import Operation
 from argosy_pir.types import ITEM_SIZES
@@ -58,16 +59,27 @@ class FourierKernel:
             found *= 2
         return found
 
+    def is_square(self, most: int) -> bool:
+        """Whether lines are transformed in registers of ``most`` lanes, see `squares`."""
+        plain = self.kind == "c2c" and not self.turn and not self.pieces
+        return (
+            plain and self.source_steps[2] == self.target_steps[2] == 1 and fits_square(self.length, self.lanes, most)
+        )
+
+    def beside(self, most: int) -> int:
+        """Lines of a group."""
+        if self.pieces:
+            return 1
+        return most // isqrt(self.length) if self.is_square(most) else self.width(most)
+
     def groups(self, most: int) -> int:
         """Groups of lines that are transformed side by side; the last of each outer index may overlap another. Lines
         that are taken apart are groups of their own."""
-        if self.pieces:
-            return self.lanes
-        return self.outers * -(-self.lanes // self.width(most))
+        return self.outers * -(-self.lanes // self.beside(most))
 
     def chunk_groups(self, most: int) -> int:
         """Groups of a chunk."""
-        least = -(-_CHUNK_NUMBERS // (self.length * (1 if self.pieces else self.width(most))))
+        least = -(-_CHUNK_NUMBERS // (self.length * self.beside(most)))
         return max(-(-self.groups(most) // _MOST_CHUNKS), least)
 
     def chunks(self, most: int) -> int:

@@ -15,7 +15,7 @@ from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import Index, Value, bytes_of, vector
 
 #: Bytes of a cache line.
-_LINE = 64
+LINE = 64
 #: Lines that are asked for go to the second cache: with long strides, few sets of the first one would have them all.
 _LEVEL = 2
 
@@ -169,12 +169,12 @@ class Rows:
 
 def stored(b: Function, value: Value, place: Value, streaming: bool) -> None:
     """Store a vector, past the caches where it is a line of them."""
-    b.store(value, place, _LINE if streaming else 0, streaming)
+    b.store(value, place, LINE if streaming else 0, streaming)
 
 
 def ask_for(b: Function, base: Value, element: str, index: Index, count: int, write: bool = False) -> None:
     """Ask for the cache lines of some elements, to be written or read."""
-    for i in range(0, count, _LINE // bytes_of(element)):
+    for i in range(0, count, LINE // bytes_of(element)):
         b.prefetch(b.at(base, b.add(index, i), element), write, _LEVEL)
 
 

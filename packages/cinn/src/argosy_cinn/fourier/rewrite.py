@@ -12,13 +12,15 @@ from math import prod
 import numpy as np
 
 from argosy_cinn.dialect import FOURIER
-from argosy_cinn.fourier.factors import filling, has_radices, split
+from argosy_cinn.fourier.factors import filling, fits_square, has_radices, split
+from argosy_cinn.fourier.lengths import Lines, has_transform
 from argosy_cinn.fuel import allowed
 from argosy_cinn.plan.shapes import sizes
 from argosy_cinn.printers.types import LLVM_TYPES
 from argosy_cinn.rewrites.building import defined_by, splat_of
 from argosy_cinn.rewrites.simplify import remove_dead
 from argosy_cinn.target import Target
+from argosy_phi_ops.context import building
 from argosy_phi_ops.primitives.checks import REAL_OF
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
@@ -40,6 +42,9 @@ _COMPLEX_OF = {"float32": "complex64", "float64": "complex128"}
 
 def transforms_as_steps(program: Program) -> None:
     """Rewrite every ``prim.fft`` of ``program`` that there is code for, in place."""
+    for op in list(program.block):
+        if op.name == "prim.fft" and _is_known(op) and not _has_steps(op) and _has_lengths(op):
+            _replace_lengths(op)
     for op in list(program.block):
         if op.name == "prim.fft" and _is_known(op) and _has_steps(op) and allowed("rewrite.fft", op):
             value, before = _multiple(op.operand(0)) or (op.operand(0), 1.0)
@@ -67,10 +72,36 @@ def _has_steps(op: Operation) -> bool:
     )
 
 
+def _has_lengths(op: Operation) -> bool:
+    """Whether the transform can be made of others that have steps."""
+    whole = sizes(op.result) if op.attributes["kind"] == "c2r" else sizes(op.operand(0))
+    return all(has_transform(whole[i], _LONGEST) for i in op.attributes["axes"])
+
+
+def _replace_lengths(op: Operation) -> None:
+    """One transform for each axis, of lengths that there are steps for."""
+    if not allowed("rewrite.fft", op):
+        return
+    a, x = op.attributes, op.operand(0)
+    *others, last = a["axes"]
+    builder = Builder.before(op)
+    with building(builder):
+        lines = Lines(builder, a["inverse"], _LONGEST)
+        if a["kind"] == "r2c":
+            x = lines.from_real(x, last)
+        for axis in others if a["kind"] != "c2c" else a["axes"]:
+            x = lines.complex(x, axis)
+        if a["kind"] == "c2r":
+            x = lines.to_real(x, last, sizes(op.result)[last])
+    op.replace_with([x])
+
+
 def _pieces(kind: str, shape: tuple[int, ...], axis: int, real: str) -> tuple[int, int] | None:
     """The two lengths that the lines along an axis are taken apart into, where that is possible and better."""
     n, others, inner = shape[axis], prod(shape[:axis]), prod(shape[axis + 1 :])
     lanes = Target.host().lanes(LLVM_TYPES[real])
+    if inner == 1 and kind == "c2c" and fits_square(n, others, lanes):
+        return None
     parts = split(n, lanes, _LONGEST) if kind == "c2c" and inner == 1 and n >= _SHORT else None
     if parts is None or n > _LONGEST or others < lanes // 2:
         return parts

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from argosy_cinn.assembly.control import ControlFlow, RegionPlan
+from argosy_cinn.blocks.rewrite import rows_in_blocks
 from argosy_cinn.complexes.split import split_complex
 from argosy_cinn.control import is_compiled, region_program
 from argosy_cinn.fourier.rewrite import absorb_factors, transforms_as_steps
@@ -80,6 +81,7 @@ def simplified(program: Program) -> Program:
     sorts_as_orders(copy)
     simplify(copy)
     absorb_factors(copy)
+    rows_in_blocks(copy)
     own_results(copy)
     for op in [op for op in copy.block if op.regions]:
         _own_constants(op)

@@ -38,6 +38,9 @@ from argosy_pir.values import BlockArgument, OpResult, Value
 
 #: What code is made of.
 Body = Kernel | Epilogue | StripKernel | ControlFlow | OrderKernel | FourierKernel
+#: Transformed lines are stored past the last-level cache from this part of it on: to read what is overwritten costs
+#: them more than a copy, and up to three times more where both buffers fall into the same sets of the first cache.
+_TURNED = 8
 #: Kernels that nothing is fused into, by operation.
 _OWN: dict[str, Callable[[Operation], Body]] = {ORDER: lower_order, FOURIER: lower_fourier}
 
@@ -204,7 +207,7 @@ def _choose_streaming(steps: dict[int, Step], in_place: set[Value]) -> None:
     for step in steps.values():
         for body in step.bodies:
             if isinstance(body, FourierKernel):
-                large = estimate(nbytes(body.target)) >= limit and body.target not in in_place
+                large = estimate(nbytes(body.target)) >= limit // _TURNED and body.target not in in_place
                 body.streaming = large and allowed("stream", body.target)
             if not isinstance(body, Kernel) or body.sequential or body.update:
                 continue

@@ -405,15 +405,15 @@ class Instructions:
         return self.intrinsic(f"llvm.vector.reduce.{kind}", element, start, x, overloads=(x.type,), flags=flags)
 
     def transpose(self, rows: Sequence[Value]) -> list[Value]:
-        """The n x n transpose of n vectors of n lanes (n a power of two): n/2 log2 n pairs of two-source
-        shuffles.
+        """The transposes of the n x n matrices that lie beside each other in n vectors (n a power of two, lanes a
+        multiple of it): n/2 log2 n pairs of two-source shuffles.
         """
-        n = len(rows)
+        n, lanes = len(rows), lanes_of(rows[0].type)
         out = list(rows)
         distance = 1
         while distance < n:
-            low = [j if not j & distance else n + (j ^ distance) for j in range(n)]
-            high = [j | distance if not j & distance else n + j for j in range(n)]
+            low = [j if not j & distance else lanes + (j ^ distance) for j in range(lanes)]
+            high = [j | distance if not j & distance else lanes + j for j in range(lanes)]
             for i in (i for i in range(n) if not i & distance):
                 a, b = out[i], out[i | distance]
                 out[i], out[i | distance] = self.shuffle(a, b, low), self.shuffle(a, b, high)

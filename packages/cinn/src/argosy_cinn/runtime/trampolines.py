@@ -23,9 +23,10 @@ _DATA = ("_Py_NoneStruct", "_Py_TrueStruct", "_Py_FalseStruct", "PyExc_TypeError
 
 
 class Address(int):
-    """An address; keeps alive, as ``kept``, what lies there."""
+    """An address; keeps alive, as ``kept``, what lies there, and as ``caller`` the builtin's own code."""
 
     kept: object
+    caller: object
 
 
 class Trampolines:
@@ -44,7 +45,8 @@ class Trampolines:
         self._definitions = {name: Definition("call", library.address(name), doc) for name in names}
 
     def builtin(self, name: str, address: Address) -> Callable[..., Any]:
-        """A builtin whose ``self`` is ``address``."""
+        """A builtin whose ``self`` is ``address``. It may outlive whoever else holds these trampolines."""
+        address.caller = self
         return self._definitions[name].builtin(address)
 
 

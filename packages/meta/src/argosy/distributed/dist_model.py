@@ -38,7 +38,7 @@ def to_static(
 
     loss: called with the outputs of ``layer`` and the labels, as many of them as it takes. ``loader`` is accepted for
     compatibility: shapes are taken from the batches. Raises NotImplementedError for parts of ``strategy`` that are
-    enabled and not built, and for ``input_spec``.
+    enabled and not built, and for ``input_spec``, TypeError for another kind of layer or optimizer.
     """
     if input_spec is not None:
         raise NotImplementedError("distributed.to_static(input_spec) is not implemented: shapes come from the batches")
@@ -67,6 +67,9 @@ class DistModel:
     ) -> None:
         if metrics or input_spec is not None:
             raise NotImplementedError("DistModel(metrics, input_spec) is not implemented: compute metrics of predict()")
+        if not isinstance(layer, Layer) or not (optimizer is None or isinstance(optimizer, Optimizer)):
+            given = f"{type(layer).__name__} and {type(optimizer).__name__}"
+            raise TypeError(f"distributed.to_static takes a Layer and an Optimizer, or None for that, not {given}")
         self.network = layer
         self._loader = loader
         self._loss = loss

@@ -9,7 +9,8 @@ from typing import Any
 from argosy.distributed.environment import environment
 from argosy.nn.nesting import flatten, pack_as
 from argosy_autograd.pylayer import PyLayer
-from argosy_autoparallel import Placement, ProcessMesh, api
+from argosy_autoparallel import Placement, ProcessMesh, api, ensure_groups
+from argosy_autoparallel.agreeing import whole_shape
 from argosy_autoparallel.captured import part_of, whole_of
 from argosy_autoparallel.dist_tensor import is_dist, layout_of
 from argosy_autoparallel.interpreter import redistribute
@@ -52,9 +53,11 @@ class _ToLocal(PyLayer):
 
 
 def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placement]) -> Tensor:
-    """The distributed tensor whose part on this rank is ``local_tensor``; parts are equally large everywhere.
+    """The distributed tensor whose part on this rank is ``local_tensor``. Parts may be uneven, as ``placements`` cut a
+    tensor: the ranks tell each other how large theirs are, in a captured function when it is captured.
 
-    Gradients flow back: each rank gets that of its part. Raises TypeError for a distributed tensor.
+    Gradients flow back: each rank gets that of its part. Raises TypeError for a distributed tensor, ValueError for
+    parts that do not fit together.
     """
     environment()
     if is_dist(local_tensor):
@@ -63,7 +66,8 @@ def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequ
         )
     if active_tracer() is not None:
         layout = Layout.of(mesh, placements, local_tensor.ndim)
-        return whole_of(local_tensor, layout, api.whole_shape(local_tensor.shape, layout))
+        ensure_groups(mesh)
+        return whole_of(local_tensor, layout, whole_shape(local_tensor.shape, layout))
     made: Tensor = _FromLocal.apply(local_tensor, mesh, placements)
     return made
 

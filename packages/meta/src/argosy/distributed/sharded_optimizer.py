@@ -25,8 +25,8 @@ class ShardingStage1:
     def __init__(self, sharding_mesh_dim: str | int | None = None, mesh: ProcessMesh | None = None) -> None:
         self.mesh_dim = 0 if sharding_mesh_dim is None else sharding_mesh_dim
         self.mesh = mesh
-        if mesh is not None and isinstance(self.mesh_dim, str):
-            _position(self.mesh_dim, mesh.dim_names, mesh)
+        if mesh is not None:
+            _position(self.mesh_dim, mesh)
 
     def __call__(self, key: str, param: Tensor, accumulator: Tensor) -> Tensor:
         """The accumulator ``key`` of ``param``, split along the mesh dimension; scalars stay whole."""
@@ -40,9 +40,8 @@ class ShardingStage1:
     def split(self, param: Any) -> list[Placement]:
         """The parameter's placements with the mesh dimension splitting the first axis that nothing splits yet."""
         mesh: ProcessMesh = param.process_mesh
-        names = mesh.dim_names
         placements = list(param.placements)
-        dim = self.mesh_dim if isinstance(self.mesh_dim, int) else _position(self.mesh_dim, names, mesh)
+        dim = _position(self.mesh_dim, mesh)
         taken = {p.get_dim() for p in placements if isinstance(p, Shard)}
         free = [axis for axis in range(param.ndim) if axis not in taken and param.shape[axis] >= mesh.shape[dim]]
         if placements[dim].is_replicated() and free:
@@ -50,10 +49,14 @@ class ShardingStage1:
         return placements
 
     def place(self, param: Any) -> None:
-        """Put a parameter that is not distributed on the mesh, whole."""
+        """Put a parameter that is not distributed on the mesh, whole. Raises ValueError for a parameter on a mesh
+        without the dimension.
+        """
         mesh = self.mesh or get_mesh()
         if param.process_mesh is None and mesh is not None:
             shard_tensor(param, mesh, [])
+        if param.process_mesh is not None:
+            _position(self.mesh_dim, param.process_mesh)
 
 
 class ShardingStage2(ShardingStage1):
@@ -80,7 +83,7 @@ def shard_optimizer(
     Without it states are laid out like their parameters, which is so for every optimizer anyway.
     gradient_accumulation_steps: of how many batches ``distributed.to_static`` merges the gradients (their mean) for one
     update; an eager loop calls ``step()`` when it wants to. Raises TypeError for what is no optimizer, ValueError for
-    no steps.
+    no steps and for a stage along a dimension that the mesh of a parameter does not have.
     """
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"shard_optimizer takes an Optimizer, not {type(optimizer).__name__}")
@@ -95,7 +98,10 @@ def shard_optimizer(
     return optimizer
 
 
-def _position(name: str, names: list[str], mesh: ProcessMesh) -> int:
-    if name not in names:
-        raise ValueError(f"sharding_mesh_dim {name!r} is not a dimension of {mesh!r}")
-    return names.index(name)
+def _position(dim: str | int, mesh: ProcessMesh) -> int:
+    names = mesh.dim_names
+    if dim in names:
+        return names.index(dim)
+    if not isinstance(dim, int) or not 0 <= dim < mesh.ndim:
+        raise ValueError(f"sharding_mesh_dim {dim!r} is not a dimension of {mesh!r}")
+    return dim

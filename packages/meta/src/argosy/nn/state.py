@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from argosy_autograd.modes import no_grad
+from argosy_phi_ops.dispatch import suspended, write
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
@@ -78,6 +80,10 @@ def check(layer: Any, values: Mapping[str, Any]) -> None:
 
 def copy_into(tensor: Tensor, value: Any) -> None:
     """Overwrite the data in place with a tensor's or array's of the same shape, cast to the tensor's dtype."""
+    if type(tensor.payload) is not Strided and type(value) is Tensor and type(value.payload) is not Strided:
+        with no_grad():  # from layout to layout: nobody needs the whole
+            write(tensor, value.astype(tensor.dtype))
+        return
     source = to_numpy(value) if type(value) is Tensor else np.asarray(value)
     if source.dtype == np.uint16 and tensor.dtype.name == "bfloat16":  # how bfloat16 travels as a numpy array
         source = source.view(tensor.dtype.numpy)
@@ -91,9 +97,14 @@ def take_over(tensor: Tensor, value: Any) -> None:
 
 
 def convert(tensor: Tensor, dtype: DType) -> None:
-    """Give a floating tensor data of another dtype; others are left alone."""
-    if tensor.dtype.kind == "f" and tensor.dtype is not dtype:
+    """Give a floating tensor data of another dtype, laid out as before; others are left alone."""
+    if tensor.dtype.kind != "f" or tensor.dtype is dtype:
+        return
+    if type(tensor.payload) is Strided:
         tensor.payload = Strided.from_array(to_numpy(tensor).astype(dtype.numpy))
+    else:
+        with suspended():
+            tensor.payload = tensor.detach().astype(dtype).payload
 
 
 def gathered(tensor: Tensor) -> Tensor:

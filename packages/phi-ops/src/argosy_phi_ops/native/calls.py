@@ -14,7 +14,7 @@ from argosy_phi_ops.compiler import NativeCode
 from argosy_phi_ops.hot import Counted
 from argosy_phi_ops.native import plans
 from argosy_phi_ops.native.methods import install
-from argosy_phi_ops.native.plans import is_small, size_class
+from argosy_phi_ops.native.plans import changing, is_small, size_class
 from argosy_phi_ops.native.signatures import Reading, hashed
 from argosy_phi_ops.native.start import Native, native
 from argosy_tensorcore.shape import contiguous_strides
@@ -175,15 +175,16 @@ def _learn(
     if len(numbers) > made.build.operands or len(reading.words) > made.build.words:
         return
     plan = _CallPlan(made, route, reading, words, keeping, numbers)
-    for wants, recipe in route.recipes.items():
-        plan.remember(wants, recipe)
-    place = _place(made, plan)
-    old = _plans.get(place)
-    made.set_call(place, plan.record.buffer_info()[0])
-    _plans[place] = plan
-    route.calls.append(plan)
-    del old
-    install(made, route.op)
+    with changing:
+        for wants, recipe in list(route.recipes.items()):
+            plan.remember(wants, recipe)
+        place = _place(made, plan)
+        old = _plans.get(place)
+        made.set_call(place, plan.record.buffer_info()[0])
+        _plans[place] = plan
+        route.calls.append(plan)
+        del old
+        install(made, route.op)
 
 
 def _place(made: Native, plan: _CallPlan) -> int:
@@ -201,12 +202,14 @@ def _place(made: Native, plan: _CallPlan) -> int:
 def remember(route: Any, wants: int, recipe: Any) -> None:
     """Let native code record applications of this route whose operands want gradients as ``wants`` says (1 for the last
     one, 2 for the one before), by the tape's ``recipe``."""
-    plans.remember(route, wants, recipe)
-    for plan in route.calls:
-        plan.remember(wants, recipe)
+    with changing:
+        plans.remember(route, wants, recipe)
+        for plan in route.calls:
+            plan.remember(wants, recipe)
 
 
 def forget() -> None:
     """Drop all plans."""
-    plans.forget()
-    _plans.clear()
+    with changing:
+        plans.forget()
+        _plans.clear()

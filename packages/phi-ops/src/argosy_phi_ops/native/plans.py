@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from math import prod
+from threading import RLock
 from typing import Any
 
 from argosy_phi_ops.hot import Counted
@@ -10,7 +12,7 @@ from argosy_phi_ops.native.memory import poke
 from argosy_phi_ops.native.start import Native, native, running
 from argosy_tensorcore.storage import ArrayType
 
-__all__ = ["KERNELS", "forget", "is_small", "learn", "least_steps", "remember", "size_class"]
+__all__ = ["KERNELS", "changing", "forget", "is_small", "learn", "least_steps", "remember", "size_class"]
 
 KERNELS = {
     "add": ("__add__", "__radd__"),
@@ -21,6 +23,14 @@ KERNELS = {
 _LARGEST = 1 << 14  # bytes of a result, elements of operands
 _kept: dict[int, tuple[Any, ...]] = {}
 """What each plan names, by the plan's place; the first is its route."""
+changing = RLock()
+"""Held while plans change: what native code finds and what is kept alive for it must be of the same thread."""
+if hasattr(os, "register_at_fork"):  # nobody waits for anything meanwhile, so a child finds it free
+    os.register_at_fork(
+        before=lambda: changing.acquire(),
+        after_in_parent=lambda: changing.release(),
+        after_in_child=lambda: changing.release(),
+    )
 
 
 def learn(route: Any) -> None:
@@ -34,7 +44,8 @@ def learn(route: Any) -> None:
         return
     if not made.installed(name):
         made.install_operator(route.op, KERNELS[name])
-    _plan(made, route, {"kernel": kernel_of(made, route)}, ())
+    with changing:
+        _plan(made, route, {"kernel": kernel_of(made, route)}, ())
 
 
 def kernel_of(made: Native, route: Any) -> int:
@@ -120,16 +131,22 @@ def _plan(made: Native, route: Any, words: dict[str, int], keeping: tuple[Any, .
     _write(made, place, "left", id(types[0]))  # from now on it is found
     del old
     route.place = place
-    for wants, recipe in route.recipes.items():
-        remember(route, wants, recipe)
+    for wants, recipe in list(route.recipes.items()):
+        _remember(made, route, wants, recipe)
 
 
 def remember(route: Any, wants: int, recipe: Any) -> None:
     """Let native code record applications of this route whose operands want gradients as ``wants`` says (1 for the last
     one, 2 for the one before), by the tape's ``recipe``."""
-    place = route.place
     made = native()
-    if place is None or made is None or _kept.get(place, (None,))[0] is not route:
+    if made is not None:
+        with changing:
+            _remember(made, route, wants, recipe)
+
+
+def _remember(made: Native, route: Any, wants: int, recipe: Any) -> None:
+    place = route.place
+    if place is None or _kept.get(place, (None,))[0] is not route:
         return
     if not set(recipe.keeps) <= {0, 1, 2} or list(recipe.keeps) != sorted(set(recipe.keeps)):
         return
@@ -142,11 +159,12 @@ def remember(route: Any, wants: int, recipe: Any) -> None:
 
 def forget() -> None:
     """Drop all plans."""
-    if running():
-        made = native()
-        assert made is not None
-        made.clear_plans()
-    _kept.clear()
+    with changing:
+        if running():
+            made = native()
+            assert made is not None
+            made.clear_plans()
+        _kept.clear()
 
 
 def _place(made: Native, route: Any, left: int, right: int) -> int:

@@ -302,6 +302,18 @@ def _(x: Array, indices: Sequence[Array], key: Key) -> Array:
     return np.asarray(x[_numpy_index(key, indices) if indices else _view_index(key)])
 
 
+@getitem.bounded_itself
+def _(x: Array, indices: Sequence[Array], key: Key) -> Iterator[tuple[Array, int, int]]:
+    yield from _spans(x, indices, key)
+
+
+def _spans(x: Array, indices: Sequence[Array], key: Key) -> Iterator[tuple[Array, int, int]]:
+    """Each of the indices with the least one allowed and the size of its axis."""
+    plan = _Plan(key, x.shape)
+    for axis, index in zip(plan.indexed, indices, strict=True):
+        yield index, -x.shape[axis], x.shape[axis]
+
+
 @getitem.specialised
 def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """A view: its index is made once."""
@@ -405,6 +417,11 @@ def _placed(x: Tensor, block: Tensor, plan: _Plan) -> Tensor:
     )
     spread = prim.pad(block, prim.constant(0, x.dtype), low=low, high=high, interior=gaps)
     return prim.select(inside, spread, x)
+
+
+@setitem.bounded_itself
+def _(x: Array, indices: Sequence[Array], value: Array, key: Key) -> Iterator[tuple[Array, int, int]]:
+    yield from _spans(x, indices, key)
 
 
 @setitem.reference

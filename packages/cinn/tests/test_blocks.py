@@ -1,0 +1,158 @@
+"""Large batches go through a program in blocks of rows, with the results of the program as it was written."""
+
+import numpy as np
+import pytest
+from programs import assert_equal, build, check
+
+from argosy_cinn import CinnCompiler
+from argosy_cinn.blocks import rewrite
+from argosy_cinn.plan.planning import simplified
+from argosy_cinn.rewrites.decomposition import to_primitives
+from argosy_cinn.runtime import set_threads
+from argosy_cinn.runtime.cache import ObjectCache
+from argosy_cinn.runtime.workers import default_threads
+from argosy_cinn.target import Target
+from argosy_hwadapt import device
+from argosy_phi_ops import prim
+from argosy_tensorcore.storage import Strided
+
+RNG = np.random.default_rng(7)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Blocks of 16 rows, so that small programs have some."""
+    monkeypatch.setattr(rewrite, "_LEAST", 16)
+    monkeypatch.setattr(rewrite, "_MOST", 16)
+    monkeypatch.setattr(rewrite, "_NEAR", 6000 / Target.host().l2_bytes)
+    monkeypatch.setattr(rewrite, "_AGAIN", 100.0)
+
+
+def f32(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def fresh(**options):
+    return {"cache": ObjectCache(None), **options}
+
+
+def product(x, w):
+    return prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(0,))
+
+
+def weight_gradient(x, g):
+    return prim.dot_general(x, g, lhs_contract=(0,), rhs_contract=(0,))
+
+
+def loops(function, *arguments, states=()):
+    """The lengths of the loops that a program has become."""
+    program = simplified(to_primitives(build(function, arguments, states)))
+    found = [op for op in program.block if op.name == "control.scan"]
+    return [op.operand(0).shape[0] for op in found]
+
+
+def step(x, y, w, v):
+    """Loss and gradients of a network of two layers, and its error by row."""
+    h = prim.tanh(product(x, w))
+    error = prim.sub(product(h, v), y)
+    back = prim.mul(prim.dot_general(error, v, lhs_contract=(1,), rhs_contract=(1,)), prim.sub(1.0, prim.mul(h, h)))
+    loss = prim.reduce_sum(prim.mul(error, error), axes=(0, 1))
+    return loss, weight_gradient(x, back), weight_gradient(h, error), prim.reduce_sum(back, axes=(0,))
+
+
+@pytest.mark.parametrize("rows", [160, 167])
+def test_a_training_step_is_a_loop_over_blocks_whose_sums_are_carried(rows):
+    arguments = f32(rows, 3), f32(rows, 2), f32(3, 20), f32(20, 2)
+    assert loops(step, *arguments) == [10]
+    check(step, *arguments, scale=100, options=fresh())
+
+
+def test_blocks_need_less_memory_and_can_be_left_out():
+    arguments = f32(1600, 3), f32(1600, 2), f32(3, 20), f32(20, 2)
+    program = build(step, arguments)
+    blocks, whole = (
+        CinnCompiler().compile(program, device("cpu"), options=fresh(without=without)) for without in ((), ("blocks",))
+    )
+    assert blocks.report()["arena_bytes"] < whole.report()["arena_bytes"] / 5
+    inputs = [Strided.from_array(a) for a in arguments]
+    for a, b in zip(blocks.run(inputs), whole.run(inputs), strict=True):
+        assert_equal(a.array(), b.array(), 100)
+
+
+def test_what_depends_on_a_sum_comes_after_the_loop_and_reads_whole_values():
+    def centred(x, w):
+        h = prim.tanh(product(x, w))
+        mean = prim.mul(prim.reduce_sum(h, axes=(0,)), 1 / x.shape[0])
+        return prim.sub(h, prim.broadcast(mean, shape=h.shape, axes=(1,))), mean
+
+    assert loops(centred, f32(200, 5), f32(5, 20)) == [12]
+    check(centred, f32(200, 5), f32(5, 20), scale=100, options=fresh())
+
+
+def test_rows_may_run_along_any_axis():
+    def turned(x, w, other):
+        h = prim.transpose(prim.tanh(product(x, w)), permutation=(1, 0))  # [features, rows]
+        shifted = prim.add(h, other)
+        return shifted, prim.dot_general(shifted, x, lhs_contract=(1,), rhs_contract=(0,))
+
+    arguments = f32(166, 5), f32(5, 20), f32(20, 166)
+    assert loops(turned, *arguments) == [10]
+    check(turned, *arguments, scale=100, options=fresh())
+
+
+def test_what_does_not_depend_on_the_batch_but_has_its_rows_is_made_in_blocks():
+    def weighted(x, w, scale, bias):
+        factor = prim.exp(prim.broadcast(scale, shape=(x.shape[0], 20), axes=(0,)))
+        h = prim.mul(product(x, w), factor)
+        return weight_gradient(x, prim.add(h, prim.broadcast(bias, shape=h.shape, axes=(1,))))
+
+    arguments = f32(160, 5), f32(5, 20), f32(160), f32(20)
+    assert loops(weighted, *arguments) == [10]
+    check(weighted, *arguments, scale=100, options=fresh())
+
+
+def test_rows_that_meet_each_other_stay_whole():
+    def similar(x, w):
+        h = prim.tanh(product(x, w))
+        return prim.dot_general(h, h, lhs_contract=(1,), rhs_contract=(1,)), prim.cumulative(h, axis=0, kind="sum")
+
+    check(similar, f32(160, 5), f32(5, 20), scale=100, options=fresh())
+
+
+def test_states_are_updated_after_all_blocks():
+    def training(x, y, w, v):
+        loss, dw, dv, _ = step(x, y, w, v)
+        return [loss], [prim.sub(w, prim.mul(dw, 1e-3)), prim.sub(v, prim.mul(dv, 1e-3))]
+
+    arguments, states = (f32(165, 3), f32(165, 2)), (f32(3, 20), f32(20, 2))
+    assert loops(training, *arguments, states=states) == [10]
+    check(training, *arguments, scale=100, options=fresh(), states=states)
+
+
+def test_narrow_sums_are_not_rounded_block_by_block():
+    arguments = [a.astype(np.float16) for a in (f32(160, 3), f32(160, 2), f32(3, 20), f32(20, 2))]
+    program = simplified(to_primitives(build(step, arguments)))
+    found = [op for op in program.block if op.name == "control.scan"]
+    assert all(op.attributes["inputs"] == len(op.operands) for op in found)
+
+
+def test_the_same_bits_on_any_number_of_threads():
+    arguments = f32(1600, 3), f32(1600, 2), f32(3, 20), f32(20, 2)
+    executable = CinnCompiler().compile(build(step, arguments), device("cpu"), options=fresh())
+    inputs = [Strided.from_array(a) for a in arguments]
+    try:
+        found = []
+        for threads in (1, 2, 3):
+            set_threads(threads)
+            found.append([r.array().copy() for r in executable.run(inputs)])
+    finally:
+        set_threads(default_threads())
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            assert a.tobytes() == b.tobytes()
+
+
+def test_small_batches_and_single_products_stay_as_they_are(monkeypatch):
+    monkeypatch.undo()
+    assert loops(step, f32(256, 3), f32(256, 2), f32(3, 20), f32(20, 2)) == []
+    assert loops(lambda x, w: product(x, w), f32(4096, 512), f32(512, 512)) == []
