@@ -156,3 +156,71 @@ def test_small_batches_and_single_products_stay_as_they_are(monkeypatch):
     monkeypatch.undo()
     assert loops(step, f32(256, 3), f32(256, 2), f32(3, 20), f32(20, 2)) == []
     assert loops(lambda x, w: product(x, w), f32(4096, 512), f32(512, 512)) == []
+
+
+def random_program(rng, rows):
+    """A program of tensors [rows, 6] and their sums, products, layouts and look-ups; and the arguments for it."""
+    arguments = [f32(rows, 6), f32(6, 6), f32(6), f32(rows), rng.integers(0, rows, (rows, 1))]
+
+    def program(x, w, bias, column, indices):
+        wide = lambda v, axes: prim.broadcast(v, shape=x.shape, axes=axes)  # noqa: E731
+        values = [x, prim.tanh(product(x, w))]
+        sums = [w, wide_bias := prim.mul(bias, 0.5)]
+        swapped = lambda v: prim.transpose(v, permutation=(1, 0))  # noqa: E731
+        pick = lambda: values[rng.integers(len(values))]  # noqa: E731
+        steps = {
+            "product": lambda: prim.tanh(product(pick(), w)),
+            "turned": lambda: prim.dot_general(pick(), w, lhs_contract=(1,), rhs_contract=(1,)),
+            "add": lambda: prim.add(pick(), pick()),
+            "scale": lambda: prim.mul(pick(), wide(column, (0,))),
+            "bias": lambda: prim.add(pick(), wide(wide_bias, (1,))),
+            "softmax": lambda: prim.div(
+                e := prim.exp(prim.tanh(pick())), wide(prim.reduce_sum(e, axes=(1,)), (0,))
+            ),
+            "transposes": lambda: swapped(prim.exp(prim.neg(prim.abs(swapped(pick()))))),
+            "reverse": lambda: prim.reverse(pick(), axes=(int(rng.integers(2)),)),
+            "running": lambda: prim.mul(prim.cumulative(pick(), axis=int(rng.integers(2)), kind="sum"), 0.1),
+            "gather": lambda: prim.gather(pick(), indices, axes=(0,)),
+            "join": lambda: prim.slice(
+                prim.concat(pick(), pick(), axis=1), start=(0, 3), limit=(rows, 9), stride=(1, 1)
+            ),
+            "shift": lambda: prim.pad(
+                prim.slice(pick(), start=(1, 0), limit=(rows, 6), stride=(1, 1)), 0.5, low=(0, 0), high=(1, 0),
+                interior=(0, 0),
+            ),
+            "centre": lambda: prim.sub(v := pick(), wide(prim.mul(prim.reduce_sum(v, axes=(0,)), 1 / rows), (1,))),
+            "folded": lambda: prim.reshape(prim.mul(prim.reshape(pick(), shape=(rows, 2, 3)), 0.5), shape=(rows, 6)),
+            "largest": lambda: wide(prim.reduce_max(pick(), axes=(0,)), (1,)),
+            "gradient": lambda: product(pick(), prim.mul(weight_gradient(pick(), pick()), 1 / rows)),
+        }  # fmt: skip
+        for name in rng.choice(list(steps), 9):
+            values.append(steps[name]())
+            if rng.random() < 0.4:
+                sums.append(prim.mul(weight_gradient(pick(), pick()), 1 / rows))
+            if rng.random() < 0.3:
+                sums.append(prim.reduce_sum(pick(), axes=(0,)))
+        return [*sums[2:], values[-1], prim.reduce_sum(values[-2], axes=(0, 1))]
+
+    return program, arguments
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_programs_give_what_the_interpreter_gives(seed):
+    rng = np.random.default_rng(seed)
+    program, arguments = random_program(rng, int(rng.choice([160, 171])))
+    state = rng.bit_generator.state
+
+    def repeatable(*inputs):
+        rng.bit_generator.state = state
+        return program(*inputs)
+
+    check(repeatable, *arguments, scale=3000, options=fresh())
+
+
+def test_most_random_programs_have_loops():
+    found = 0
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        program, arguments = random_program(rng, int(rng.choice([160, 171])))
+        found += bool(loops(program, *arguments))
+    assert found >= 8

@@ -118,3 +118,22 @@ def test_errors_say_what_is_wrong(call, message):
     """Axes, sizes, norms."""
     with pytest.raises(ValueError, match=message):
         call(paddle.to_tensor(signal("", (4, 3))))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_real_spectra_have_no_imaginary_parts(dtype):
+    """irfft and hfft of real numbers, as Paddle takes them; gradients are real."""
+    x = np.arange(12).reshape(3, 4).astype(dtype)
+    wide = "float64" if dtype == "float64" else "float32"
+    for name in ("irfft", "hfft"):
+        got = getattr(paddle.fft, name)(paddle.to_tensor(x))
+        assert got.dtype == getattr(paddle, wide)
+        np.testing.assert_allclose(got.numpy(), getattr(np.fft, name)(x), rtol=1e-5, atol=1e-5)
+    if dtype != "int64":
+        leaf = paddle.to_tensor(x, stop_gradient=False)
+        (g,) = paddle.grad((paddle.fft.irfft(leaf) ** 2).sum(), leaf)
+        assert g.dtype == leaf.dtype
+        step = np.zeros_like(x)
+        step[1, 2] = 1e-2
+        energy = [(np.fft.irfft(x + s * step) ** 2).sum() for s in (1, -1)]
+        np.testing.assert_allclose(g.numpy()[1, 2], (energy[0] - energy[1]) / 2e-2, rtol=1e-3)

@@ -77,6 +77,9 @@ def _to_real(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bo
         raise ValueError(
             f"{name}: {x.shape[along[-1]]} frequencies along axis {along[-1]} give no element; pass a size"
         )
+    if x.dtype.kind != "c":  # frequencies without imaginary parts
+        wide = x.dtype.name if x.dtype.kind == "f" else default_dtype().name
+        x = x.astype("complex128" if wide == "float64" else "complex64")
     if sizes is not None:
         x = _resized(x, along, (*sizes[:-1], length // 2 + 1))
     return get_operator("fft_c2r")(x, along, norm, forward, length)
