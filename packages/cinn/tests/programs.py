@@ -2,6 +2,7 @@
 
 import ml_dtypes
 import numpy as np
+from guarded import SIDES, guarded
 
 from argosy_cinn import CinnCompiler
 from argosy_hwadapt import device
@@ -51,17 +52,19 @@ def assert_equal(got, want, scale=1.0, label=""):
 
 
 def check(function, *arguments, scale=1.0, options=None, states=()):
-    """Compile, run and compare with the interpreter; returns the executable."""
+    """Compile, run and compare with the interpreter; returns the executable. Operands have nothing before them in one
+    run, and nothing behind them in the next."""
     program = build(function, arguments, states)
     want, updates = interpret(program, arguments, [s.copy() for s in states])
     executable = CinnCompiler().compile(program, device("cpu"), options=options)
-    held = [Strided.from_array(s.copy()) for s in states]
-    got = executable.run([Strided.from_array(a) for a in arguments], held)
-    assert len(got) == len(want)
-    for i, (g, w) in enumerate(zip(got, want, strict=True)):
-        assert_equal(g.array(), w, scale, f"output {i}: {program.outputs[i]}")
-    for i, (g, w) in enumerate(zip(held, updates, strict=True)):
-        assert_equal(g.array(), w, scale, f"state {i}")
+    for side in SIDES:
+        held = [Strided.from_array(guarded(s.copy(), side)) for s in states]
+        got = executable.run([Strided.from_array(guarded(a, side)) for a in arguments], held)
+        assert len(got) == len(want)
+        for i, (g, w) in enumerate(zip(got, want, strict=True)):
+            assert_equal(g.array(), w, scale, f"output {i}: {program.outputs[i]}")
+        for i, (g, w) in enumerate(zip(held, updates, strict=True)):
+            assert_equal(g.array(), w, scale, f"state {i}")
     return executable
 
 

@@ -237,3 +237,13 @@ def test_a_weight_that_every_sample_reads_is_copied_once():
         return prim.dot_general(wide, x, lhs_contract=(2,), rhs_contract=(1,), lhs_batch=(0,), rhs_batch=(0,))
 
     assert check(program, f32(16, 40, 24), f32(32, 40), scale=100).report()["arena_bytes"] <= 32 * 40 * 4 + 64
+
+
+def test_a_part_of_a_concatenation_reads_nothing_before_it():
+    """Rows of the later part are numbered from its own beginning: those of the part before it have no place there."""
+
+    def program(x, y, scale):
+        scaled = prim.mul(y, prim.broadcast(scale, shape=y.shape, axes=(0,)))
+        return prim.concat(prim.reshape(x, shape=(128,)), prim.reshape(scaled, shape=(256,)), axis=0)
+
+    check(program, *(np.random.default_rng(0).standard_normal(s).astype(np.float32) for s in ((2, 64), (4, 64), (4,))))

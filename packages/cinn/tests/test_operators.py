@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from guarded import SIDES, guarded
 from programs import assert_equal
 
 from argosy_cinn import CinnCompiler
@@ -50,6 +51,8 @@ def test_samples_of_operators_agree_with_the_interpreter(names):
             arrays = [(x if isinstance(x, Tensor) else Tensor(x)).payload.array() for x in operands]
             program = op.expand([TensorType(a.shape, a.dtype.name) for a in arrays], attributes).program
             want, _ = interpret(program, arrays)
-            got = CinnCompiler().compile(program, device("cpu")).run([Strided.from_array(a) for a in arrays])
-            for g, w in zip(got, want, strict=True):
-                assert_equal(g.array(), w, 50, name)
+            executable = CinnCompiler().compile(program, device("cpu"))
+            for side in SIDES:
+                got = executable.run([Strided.from_array(guarded(a, side)) for a in arrays])
+                for g, w in zip(got, want, strict=True):
+                    assert_equal(g.array(), w, 50, name)

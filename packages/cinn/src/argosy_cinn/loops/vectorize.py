@@ -236,8 +236,9 @@ class Evaluator:
         varying = [(a, c) for a, c in index.terms if a.variables & self.lane_bit]
         if not varying:
             offset = self.scalar(index)
-            if scalar is not None:
-                offset = b.select(scalar, b.index(offset), 0)
+            exists = self._exists(scalar, lanes)
+            if exists is not None:
+                offset = b.select(exists, b.index(offset), 0)
             return elementwise.load_element(b, b.load(memory, b.at(self.pointers(buffer), offset, memory)), node.dtype)
         mask = self._mask(scalar, lanes)
         type = vector(memory, self.lanes)
@@ -251,6 +252,15 @@ class Evaluator:
             indices = self.lanewise(index, _index_type(index))
             loaded = b.gather(type, self.pointers(buffer), indices, mask)
         return elementwise.load_element(b, loaded, node.dtype)
+
+    def _exists(self, scalar: Value | None, lanes: Value | None) -> Value | None:
+        """The condition under which an element that is the same for all lanes exists: that of one lane is enough, of
+        those that are computed."""
+        if lanes is None:
+            return scalar
+        mask = self._mask(scalar, lanes)
+        assert mask is not None
+        return self.b.intrinsic("llvm.vector.reduce.or", I1, mask, overloads=(mask.type,))
 
     def _every_second(self, place: Value, element: str) -> Value:
         """Elements 0, 2, 4, ... from two loads, of which the second ends with the last of them."""
