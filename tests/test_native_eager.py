@@ -18,6 +18,7 @@ import pytest
 from eager_helpers import is_native, made_natively, tensor
 
 import argosy as paddle
+import argosy.distributed as dist
 from argosy_phi_ops import native
 
 ROOT = Path(__file__).parent.parent
@@ -104,6 +105,24 @@ def test_strided_operands_are_read_as_they_are():
         x, y = tensor(a), tensor(a).t()
         np.testing.assert_array_equal((x + y).numpy(), a + a.T)
         np.testing.assert_array_equal((y * y).numpy(), a.T * a.T)
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_ordinary_tensors_stay_native_beside_distributed_ones(recorded):
+    """Distributed tensors go to their layer; that there are some changes nothing for others, gradients included."""
+    spread = dist.shard_tensor(tensor([1, 2, 3, 4]), dist.ProcessMesh([0]), [dist.Shard(0)])
+    with paddle.set_grad_enabled(recorded):
+        for _ in range(3):
+            x, y = tensor([1, 2], True), tensor([3, 4])
+            z = x * y
+            mixed = spread + tensor([1, 1, 1, 1])
+    assert made_natively(z) == is_native()
+    assert z.stop_gradient is not recorded
+    if recorded:
+        z.sum().backward()
+        np.testing.assert_array_equal(x.grad.numpy(), [3, 4])
+    assert mixed.is_dist()
+    np.testing.assert_array_equal(mixed.numpy(), [2, 3, 4, 5])
 
 
 def test_modes_and_layers_are_obeyed():

@@ -27,10 +27,12 @@ class Presence:
     def __init__(self, ambient: Context, layer: Any) -> None:
         self._context, self._layer = ambient, layer
         self._ambient.word += 1
+        self._ambient.quiet += 1
         ambient.layers.insert(0, layer)
 
     def __del__(self) -> None:
         self._ambient.word -= 1
+        self._ambient.quiet -= 1
         if self._layer in self._context.layers:
             self._context.layers.remove(self._layer)
 

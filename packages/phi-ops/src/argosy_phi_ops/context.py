@@ -3,7 +3,8 @@
 ``AMBIENT.word`` counts what departs from plain eager execution anywhere in the process (layers pushed, gradients
 switched off, ranks bound to threads). While it is zero the eager fast path reads nothing else. ``AMBIENT.silent``
 counts those of them that are threads whose gradients are switched off; ``AMBIENT.silenced`` is the only one's
-identifier, 0 where that is not known.
+identifier, 0 where that is not known. ``AMBIENT.quiet`` counts those that change nothing about ordinary tensors but
+perhaps recording: silent threads, and layers that stay for payloads of their own.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ __all__ = [
 class _Ambient:
     """The process-wide word; see the module's docstring."""
 
-    __slots__ = ("silenced", "silent", "word")
+    __slots__ = ("quiet", "silenced", "silent", "word")
 
     def __init__(self) -> None:
-        self.word = self.silent = self.silenced = 0
+        self.word = self.quiet = self.silent = self.silenced = 0
 
 
 AMBIENT = _Ambient()
@@ -147,6 +148,7 @@ def set_grad_enabled(enabled: bool) -> bool:
         ambient.grad_enabled = enabled
         step = -1 if enabled else 1
         AMBIENT.word += step
+        AMBIENT.quiet += step
         AMBIENT.silent += step
         AMBIENT.silenced = threading.get_ident() if AMBIENT.silent == 1 and not enabled else 0
     return previous

@@ -69,12 +69,12 @@ def _add_apply(module: Module, layout: Layout) -> None:
     with module.function("apply", [(PTR, each) for each in ("operator", "left", "right")], PTR, export=False) as f:
         c = Code(f, layout)
         operator, left, right = f.arguments
-        departs = need_no_layers(c)
+        silent = need_no_layers(c)
         first, second = _operand(c, left), _operand(c, right)
         plan = _plan(c, operator, first.key, second.key)
         wants = f.binary("add", first.wants, f.binary("shl", second.wants, 1))
-        with f.when(c.both(f.icmp("ne", wants, 0), f.icmp("ne", departs, c.word("zero")))):
-            need_silence(c, departs)
+        with f.when(c.both(f.icmp("ne", wants, 0), f.icmp("ne", silent, c.word("zero")))):
+            need_silence(c, silent)
             f.jump("unrecorded")
         c.need(f.icmp("ne", wants, 0), "unrecorded")
         recipe, called, keeps = _recipe(c, plan, wants)
@@ -103,16 +103,16 @@ def _add_apply(module: Module, layout: Layout) -> None:
 
 
 def need_no_layers(c: Code) -> Value:
-    """How the ambient state departs from what it is at first; at ``slow`` where layers are active."""
-    departs = c.field(c.word("ambient"), "ambient.word")
-    c.need(c.same(departs, c.field(c.word("ambient"), "ambient.silent")), "slow")
-    return departs
+    """How many threads record nothing; at ``slow`` where layers are active that change what ordinary tensors do."""
+    ambient = c.word("ambient")
+    c.need(c.same(c.field(ambient, "ambient.word"), c.field(ambient, "ambient.quiet")), "slow")
+    return c.field(ambient, "ambient.silent")
 
 
-def need_silence(c: Code, departs: Value) -> None:
+def need_silence(c: Code, silent: Value) -> None:
     """Go on where it is this thread, and no other one, that records nothing; else at ``slow``."""
     f = c.f
-    c.need(c.same(departs, c.word("one")), "slow")
+    c.need(c.same(silent, c.word("one")), "slow")
     silenced = c.call("PyLong_AsLongLong", I64, c.field(c.word("ambient"), "ambient.silenced"))
     c.need(f.icmp("eq", silenced, c.call("PyThread_get_thread_ident", I64)), "slow")
 

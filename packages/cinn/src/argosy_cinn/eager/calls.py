@@ -32,7 +32,7 @@ def add_calls(module: Module, layout: Layout) -> None:
     with module.function("invoke", [(PTR, "callee"), (PTR, "reading")], PTR, export=False) as f:
         c = Code(f, layout)
         callee, reading = f.arguments
-        departs = need_no_layers(c)
+        silent = need_no_layers(c)
         plan = f.call("find_call", PTR, callee, reading)
         c.need(f.icmp("ne", plan, NULL), "slow")
         count, tensors = c.planned(plan, "operands", I64), operands_of(c, reading)
@@ -65,8 +65,8 @@ def add_calls(module: Module, layout: Layout) -> None:
         wanted = f.alloca(I64, 1)
         f.store(f.select(f.icmp("ne", c.planned(plan, "unrecorded", I64), 0), constant(I64, 0), loop.carry[0]), wanted)
         asked = f.icmp("ne", f.load(I64, wanted), 0)
-        with f.when(c.both(asked, f.icmp("ne", departs, c.word("zero")))):
-            need_silence(c, departs)
+        with f.when(c.both(asked, f.icmp("ne", silent, c.word("zero")))):
+            need_silence(c, silent)
             f.store(constant(I64, 0), wanted)
         wants = f.load(I64, wanted)
         c.need(f.icmp("ne", wants, 0), "unrecorded")

@@ -97,7 +97,7 @@ def offsets(
         ("tensor", tensor, _TENSOR),
         ("payload", payload, _PAYLOAD),
         ("storage", storage, ("_buffer", "_owner", "_source", "nbytes", "version")),
-        ("ambient", ambient, ("word", "silent", "silenced")),
+        ("ambient", ambient, ("word", "quiet", "silent", "silenced")),
         ("node", node, _NODE),
         ("recipe", recipe, ("code",)),
     ):
