@@ -95,5 +95,6 @@ def test_send_and_recv_form_a_ring(inputs):
 
 def test_a_missing_communicator_is_named(inputs):
     program = program_of("all_reduce", (3, 2), {"group": (5, 6), "size": 2, "kind": "sum"}, (3, 2))
-    with pytest.raises(RuntimeError, match=r"all_reduce.*\(5, 6\)"):
+    with pytest.raises(RuntimeError, match=r"all_reduce.*\(5, 6\)") as caught:
         interpret(program, [inputs[0]])
+    assert caught.value.__notes__ == ["while interpreting 'prim.all_reduce'"]  # and no line, where none is known

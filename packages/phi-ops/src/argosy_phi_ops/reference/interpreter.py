@@ -148,7 +148,8 @@ def _plan_primitive(op: Operation) -> Step:
         try:
             outcome = call(*[environment[value] for value in operands], **keywords)
         except Exception as error:
-            error.add_note(f"while interpreting '{op.name}' at {op.location}")
+            where = "" if op.location.is_unknown else f" at {op.location}"
+            error.add_note(f"while interpreting '{op.name}'{where}")
             raise
         run.count += 1
         values = (outcome,) if len(results) == 1 else outcome
