@@ -219,6 +219,23 @@ def test_indices_are_held_against_the_whole_axis(rows, indices):
     on_ranks(main, 2)
 
 
+@pytest.mark.parametrize("indices", [Shard(0), Shard(1), Replicate()])
+def test_addresses_are_held_against_their_axes(indices):
+    """Each column of addresses has an axis of its own; where ranks have a column each, the one that has it looks."""
+
+    def main(rank):
+        mesh = ProcessMesh([0, 1])
+        x = shard_tensor(X, mesh, [Shard(0)])
+        right, *wrong = (shard_tensor(np.array([a, a]), mesh, [indices]) for a in ([4, 6], [5, 0], [0, 7]))
+        np.testing.assert_array_equal(get_operator("gather_nd")(x, right).numpy(), [34, 34])
+        for column, address in enumerate(wrong):
+            if indices != Shard(1) or rank == column:
+                with pytest.raises(IndexError, match=f"index {(5, 7)[column]} is out of range"):
+                    get_operator("gather_nd")(x, address)
+
+    on_ranks(main, 2)
+
+
 def test_printing_names_mesh_and_placements():
     """Shape and values are global."""
 

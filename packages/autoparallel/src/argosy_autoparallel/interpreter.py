@@ -20,7 +20,7 @@ from argosy_autoparallel.partition import partition
 from argosy_autoparallel.presence import presence, serve
 from argosy_autoparallel.tensor_layout import Layout, encode_layout
 from argosy_phi_ops import prim, promotion
-from argosy_phi_ops.bounds import check_indices, known_bounds
+from argosy_phi_ops.bounds import Bound, bounds_of, check_indices
 from argosy_phi_ops.context import context
 from argosy_phi_ops.dispatch import Interpreter, bind, rebind, record_results
 from argosy_phi_ops.expansion import describe
@@ -128,7 +128,8 @@ class Plan:
         self.bare = expansion.bare
         self.name = op.name
         whole = [ArrayType(as_dtype(t.dtype), t.shape) for t in types]  # type: ignore[arg-type]  # eager: no symbols
-        self.bounds = known_bounds(op, whole, attributes) or []
+        bounds = bounds_of(op, whole, attributes) or ()
+        self.bounds = [found for b in bounds for found in _in_part(b, whole[b.operand].shape, layouts[b.operand])]
         self.spread = None not in layouts
         self.first = next((i for i, layout in enumerate(layouts) if layout is not None), None)
         mesh = next((layout.mesh for layout in layouts if layout is not None), None)
@@ -145,6 +146,19 @@ class Plan:
 
     def _replace(self, run: Callable[..., Sequence[Array]]) -> None:
         self.run = run
+
+
+def _in_part(bound: Bound, shape: tuple[int, ...], layout: Layout | None) -> Iterator[tuple[int, Any, int, int]]:
+    """The operand, the indices of it that this rank has, the least one allowed and the size of the axis."""
+    column = bound.column
+    if column is not None and layout is not None:
+        if not layout.mesh.contains(rank()):
+            return
+        part = layout.local(shape, rank())
+        column -= part.offset[-1]
+        if not 0 <= column < part.shape[-1]:
+            return
+    yield bound.operand, ... if column is None else (..., column), bound.low, bound.size
 
 
 def _held_by(layout: Layout | None, mesh: ProcessMesh | None) -> Layout:
@@ -206,8 +220,8 @@ def _run(plan: Plan, operands: Sequence[Any]) -> Sequence[Tensor]:
         arrays = [x.payload.local.ndarray for x in operands]
     else:
         arrays = [_array(x, number) for x, number in zip(operands, plan.numbers, strict=True)]
-    for number, low, size in plan.bounds:  # of the whole axis; each rank looks at its part of the indices
-        check_indices(plan.name, arrays[number], low, size)
+    for number, part, low, size in plan.bounds:  # of the whole axis; each rank looks at its part of the indices
+        check_indices(plan.name, arrays[number][part], low, size)
     made = plan.run(*arrays)
     if plan.first is None:
         return [Tensor._wrap(Sharded(_owned(a), k.shape, k.dtype, k.layout)) for a, k in _pairs(made, plan)]

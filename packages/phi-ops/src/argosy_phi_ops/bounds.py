@@ -6,15 +6,15 @@ users give indices to says with :meth:`Operator.bounded` which they are, and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from argosy_phi_ops.errors import AxisError
 from argosy_phi_ops.operator import Operator
 
-__all__ = ["bounded_kernel", "check_bounds", "check_indices", "known_bounds"]
+__all__ = ["Bound", "bounded_kernel", "bounds_of", "check_bounds", "check_indices", "known_bounds"]
 
 Kernel = Callable[[Sequence[Any], dict[str, Any]], Any]
 
@@ -36,20 +36,47 @@ def check_bounds(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]
         check_indices(op.name, indices, low, size)
 
 
-def known_bounds(op: Operator, types: Sequence[Any], attributes: dict[str, Any]) -> list[tuple[int, int, int]] | None:
-    """(operand, the least index, the size of the axis) for operands of these array types; None where what is looked at
-    is not an operand as it is."""
+class Bound(NamedTuple):
+    """Indices from ``low`` to ``size - 1``: an operand, by its number, or one ``column`` of its last axis."""
+
+    operand: int
+    column: int | None
+    low: int
+    size: int
+
+
+def bounds_of(op: Operator, types: Sequence[Any], attributes: dict[str, Any]) -> list[Bound] | None:
+    """The bounds of operands of these array types, whoever looks at them; None where what is looked at is no part of
+    one."""
     bounds = op.bounds or op.own_bounds
     if bounds is None:
         return []
     samples = [np.zeros(t.shape, t.dtype.numpy) for t in types]
     found = []
     for indices, low, size in bounds(**op.signature.regroup(samples, attributes)):
-        at = next((i for i, sample in enumerate(samples) if sample is indices), None)
-        if at is None:
+        bound = next((Bound(i, c, int(low), int(size)) for i, c in _places(indices, samples)), None)
+        if bound is None:
             return None
-        found.append((at, int(low), int(size)))
+        found.append(bound)
     return found
+
+
+def _places(indices: Any, samples: Sequence[Any]) -> Iterator[tuple[int, int | None]]:
+    """Where in ``samples`` the array is: the number of one, and its column."""
+    for i, sample in enumerate(samples):
+        if sample is indices:
+            yield i, None
+        elif indices.base is sample and indices.shape == sample.shape[:-1]:
+            yield i, (indices.ctypes.data - sample.ctypes.data) // sample.itemsize
+
+
+def known_bounds(op: Operator, types: Sequence[Any], attributes: dict[str, Any]) -> list[tuple[int, int, int]] | None:
+    """(operand, the least index, the size of the axis) for operands of these array types, which eager execution has to
+    look at; None where what is looked at is not an operand as it is."""
+    found = [] if op.bounds is None else bounds_of(op, types, attributes)
+    if found is None or any(bound.column is not None for bound in found):
+        return None
+    return [(bound.operand, bound.low, bound.size) for bound in found]
 
 
 def check_indices(name: str, indices: Any, low: int, size: int) -> None:
