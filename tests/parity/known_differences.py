@@ -6,7 +6,7 @@ agrees fails the suite, so that the list cannot rot.
 
 from __future__ import annotations
 
-__all__ = ["ABSENT", "DIFFERENCES", "SIGNATURES"]
+__all__ = ["ABSENT", "DIFFERENCES", "SIGNATURES", "VISION"]
 
 _FLOAT32_ARGUMENTS = "the wheel rounds scalar arguments to float32 before a float64 computation"
 _COMPLEX_TO_REAL = "the wheel drops the imaginary part in silence; argosy refuses"
@@ -91,6 +91,13 @@ DIFFERENCES: dict[str, str] = {
         "the wheel's gradient takes labels to add up to 1, which these float32 ones do to 3e-8"
     ),
 }
+
+VISION: dict[str, str] = {
+    "picture.affine-fill.0": "the wheel paints what lies outside of a picture black, whatever it is told",
+    "picture.perspective-fill.0": "the wheel paints what lies outside of a picture black, whatever it is told",
+    "picture.pad-number.0": "the wheel fills the first channel of a picture only",
+}
+"""Operations of ``tests/vision`` that differ, each with the reason."""
 
 ABSENT: frozenset[str] = frozenset()
 """What the wheel has and argosy not yet; a name that arrives fails the suite until it is taken off."""

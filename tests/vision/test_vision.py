@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parity.known_differences import VISION
 
 import argosy
 
@@ -37,7 +38,11 @@ def agrees(found: np.ndarray, record: Any, tolerance: float | None = None) -> No
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operation_gives_what_the_wheel_gives(ours: dict[str, np.ndarray], name: str) -> None:
-    agrees(ours[name], RECORDS[name])
+    if name not in VISION:
+        agrees(ours[name], RECORDS[name])
+        return
+    with pytest.raises(AssertionError):  # one that agrees is to be taken from the list
+        agrees(ours[name], RECORDS[name])
 
 
 def test_no_operation_was_left_out(ours: dict[str, np.ndarray]) -> None:
@@ -49,6 +54,10 @@ def test_a_model_has_the_wheels_parameters_and_answers(name: str) -> None:
     assert layout(argosy, name) == RECORDS[f"model.{name}.layout"]
     for i, found in enumerate(scores(argosy, name)):
         agrees(found, RECORDS[f"model.{name}.{i}"], CHAOTIC)
+
+
+def test_known_differences_are_operations() -> None:
+    assert set(VISION) <= set(OPERATIONS)
 
 
 def test_trained_weights_are_refused_by_name() -> None:
