@@ -132,9 +132,63 @@ def _regions(paddle: Any, ops: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         "fpn",
         lambda: ops.distribute_fpn_proposals(wide, 2, 5, 4, 224, rois_num=t(np.array([5, 7], np.int32))),
     )
+    yield from _proposals(paddle, ops, rng)
+
+
+def _proposals(paddle: Any, ops: Any, rng: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
+    t = paddle.to_tensor
+    boxes = t(np.stack([_boxes(rng, 12, 8, 8), _boxes(rng, 12, 8, 8)]))
+    scores = t(rng.random((2, 3, 12), np.float32))
+    for name, settings in (
+        ("", {}), ("-gaussian", {"use_gaussian": True}), ("-pixels", {"normalized": False}),
+        ("-all", {"background_label": -1, "return_index": True}), ("-uncounted", {"return_rois_num": False}),
+    ):  # fmt: skip
+        yield f"matrix_nms{name}", lambda s=settings: ops.matrix_nms(boxes, scores, 0.3, 0.1, 8, 10, **s)
+    yield "matrix_nms-none", lambda: ops.matrix_nms(boxes, scores, 2.0, 0.1, -1, -1, return_index=True)
+    chances, deltas = t(rng.random((2, 3, 4, 5), np.float32)), t(rng.random((2, 12, 4, 5), np.float32) - 0.5)
+    sizes, spread = t(np.array([[20.0, 24.0], [18.0, 20.0]], np.float32)), t(np.full((4, 5, 3, 4), 0.5, np.float32))
+    anchors = t(_boxes(rng, 60, 20, 20).reshape(4, 5, 3, 4))
+    for name, settings in (
+        ("", {}), ("-pixels", {"pixel_offset": True}), ("-adaptive", {"eta": 0.8, "nms_thresh": 0.7}),
+        ("-few", {"pre_nms_top_n": 20, "post_nms_top_n": 5}), ("-none", {"min_size": 400.0}),
+        ("-kept", {"nms_thresh": 0.0, "min_size": 4.0}),
+    ):  # fmt: skip
+        yield (
+            f"generate_proposals{name}",
+            lambda s=settings: ops.generate_proposals(
+                chances, deltas, sizes, anchors, spread, return_rois_num=True, **s
+            ),
+        )
+    yield from _yolo_losses(paddle, ops, rng)
+
+
+def _yolo_losses(paddle: Any, ops: Any, rng: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
+    t = paddle.to_tensor
+    out = ((rng.random((2, 14, 4, 4)) - 0.5) * 4).astype(np.float32)
+    corners = np.stack([rng.permutation(16)[:5] for _ in range(2)])
+    centres = (np.stack([corners % 4, corners // 4], -1) + rng.random((2, 5, 2))) / 4  # no two in one cell
+    true = np.concatenate([centres, rng.random((2, 5, 2)) * 0.4 + 0.02], -1).astype(np.float32)
+    true[0, 3] = 0
+    labels, weights = t(rng.integers(0, 2, (2, 5)).astype(np.int32)), t(rng.random((2, 5), np.float32))
+
+    def loss(**settings: Any) -> Any:
+        x = t(out)
+        x.stop_gradient = False
+        settings = {"ignore_thresh": 0.3, "downsample_ratio": 8, **settings}
+        found = ops.yolo_loss(x, t(true), labels, [10, 13, 16, 30, 33, 23], [0, 2], 2, **settings)
+        (found * t(np.array([1.0, 2.0], np.float32))).sum().backward()
+        return found.detach(), x.grad
+
+    for name, settings in (
+        ("", {}), ("-plain", {"use_label_smooth": False}), ("-weighted", {"gt_score": weights}),
+        ("-scaled", {"scale_x_y": 1.2}), ("-strict", {"ignore_thresh": 0.1}),
+    ):  # fmt: skip
+        yield f"yolo_loss{name}", lambda s=settings: loss(**s)
 
 
 def _flat(found: Any) -> list[np.ndarray]:
+    if found is None:
+        return []
     if isinstance(found, (list, tuple)):
         return [a for part in found for a in _flat(part)]
     return [np.asarray(found.numpy() if hasattr(found, "numpy") else found)]

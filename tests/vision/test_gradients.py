@@ -51,3 +51,17 @@ def test_deformable_convolution(which: str) -> None:
 
     got, expected = slope(convolved, values[which], rng.random(values[which].shape))
     assert got == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_loss_of_yolo_where_two_true_boxes_share_a_cell() -> None:
+    """Both count: the wheel's gradient holds that of the last one only."""
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((1, 2 * 6, 3, 3))
+    boxes = argosy.to_tensor(np.array([[[0.5, 0.5, 0.3, 0.2], [0.55, 0.6, 0.25, 0.2], [0.0, 0.0, 0.0, 0.0]]]))
+    labels = argosy.to_tensor(np.zeros((1, 3), np.int64))
+
+    def loss(t: Any) -> Any:
+        return argosy.vision.ops.yolo_loss(t, boxes, labels, [3, 2, 8, 8], [0, 1], 1, 0.9, 4)
+
+    got, expected = slope(loss, x, rng.random(x.shape))
+    assert got == pytest.approx(expected, rel=1e-6)

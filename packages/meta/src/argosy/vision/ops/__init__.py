@@ -6,6 +6,8 @@ _MODULES = {
     "ops.boxes": ("box_coder", "distribute_fpn_proposals", "nms", "prior_box", "yolo_box"),
     "ops.deformable": ("DeformConv2D", "deform_conv2d"),
     "ops.files": ("decode_jpeg", "read_file"),
+    "ops.proposals": ("generate_proposals", "matrix_nms"),
+    "ops.yolo": ("yolo_loss",),
     "ops.regions": ("PSRoIPool", "RoIAlign", "RoIPool", "psroi_pool", "roi_align", "roi_pool"),
     "models.blocks": ("ConvNormActivation",),
 }
