@@ -79,6 +79,27 @@ def test_blocks_need_less_memory_and_can_be_left_out():
         assert_equal(a.array(), b.array(), 100)
 
 
+def test_a_chain_of_layers_stays_whole_and_many_values_at_a_time_do_not(monkeypatch):
+    def chain(x, w):
+        for _ in range(8):
+            x = prim.tanh(product(x, w))
+        return prim.reduce_sum(x, axes=(1,))
+
+    def directions(x, w):
+        values = [prim.mul(x, float(i)) for i in range(8)]
+        for _ in range(3):
+            values = [prim.tanh(product(v, w)) for v in values]
+        total = values[0]
+        for v in values[1:]:
+            total = prim.mul(total, v)
+        return prim.reduce_sum(total, axes=(1,))
+
+    assert loops(chain, f32(160, 20), f32(20, 20)) == []
+    monkeypatch.setattr(rewrite, "_NEAR", 1e5 / Target.host().l2_bytes)
+    assert loops(directions, f32(160, 20), f32(20, 20)) == [10]
+    check(directions, f32(160, 20), f32(20, 20), scale=100, options=fresh())
+
+
 def test_what_depends_on_a_sum_comes_after_the_loop_and_reads_whole_values():
     def centred(x, w):
         h = prim.tanh(product(x, w))

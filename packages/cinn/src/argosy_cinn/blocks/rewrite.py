@@ -8,6 +8,7 @@ axis of fused operations are the idea of Alwani et al., "Fused-layer CNN acceler
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,6 +32,9 @@ _LEAST, _MOST = 128, 4096
 #: How much of what products read and write a block may have, in sizes of the second cache. (A part of it is alive at a
 #: time. A quarter to twice of this was measured to be as good on one thread; more rows mean fewer meetings of several.)
 _NEAR = 4.0
+#: So many values alive at a time, or sums over rows (gradients, for which values are kept), gain from blocks. A chain
+#: of layers alone does not: it reads each value once, while the next one is computed.
+_MANY = 6
 #: A loop reads what has no rows again for each block: this much of what it keeps near at most.
 _AGAIN = 0.5
 
@@ -59,10 +63,11 @@ def _sources(program: Program) -> list[Value]:
 
 def _block_rows(rows: RowWise) -> int | None:
     """How many rows a block should have; None where blocks save nothing."""
-    near = _product_bytes(rows)
+    moved = _moved(rows)
+    near = sum(map(_bytes, moved))
     row = near / rows.size
     budget = _NEAR * Target.host().l2_bytes
-    if near <= 2 * budget:
+    if near <= 2 * budget or not (rows.totals or _most_alive(rows, moved) >= _MANY):
         return None
     size = min(_MOST, 1 << (max(int(budget / row), 1).bit_length() - 1))
     blocks = rows.size // max(size, 1)
@@ -71,12 +76,23 @@ def _block_rows(rows: RowWise) -> int | None:
     return size if size >= _LEAST and blocks >= 2 and extra <= _AGAIN * near else None
 
 
-def _product_bytes(rows: RowWise) -> int:
-    """The bytes with rows that products read and write, of what blocks make."""
+def _moved(rows: RowWise) -> set[Value]:
+    """What blocks make and products read and write."""
     made = {op.result for op in rows.steps}
     products = [op for op in rows.steps if op.name == "prim.dot_general"]
-    moved = {v for op in products for v in (*op.operands, op.result) if v in rows.axes and v in made}
-    return sum(map(_bytes, moved))
+    return {v for op in products for v in (*op.operands, op.result) if v in rows.axes and v in made}
+
+
+def _most_alive(rows: RowWise, moved: set[Value]) -> int:
+    """How many of these values are there at a time, at most."""
+    last = {v: i for i, op in enumerate(rows.steps) for v in op.operands if v in moved}
+    ends = Counter(last.values())
+    alive = most = 0
+    for i, op in enumerate(rows.steps):
+        alive += op.result in last
+        most = max(most, alive)
+        alive -= ends[i]
+    return most
 
 
 def _bytes(value: Value) -> int:
