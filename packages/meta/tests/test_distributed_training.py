@@ -494,6 +494,50 @@ def test_layers_are_placed_with_their_hooks():
         np.testing.assert_allclose(output, plain, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("way", ["eager", "compiled", "function"])
+def test_the_global_norm_is_that_of_all_meshes(way):
+    """Two layers on two meshes are clipped by one factor, as in one process: by the optimizer, eagerly and in a
+    compiled step, and by the function on parameters."""
+    rows = np.random.default_rng(0).standard_normal((3, 4, 5)).astype(np.float32)
+
+    class Stages(nn.Layer):
+        def __init__(self, meshes):
+            super().__init__()
+            paddle.seed(0)
+            self.first, self.second, self.meshes = nn.Linear(5, 7), nn.Linear(7, 3), meshes
+            for layer, mesh in zip((self.first, self.second), meshes, strict=False):
+                dist.shard_layer(layer, mesh, lambda _, at, mesh: dist.shard_tensor(at.weight, mesh, [dist.Shard(1)]))
+
+        def forward(self, x):
+            y = self.first(x)
+            return self.second(dist.reshard(y, self.meshes[1], [dist.Shard(0)]) if self.meshes else y)
+
+    def losses(meshes):
+        model = Stages(meshes)
+        clip = None if way == "function" else nn.ClipGradByGlobalNorm(0.1)
+        optimizer = paddle.optimizer.SGD(1.0, parameters=model.parameters(), grad_clip=clip)
+
+        def step(x):
+            loss = (model(x) ** 2).mean()
+            loss.backward()
+            if way == "function":
+                nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+            optimizer.step()
+            optimizer.clear_grad()
+            return loss
+
+        if way == "compiled":
+            step = paddle.jit.to_static(step, full_graph=True)
+        batches = [dist.shard_tensor(x, meshes[0], [dist.Shard(0)]) if meshes else paddle.to_tensor(x) for x in rows]
+        return [step(x).item() for x in batches]
+
+    expected = losses([])
+    found = run_ranks(lambda: losses([dist.ProcessMesh([0, 1]), dist.ProcessMesh([2, 3])]), 4)
+    assert found[0] == found[1] == [None] * 3
+    for values in found[2:]:
+        np.testing.assert_allclose(values, expected, rtol=1e-5)
+
+
 def _sgd():
     layer = dist.shard_layer(paddle.nn.Linear(1, 1), _MESH)
     return paddle.optimizer.SGD(0.1, parameters=layer.parameters())

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.checked import checked
+from argosy.nn.meshes import first_mesh, mesh_of, on_mesh
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "Pairs"]
@@ -64,7 +65,10 @@ class ClipGradByNorm(_Clip):
 
 
 class ClipGradByGlobalNorm(_Clip):
-    """All gradients scaled by one factor so that the 2-norm of all together is at most ``clip_norm``."""
+    """All gradients scaled by one factor so that the 2-norm of all together is at most ``clip_norm``.
+
+    They may lie on several meshes: the squares meet on the first one, and the factor goes back to each.
+    """
 
     @checked
     def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False) -> None:
@@ -77,12 +81,10 @@ class ClipGradByGlobalNorm(_Clip):
         clipped: list[Any] = [g for p, g in params_grads if _wanted(p, g)]
         if not clipped:
             return list(params_grads)
-        squares = [_square_sum(g) for g in clipped]
-        total = squares[0]
-        for square in squares[1:]:
-            total = total + square
+        total = _sum_over_meshes([_square_sum(g) for g in clipped])
         scale = self.clip_norm / total.sqrt().clip(min=self.clip_norm)
-        return [(p, _scaled(g, scale) if _wanted(p, g) else g) for p, g in params_grads]
+        scales = {mesh: on_mesh(mesh, scale) for mesh in {mesh_of(g): None for g in clipped}}
+        return [(p, _scaled(g, scales[mesh_of(g)]) if _wanted(p, g) else g) for p, g in params_grads]
 
     def __repr__(self) -> str:
         return f"ClipGradByGlobalNorm(clip_norm={self.clip_norm})"
@@ -91,6 +93,19 @@ class ClipGradByGlobalNorm(_Clip):
 def _square_sum(grad: Any) -> Any:
     wide = grad.cast("float32") if grad.dtype.itemsize < 4 else grad
     return (wide * wide).sum()
+
+
+def _sum_over_meshes(squares: Sequence[Any]) -> Any:
+    """The sum of numbers, each on a mesh of its own or on none: those of a mesh first."""
+    sums: dict[Any, Any] = {}
+    for square in squares:
+        mesh = mesh_of(square)
+        sums[mesh] = sums[mesh] + square if mesh in sums else square
+    home = first_mesh(sums.values())
+    total, *others = (on_mesh(home, part) for part in sums.values())
+    for part in others:
+        total = total + part
+    return total
 
 
 def _scaled(grad: Any, scale: Any) -> Tensor:

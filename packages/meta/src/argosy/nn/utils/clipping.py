@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from argosy.nn import functional as F
+from argosy.nn.meshes import first_mesh, mesh_of, on_mesh
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.dispatch import write
 from argosy_tensorcore.tensor import Tensor
@@ -32,12 +33,15 @@ def clip_grad_norm_(
     if not grads:
         return F.zeros([])
     with no_grad():
-        total = _norm(F.stack([_norm(g.detach(), order) for g in grads]), order)
+        norms = [_norm(g.detach(), order) for g in grads]
+        home = first_mesh(norms)
+        total = _norm(F.stack([on_mesh(home, norm) for norm in norms]), order)
         if error_if_nonfinite and not bool(F.isfinite(total)):
             raise RuntimeError(f"clip_grad_norm_: the norm of the gradients is {float(total)}, so nothing is clipped")
         factor = (float(max_norm) / (total + 1e-6)).clip(max=1.0)
+        factors = {mesh: on_mesh(mesh, factor) for mesh in {mesh_of(grad): None for grad in grads}}
         for grad in grads:
-            write(grad, grad * factor.astype(grad.dtype))
+            write(grad, grad * factors[mesh_of(grad)].astype(grad.dtype))
     return total  # type: ignore[no-any-return]
 
 

@@ -1,0 +1,28 @@
+"""Numbers that belong together and lie on several process meshes, without loading what distributed tensors need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["first_mesh", "mesh_of", "on_mesh"]
+
+
+def mesh_of(x: Any) -> Any:
+    """Where a tensor lies; None for ordinary ones."""
+    return getattr(x.payload, "mesh", None)
+
+
+def first_mesh(tensors: Iterable[Any]) -> Any:
+    """That of the first distributed tensor; None without one."""
+    return next((mesh for mesh in map(mesh_of, tensors) if mesh is not None), None)
+
+
+def on_mesh(mesh: Any, x: Any) -> Any:
+    """``x`` on ``mesh``, whole on each of its ranks; what is on no mesh, or on this one, stays as it is. The ranks of
+    both meshes call."""
+    if mesh is None or mesh_of(x) is None or mesh_of(x) == mesh:
+        return x
+    from argosy_autoparallel.api import reshard
+
+    return reshard(x, mesh, [])
