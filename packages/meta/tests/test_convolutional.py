@@ -14,6 +14,33 @@ def _x(*shape):
     return paddle.to_tensor(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
 
 
+@pytest.mark.parametrize(
+    ("image", "window", "expected"),
+    [
+        ([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 2, 2], [0, 0, 2, 3]], (2, 2, 0),
+         [[1, 0, 1, 0], [0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1]]),
+        ([[2, 2, 2, 1], [2, 2, 2, 1], [1, 2, 2, 2], [1, 1, 1, 1]], (3, 2, 1),
+         [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("compiled", [False, True])
+def test_of_equal_maxima_the_first_has_the_gradient(image, window, expected, compiled):
+    """As the wheel has it (its results)."""
+    x = paddle.to_tensor(np.array([[image]], np.float32), stop_gradient=False)
+
+    def gradient(x):
+        return paddle.grad([nn.functional.max_pool2d(x, *window).sum()], [x])[0]
+
+    step = paddle.jit.to_static(gradient, full_graph=True) if compiled else gradient
+    np.testing.assert_array_equal(step(x).numpy()[0, 0], expected)
+
+
+def test_a_maximum_of_a_window_with_nan_is_nan():
+    x = paddle.to_tensor(np.array([[[[1, np.nan, 0, -np.inf], [np.nan, 1, -np.inf, -np.inf]]]], np.float32))
+    np.testing.assert_array_equal(nn.functional.max_pool2d(x, 2).numpy()[0, 0], [[np.nan, 0]])
+    np.testing.assert_array_equal(nn.functional.max_pool2d(x[:, :, :, 3:], [2, 1]).numpy()[0, 0], [[-np.inf]])
+
+
 def test_batch_norm_standardises_and_keeps_statistics():
     """Training uses the batch and moves the running statistics (old weighs 0.9, variance biased); eval uses those."""
     layer = nn.BatchNorm2D(3)

@@ -81,7 +81,23 @@ def _combined(parts: Iterator[Tensor], combine: Callable[[Tensor, Tensor], Tenso
 
 
 def _maximum(x: Tensor, windows: _Windows) -> Tensor:
-    return _combined(_places(_padded(x, windows.reach, _least(x.dtype)), windows), prim.maximum)
+    """The maximum of each window, as the element at the place of the first one, which alone has a gradient. NaN counts
+    as larger than all numbers."""
+    values = list(_places(_padded(x, windows.reach, _least(x.dtype)), windows))
+    shape = values[0].shape
+    best: Any = prim.constant(_least(x.dtype), x.dtype, shape)
+    where: Any = prim.constant(0, "int32", shape)
+    for place, value in enumerate(values):
+        larger = prim.gt(value, best)
+        if x.dtype in FLOATING:
+            larger = prim.logical_or(larger, prim.ne(value, value))
+        where = prim.select(larger, prim.constant(place, "int32", shape), where)
+        best = prim.select(larger, value, best)
+    chosen = (
+        prim.select(prim.eq(where, place), value, prim.constant(0, x.dtype, shape))
+        for place, value in enumerate(values)
+    )
+    return _combined(chosen, prim.add)
 
 
 def _argmaximum(x: Tensor, windows: _Windows) -> Tensor:
