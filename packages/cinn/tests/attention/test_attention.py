@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from programs import assert_equal, build, check, values
 
 from argosy_cinn import CinnCompiler, explain
+from argosy_cinn.fusion.cost import Memory
+from argosy_cinn.plan.planning import simplified
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
@@ -342,3 +344,15 @@ def test_any_comparison_of_indices_is_a_mask(m, n, comparison, shift, slope, inv
         return prim.select(keep, s, -1e9), lambda d: prim.select(keep, d, 0.0)
 
     check(Attention(mask).both, *operands(m, n, 8, 8, 1, 2), scale=10)
+
+
+def test_what_a_region_reads_is_decided_once(monkeypatch):
+    """By the first of its operations; and looked at again when all values are known."""
+    settled = []
+    plain = Memory._settle_region
+    monkeypatch.setattr(Memory, "_settle_region", lambda self, region: (settled.append(region), plain(self, region)))
+    program = build(Attention().both, [f32(1, 2, 40, 16)] * 4)
+    memory = Memory(simplified(program))
+    regions = memory.regions.regions
+    assert max(len(region.members()) for region in regions) > 1
+    assert [settled.count(region) for region in regions] == [2] * len(regions)

@@ -78,9 +78,13 @@ class Memory:
             self.values[value] = None
 
     def _decide_region(self, region: Region) -> None:
-        """What a region makes is in memory, and what it contracts is a matrix there."""
+        """What a region makes is in memory, and what it contracts is a matrix there; its operations come together, and
+        the first one decides."""
+        members = region.members()
+        if members[0] in self.values:
+            return
         self._settle_region(region)
-        self.values.update(dict.fromkeys(region.members()))
+        self.values.update(dict.fromkeys(members))
 
     def _settle_region(self, region: Region) -> None:
         operands = [(op, side) for op in region.scores for side in (0, 1)]
