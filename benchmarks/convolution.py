@@ -3,8 +3,8 @@
 ``python benchmarks/convolution.py [name ...] [--parts forward input weight] [--batch 8] [--repeats 7] [--core 0]
 --peer-python PATH`` prints a line of JSON for each convolution and part (the result, the gradient of the input, that of
 the weights): GFLOP/s of both (of the arithmetic of a convolution as it is defined), and their ratio. PATH is an
-interpreter that has torch; it runs with its allocator's best settings, and in the faster of its two layouts (``nchw``
-as ours, or ``nhwc`` with ``--layouts nhwc``).
+interpreter that has torch; it runs with its allocator's best settings, and in the faster of the ``--layouts`` asked for
+(``nchw`` as ours, ``nhwc``). ``--record`` writes the figures to ``benchmarks/results/convolution-1.json``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from side_by_side import HERE, TUNED, commit, machine
 
 
 class Shape(NamedTuple):
@@ -77,7 +78,6 @@ SHAPES = {
     "3x3 28 dilated": Shape(128, 128, 28, 3, 1, 1, 2),
 }
 PARTS = ("forward", "input", "weight")
-TUNED = "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"
 
 
 def ours(shape: Shape, part: str, batch: int) -> Callable[[], Any]:
@@ -199,6 +199,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--peer-python", default="", help="an interpreter that has torch")
+    parser.add_argument("--record", action="store_true", help="keep the figures")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
@@ -209,11 +210,18 @@ def main() -> None:
         serve(options.batch)
         return
     peer = Peer(options) if options.peer_python else None
+    figures = []
     for name in options.names or SHAPES:
         for part in options.parts:
-            print(json.dumps(measure(name, part, options, peer)), flush=True)
+            figures.append(measure(name, part, options, peer))
+            print(json.dumps(figures[-1]), flush=True)
     if peer is not None:
         peer.close()
+    if options.record:
+        shown = ["PATH" if word == options.peer_python else word for word in sys.argv[1:]]
+        command = " ".join(["python", "benchmarks/convolution.py", *shown])
+        found = {"command": command, "commit": commit(), "machine": machine(), "figures": figures}
+        (HERE / "results" / "convolution-1.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

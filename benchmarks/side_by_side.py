@@ -59,6 +59,12 @@ def machine() -> dict[str, Any]:
     return {"cpu": model, "cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()}
 
 
+def commit() -> str:
+    """What is checked out."""
+    command = ["git", "rev-parse", "HEAD"]
+    return subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False).stdout.strip()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("workload")
@@ -81,14 +87,11 @@ def main() -> None:
                     continue
                 figures.append({**one(python, options.workload, framework, options, cache), "round": number})
                 print(json.dumps(figures[-1]), flush=True)
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
-    ).stdout.strip()
     places = {options.peer_python, options.paddle_python}  # on this machine, and of no use elsewhere
     shown = ["PATH" if word in places else word for word in sys.argv[1:]]
     record = {
         "command": " ".join(["python", "benchmarks/side_by_side.py", *shown]),
-        "commit": commit,
+        "commit": commit(),
         "machine": machine(),
         "limits": most,
     }
