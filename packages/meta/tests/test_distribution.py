@@ -44,6 +44,19 @@ def test_gradients_of_samples_are_their_derivatives(name):
         np.testing.assert_allclose(leaf.grad.numpy(), (around[0] - around[1]) / 2e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("family", [D.Normal, D.Uniform])
+@pytest.mark.parametrize("first", [0.5, paddle.to_tensor([0.5, 1.5])])
+def test_a_seed_of_its_own_gives_the_same_draws_again(family, first):
+    """Whatever else is drawn in between; other seeds give others."""
+    made = family(first, 2.0)
+    one, _, two, other = (made.sample([4], seed=seed).numpy() for seed in (3, 0, 3, 4))
+    assert (one == two).all()
+    assert (one != other).any()
+    complex_one = D.Normal(1 + 1j, 2.0).sample([4], seed=3).numpy()
+    assert (complex_one.real != complex_one.imag).any()
+    assert (complex_one == D.Normal(1 + 1j, 2.0).sample([4], seed=3).numpy()).all()
+
+
 def test_gradients_of_multivariate_samples_and_densities():
     """Through the Cholesky factor of a covariance, or of the inverse of a precision: both are the same distribution."""
     matrix = np.array([[2.0, 0.5], [0.5, 1.0]])

@@ -48,12 +48,8 @@ class Normal(Distribution):
 
     def _drawn(self, shape: Sequence[int], seed: int) -> Tensor:
         wanted = list(self._extend_shape(shape))
-        if self._complex_gaussian:
-            width = self.scale.dtype.name
-            parts = [get_operator("gaussian")(wanted, 0.0, 0.5**0.5, seed and seed + i, width) for i in (0, 1)]
-            noise = get_operator("complex")(*parts)
-        else:
-            noise = get_operator("gaussian")(wanted, 0.0, 1.0, seed, self.dtype.name)
+        # Complex noise has variance 1 in total, as a complex Gaussian is scaled.
+        noise = get_operator("gaussian")(wanted, 0.0, 1.0, seed, self.dtype.name)
         return self.loc + noise * self.scale
 
     def entropy(self) -> Tensor:

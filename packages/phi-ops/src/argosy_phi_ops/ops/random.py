@@ -81,6 +81,11 @@ def _dims(shape: int | Sequence[Any]) -> tuple[Any, ...]:
     return (shape,) if isinstance(shape, int) or hasattr(shape, "evaluate") else tuple(shape)
 
 
+def _of_seed(seed: int) -> Tensor:
+    """The state of a generator of that seed that has drawn nothing."""
+    return table(np.array([seed & 0xFFFFFFFFFFFFFFFF, 0], np.uint64))
+
+
 @operator(random=True, aliases={"size": "shape", "low": "min", "high": "max"}, keywords=FACTORY)
 def uniform(
     shape: int | Sequence[int],
@@ -93,7 +98,7 @@ def uniform(
 ) -> Tensor:
     """Numbers uniform in [min, max); with a `seed` other than 0 the same ones at every call."""
     if seed:
-        rng, counter = table(np.array([seed & 0xFFFFFFFFFFFFFFFF, 0], np.uint64)), 0
+        rng, counter = _of_seed(seed), 0
     values = uniform_values(rng, counter, _dims(shape), dtype or default_dtype().name)
     return prim.add(prim.mul(values, float(max - min)), float(min))
 
@@ -157,9 +162,9 @@ def gaussian(
     rng: Tensor | None = None,
     counter: int = 0,
 ) -> Tensor:
-    """Normal numbers with that mean and standard deviation."""
+    """Normal numbers with that mean and standard deviation; with a `seed` other than 0 the same ones at every call."""
     if seed:
-        raise NotImplementedError("gaussian: a seed of its own is not implemented; seed the generator")
+        rng, counter = _of_seed(seed), 0
     values = normal_values(rng, counter, _dims(shape), dtype or default_dtype().name)
     return prim.add(prim.mul(values, float(std)), float(mean))
 
@@ -168,6 +173,7 @@ def gaussian(
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample([2, 3], 1.0, 0.02)
     yield Sample([3], dtype="float64")
+    yield Sample([3], seed=7)
 
 
 @operator(random=True)
