@@ -215,3 +215,47 @@ def test_what_has_no_program_stays(error):
     counted = hot.Counted(lambda x: x + 1, program, lambda native: native, installed.append)
     assert [counted(i) for i in range(8)] == list(range(1, 9))
     assert len(installed) == 1
+
+
+RANDOM = {
+    "rand": lambda: paddle.rand([64, 50]),
+    "randn": lambda: paddle.randn([64, 50]),
+    "randn in float64": lambda: paddle.randn([64, 50], "float64"),
+    "gaussian": lambda: paddle.tensor.random.gaussian([64, 50], 1.0, 2.0),
+    "bernoulli": lambda: paddle.bernoulli(paddle.full([64, 50], 0.3)),
+    "dropout": lambda: paddle.nn.functional.dropout(paddle.ones([64, 50]), 0.3),
+    "randperm": lambda: paddle.randperm(99),
+}
+
+
+@pytest.mark.parametrize("name", sorted(RANDOM))
+def test_hot_random_operators_draw_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled or not, a draw is a function of seed and counter; the calls that a kernel waits for change nothing."""
+    draw = RANDOM[name]
+
+    def drawn() -> list[np.ndarray]:
+        paddle.seed(11)
+        return [draw().numpy() for _ in range(90)]
+
+    routes.forget()
+    hot = drawn()
+    assert len({a.tobytes() for a in hot}) == len(hot)
+    routes.forget()
+    monkeypatch.setenv("ARGOSY_EAGER", "plain")
+    for a, b in zip(hot, drawn(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    routes.forget()
+
+
+def test_hot_random_operators_are_native_and_follow_the_default_dtype() -> None:
+    routes.forget()
+    for _ in range(90):
+        paddle.rand([64, 50])
+    plans = get_operator("rand").plans.values()
+    assert any(getattr(p.kernel, "__qualname__", "").startswith("_adapted") for p in plans)
+    paddle.set_default_dtype("float64")
+    try:
+        assert paddle.rand([64, 50]).dtype == paddle.float64
+    finally:
+        paddle.set_default_dtype("float32")
+    assert paddle.rand([64, 50]).dtype == paddle.float32

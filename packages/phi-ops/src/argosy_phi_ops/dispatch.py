@@ -20,6 +20,7 @@ from argosy_phi_ops.bounds import bounded_kernel
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.expansion import describe, inline_body
+from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.memory import check_attributes, check_program
 from argosy_phi_ops.operator import Operator, attribute_key
 from argosy_pir.types import TensorType
@@ -343,7 +344,7 @@ def record_results(
 
 
 def plan_for(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
-    if op.kernel is not None:
+    if op.kernel is not None and not op.random:  # random operators are compiled, for the sizes they are given
         key: Any = tuple([(x.payload.dtype, x.payload.ndim > 0) if type(x) is Tensor else type(x) for x in operands])
     else:
         key = (
@@ -355,8 +356,36 @@ def plan_for(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) 
         plan = _make_plan(op, operands, attributes)
         if op.bounds is not None:
             plan = Plan(plan.dtypes, bounded_kernel(op, plan.kernel))
+        if op.random:
+            plan = _counted(op, key, plan, operands, attributes)
         op.plans[key] = plan
     return plan
+
+
+def _counted(op: Operator, key: Any, plan: Plan, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
+    """``plan`` until it is hot: random operators have no route, which would count their calls."""
+    types = [
+        TensorType(tuple(np.shape(_array(x))), as_dtype(_array(x).dtype if d is None else d).name)
+        for x, d in zip(operands, plan.dtypes, strict=True)
+        if type(x) is Tensor
+    ]
+    if len(types) < len(operands):
+        return plan
+    counted = Counted(
+        plan.kernel,
+        lambda: op.expand(types, attributes).program,
+        _adapted,
+        lambda kernel: op.plans.update({key: Plan(plan.dtypes, kernel)}),
+    )
+    return Plan(plan.dtypes, counted)
+
+
+def _adapted(native: NativeKernel) -> Callable[..., Any]:
+    def run(arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        results = native(arrays)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return run
 
 
 def _make_plan(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:

@@ -35,6 +35,7 @@ _LONGEST = 400  # operations of a program worth compiling for one operator
 _CALL = 1000  # nanoseconds of a numpy call, about, and of an element
 _ELEMENT = {"light": 0.3, "heavy": 2.0}
 _PRODUCTS_PER_NANOSECOND = 40
+_RANDOM = 200_000, 60  # nanoseconds of ten rounds of Philox in numpy, about, and of a word
 _FREE = frozenset({"reshape", "transpose", "slice", "broadcast", "reverse", "relayout", "iota", "constant"})
 _LIGHT = frozenset({
     "neg", "abs", "add", "sub", "mul", "div", "maximum", "minimum", "select", "cast", "copy", "stop_gradient", "eq",
@@ -42,7 +43,7 @@ _LIGHT = frozenset({
     "reduce_sum", "reduce_max", "reduce_min",
 })  # fmt: skip
 _NATIVE = frozenset({  # categories with lowerings, of transforms most
-    "elementwise", "contraction", "layout", "reduction", "indexing", "transform",
+    "elementwise", "contraction", "layout", "reduction", "indexing", "transform", "random",
 })  # fmt: skip
 
 
@@ -176,6 +177,8 @@ def _time_of(op: Operation, name: str) -> float:
         left, right = (value.type for value in op.operands)
         free = prod(right.shape) // max(1, prod(right.shape[i] for i in _shared(op)))  # type: ignore[attr-defined]
         return float(prod(left.shape)) * free / _PRODUCTS_PER_NANOSECOND  # type: ignore[attr-defined]
+    if name == "rng_bits":
+        return _RANDOM[0] + _RANDOM[1] * float(prod(op.result.type.shape))  # type: ignore[attr-defined]
     sizes = [prod(v.type.shape) for v in (*op.operands, *op.results)]  # type: ignore[attr-defined]
     return max(sizes, default=0) * _ELEMENT["light" if name in _LIGHT else "heavy"]
 
