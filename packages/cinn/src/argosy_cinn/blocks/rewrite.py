@@ -29,9 +29,9 @@ from argosy_pir.values import Value
 
 #: Rows of a block: products of fewer do not fill their tiles, and the loop itself has a cost.
 _LEAST, _MOST = 128, 4096
-#: How much of what products read and write a block may have, in sizes of the second cache. (A part of it is alive at a
-#: time. A quarter to twice of this was measured to be as good on one thread; more rows mean fewer meetings of several.)
-_NEAR = 4.0
+#: How much of what products read and write a block may have, in sizes of the second cache; a part of it is alive at a
+#: time. An eighth of this was measured to be as good on one thread; more rows mean fewer meetings of several threads.
+_NEAR = 8.0
 #: So many values alive at a time, or sums over rows (gradients, for which values are kept), gain from blocks. A chain
 #: of layers alone does not: it reads each value once, while the next one is computed.
 _MANY = 6
