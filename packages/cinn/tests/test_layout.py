@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from programs import check, on_host, values
+from programs import ON_HOST, check, on_host, values
 
 from argosy_cinn import explain
 from argosy_phi_ops import prim
@@ -136,7 +136,7 @@ def test_host_calls_split_the_program_and_are_counted():
         return [prim.add(s, 1.0), prim.cumulative(prim.exp(y), axis=0, kind="sum"), prim.argmax(y, axis=1)]
 
     report = check(program, f32(5, 30)).report()
-    assert report["host_calls"]["prim.fft"] == 2
+    assert report["host_calls"] == {ON_HOST: 1}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32"])

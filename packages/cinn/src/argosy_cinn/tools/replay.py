@@ -1,8 +1,8 @@
 """Running dumped programs again: ``python -m argosy_cinn replay FOLDER [--against FOLDER]``.
 
-The simplified program of a dump is compiled by the present generator and compared with the reference interpreter and
-with the code that was dumped (or that of another folder: what another commit made of the same program), on recorded
-inputs where there are some, else on random ones. All are timed.
+The program of a dump is compiled by the present generator and compared with the reference interpreter and with the code
+that was dumped (or that of another folder: what another commit made of the same program), on recorded inputs where
+there are some, else on random ones. All are timed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--repeat", type=int, default=20, help="timed runs of each (default 20)")
     given = parser.parse_args(arguments)
     for folder in filter(None, (given.folder, given.against)):
-        if not (folder / "simplified.pir").is_file():
+        if not all((folder / name).is_file() for name in ("program.pir", "simplified.pir")):
             parser.error(f"{folder} is no dump of a compiled program: expected a folder <number>-<name>.cinn, as "
                          "ARGOSY_DUMP=folder leaves them in that folder")  # fmt: skip
     table, good = replay(given.folder, given.against or given.folder, given.repeat, dict(map(_size, given.size)))
@@ -66,7 +66,7 @@ def replay(
 ) -> tuple[Table, bool]:
     """A table of errors and times, and whether the present code agrees with the reference. ``sizes``: those of a
     program whose sizes are known at run time; where they are not the recorded ones, arguments are random."""
-    program = Program.parse((folder / "simplified.pir").read_text(), str(folder))
+    program = Program.parse((folder / "program.pir").read_text(), str(folder))
     symbols = sizes_of(program, folder, sizes or {})
     inputs, states = arguments_of(program, folder, symbols)
     outputs, updates = interpret(program, inputs, [s.copy() for s in states])
