@@ -216,3 +216,21 @@ def test_hot_look_ups_refuse_what_is_out_of_range(name, dtype, hot_at_once):
     for wrong in ([0, 1, 7], [0, 1, -5]):
         with pytest.raises((IndexError, ValueError), match="index"):
             f(x, paddle.to_tensor(np.array(wrong, dtype)))
+
+
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss", "softmax_with_cross_entropy"])
+def test_labels_that_are_no_class_are_refused_each_time(name, hot_at_once):
+    """By numpy, by native code and where no gradient is recorded; the label that is ignored may be any number."""
+    loss = getattr(paddle.nn.functional, name)
+    shape = (4, 1) if name.startswith("softmax") else (4,)
+    x = tensor(np.random.default_rng(3).standard_normal((4, 3)), True)
+    good = paddle.to_tensor(np.array([0, 2, -100, 1]).reshape(shape))
+    first = loss(x, good).numpy()
+    for wrong in (3, -1):
+        bad = paddle.to_tensor(np.array([0, 2, wrong, 1]).reshape(shape))
+        for _ in range(6):
+            np.testing.assert_allclose(loss(x, good).numpy(), first, rtol=1e-6)
+            with pytest.raises(IndexError, match=f"{name}: index {wrong} is out of range; expected 0 to 2 .*, or -100"):
+                loss(x, bad)
+        other = paddle.where(bad == wrong, bad * 0 + 7, bad)
+        assert np.isfinite(loss(x, other, ignore_index=7).numpy()).all()

@@ -148,8 +148,8 @@ class Plan:
         self.run = run
 
 
-def _in_part(bound: Bound, shape: tuple[int, ...], layout: Layout | None) -> Iterator[tuple[int, Any, int, int]]:
-    """The operand, the indices of it that this rank has, the least one allowed and the size of the axis."""
+def _in_part(bound: Bound, shape: tuple[int, ...], layout: Layout | None) -> Iterator[tuple[int, Any, int, int, int]]:
+    """The operand, the indices of it that this rank has, and which are allowed, see :class:`Bound`."""
     column = bound.column
     if column is not None and layout is not None:
         if not layout.mesh.contains(rank()):
@@ -158,7 +158,7 @@ def _in_part(bound: Bound, shape: tuple[int, ...], layout: Layout | None) -> Ite
         column -= part.offset[-1]
         if not 0 <= column < part.shape[-1]:
             return
-    yield bound.operand, ... if column is None else (..., column), bound.low, bound.size
+    yield bound.operand, ... if column is None else (..., column), bound.low, bound.size, bound.besides
 
 
 def _held_by(layout: Layout | None, mesh: ProcessMesh | None) -> Layout:
@@ -220,8 +220,8 @@ def _run(plan: Plan, operands: Sequence[Any]) -> Sequence[Tensor]:
         arrays = [x.payload.local.ndarray for x in operands]
     else:
         arrays = [_array(x, number) for x, number in zip(operands, plan.numbers, strict=True)]
-    for number, part, low, size in plan.bounds:  # of the whole axis; each rank looks at its part of the indices
-        check_indices(plan.name, arrays[number][part], low, size)
+    for number, part, *allowed in plan.bounds:  # of the whole axis; each rank looks at its part of the indices
+        check_indices(plan.name, arrays[number][part], *allowed)
     made = plan.run(*arrays)
     if plan.first is None:
         return [Tensor._wrap(Sharded(_owned(a), k.shape, k.dtype, k.layout)) for a, k in _pairs(made, plan)]

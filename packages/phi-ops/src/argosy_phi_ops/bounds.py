@@ -32,17 +32,19 @@ def bounded_kernel(op: Operator, kernel: Kernel) -> Kernel:
 def check_bounds(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> None:
     """Raise :class:`AxisError` where an index of an application of ``op`` is out of range."""
     assert op.bounds is not None
-    for indices, low, size in op.bounds(**op.signature.regroup(arrays, attributes)):
-        check_indices(op.name, indices, low, size)
+    for indices, low, size, *besides in op.bounds(**op.signature.regroup(arrays, attributes)):
+        check_indices(op.name, indices, low, size, *besides)
 
 
 class Bound(NamedTuple):
-    """Indices from ``low`` to ``size - 1``: an operand, by its number, or one ``column`` of its last axis."""
+    """Indices from ``low`` to ``size - 1``, and ``besides``: an operand, by its number, or one ``column`` of its last
+    axis."""
 
     operand: int
     column: int | None
     low: int
     size: int
+    besides: int
 
 
 def bounds_of(op: Operator, types: Sequence[Any], attributes: dict[str, Any]) -> list[Bound] | None:
@@ -53,8 +55,9 @@ def bounds_of(op: Operator, types: Sequence[Any], attributes: dict[str, Any]) ->
         return []
     samples = [np.zeros(t.shape, t.dtype.numpy) for t in types]
     found = []
-    for indices, low, size in bounds(**op.signature.regroup(samples, attributes)):
-        bound = next((Bound(i, c, int(low), int(size)) for i, c in _places(indices, samples)), None)
+    for indices, low, size, *besides in bounds(**op.signature.regroup(samples, attributes)):
+        numbers = int(low), int(size), int(*besides or (low,))
+        bound = next((Bound(i, c, *numbers) for i, c in _places(indices, samples)), None)
         if bound is None:
             return None
         found.append(bound)
@@ -70,20 +73,25 @@ def _places(indices: Any, samples: Sequence[Any]) -> Iterator[tuple[int, int | N
             yield i, (indices.ctypes.data - sample.ctypes.data) // sample.itemsize
 
 
-def known_bounds(op: Operator, types: Sequence[Any], attributes: dict[str, Any]) -> list[tuple[int, int, int]] | None:
-    """(operand, the least index, the size of the axis) for operands of these array types, which eager execution has to
-    look at; None where what is looked at is not an operand as it is."""
+def known_bounds(op: Operator, types: Sequence[Any], attributes: dict[str, Any]) -> list[Bound] | None:
+    """What eager execution has to look at, for operands of these array types; None where that is not an operand as it
+    is."""
     found = [] if op.bounds is None else bounds_of(op, types, attributes)
-    if found is None or any(bound.column is not None for bound in found):
-        return None
-    return [(bound.operand, bound.low, bound.size) for bound in found]
+    return None if found is None or any(bound.column is not None for bound in found) else found
 
 
-def check_indices(name: str, indices: Any, low: int, size: int) -> None:
-    """Raise :class:`AxisError`, naming the operator, where an index is less than ``low`` or not less than ``size``."""
+def check_indices(name: str, indices: Any, low: int, size: int, besides: int | None = None) -> None:
+    """Raise :class:`AxisError`, naming the operator, where an index is less than ``low`` or not less than ``size``, and
+    not the one that is allowed ``besides``."""
     if not indices.size or indices.dtype.kind not in "iu":
         return
     least, most = int(indices.min()), int(indices.max())
-    if least < low or most >= size:
-        wrong = least if least < low else most
-        raise AxisError(f"{name}: index {wrong} is out of range; expected {low} to {size - 1} for an axis of {size}")
+    if least >= low and most < size:
+        return
+    wrong = indices[(indices < low) | (indices >= size)]
+    wrong = wrong if besides is None else wrong[wrong != besides]
+    if wrong.size:
+        also = "" if besides is None or low <= besides < size else f", or {besides}"
+        raise AxisError(
+            f"{name}: index {wrong.flat[0]} is out of range; expected {low} to {size - 1} for an axis of {size}{also}"
+        )

@@ -147,8 +147,8 @@ class Operator:
         self.plain = 0 if self.signature.segmented or self.signature.attributes else len(self.signature.operands)
         self.kernel: Callable[..., Any] | None = None
         self.choose: Callable[..., Any] | None = None
-        self.bounds: Callable[..., Iterator[tuple[Any, int, int]]] | None = None
-        self.own_bounds: Callable[..., Iterator[tuple[Any, int, int]]] | None = None
+        self.bounds: Callable[..., Iterator[tuple[Any, ...]]] | None = None
+        self.own_bounds: Callable[..., Iterator[tuple[Any, ...]]] | None = None
         self.sampler: Callable[..., Iterator[Sample]] | None = None
         self.expansions: dict[Any, Expansion] = Kept()
         self.plans: dict[Any, Any] = Kept()
@@ -171,13 +171,14 @@ class Operator:
         self.choose = choose
         return choose
 
-    def bounded(self, bounds: Callable[..., Iterator[tuple[Any, int, int]]]) -> Callable[..., Any]:
-        """Decorator: ``bounds``, called like the kernel, yields arrays of indices, each with the least one allowed and
-        the size of the axis that they address; eager execution refuses those out of range."""
+    def bounded(self, bounds: Callable[..., Iterator[tuple[Any, ...]]]) -> Callable[..., Any]:
+        """Decorator: ``bounds``, called like the kernel, yields arrays of indices, each with the least one allowed, the
+        size of the axis that they address and perhaps one index that is allowed besides; eager execution refuses those
+        out of range."""
         self.bounds = bounds
         return bounds
 
-    def bounded_itself(self, bounds: Callable[..., Iterator[tuple[Any, int, int]]]) -> Callable[..., Any]:
+    def bounded_itself(self, bounds: Callable[..., Iterator[tuple[Any, ...]]]) -> Callable[..., Any]:
         """Decorator: :meth:`bounded` of an operator whose kernel refuses such indices without being asked to; for those
         who execute it otherwise."""
         self.own_bounds = bounds

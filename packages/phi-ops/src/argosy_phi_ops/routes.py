@@ -73,7 +73,7 @@ class Route:
         special = None
         if op.choose is not None and plan.plain and all(type(t) is ArrayType for t in types):
             special = op.choose(types, attributes)
-        self.kernel: Callable[..., Any] = special or plan.on_arrays(attributes)
+        self.kernel: Callable[..., Any] = plan.on_arrays(attributes) if special is None else self._bounded(special)
         self.result = result
         tensors = [t for t in types if type(t) is ArrayType]
         if not result.differentiable:
@@ -97,13 +97,17 @@ class Route:
     def _single(self, compiled: NativeKernel) -> Callable[..., Any]:
         if compiled.code is not None:
             native.learn_program(self, compiled.code)
+        return self._bounded(lambda *arrays: compiled(arrays)[0])
+
+    def _bounded(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """A kernel behind a look at its indices, where the operator has any."""
         op, attributes = self.op, self.attributes
         if op.bounds is None:
-            return lambda *arrays: compiled(arrays)[0]
+            return kernel
 
         def checked(*arrays: Any) -> Any:
             check_bounds(op, arrays, attributes)
-            return compiled(arrays)[0]
+            return kernel(*arrays)
 
         return checked
 

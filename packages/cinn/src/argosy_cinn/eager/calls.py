@@ -158,14 +158,15 @@ def _add_bounds(module: Module) -> None:
     with module.function("in_bounds", [(PTR, "bounds"), (PTR, "datas")], I32, export=False) as f:
         bounds, datas = f.arguments
         with f.loop(0, f.load(I64, bounds)) as loop:
-            said = f.at(bounds, f.add(f.mul(loop.index, 5), 1), I64)
-            at, count, size, low, high = (f.load(I64, f.at(said, i, I64)) for i in range(5))
+            said = f.at(bounds, f.add(f.mul(loop.index, 6), 1), I64)
+            at, count, size, low, high, besides = (f.load(I64, f.at(said, i, I64)) for i in range(6))
             data = f.load(PTR, f.at(datas, at, PTR))
             for bytes_, element in ((4, I32), (8, I64)):
                 with f.when(f.icmp("eq", size, bytes_)), f.loop(0, count) as each:
                     index = f.load(element, f.at(data, each.index, element))
                     wide = index if element == I64 else f.op(I64, f"sext {index} to i64")
                     good = f.binary("and", f.icmp("sge", wide, low), f.icmp("sle", wide, high))
+                    good = f.binary("or", good, f.icmp("eq", wide, besides))
                     inside = f.name("inside")
                     f.branch(good, inside, "out")
                     f.start(inside)

@@ -109,18 +109,18 @@ def learn_program(
 
 def _bounds(route: Any) -> array[int] | None:
     """How many indices native code has to look at, and for each its operand, how many there are, bytes of one, the
-    least and the greatest allowed; empty for none. None where it cannot."""
+    least and the greatest allowed, and one allowed besides; empty for none. None where it cannot."""
     if route.op.bounds is None:
         return array("q")
     if not all(type(t) is ArrayType for t in route.types):
         return None
     found = known_bounds(route.op, route.types, route.attributes)
-    if found is None or not all(route.types[at].dtype.name in ("int32", "int64") for at, _, _ in found):
+    if found is None or not all(route.types[bound.operand].dtype.name in ("int32", "int64") for bound in found):
         return None
     made = array("q", [len(found)])
-    for at, low, size in found:
+    for at, _, low, size, besides in found:
         kind = route.types[at]
-        made.extend([at, prod(kind.shape), kind.dtype.itemsize, low, size - 1])
+        made.extend([at, prod(kind.shape), kind.dtype.itemsize, low, size - 1, besides])
     return made
 
 

@@ -66,6 +66,22 @@ def cross_entropy(
     return _hard_cross_entropy(log_probability, label, weight, ignore_index, reduction, at, label_smoothing, everyone)
 
 
+@cross_entropy.bounded
+def _(
+    input: Array,
+    label: Array,
+    weight: Array | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    soft_label: bool = False,
+    axis: int = -1,
+    use_softmax: bool = True,
+    label_smoothing: float = 0.0,
+) -> Iterator[tuple[Any, ...]]:
+    if not soft_label:
+        yield label, 0, input.shape[axis], ignore_index
+
+
 @cross_entropy.specialised
 def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """The mean over class indices along the last axis, none of them weighed or smoothed."""
@@ -214,6 +230,20 @@ def softmax_with_cross_entropy(
     return loss, prim.stop_gradient(prim.exp(_log_softmax(logits, at)))
 
 
+@softmax_with_cross_entropy.bounded
+def _(
+    logits: Array,
+    label: Array,
+    soft_label: bool = False,
+    ignore_index: int = -100,
+    numeric_stable_mode: bool = True,
+    return_softmax: bool = False,
+    axis: int = -1,
+) -> Iterator[tuple[Any, ...]]:
+    if not soft_label:
+        yield label, 0, logits.shape[axis], ignore_index
+
+
 @softmax_with_cross_entropy.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((4, 3)), np.array([[0], [2], [1], [2]]))
@@ -226,6 +256,13 @@ def nll_loss(
 ) -> Tensor:
     """Minus the log-probability `input` [N, classes, ...] of the class `label` [N, ...]; see :func:`cross_entropy`."""
     return _hard_cross_entropy(input, label, weight, ignore_index, reduction, 1, 0.0)
+
+
+@nll_loss.bounded
+def _(
+    input: Array, label: Array, weight: Array | None = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Iterator[tuple[Any, ...]]:
+    yield label, 0, input.shape[1], ignore_index
 
 
 @nll_loss.samples
