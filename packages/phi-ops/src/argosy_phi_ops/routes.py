@@ -18,24 +18,21 @@ import numpy as np
 
 from argosy_phi_ops import dispatch, native
 from argosy_phi_ops.bounds import check_bounds
+from argosy_phi_ops.call_keys import NUMBERS, call_key
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Operator
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
-from argosy_phi_ops.signature import LIST, OPERAND, OPTIONAL
 from argosy_phi_ops.valued import valued
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
-from argosy_tensorcore.dtype import DType, default_listeners
+from argosy_tensorcore.dtype import default_listeners
 from argosy_tensorcore.storage import ArrayType, Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Route", "binary", "forget", "general", "unary"]
 
 _KEPT = 1024  # routes of one operator; varied attributes must not fill the memory
-_NONE: Any = type(None)
-_PLAIN = frozenset({int, bool, str, _NONE, DType})
-_NUMBERS = frozenset({int, float, bool, complex})
 _new = object.__new__
 _ndarray = np.ndarray
 _array = np.array
@@ -241,7 +238,7 @@ def _binary_elementwise(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -
 
     def entry(x: Tensor, y: Any) -> Any:
         kind = type(y)
-        if kind is not Tensor and kind not in _NUMBERS:
+        if kind is not Tensor and kind not in NUMBERS:
             return otherwise(x, y)
         silent = False
         if AMBIENT.word:
@@ -289,7 +286,7 @@ def _counted(route: Route, x: Tensor, y: Any) -> Any:
 
 
 def _is_operand(y: Any) -> bool:
-    return type(y) is Tensor or type(y) in _NUMBERS
+    return type(y) is Tensor or type(y) in NUMBERS
 
 
 def _elementwise(op: Operator, operands: tuple[Any, Any], result: Any) -> Route | None:
@@ -358,7 +355,7 @@ def general(
             return op.long_call(args, kwargs)
         silent = not ambient.grad_enabled
     operands: list[Any] = []
-    key = _key(op, args, kwargs, operands)
+    key = call_key(op, args, kwargs, operands)
     if key is None:
         return op.long_call(args, kwargs)
     route = op.routes.get(key)
@@ -421,93 +418,6 @@ def _shortcut(
         return None
     found: Callable[[Sequence[Any], bool], Any] | None = layers[0].shortcut(op, operands, attributes)
     return found
-
-
-def _key(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], operands: list[Any]) -> Any:
-    """What calls have in common that bind alike and run the same kernel: types of tensors and of numbers in their
-    place, attributes by value. ``operands`` receives them in order. None when the call is out of the ordinary."""
-    kinds = op.kinds
-    if len(args) > len(kinds):
-        return None
-    parts: list[Any] = []
-    try:
-        for x, place in zip(args, kinds, strict=False):
-            if type(x) is Tensor and place is OPERAND:
-                parts.append(x.payload.array_type)
-                operands.append(x)
-            elif not _add_part(parts, operands, x, place):
-                return None
-        if not kwargs:
-            return tuple(parts)
-        last = len(args)
-        for name, x in kwargs.items():
-            at = op.places.get(name, -1)
-            operand = kinds[at] is not None
-            if at < (last if operand else len(args)):
-                return None  # another name of a parameter, or operands out of order
-            last = at + 1 if operand else last
-            parts.append(name)
-            if not _add_part(parts, operands, x, kinds[at]):
-                return None
-    except AttributeError:  # a payload that is no plain array
-        return None
-    return tuple(parts)
-
-
-def _add_part(parts: list[Any], operands: list[Any], x: Any, place: str | None) -> bool:
-    """Add what tells the argument ``x`` apart from others; False when nothing does."""
-    kind = type(x)
-    if place is None:
-        return _add_attribute(parts, x, kind)
-    if kind is Tensor and place is not LIST:
-        parts.append(x.payload.array_type)
-        operands.append(x)
-        return True
-    if kind in _NUMBERS and place is not LIST:
-        parts.append(kind)
-        operands.append(x)
-        return True
-    if place is LIST and kind in (list, tuple) and all([type(item) is Tensor for item in x]):
-        parts.append(tuple([item.payload.array_type for item in x]))
-        operands.extend(x)
-        return True
-    if x is None and place is OPTIONAL:
-        parts.append(_NONE)
-        return True
-    return False
-
-
-def _add_attribute(parts: list[Any], x: Any, kind: type) -> bool:
-    if kind in _PLAIN:
-        parts.append(kind)
-        parts.append(x)
-        return True
-    if kind is float and x == x and x != 0:  # no NaN, and not the zeros, which differ by sign
-        parts.append(kind)
-        parts.append(x)
-        return True
-    if kind in (list, tuple):
-        frozen = _frozen(x)
-        if frozen is not None:
-            parts.append(kind)
-            parts.append(frozen)
-            return True
-    return False
-
-
-def _frozen(items: Any) -> tuple[Any, ...] | None:
-    """A sequence of integers, strings, None and such sequences as a tuple; None when it holds anything else."""
-    made: list[Any] = []
-    for item in items:
-        kind = type(item)
-        if kind is tuple or kind is list:
-            item = _frozen(item)
-            if item is None:
-                return None
-        elif kind is not int and kind is not str and item is not None:
-            return None
-        made.append(item)
-    return tuple(made)
 
 
 Operator.route = staticmethod(general)  # type: ignore[method-assign]

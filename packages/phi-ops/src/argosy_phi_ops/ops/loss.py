@@ -68,15 +68,7 @@ def cross_entropy(
 
 @cross_entropy.bounded
 def _(
-    input: Array,
-    label: Array,
-    weight: Array | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    soft_label: bool = False,
-    axis: int = -1,
-    use_softmax: bool = True,
-    label_smoothing: float = 0.0,
+    input: Array, label: Array, ignore_index: int, soft_label: bool, axis: int, **_: Any
 ) -> Iterator[tuple[Any, ...]]:
     if not soft_label:
         yield label, 0, input.shape[axis], ignore_index
@@ -232,13 +224,7 @@ def softmax_with_cross_entropy(
 
 @softmax_with_cross_entropy.bounded
 def _(
-    logits: Array,
-    label: Array,
-    soft_label: bool = False,
-    ignore_index: int = -100,
-    numeric_stable_mode: bool = True,
-    return_softmax: bool = False,
-    axis: int = -1,
+    logits: Array, label: Array, ignore_index: int, soft_label: bool, axis: int, **_: Any
 ) -> Iterator[tuple[Any, ...]]:
     if not soft_label:
         yield label, 0, logits.shape[axis], ignore_index
@@ -259,9 +245,7 @@ def nll_loss(
 
 
 @nll_loss.bounded
-def _(
-    input: Array, label: Array, weight: Array | None = None, ignore_index: int = -100, reduction: str = "mean"
-) -> Iterator[tuple[Any, ...]]:
+def _(input: Array, label: Array, ignore_index: int, **_: Any) -> Iterator[tuple[Any, ...]]:
     yield label, 0, input.shape[1], ignore_index
 
 
