@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +13,8 @@ from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import TensorType
 from argosy_pir.passes import PassManager
 from argosy_tensorcore.tensor import Tensor
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

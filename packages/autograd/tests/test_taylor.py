@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from requested import N, arrays, both_ways, built, check, column, dot, gradient, laplacian, network, total, work
 
 from argosy_autograd.passes.expand import ExpandGradients
 from argosy_autograd.passes.taylor import TaylorMode, depth, nested
@@ -16,56 +17,10 @@ from argosy_autograd.taylor.cost import cost
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_phi_ops.reference.interpreter import interpret
-from argosy_pir import Builder, Program, SymExpr, TensorType
-from argosy_pir.passes import PassManager, parse_pipeline
+from argosy_pir import Builder, Program, TensorType
+from argosy_pir.passes import parse_pipeline
 
-N = SymExpr.symbol("n")
 RNG = np.random.default_rng(3)
-
-
-def gradient(builder, outputs, inputs, cotangents=()):
-    counts = (len(outputs), len(inputs), len(cotangents))
-    return builder.create("ad.gradient", [*outputs, *inputs, *cotangents], {"counts": counts}).results
-
-
-def dot(x, w):
-    return prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(0,), lhs_batch=(), rhs_batch=())
-
-
-def total(x):
-    return prim.reduce_sum(x, axes=tuple(range(x.ndim)))
-
-
-def column(x, i):
-    return prim.slice(x, start=(0, i), limit=(x.shape[0], i + 1), stride=(1, 1))
-
-
-def built(make, *shapes):
-    """The program of ``make(builder, *inputs)`` in float64."""
-    program = Program("p")
-    inputs = [program.add_input(TensorType(shape, "float64")) for shape in shapes]
-    with building(Builder.at_end(program.block)) as builder:
-        made = make(builder, *inputs)
-    program.set_outputs(made if isinstance(made, list) else [made])
-    return program
-
-
-def both_ways(program, choice="always"):
-    """The program expanded by reverse mode alone, and after Taylor mode."""
-    plain, taylor = program.clone(), program.clone()
-    assert TaylorMode(choice).run(taylor)
-    for each in (plain, taylor):
-        ExpandGradients().run(each)
-        PassManager("cse,dce").run(each)
-        each.verify()
-    return plain, taylor
-
-
-def check(program, *arrays, rtol=1e-12):
-    plain, taylor = both_ways(program)
-    for expected, got in zip(interpret(plain, arrays)[0], interpret(taylor, arrays)[0], strict=True):
-        np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol * (1 + np.abs(expected).max()))
-    return plain, taylor
 
 
 def nth(function, order):
@@ -163,12 +118,6 @@ def test_whole_powers_are_right_where_they_vanish():
         assert float(interpret(taylor, [np.zeros((1, 1))])[0][0][0, 0]) == expected
 
 
-def network(x, *weights):
-    for w in weights[:-1]:
-        x = prim.tanh(dot(x, w))
-    return dot(x, weights[-1])
-
-
 def korteweg_de_vries(builder, q, *weights):
     """Residual u_t + u u_x + u_xxx of a network, and the gradient of its square."""
     u = network(q, *weights)
@@ -181,10 +130,6 @@ def korteweg_de_vries(builder, q, *weights):
 
 
 SHAPES = ((N, 2), (2, 6), (6, 6), (6, 1))
-
-
-def arrays(*shapes, rows=4):
-    return [RNG.uniform(-1, 1, tuple(rows if n is N else n for n in shape)) for shape in shapes]
 
 
 def test_a_residual_and_its_parameter_gradient():
@@ -224,12 +169,6 @@ def test_weights_and_several_outputs():
     check(built(make, *SHAPES), *arrays(*SHAPES))
 
 
-def laplacian(builder, u, q):
-    (g,) = gradient(builder, [total(u)], [q])
-    made = [column(gradient(builder, [total(column(g, i))], [q])[0], i) for i in range(q.shape[1])]
-    return sum(made[1:], made[0])
-
-
 @pytest.mark.parametrize("dimensions", [2, 5, 12])
 def test_a_laplacian_costs_a_forward_pass_for_each_dimension_and_two_more(dimensions):
     """Second derivatives travel as one sum (a nested way needs several passes for each dimension)."""
@@ -239,15 +178,6 @@ def test_a_laplacian_costs_a_forward_pass_for_each_dimension_and_two_more(dimens
     _, taylor = check(program, *arrays(*shapes))
 
     assert work(taylor) <= 1.1 * (dimensions + 2) * work(forward)
-
-
-def work(program):
-    return sum(cost_of_products(op) for op in program.walk() if op.name == "prim.dot_general")
-
-
-def cost_of_products(op):
-    lhs = [64 if n is N or isinstance(n, SymExpr) else n for n in op.operand(0).shape]
-    return int(np.prod(lhs)) * op.operand(1).shape[-1]
 
 
 @pytest.mark.parametrize("dimensions", [1, 3, 5])

@@ -185,7 +185,9 @@ def _replace(promises: Promises, request: Request, directions: dict[tuple[Value,
         if number not in made:
             key = (request.source, request.count, number)
             if key not in directions:
-                directions[key] = promises.sweep.add_direction(request.source, _unit(request, number))
+                directions[key] = promises.sweep.add_direction(
+                    request.source, _unit(request, number), (request.count, number)
+                )
             found = component(promises, request, directions[key])
             rows = request.source.shape[: request.count]
             made[number] = prim.constant(0, request.source.dtype, rows) if found is None else found

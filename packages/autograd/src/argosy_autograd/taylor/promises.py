@@ -13,8 +13,10 @@ from argosy_autograd.algebra import Value, constant_number, zeros_like
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.insertion import erase_unused
 from argosy_autograd.taylor.collapse import collapse
+from argosy_autograd.taylor.families import Families, Unstackable, homogeneous
 from argosy_autograd.taylor.functional import VALUE, Functional, functional_of
 from argosy_autograd.taylor.rows import upstream
+from argosy_autograd.taylor.stacks import Stacks
 from argosy_autograd.taylor.sweep import Sweep
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building, context
@@ -62,20 +64,39 @@ class Promises:
         """
         erase_unused(program.block, self.sweep.seeds())
         collapse(program)
-        for op in [op for op in program.block if op.name == "ad.coefficient"]:
-            op.replace_with([self._kept(op)])
+        promised = [op for op in program.block if op.name == "ad.coefficient"]
+        stacks = self._stacks([functional_of(op) for op in promised])
+        for op in promised:
+            op.replace_with([self._kept(op, stacks)])
         erase_unused(program.block)
 
-    def _kept(self, op: Operation) -> Value:
+    def _stacks(self, wanted: list[Functional]) -> Stacks | None:
+        """Directions as an axis, where that pays."""
+        families = Families(part for functional in wanted for part in homogeneous(functional))
+        return Stacks(self.sweep, families) if families.many else None
+
+    def _kept(self, op: Operation, stacks: Stacks | None) -> Value:
         base, functional = op.operand(0), functional_of(op)
         with building(Builder.before(op), op.location):
             try:
-                found = self.sweep.coefficient(base, functional)
+                found = self._coefficient(base, functional, stacks)
             except MissingRule as error:
                 raise Unkept(op.attributes["request"], error) from error
             value = zeros_like(base) if found is None else found
         self.sweep.know(value, base, functional)
         return value
+
+    def _coefficient(self, base: Value, functional: Functional, stacks: Stacks | None) -> Value | None:
+        if stacks is not None:
+            try:
+                return stacks.coefficient(base, functional)
+            except Unstackable:
+                pass
+        return self.alone(base, functional)
+
+    def alone(self, base: Value, functional: Functional) -> Value | None:
+        """The coefficient made by itself, of other single ones."""
+        return self.sweep.coefficient(base, functional)
 
     def _promise(self, base: Value, functional: Functional) -> Value:
         known = self._asked.get((base, functional))

@@ -97,7 +97,9 @@ def _at(sweep: Sweep, value: Value, functional: Functional) -> Coefficient:
 
 
 def _times(x: Coefficient, y: Coefficient) -> Coefficient:
-    return None if x is None or y is None else x * y
+    if x is None or y is None:
+        return None
+    return y if constant_number(x) == 1 else x * y  # seeds are ones
 
 
 def _scaled(x: Coefficient, factor: float) -> Coefficient:
@@ -247,12 +249,13 @@ def _partials(sweep: Sweep, op: Operation) -> list[tuple[Value, Value]]:
     elif name in DIVISORS:
         made = [(x, 1 / DIVISORS[name](y, x)) for x in moving]
     else:
-        made = [(x, _partial(op, x)) for x in moving]
+        made = [(x, partial_derivative(op, x)) for x in moving]
     sweep.partials[op] = made
     return made
 
 
-def _partial(op: Operation, x: Value) -> Value:
+def partial_derivative(op: Operation, x: Value) -> Value:
+    """The derivative of the result of an elementwise operation by its operand ``x``, by the forward-mode rule."""
     one = prim.constant(1, x.dtype, x.shape)
     made = push(op, [one if operand is x else None for operand in op.operands])[0]
     assert made is not None

@@ -20,12 +20,14 @@ class Sweep:
     """Coefficients along directions that :meth:`add_direction` gives numbers to.
 
     Operations are emitted at the ambient builder (`argosy_phi_ops.context.building`), which stands after everything
-    that is asked about. None stands for a coefficient that is zero. ``made`` holds what was made so far.
+    that is asked about. None stands for a coefficient that is zero. ``made`` holds what was made so far, ``units`` the
+    directions that are components of a value: ``(value, count, component)``.
     """
 
     def __init__(self) -> None:
         self.made: dict[tuple[Value, Functional], Coefficient] = {}
         self.partials: dict[Operation, list[tuple[Value, Value]]] = {}
+        self.units: dict[int, tuple[Value, int, int]] = {}
         self._seeds: dict[Value, dict[Index, Value]] = {}
         self._directions = 0
         self._bases: dict[Value, tuple[Value, Functional]] = {}
@@ -33,11 +35,17 @@ class Sweep:
         self._tangents: dict[tuple[Operation, int], Sequence[Coefficient]] = {}
         self._own: set[Value] = set()
 
-    def add_direction(self, value: Value, tangent: Value) -> int:
-        """The number of a new direction: ``value`` moves by ``tangent`` (of its type)."""
+    def add_direction(self, value: Value, tangent: Value, unit: tuple[int, int] | None = None) -> int:
+        """The number of a new direction: ``value`` moves by ``tangent`` (of its type).
+
+        ``unit`` tells ``(count, component)`` where tangent is one in this component of what the axes from count on
+        hold, and zero in others.
+        """
         number = self._directions
         self._directions += 1
         self._seed(value)[(number,)] = tangent
+        if unit is not None:
+            self.units[number] = (value, *unit)
         return number
 
     def add_path(self, curves: Mapping[Value, Sequence[Value]]) -> int:
@@ -54,6 +62,10 @@ class Sweep:
             self._seeds[value] = {}
             self._depends = dict.fromkeys(self._seeds, True)
         return self._seeds[value]
+
+    def seeded(self, value: Value) -> bool:
+        """Whether a direction moves ``value`` itself."""
+        return value in self._seeds
 
     def seeds(self) -> list[Value]:
         """What the values that directions move move by."""
