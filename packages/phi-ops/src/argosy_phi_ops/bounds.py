@@ -31,8 +31,9 @@ def bounded_kernel(op: Operator, kernel: Kernel) -> Kernel:
 
 def check_bounds(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> None:
     """Raise :class:`AxisError` where an index of an application of ``op`` is out of range."""
-    assert op.bounds is not None
-    for indices, low, size, *besides in op.bounds(**op.signature.regroup(arrays, attributes)):
+    bounds = op.bounds or op.own_bounds
+    assert bounds is not None
+    for indices, low, size, *besides in bounds(**op.signature.regroup(arrays, attributes)):
         check_indices(op.name, indices, low, size, *besides)
 
 
@@ -76,7 +77,7 @@ def _places(indices: Any, samples: Sequence[Any]) -> Iterator[tuple[int, int | N
 def known_bounds(op: Operator, types: Sequence[Any], attributes: dict[str, Any]) -> list[Bound] | None:
     """What eager execution has to look at, for operands of these array types; None where that is not an operand as it
     is."""
-    found = [] if op.bounds is None else bounds_of(op, types, attributes)
+    found = bounds_of(op, types, attributes)
     return None if found is None or any(bound.column is not None for bound in found) else found
 
 

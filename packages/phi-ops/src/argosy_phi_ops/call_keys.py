@@ -75,9 +75,9 @@ def _add_attribute(parts: list[Any], x: Any, kind: type) -> bool:
         parts.append(kind)
         parts.append(x)
         return True
-    if kind is float and x == x and x != 0:  # no NaN, and not the zeros, which differ by sign
+    if kind is float and x == x:  # no NaN
         parts.append(kind)
-        parts.append(x)
+        parts.append(x or repr(x))  # the zeros are equal, but differ by sign
         return True
     if kind in (list, tuple):
         frozen = _frozen(x)

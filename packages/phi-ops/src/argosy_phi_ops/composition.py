@@ -22,7 +22,17 @@ from argosy_phi_ops.aliases import ALIASES
 from argosy_phi_ops.errors import FOREIGN, OperatorError
 from argosy_phi_ops.index import COMPOSED
 from argosy_phi_ops.operator import Operator, find_operator
-from argosy_phi_ops.signature import LIST, OPTIONAL, OperatorTypeError, Parameter, Signature, is_operand
+from argosy_phi_ops.signature import (
+    ATTRIBUTE,
+    LIST,
+    OPERAND,
+    OPTIONAL,
+    REQUIRED,
+    OperatorTypeError,
+    Parameter,
+    Signature,
+    is_operand,
+)
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["FUNCTIONS", "Composed", "composed", "find_composed", "find_function"]
@@ -31,6 +41,8 @@ FUNCTIONS: dict[str, Composed] = {}
 """The composed functions declared so far; :func:`find_composed` imports what is missing."""
 
 _VARIADIC = 0x04  # the flag of code objects with *args
+_TENSORS: dict[str, tuple[type, ...]] = {OPERAND: (Tensor,), OPTIONAL: (Tensor, type(None)), LIST: ()}
+"""Types of which operands can be given as they stand."""
 
 
 class _ShownSignature:
@@ -64,12 +76,22 @@ class Composed:
         self.gathered = gathered
         self.variadic = bool(body.__code__.co_flags & _VARIADIC)
         self.signature = Signature(self.name, body, aliases or {})
+        places = [p for p in self.signature.parameters if p.name not in self.signature.keyword_only]
+        self.fewest = sum(p.default is REQUIRED for p in self.signature.parameters)
+        self.most = len(places) if gathered is None else 0
+        self.fitting = [p.fitting if p.kind == ATTRIBUTE else _TENSORS[p.kind] for p in places]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the body, with other names of its parameters resolved and the result put in ``out`` if it is given."""
         out = kwargs.pop("out", None) if self.out else None
         if self.variadic:
             result = self.body(*args, **kwargs)
+        elif not kwargs and self._takes(args):
+            try:
+                result = self.body(*args)
+            except FOREIGN as error:
+                self._explain(self.signature.match(args, kwargs), error)
+                raise
         else:
             at = self.gathered
             if at is not None and len(args) > at and isinstance(args[at], int):
@@ -80,17 +102,30 @@ class Composed:
             result = self._applied(given)
         return result if out is None else Operator.deliver(self, result, out)  # type: ignore[arg-type]
 
+    def _takes(self, args: tuple[Any, ...]) -> bool:
+        """Whether the body can have the arguments as they stand: numbers of these types fit any value."""
+        if not self.fewest <= len(args) <= self.most:
+            return False
+        for x, fitting in zip(args, self.fitting, strict=False):
+            if fitting is not None and type(x) not in fitting:
+                return False
+        return True
+
     def _applied(self, given: dict[str, Any]) -> Any:
         """The body's result; errors of Python's insides become :class:`OperatorError`, as those of operators do."""
         self.signature.check_given(given)
         try:
             return self.body(**given)
         except FOREIGN as error:
-            operands = [given[p.name] for p in self.signature.operands]
-            attributes = {p.name: p.attribute(given[p.name]) for p in self.signature.attributes}
-            better = import_module("argosy_phi_ops.explanation").explained(self, operands, attributes, error)
-            if better is None:
-                raise
+            self._explain(given, error)
+            raise
+
+    def _explain(self, given: dict[str, Any], error: Exception) -> None:
+        """Raise what is to be said to users of an error of Python's insides, where there is anything."""
+        operands = [given[p.name] for p in self.signature.operands]
+        attributes = {p.name: p.attribute(given[p.name]) for p in self.signature.attributes}
+        better = import_module("argosy_phi_ops.explanation").explained(self, operands, attributes, error)
+        if better is not None:
             raise better from error
 
     def _operand(self, p: Parameter, value: Any) -> Any:

@@ -27,6 +27,7 @@ __all__ = [
     "context",
     "grad_enabled",
     "own_context",
+    "process_context",
     "set_grad_enabled",
 ]
 
@@ -88,13 +89,14 @@ class Context:
         self._generator = generator
 
 
-_process_context = Context()
+process_context = Context()
+"""That of threads to which none is bound."""
 _bound = threading.local()
 
 
 def context() -> Context:
     """The context of the calling thread: the one bound to it, else that of the process."""
-    bound: Context = getattr(_bound, "context", _process_context)
+    bound: Context = getattr(_bound, "context", process_context)
     return bound
 
 

@@ -31,8 +31,9 @@ from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "Interpreter", "Plan", "Recorder", "active_recorder", "bind", "call", "deliver", "layer", "payload_of", "plan_for",
-    "rebind", "record_results", "recording", "set_recorder", "suspended", "write",
+    "Interpreter", "Plan", "Recorder", "active_recorder", "bind", "call", "deliver", "drawing", "fresh_draw",
+    "is_unwatched", "layer",
+    "new_plan", "payload_of", "plan_for", "rebind", "record_results", "recording", "set_recorder", "suspended", "write",
 ]  # fmt: skip
 
 _wrap = Tensor._wrap
@@ -137,11 +138,20 @@ def _descend(layers: Sequence[Any], at: int, op: Operator, operands: Sequence[An
     return layers[at].process(op, operands, attributes, below)
 
 
+def is_unwatched(x: Tensor) -> bool:
+    """Whether data can be overwritten with nobody to be told: no layer is active, nothing is or was recorded."""
+    return not AMBIENT.word and x.stop_gradient and x._node is None and type(x.payload) is Strided
+
+
 def write(target: Tensor, value: Tensor) -> None:
     """Overwrite ``target`` with ``value`` (equal shapes) in place, through the active layers.
 
     Raises ``ValueError`` when ``target`` is a leaf that wants gradients and recording is on.
     """
+    if is_unwatched(target) and is_unwatched(value) and target.payload.array_type is value.payload.array_type:
+        target.payload.ndarray[...] = value.payload.ndarray
+        target.payload.bump_version()
+        return
     _check_writable(target)
     if tuple(target.payload.shape) != tuple(value.payload.shape):
         raise ValueError(
@@ -353,17 +363,21 @@ def plan_for(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) 
         )
     plan: Plan | None = op.plans.get(key)
     if plan is None:
-        plan = _make_plan(op, operands, attributes)
-        if op.bounds is not None:
-            plan = Plan(plan.dtypes, bounded_kernel(op, plan.kernel))
+        plan = new_plan(op, operands, attributes)
         if op.random:
             plan = _counted(op, key, plan, operands, attributes)
         op.plans[key] = plan
     return plan
 
 
+def new_plan(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
+    """A plan that nobody counts the calls of."""
+    plan = _make_plan(op, operands, attributes)
+    return plan if op.bounds is None else Plan(plan.dtypes, bounded_kernel(op, plan.kernel))
+
+
 def _counted(op: Operator, key: Any, plan: Plan, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
-    """``plan`` until it is hot: random operators have no route, which would count their calls."""
+    """``plan`` until it is hot, for applications of random operators without a route, which would count them."""
     types = [
         TensorType(tuple(np.shape(_array(x))), as_dtype(_array(x).dtype if d is None else d).name)
         for x, d in zip(operands, plan.dtypes, strict=True)
@@ -437,9 +451,19 @@ def _with_randomness(
         if drawn is not None:
             break
     else:
-        drawn = _wrap(Strided(np.array(ambient.generator.draw(), np.uint64))), 0
+        drawn = fresh_draw(ambient.generator), 0
     rng, counter = drawn
-    return (*operands, rng), {**attributes, "counter": counter, "segments": (*attributes["segments"][:-1], 1)}
+    return (*operands, rng), drawing(attributes, counter)
+
+
+def fresh_draw(generator: Generator) -> Tensor:
+    """The state of a draw, which the generator counts."""
+    return _wrap(Strided(np.array(generator.draw(), np.uint64)))
+
+
+def drawing(attributes: dict[str, Any], counter: int) -> dict[str, Any]:
+    """The attributes of a random operator that has been given a state, its last operand."""
+    return {**attributes, "counter": counter, "segments": (*attributes["segments"][:-1], 1)}
 
 
 Operator.apply = staticmethod(call)  # type: ignore[method-assign]

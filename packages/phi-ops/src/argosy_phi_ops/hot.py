@@ -143,15 +143,17 @@ def _not_shortly(arrays: Sequence[Any]) -> None:
 
 def _cost(program: Program, least: int = 2) -> int:
     """Nanoseconds that numpy takes for a program, about; 0 where native code would gain nothing: fewer than ``least``
-    light steps, or results that are operands as they are."""
+    light steps, or results that are operands as they are. Who gains from one step does from copying alone."""
     from argosy_phi_ops.reference.straight import is_straight
 
     operations = [op for op in list(program.block)[:-1] if op.name != "builtin.constant"]
     if len(operations) > _LONGEST or not is_straight(program):
         return 0
-    if any(_is_given(value) for value in program.outputs):
-        return 0
     steps, total = 0, 0.0
+    if any(_is_given(value) for value in program.outputs):
+        if least > 1:
+            return 0
+        steps, total = 1, float(_CALL)
     for op in operations:
         name = op.name.removeprefix("prim.")
         if PRIMITIVES[name].category not in _NATIVE:

@@ -19,10 +19,10 @@ from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
 
-__all__ = ["OperatorMemoryError", "check_attributes", "check_program"]
+__all__ = ["UNASKED", "OperatorMemoryError", "check_attributes", "check_program"]
 
 _MANY = 1 << 28
-_SMALL = 1 << 30
+UNASKED = 1 << 30
 """Bytes that are asked for without a look at what the machine has."""
 _FREE = frozenset(
     "builtin.constant prim.broadcast prim.reshape prim.transpose prim.slice prim.reverse builtin.return".split()
@@ -78,7 +78,7 @@ def _check(name: str, result: Any) -> None:
     if len(sizes) < len(result.shape):
         return
     nbytes = prod(sizes) * as_dtype(result.dtype).itemsize
-    if nbytes <= _SMALL:
+    if nbytes <= UNASKED:
         return
     free = argosy_hwadapt.available_memory()
     if nbytes > free:

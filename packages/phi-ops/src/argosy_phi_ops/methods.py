@@ -99,8 +99,9 @@ def inplace(op: Operator | Composed) -> Callable[..., Tensor]:
 
 def _kept(x: Tensor, args: tuple[Any, ...]) -> Tensor:
     """A copy of ``x`` when the operation is recorded: its gradient may need the value that is about to be lost."""
-    wanted = any(type(t) is Tensor and not t.stop_gradient for t in (x, *args))
-    return get_operator("assign")(x) if wanted and not x.payload.is_traced else x
+    if x.stop_gradient and not any([type(t) is Tensor and not t.stop_gradient for t in args]):
+        return x
+    return x if x.payload.is_traced else get_operator("assign")(x)
 
 
 def _special(name: str) -> object | None:

@@ -3,9 +3,10 @@
 The first application to operands of some types and with some attributes goes the long way through
 :mod:`argosy_phi_ops.dispatch`; what it worked out (how arguments bind, which kernel, which type comes out, what the
 tape must keep) stays as a :class:`Route`. Later ones find it by the identity of the operands' types, call the kernel,
-wrap the array and leave a node. Whatever is out of the ordinary (layers, traced operands, attributes that are no plain
-data, randomness, several results) has no route and goes the long way every time; applications to distributed tensors
-have a short way that their layer gives.
+wrap the array and leave a node. Applications with several results are found again as a
+:class:`~argosy_phi_ops.repeated.Repeated`. Whatever is out of the ordinary (layers, traced operands, attributes that
+are no plain data) goes the long way every time; applications to distributed tensors have a short way that their layer
+gives.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Operator
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
+from argosy_phi_ops.repeated import Repeated, any_state, is_repeatable, is_view, may_be_compiled, type_of
 from argosy_phi_ops.valued import valued
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
@@ -45,12 +47,13 @@ class Route:
     type that comes out; ``record(route, operands, result)`` leaves a node when an operand wants gradients, and
     ``recipes`` belongs to it: what it worked out, by which operands want them. ``reading`` is how native code tells its
     calls, None where it cannot; ``place`` and ``calls`` are its native plans. ``values`` counts
-    numbers among the operands, where they may become constants of native code.
+    numbers among the operands, where they may become constants of native code. ``draws``: the last operand is the state
+    of a random draw, which callers do not give.
     """
 
     __slots__ = (
-        "attributes", "calls", "dtypes", "kernel", "op", "place", "reading", "recipes", "record", "result", "types",
-        "values",
+        "attributes", "calls", "draws", "dtypes", "kernel", "op", "place", "reading", "recipes", "record", "result",
+        "types", "values",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +66,7 @@ class Route:
         reading: native.Reading | None,
     ) -> None:
         self.op = op
+        self.draws = op.random
         self.reading = reading
         self.types = tuple(types)
         self.attributes = attributes
@@ -70,7 +74,7 @@ class Route:
         special = None
         if op.choose is not None and plan.plain and all(type(t) is ArrayType for t in types):
             special = op.choose(types, attributes)
-        self.kernel: Callable[..., Any] = plan.on_arrays(attributes) if special is None else self._bounded(special)
+        self.kernel: Callable[..., Any] = plan.on_arrays(attributes) if special is None else self._guarded(special)
         self.result = result
         tensors = [t for t in types if type(t) is ArrayType]
         if not result.differentiable:
@@ -81,9 +85,9 @@ class Route:
         self.place: int | None = None
         self.calls: list[Any] = []
         self.values = valued(self) if reading is not None else None
-        if op.view and plan.plain and reading is not None:
+        if is_view(op, types) and plan.plain and reading is not None:
             native.learn_view(self)
-        elif plan.plain and _may_be_compiled(op, types):
+        elif plan.plain and may_be_compiled(op, types):
             least = partial(native.least_steps, self)
             self.kernel = Counted(self.kernel, self.program, self._single, self._replace, least)
 
@@ -94,12 +98,12 @@ class Route:
     def _single(self, compiled: NativeKernel) -> Callable[..., Any]:
         if compiled.code is not None:
             native.learn_program(self, compiled.code)
-        return self._bounded(lambda *arrays: compiled(arrays)[0])
+        return self._guarded(lambda *arrays: compiled(arrays)[0])
 
-    def _bounded(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    def _guarded(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """A kernel behind a look at its indices, where the operator has any."""
         op, attributes = self.op, self.attributes
-        if op.bounds is None:
+        if op.bounds is None and op.own_bounds is None:
             return kernel
 
         def checked(*arrays: Any) -> Any:
@@ -110,14 +114,6 @@ class Route:
 
     def _replace(self, kernel: Callable[..., Any]) -> None:
         self.kernel = kernel
-
-
-def _may_be_compiled(op: Operator, types: Sequence[Any]) -> bool:
-    """Whether the decomposition is all that there is to an application, but for bounds of indices: a view shares
-    memory, and a kernel of its own may look at integers and refuse them."""
-    if op.view or not all(type(t) is ArrayType for t in types):
-        return False
-    return op.kernel is None or op.bounds is not None or all(t.differentiable for t in types)
 
 
 def forget() -> None:
@@ -132,22 +128,15 @@ def forget() -> None:
 default_listeners.append(forget)
 
 
-def _type_of(x: Any) -> Any:
-    """What a route tells operands apart by; AttributeError for tensors that are no plain arrays."""
-    return x.payload.array_type if type(x) is Tensor else type(x)
-
-
 def _routed(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], result: Any, asked: Any) -> Route | None:
     """The route for applications like this one, which gave ``result``; None where there is no short way. ``asked`` are
     the arguments of the call."""
-    if op.random or op.opaque or type(result) is not Tensor or type(result.payload) is not Strided:
+    if op.opaque or type(result) is not Tensor or not is_repeatable(op, operands, (result,)):
         return None
-    if any(type(x) is Tensor and type(x.payload) is not Strided for x in operands):
-        return None
-    if not any(type(x) is Tensor for x in operands):
-        return None
-    plan = dispatch.plan_for(op, operands, attributes)
-    return Route(op, [_type_of(x) for x in operands], attributes, plan, result.payload.array_type, native.read(*asked))
+    if op.random:
+        operands, attributes = (*operands, any_state()), dispatch.drawing(attributes, 0)
+    plan = (dispatch.new_plan if op.random else dispatch.plan_for)(op, operands, attributes)
+    return Route(op, [type_of(x) for x in operands], attributes, plan, result.payload.array_type, native.read(*asked))
 
 
 def _layered(op: Operator, operands: tuple[Any, ...], layers: Sequence[dispatch.Interpreter]) -> Any:
@@ -232,7 +221,7 @@ def _binary_elementwise(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -
             by_type = pairs.setdefault(x.payload.array_type, {})
             if len(pairs) > _KEPT or len(by_type) > _KEPT:
                 pairs.clear()
-            by_type[_type_of(y)] = route
+            by_type[type_of(y)] = route
             native.learn(route)
         return result
 
@@ -361,11 +350,11 @@ def general(
     route = op.routes.get(key)
     if type(route) is not Route:
         return _first(op, args, kwargs, key, asked) if route is None else route(operands, silent)
+    if route.draws:
+        operands.append(dispatch.fresh_draw(context().generator))
     arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
     if route.dtypes is not None:
-        if route.values is not None:
-            route.values.count(operands, *(asked or (args, kwargs)))
-        arrays = [a if d is None else np.asarray(a, d) for a, d in zip(arrays, route.dtypes, strict=True)]
+        arrays = _converted(route, operands, arrays, asked or (args, kwargs))
     try:
         array = route.kernel(*arrays)
     except (ValueError, TypeError, IndexError):
@@ -392,12 +381,19 @@ def general(
     return result
 
 
+def _converted(route: Route, operands: Sequence[Any], arrays: Sequence[Any], asked: Any) -> list[Any]:
+    """``arrays`` of the dtypes that the kernel takes; numbers among the operands are noted."""
+    if route.values is not None:
+        route.values.count(operands, *asked)
+    return [a if d is None else np.asarray(a, d) for a, d in zip(arrays, route.dtypes or (), strict=True)]
+
+
 def _first(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any, asked: Any) -> Any:
     """The long way; a route is left where the key tells operands and attributes of the call apart."""
     operands, attributes = op.signature.bind(args, kwargs)
     result = op.applied(operands, attributes)
     route = _routed(op, operands, attributes, result, asked or (args, kwargs))
-    found = _shortcut(op, operands, attributes) if route is None else route
+    found = route or _shortcut(op, operands, attributes) or _repeated(op, operands, attributes, result)
     if found is not None:
         if len(op.routes) >= _KEPT:
             op.routes.clear()
@@ -405,6 +401,12 @@ def _first(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any
     if route is not None:
         native.learn(route)
     return result
+
+
+def _repeated(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], result: Any) -> Repeated | None:
+    if op.opaque or type(result) is not tuple or not is_repeatable(op, operands, result):
+        return None
+    return Repeated(op, operands, attributes, result)
 
 
 def _shortcut(

@@ -25,14 +25,16 @@ _NUMBERS = frozenset({int, float})
 
 
 def valued(route: Any) -> Valued | None:
-    """What counts the values of a route with tensors of one floating dtype and numbers; None for any other route."""
+    """What counts the values of a route with tensors of one floating dtype, perhaps masks, and numbers; None for any
+    other route."""
     tensors = [t for t in route.types if type(t) is ArrayType]
     numbers = [t for t in route.types if type(t) is not ArrayType]
     if not numbers or route.dtypes is None or not _NUMBERS.issuperset(numbers):
         return None
     kept = all(d is None for t, d in zip(route.types, route.dtypes, strict=True) if type(t) is ArrayType)
-    one = all(t.differentiable and t.dtype is tensors[0].dtype for t in tensors)
-    return Valued(route) if tensors and kept and one and not route.op.view else None
+    kinds = {t.dtype for t in (tensors[:-1] if route.draws else tensors) if t.dtype.name != "bool"}
+    one = kinds.pop().kind in "fc" if len(kinds) == 1 else route.draws and not kinds
+    return Valued(route) if kept and one and not route.op.view else None
 
 
 class Valued:

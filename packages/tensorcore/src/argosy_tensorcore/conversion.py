@@ -46,7 +46,8 @@ def host_array(tensor: Tensor, purpose: str) -> Array:
 
 def is_elsewhere(tensor: Tensor) -> bool:
     """Whether other processes hold the data and this one has none of it (a payload's ``is_held`` says so)."""
-    return not getattr(tensor.payload, "is_held", True)
+    payload = tensor.payload
+    return type(payload) is not Strided and not getattr(payload, "is_held", True)
 
 
 def shown_array(tensor: Tensor, purpose: str) -> Array:

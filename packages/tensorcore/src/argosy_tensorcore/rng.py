@@ -183,6 +183,11 @@ class Generator:
             self._state.persistable = True
         return self._state
 
+    @property
+    def array(self) -> Array | None:
+        """The state while nobody has asked for its tensor: whoever writes to it makes draws. None afterwards."""
+        return self._state if isinstance(self._state, np.ndarray) else None
+
     def _words(self) -> Array:
         return self._state if isinstance(self._state, np.ndarray) else self._state.payload.array()
 

@@ -37,7 +37,7 @@ def add_calls(module: Module, layout: Layout) -> None:
         c.need(f.icmp("ne", plan, NULL), "slow")
         count, tensors = c.planned(plan, "operands", I64), operands_of(c, reading)
         operands, numbers = f.alloca(PTR, OPERANDS + 1), c.planned(plan, "numbers")
-        datas, given = f.alloca(PTR, OPERANDS), f.alloca(I64, 1)
+        datas, given = f.alloca(PTR, OPERANDS + 1), f.alloca(I64, 1)
         f.store(constant(I64, 0), given)
         with f.loop(0, count, carry=[constant(I64, 0)]) as loop:
             number = f.load(PTR, f.at(numbers, loop.index, PTR))
@@ -59,6 +59,12 @@ def add_calls(module: Module, layout: Layout) -> None:
             f.jump(following)
             f.start(following)
             loop.next(f.phi([(loop.carry[0], before), (wish, after)]))
+        draws = c.planned(plan, "draws")
+        with f.when(f.icmp("ne", draws, NULL)):
+            _need_generator(c, plan, draws)
+            at = f.load(I64, given)
+            f.store(c.field(draws, "ndarray.data"), f.at(datas, at, PTR))
+            f.store(f.index(f.add(at, 1)), given)
         inputs = f.load(I64, given)
         with f.when(f.icmp("ne", c.planned(plan, "bounds"), NULL)):
             c.need(f.icmp("ne", f.call("in_bounds", I32, c.planned(plan, "bounds"), datas), 0), "slow")
@@ -70,6 +76,7 @@ def add_calls(module: Module, layout: Layout) -> None:
             f.store(constant(I64, 0), wanted)
         wants = f.load(I64, wanted)
         c.need(f.icmp("ne", wants, 0), "unrecorded")
+        c.need(f.icmp("eq", draws, NULL), "slow")  # the tape keeps the state as a tensor
         recipe = _recipe(c, plan, wants)
         called, keeps = f.load(PTR, f.at(recipe, 2, I64)), f.load(I64, f.at(recipe, 3, I64))
         with f.loop(0, count) as loop, f.when(bit_of(c, keeps, loop.index)):
@@ -90,6 +97,9 @@ def add_calls(module: Module, layout: Layout) -> None:
         result = f.call("computed", PTR, plan, operands, datas, inputs)
         c.need(_is_object(c, result), "none")
         leave_unrecorded(c, result)
+        with f.when(f.icmp("ne", draws, NULL)):
+            drawn = f.at(c.field(draws, "ndarray.data"), 1, I64)
+            f.store(f.index(f.add(f.load(I64, drawn), 1)), drawn)
         f.ret(result)
         f.start("none")
         with f.when(f.icmp("ne", c.call("PyErr_Occurred", PTR), NULL)):
@@ -97,6 +107,13 @@ def add_calls(module: Module, layout: Layout) -> None:
         f.jump("slow")
         f.start("slow")
         f.ret(SLOW)
+
+
+def _need_generator(c: Code, plan: Value, draws: Value) -> None:
+    """Go on where numbers are still drawn from the plan's generator, whose state is in that array; else at ``slow``."""
+    generator = c.planned(plan, "generator")
+    c.need(c.same(c.field(c.word("context"), "context._generator"), generator), "slow")
+    c.need(c.same(c.field(generator, "generator._state"), draws), "slow")
 
 
 def _is_object(c: Code, x: Value) -> Value:

@@ -42,7 +42,7 @@ CALLS = 4096
 """Places for plans of calls; each may be at two of them, which are neighbours."""
 CALL_WORDS = (
     *PLAN_WORDS, "hash", "length", "words", "operands", "numbers", "unrecorded", "recipes", "strides", "contiguous",
-    "distance", "itemsize", "bounds",
+    "distance", "itemsize", "bounds", "generator", "draws",
 )  # fmt: skip
 """What a plan of a call says besides: for arguments that read as these words (see `signatures`), ``length`` of them,
 with so many operands. ``numbers`` has a word for each of them, zero for a tensor, else the number, which is a constant
@@ -50,7 +50,8 @@ of the kernel. With a ``table`` of addresses the kernel is a compiled program, w
 filled in, its result at ``output``. With ``strides`` the result is a view of the first operand, ``distance`` bytes from
 its start. ``recipes`` are :data:`RECIPES` times (operands that want gradients as bits, the recipe, its name, what it
 keeps); nothing is recorded where ``unrecorded`` is set. ``bounds`` are a number of indices to be looked at, and for
-each its operand, its elements, their bytes, the least and the greatest allowed."""
+each its operand, its elements, their bytes, the least and the greatest allowed. A ``generator`` of random numbers has
+its state in the array ``draws``, which the program reads after the tensors; each run is counted there."""
 
 SCRATCH = 1 << 16
 """Bytes for intermediate values of a compiled program at most: one runs at a time, as the global lock is held."""
@@ -71,7 +72,7 @@ API = (
 STATE = (
     "tensor", "payload", "node", "storage", "ndarray", "bytearray", "tuple", "list", "slice", "float", "int",  # types
     "true", "false", "none", "zero", "one", "empty",  # objects
-    "ambient", "counter", "sequence", "call",  # what calling an operator did before
+    "ambient", "context", "counter", "sequence", "call",  # what calling an operator did before
     "heap", "heap.count", "heap.capacity",  # of the backward pass that runs
     "drain.running", "drain.limit", "drain.rest", "drain.leaves", "drain.pull", "drain.add",
     *(f"{name}.{what}" for name in (*OPERATORS, *CALLED) for what in ("operator", "method", "reflected")),

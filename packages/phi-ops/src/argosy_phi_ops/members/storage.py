@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops.dispatch import rebind, recording, write
+from argosy_phi_ops.dispatch import is_unwatched, rebind, recording, write
 from argosy_phi_ops.operator import get_operator as op
 from argosy_tensorcore.shape import contiguous_strides
 from argosy_tensorcore.storage import Strided
@@ -20,6 +20,10 @@ __all__ = ["MEMBERS"]
 
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Every element overwritten by ``value``, a number or a 0-D tensor."""
+    if type(value) in (int, float) and (not value or self.dtype.kind == "f") and is_unwatched(self):
+        self.payload.ndarray[...] = value
+        self.payload.bump_version()
+        return self
     number = value if isinstance(value, Tensor) else op("full")([], value, self.dtype.name)
     everywhere = op("full")([], True, "bool")
     old = op("assign")(self)  # its gradient is zero, not missing

@@ -11,6 +11,7 @@ import numpy as np
 
 from argosy_phi_ops.bounds import known_bounds
 from argosy_phi_ops.compiler import NativeCode
+from argosy_phi_ops.context import process_context
 from argosy_phi_ops.hot import Counted
 from argosy_phi_ops.native import plans
 from argosy_phi_ops.native.methods import install
@@ -102,15 +103,20 @@ def learn_program(
     words = {"kernel": program.address, "table": template.buffer_info()[0], "output": program.output}
     if bounds:
         words["bounds"] = bounds.buffer_info()[0]
-    _learn(
-        made, route, words, (program, template, bounds), numbers or (None,) * len(route.types), reading or route.reading
-    )
+    generator = process_context.generator if route.draws else None
+    state = generator and generator.array
+    if route.draws:
+        if state is None:
+            return
+        words |= {"generator": id(generator), "draws": id(state)}
+    numbers = (numbers or (None,) * len(route.types))[: len(route.types) - route.draws]
+    _learn(made, route, words, (program, template, bounds, generator, state), numbers, reading or route.reading)
 
 
 def _bounds(route: Any) -> array[int] | None:
     """How many indices native code has to look at, and for each its operand, how many there are, bytes of one, the
     least and the greatest allowed, and one allowed besides; empty for none. None where it cannot."""
-    if route.op.bounds is None:
+    if route.op.bounds is None and route.op.own_bounds is None:
         return array("q")
     if not all(type(t) is ArrayType for t in route.types):
         return None
@@ -169,7 +175,8 @@ def _learn(
     numbers: Sequence[Any],
     reading: Reading | None,
 ) -> None:
-    types = tuple([t for t, x in zip(route.types, numbers, strict=True) if x is None])
+    given = route.types[: len(numbers)]  # without the state of a draw
+    types = tuple([t for t, x in zip(given, numbers, strict=True) if x is None])
     if reading is None or reading.types != types:
         return
     if len(numbers) > made.build.operands or len(reading.words) > made.build.words:

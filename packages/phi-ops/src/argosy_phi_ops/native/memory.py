@@ -89,7 +89,14 @@ def _held(cls: type, place: int) -> int:
 
 
 def offsets(
-    tensor: type, payload: type, storage: type, ambient: type, node: type | None, recipe: type | None
+    tensor: type,
+    payload: type,
+    storage: type,
+    ambient: type,
+    context: type,
+    generator: type,
+    node: type | None,
+    recipe: type | None,
 ) -> dict[str, int]:
     """Where the slots are that native code uses, by names like ``"tensor.payload"``, checked."""
     found = {**_FIXED, "python": sys.version_info[1]}
@@ -98,6 +105,8 @@ def offsets(
         ("payload", payload, _PAYLOAD),
         ("storage", storage, ("_buffer", "_owner", "_source", "nbytes", "version")),
         ("ambient", ambient, ("word", "quiet", "silent", "silenced")),
+        ("context", context, ("_generator",)),
+        ("generator", generator, ("_state",)),
         ("node", node, _NODE),
         ("recipe", recipe, ("code",)),
     ):

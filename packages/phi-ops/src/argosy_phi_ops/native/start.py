@@ -18,10 +18,11 @@ from argosy_hwadapt.cpu.builtins import Definition
 from argosy_hwadapt.cpu.features import cpu_arch, cpu_features
 from argosy_hwadapt.cpu.native import open_shared_object, symbol_address
 from argosy_phi_ops import dispatch, extension
-from argosy_phi_ops.context import AMBIENT
+from argosy_phi_ops.context import AMBIENT, Context, process_context
 from argosy_phi_ops.native import memory
 from argosy_phi_ops.native.memory import NativeError, peek, poke
 from argosy_phi_ops.operator import Operator
+from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.storage import Storage, Strided
 from argosy_tensorcore.tensor import Tensor, find_method
 
@@ -72,7 +73,7 @@ class Native:
             "tensor": Tensor, "payload": Strided, "node": node, "storage": Storage, "ndarray": np.ndarray,
             "bytearray": bytearray, "true": True, "false": False, "none": None, "zero": 0, "one": 1, "empty": (),
             "tuple": tuple, "list": list, "slice": slice, "float": float, "int": int,
-            "ambient": AMBIENT, "counter": counter, "sequence": "sequence",
+            "ambient": AMBIENT, "context": process_context, "counter": counter, "sequence": "sequence",
         }  # fmt: skip
         for name, value in objects.items():
             self.set_object(name, value)
@@ -218,7 +219,9 @@ def _load(provider: Any) -> Native:
     """Load, check and install. Raises NativeError and whatever the provider raises."""
     recorder = dispatch.active_recorder()
     node, recipe = getattr(recorder, "node_type", None), getattr(recorder, "recipe_type", None)
-    offsets: Mapping[str, int] = memory.offsets(Tensor, Strided, Storage, type(AMBIENT), node, recipe)
+    offsets: Mapping[str, int] = memory.offsets(
+        Tensor, Strided, Storage, type(AMBIENT), Context, Generator, node, recipe
+    )
     made = Native(provider(offsets), node, getattr(recorder, "counter", itertools.count()))
     made.install()
     try:

@@ -18,88 +18,13 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import AMBIENT
 from argosy_phi_ops.dispatch import write
-from argosy_phi_ops.errors import AxisError, DTypeError, ShapeError
+from argosy_phi_ops.errors import AxisError, ShapeError
 from argosy_phi_ops.operator import NO_KEYWORDS, Sample, get_operator, operator
-from argosy_phi_ops.primitives.checks import INTEGER
+from argosy_phi_ops.ops.keys import NOTHING, TAKING, Key, parse
 from argosy_phi_ops.reference.kernels.registry import Array
-from argosy_phi_ops.signature import normalise_attribute
 from argosy_pir.dims import minimum
+from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
-
-Key = tuple[tuple[Any, ...], ...]
-_NOTHING = ("nothing",)
-"""The entry of a 0-D False, which the methods resolve before they apply an operator."""
-
-
-# From Python's index to a key
-
-
-def parse(index: Any) -> tuple[Key, list[Tensor]]:
-    """The key of an index and the tensors in it."""
-    if type(index) is int:
-        return (("int", index),), []
-    parts = index if isinstance(index, tuple) else (index,)
-    key: list[tuple[Any, ...]] = []
-    tensors: list[Tensor] = []
-    for part in parts:
-        _parse_part(part, key, tensors)
-    if sum(entry[0] == "all" for entry in key) > 1:
-        raise AxisError("an index can hold one ellipsis only")
-    return tuple(key), tensors
-
-
-def _parse_part(part: Any, key: list[tuple[Any, ...]], tensors: list[Tensor]) -> None:
-    if isinstance(part, slice):
-        key.append(("slice", _number(part.start), _number(part.stop), _number(part.step)))
-    elif part is None:
-        key.append(("new",))
-    elif part is Ellipsis:
-        key.append(("all",))
-    elif isinstance(part, (bool, np.bool_)):
-        _parse_mask(np.asarray(part), key, tensors)
-    elif isinstance(part, int) or hasattr(part, "evaluate"):
-        key.append(("int", part))
-    elif isinstance(part, Tensor):
-        _parse_tensor(part, key, tensors)
-    elif isinstance(part, (list, range, np.ndarray, np.generic)):
-        array = np.asarray(part) if len(np.shape(part)) == 0 or len(part) else np.zeros(0, np.int64)
-        if array.ndim == 0 and array.dtype.kind in "iu":
-            key.append(("int", int(array)))
-        elif array.dtype.kind == "b":
-            _parse_mask(array, key, tensors)
-        else:
-            _parse_tensor(Tensor(array), key, tensors)
-    else:
-        raise TypeError(f"a tensor cannot be indexed by {type(part).__name__} {part!r}")
-
-
-def _parse_tensor(x: Tensor, key: list[tuple[Any, ...]], tensors: list[Tensor]) -> None:
-    name = x.payload.dtype.name
-    if name == "bool":
-        _parse_mask(x.numpy(), key, tensors)
-    elif name not in INTEGER:
-        raise DTypeError(f"a tensor of dtype {name} cannot be an index; expected integers or booleans")
-    else:
-        key.append(("tensor",))
-        tensors.append(x)
-
-
-def _parse_mask(mask: Array, key: list[tuple[Any, ...]], tensors: list[Tensor]) -> None:
-    """A mask is the positions where it holds, one index tensor for each of its axes; a 0-D one makes a new axis, of one
-    element or of none."""
-    if mask.ndim == 0:
-        key.append(("new",) if mask else _NOTHING)
-        return
-    for positions in mask.nonzero():
-        key.append(("tensor",))
-        tensors.append(Tensor(positions.astype(np.int64)))
-
-
-def _number(value: Any) -> Any:
-    if value is None or type(value) is int or isinstance(value, int) or hasattr(value, "evaluate"):
-        return value
-    return normalise_attribute((value,))[0] if isinstance(value, Tensor) else value.__index__()
-
 
 # What a key means for a shape
 
@@ -160,7 +85,7 @@ def _completed(key: Key, rank: int) -> list[tuple[Any, ...]]:
 
     The mark stays because an ellipsis separates tensors even where it stands for no axis, as in numpy.
     """
-    used = sum(entry[0] in ("int", "slice", "tensor") for entry in key)
+    used = sum(entry[0] in TAKING for entry in key)
     if used > rank:
         raise AxisError(f"too many indices: {used} for a tensor of {rank} axes")
     whole = [("slice", None, None, None)] * (rank - used)
@@ -279,16 +204,12 @@ def _arranged(x: Tensor, plan: _Plan, indexed: tuple[Any, ...]) -> Tensor:
     return x if tuple(x.shape) == tuple(shape) else prim.reshape(x, shape=tuple(shape))
 
 
+_NUMPY: dict[str, Any] = {"slice": slice, "int": lambda i: i, "new": lambda: None, "all": lambda: Ellipsis}
+
+
 def _numpy_index(key: Key, indices: Sequence[Array]) -> tuple[Any, ...]:
     arrays = iter(indices)
-    make = {
-        "tensor": lambda: next(arrays),
-        "slice": slice,
-        "int": lambda i: i,
-        "new": lambda: None,
-        "all": lambda: Ellipsis,
-    }
-    return tuple(make[kind](*rest) for kind, *rest in key)
+    return tuple([next(arrays) if entry[0] == "tensor" else _NUMPY[entry[0]](*entry[1:]) for entry in key])
 
 
 def _view_index(key: Key) -> tuple[Any, ...]:
@@ -451,18 +372,20 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 def getitem_method(self: Tensor, index: Any) -> Tensor:
     """``x[index]``."""
-    key, tensors = parse(index)
-    if _NOTHING not in key:
+    if _is_mask(index) and _reads_directly(self, index):
+        return Tensor._wrap(Strided(self.payload.ndarray[index.payload.ndarray]))
+    key, tensors = parse(index, self.payload.shape)
+    if NOTHING not in key:
         return getitem.route(getitem, (self, tensors, key), NO_KEYWORDS, ((self, index), NO_KEYWORDS))
-    while _NOTHING in key:
+    while NOTHING in key:
         self, key = _without_elements(self, key)
     return getitem(self, tensors, key)
 
 
 def _without_elements(x: Tensor, key: Key) -> tuple[Tensor, Key]:
     """`x` with an axis for the first 0-D False of the key, which becomes an empty slice of it."""
-    at = key.index(_NOTHING)
-    used = [sum(entry[0] in ("int", "slice", "tensor") for entry in part) for part in (key[:at], key)]
+    at = key.index(NOTHING)
+    used = [sum(entry[0] in TAKING for entry in part) for part in (key[:at], key)]
     place = used[0] + (x.ndim - used[1] if ("all",) in key[:at] else 0)
     return get_operator("unsqueeze")(x, place), (*key[:at], ("slice", 0, 0, None), *key[at + 1 :])
 
@@ -474,8 +397,8 @@ def setitem_method(self: Tensor, index: Any, value: Any) -> None:
         scalar = value.reshape([]) if isinstance(value, Tensor) and value.ndim else value
         write(self, get_operator("masked_fill")(self, _expanded_mask(index, self.ndim), scalar))
         return
-    key, tensors = parse(index)
-    if _NOTHING in key:
+    key, tensors = parse(index, self.payload.shape)
+    if NOTHING in key:
         return  # there is no place to write to
     if _writes_directly(self, value):
         array = value.payload.ndarray if isinstance(value, Tensor) else value
@@ -497,6 +420,13 @@ def _expanded_mask(mask: Tensor, rank: int) -> Tensor:
     """A mask of leading axes with axes of size one behind, so that it broadcasts."""
     missing = rank - mask.ndim
     return mask if not missing else get_operator("reshape")(mask, [*mask.payload.shape, *(1,) * missing])
+
+
+def _reads_directly(x: Tensor, mask: Tensor) -> bool:
+    """Whether nobody watches, and the mask is of the leading axes: how much is read differs from call to call."""
+    given, chosen = x.payload, mask.payload
+    plain = not AMBIENT.word and type(given) is Strided and type(chosen) is Strided
+    return plain and x.stop_gradient and given.shape[: chosen.ndim] == chosen.shape
 
 
 def _writes_directly(target: Tensor, value: Any) -> bool:

@@ -1,0 +1,149 @@
+"""The short way of operators with several results, and what it shares with the routes of those with one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops import dispatch
+from argosy_phi_ops.context import context
+from argosy_phi_ops.hot import Counted, NativeKernel
+from argosy_phi_ops.memory import UNASKED
+from argosy_phi_ops.operator import Operator
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+from argosy_tensorcore.storage import ArrayType, Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Repeated", "any_state", "is_repeatable", "is_view", "may_be_compiled", "type_of"]
+
+_new = object.__new__
+_ndarray = np.ndarray
+
+
+def type_of(x: Any) -> Any:
+    """What a route tells operands apart by; AttributeError for tensors that are no plain arrays."""
+    return x.payload.array_type if type(x) is Tensor else type(x)
+
+
+def is_repeatable(op: Operator, operands: Sequence[Any], results: Sequence[Any]) -> bool:
+    """Whether there is a short way from these operands to these results: arrays of this machine, none of them too large
+    to be made without a look at what memory there is."""
+    if any(type(x) is Tensor and type(x.payload) is not Strided for x in (*operands, *results)):
+        return False
+    if not any(type(x) is Tensor for x in operands):
+        return (op.random or not operands) and all(x.payload.ndarray.nbytes <= UNASKED for x in results)
+    return True
+
+
+def any_state() -> Tensor:
+    """A state of random draws, for what depends on its type alone."""
+    return Tensor._wrap(Strided(np.zeros(2, np.uint64)))
+
+
+def may_be_compiled(op: Operator, types: Sequence[Any]) -> bool:
+    """Whether the decomposition is all that there is to an application, but for bounds of indices: a view shares
+    memory, and a kernel of its own may look at integers and refuse them."""
+    if is_view(op, types) or not all(type(t) is ArrayType for t in types):
+        return False
+    looked_at = op.bounds is not None or op.own_bounds is not None
+    return op.kernel is None or op.random or looked_at or all(t.differentiable for t in types)
+
+
+def is_view(op: Operator, types: Sequence[Any]) -> bool:
+    """Whether the result may share the first operand's memory: elements at indices that tensors hold are copies."""
+    return op.view and (op.own_bounds is None or len(types) == 1)
+
+
+class Repeated:
+    """How an operator with several results is applied to operands of certain types.
+
+    ``kernel`` takes arrays and attributes; ``views`` says where in the memory of the only operand the results are, if
+    they are views of it: for each its type, the strides and the distance from the start in bytes.
+    """
+
+    __slots__ = ("attributes", "bound", "kernel", "op", "plan", "results", "types", "views")
+
+    def __init__(
+        self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]
+    ) -> None:
+        self.op = op
+        self.bound = attributes
+        if op.random:
+            operands, attributes = (*operands, any_state()), dispatch.drawing(attributes, 0)
+        self.attributes = attributes
+        self.plan = plan = (dispatch.new_plan if op.random else dispatch.plan_for)(op, operands, attributes)
+        self.kernel = plan.kernel
+        self.types = [type_of(x) for x in operands]
+        self.results = [x.payload.array_type for x in results]
+        self.views = self._views() if op.view and len(operands) == 1 and plan.plain else None
+        if plan.plain and op.bounds is None and may_be_compiled(op, self.types):
+            self.kernel = Counted(plan.kernel, self._program, _of_arrays, self._replace)
+
+    def __call__(self, operands: Sequence[Any], silent: bool) -> Any:
+        """The results for operands of these types. Raises what the operator does."""
+        op = self.op
+        if self.views is not None and operands[0].payload.ndarray.flags.c_contiguous:
+            given: Sequence[Any] = operands
+            results = self._shown(operands[0].payload)
+        else:
+            given = (*operands, dispatch.fresh_draw(context().generator)) if op.random else operands
+            try:
+                made = self.kernel(self._arrays(given), self.attributes)
+            except (ValueError, TypeError, IndexError):
+                return op.applied(operands, self.bound)  # explains it
+            results = tuple([self._wrapped(given, *each) for each in zip(made, self.results, strict=True)])
+        if not silent:
+            dispatch.record_results(op, given, self.attributes, results)
+        return results
+
+    def _arrays(self, operands: Sequence[Any]) -> list[Any]:
+        arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
+        if self.plan.plain:
+            return arrays
+        return [a if d is None else np.asarray(a, d) for a, d in zip(arrays, self.plan.dtypes, strict=True)]
+
+    def _wrapped(self, operands: Sequence[Any], array: Any, known: ArrayType) -> Tensor:
+        if type(array) is not _ndarray or array.base is not None or any([x.payload.ndarray is array for x in operands]):
+            return Tensor._wrap(dispatch.payload_of(self.op, operands, array))
+        return Tensor._wrap(_payload(array, known))
+
+    def _shown(self, base: Strided) -> tuple[Tensor, ...]:
+        memory, storage = base.ndarray, base.storage
+        results = []
+        for known, strides, distance in self.views or ():
+            payload = _payload(_ndarray(known.shape, known.dtype.numpy, memory, distance, strides), known)
+            payload._storage = storage
+            results.append(Tensor._wrap(payload))
+        return tuple(results)
+
+    def _views(self) -> list[tuple[ArrayType, tuple[int, ...], int]] | None:
+        sample = np.zeros(self.types[0].shape, self.types[0].dtype.numpy)
+        made = self.kernel([sample], self.attributes)
+        if not all(type(a) is _ndarray and a.size and np.may_share_memory(a, sample) for a in made):
+            return None
+        places = [a.ctypes.data - sample.ctypes.data for a in made]
+        return [(t, a.strides, place) for t, a, place in zip(self.results, made, places, strict=True)]
+
+    def _program(self) -> Program:
+        return self.op.expand([TensorType(t.shape, t.dtype.name) for t in self.types], self.attributes).program
+
+    def _replace(self, kernel: Callable[..., Any]) -> None:
+        self.kernel = kernel
+
+
+def _payload(array: Any, known: ArrayType) -> Strided:
+    payload = _new(Strided)
+    payload.ndarray = array
+    payload._storage = None
+    payload.array_type = known
+    payload.dtype = known.dtype
+    payload.shape = known.shape
+    payload.ndim = known.ndim
+    return payload
+
+
+def _of_arrays(compiled: NativeKernel) -> Callable[..., Any]:
+    return lambda arrays, attributes: tuple(compiled(arrays))
