@@ -120,3 +120,19 @@ def test_switching_capture_off_is_noticed(x):
     finally:
         paddle.jit.enable_to_static(True)
     assert len(calls) == before + 1
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_distributed_tensors_about_leave_the_short_way_open(x, quiet, monkeypatch):
+    """Their layer is none of the business of a function of ordinary tensors."""
+    mesh = paddle.distributed.ProcessMesh([0], dim_names=["d"])
+    about = paddle.distributed.shard_tensor(paddle.ones([2]), mesh, [paddle.distributed.Replicate()])
+    f = paddle.jit.to_static(lambda v: v * 2.0 + 1.0)
+    with paddle.no_grad() if quiet else paddle.enable_grad():
+        for _ in range(3):
+            expected = f(x)
+        monkeypatch.setattr(type(f), "_call", None)
+        np.testing.assert_array_equal(f(x).numpy(), expected.numpy())
+        del about
+        if not quiet:
+            np.testing.assert_array_equal(f(x).numpy(), expected.numpy())

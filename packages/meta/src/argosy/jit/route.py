@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.jit.compiled import CompiledCall
-from argosy_phi_ops.context import context
+from argosy_phi_ops.context import AMBIENT, context
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["MISS", "Route", "only_grad_is_off", "route"]
+__all__ = ["MISS", "Route", "nothing_around", "only_grad_is_off", "route"]
 
 #: Takes the positional arguments of a call; returns its result, or `MISS` with nothing done.
 Route = Callable[[tuple[Any, ...]], Any]
@@ -35,10 +35,17 @@ def route(compiled: CompiledCall, args: tuple[Any, ...]) -> Route | None:
     return None if None in expected else _route(compiled, tuple(expected), on_arrays)  # type: ignore[arg-type]
 
 
+def nothing_around() -> bool:
+    """Whether nothing departs from plain eager execution for ordinary tensors: there may be distributed ones, whose
+    layer leaves others alone."""
+    word = AMBIENT.word
+    return not word or (word == AMBIENT.quiet and not AMBIENT.silent)
+
+
 def only_grad_is_off() -> bool:
-    """Whether nothing departs from plain eager execution here but that gradients are not recorded."""
+    """The same, but that gradients are not recorded here."""
     ambient = context()
-    return not ambient.layers and not ambient.grad_enabled and not ambient.rank
+    return not ambient.grad_enabled and not ambient.rank and all([layer.stays for layer in ambient.layers])
 
 
 def _expected(x: Any) -> Expected | None:

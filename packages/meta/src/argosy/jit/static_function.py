@@ -20,7 +20,7 @@ from argosy.jit.counting import note_compile
 from argosy.jit.guards import Guards, watch
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.partitioned import layouts_of, lower_partitioned, makes_distributed
-from argosy.jit.route import MISS, Route, only_grad_is_off, route
+from argosy.jit.route import MISS, Route, nothing_around, only_grad_is_off, route
 from argosy.jit.specs import matched_key
 from argosy.jit.tracing import Finished, explain_break, trace
 from argosy.jit.training import DifferentiableCall, differentiable_form, is_differentiable_forward
@@ -141,7 +141,7 @@ class StaticFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the compiled program for these arguments, capturing it first when there is none."""
         if not kwargs and enabled.on:
-            for known in self._routes if not AMBIENT.word else self._quiet_routes if only_grad_is_off() else ():
+            for known in self._routes if nothing_around() else self._quiet_routes if only_grad_is_off() else ():
                 result = known(args)
                 if result is not MISS:
                     return result
@@ -176,7 +176,7 @@ class StaticFunction:
 
     def _open_route(self, compiled: CompiledCall, args: tuple[Any, ...]) -> None:
         """Let later calls like this one take the short way; the latest ones are kept."""
-        quiet = bool(AMBIENT.word)
+        quiet = not nothing_around()
         if quiet and not only_grad_is_off():
             return
         made = route(compiled, args)
