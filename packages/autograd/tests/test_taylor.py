@@ -275,6 +275,12 @@ def test_first_derivatives_alone_stay_in_reverse_mode():
     assert not TaylorMode().run(program)
 
 
+def test_slopes_that_are_values_of_the_program():
+    """The first slope of tanh along a unit direction is the factor 1 - y^2 itself, of which more is wanted."""
+    program = built(lambda b, q: laplacian(b, laplacian(b, prim.reduce_sum(prim.tanh(q), axes=(1,)), q), q), (N, 2))
+    check(program, RNG.uniform(-1, 1, (4, 2)), rtol=1e-11)
+
+
 def test_the_gradient_by_parameters_stays_in_reverse_mode():
     """It depends on nested requests, but differentiates once only."""
     program = built(korteweg_de_vries, *SHAPES)

@@ -100,6 +100,26 @@ def test_a_chain_of_layers_stays_whole_and_many_values_at_a_time_do_not(monkeypa
     check(directions, f32(160, 20), f32(20, 20), scale=100, options=fresh())
 
 
+def test_a_stack_counts_as_so_many_values_and_is_taken_from_in_blocks(monkeypatch):
+    """Taylor coefficients along many directions: one value with an axis before the rows."""
+
+    def stacked(x, w, seeds, pairs):
+        slopes = prim.mul(prim.sub(1.0, prim.mul(prim.tanh(x), prim.tanh(x))), seeds)
+        moved = prim.dot_general(slopes, w, lhs_contract=(2,), rhs_contract=(0,))
+        left, right = (
+            prim.gather(moved, prim.slice(pairs, start=(0, i), limit=(12, i + 1), stride=(1, 1)), axes=(0,))
+            for i in (0, 1)
+        )
+        product = prim.mul(left, right)
+        return prim.reduce_sum(product, axes=(0, 2)), prim.reduce_sum(product, axes=(0, 1))
+
+    pairs = np.asarray([(i, j) for i in range(8) for j in range(8)][::5][:12], np.int64)
+    arguments = f32(160, 20), f32(20, 20), f32(8, 1, 20), pairs
+    monkeypatch.setattr(rewrite, "_NEAR", 3e4 / Target.host().l2_bytes)
+    assert loops(stacked, *arguments) == [10]
+    check(stacked, *arguments, scale=200, options=fresh())
+
+
 def test_what_depends_on_a_sum_comes_after_the_loop_and_reads_whole_values():
     def centred(x, w):
         h = prim.tanh(product(x, w))

@@ -97,9 +97,7 @@ def _at(sweep: Sweep, value: Value, functional: Functional) -> Coefficient:
 
 
 def _times(x: Coefficient, y: Coefficient) -> Coefficient:
-    if x is None or y is None:
-        return None
-    return y if constant_number(x) == 1 else x * y  # seeds are ones
+    return None if x is None or y is None else x * y
 
 
 def _scaled(x: Coefficient, factor: float) -> Coefficient:

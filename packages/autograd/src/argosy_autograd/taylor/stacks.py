@@ -46,16 +46,13 @@ class Stacks:
         self._inner: dict[Operation, Sweep] = {}
 
     def coefficient(self, value: Value, functional: Functional) -> Value | None:
-        """``functional`` of the Taylor coefficients of ``value``; None for zero.
+        """``functional``, whose terms are derivatives, of the Taylor coefficients of ``value``; None for zero.
 
         Raises :class:`Unstackable` for operations on the way that have no rule here, and for directions that are no
         unit directions.
         """
         total: Stack = None
         for part in homogeneous(functional):
-            if not part.degree:
-                total = plus(total, value if part.terms[0][1] == 1 else value * part.terms[0][1])
-                continue
             self._make_upstream(value, part.degree)
             stack = self._made[value, part.degree]
             if stack is not None:

@@ -29,6 +29,8 @@ from argosy_pir.values import Value
 
 #: Rows of a block: products of fewer do not fill their tiles, and the loop itself has a cost.
 _LEAST, _MOST = 128, 4096
+#: Of stacks, whose products have as many rows for each, fewer do.
+_FEWEST = 8
 #: How much of what products read and write a block may have, in sizes of the second cache; a part of it is alive at a
 #: time. An eighth of this was measured to be as good on one thread; more rows mean fewer meetings of several threads.
 _NEAR = 8.0
@@ -70,10 +72,11 @@ def _block_rows(rows: RowWise) -> int | None:
     if near <= 2 * budget or not (rows.totals or _most_alive(rows, moved) >= _MANY):
         return None
     size = min(_MOST, 1 << (max(int(budget / row), 1).bit_length() - 1))
+    least = max(_LEAST // max(map(rows.copies, moved)), _FEWEST)
     blocks = rows.size // max(size, 1)
     again = sum(map(_bytes, rows.around())) + 2 * sum(map(_bytes, rows.totals))
     extra = blocks * again + 2 * sum(map(_bytes, rows.left()))
-    return size if size >= _LEAST and blocks >= 2 and extra <= _AGAIN * near else None
+    return size if size >= least and blocks >= 2 and extra <= _AGAIN * near else None
 
 
 def _moved(rows: RowWise) -> set[Value]:
@@ -84,12 +87,14 @@ def _moved(rows: RowWise) -> set[Value]:
 
 
 def _most_alive(rows: RowWise, moved: set[Value]) -> int:
-    """How many of these values are there at a time, at most."""
+    """How many of these values are there at a time, at most; one that stacks several counts as so many."""
     last = {v: i for i, op in enumerate(rows.steps) for v in op.operands if v in moved}
-    ends = Counter(last.values())
+    ends: Counter[int] = Counter()
+    for value, i in last.items():
+        ends[i] += rows.copies(value)
     alive = most = 0
     for i, op in enumerate(rows.steps):
-        alive += op.result in last
+        alive += rows.copies(op.result) if op.result in last else 0
         most = max(most, alive)
         alive -= ends[i]
     return most

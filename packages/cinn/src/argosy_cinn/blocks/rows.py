@@ -6,8 +6,10 @@ The axis notation of the primitives tells. What depends on a sum, or on several 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from argosy_cinn.control import captured
+from argosy_cinn.plan.shapes import sizes
 from argosy_cinn.rewrites.building import splat_of
 from argosy_phi_ops.axes import AxisNotation
 from argosy_phi_ops.primitives import PRIMITIVES
@@ -16,8 +18,10 @@ from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_pir.values import OpResult, Value
 
-#: Primitives of other categories move rows or have a size that is no axis of an operand.
+#: Primitives of other categories move rows or have a size that is no axis of an operand, but for those taken along
+#: other axes.
 _CATEGORIES = frozenset({"elementwise", "contraction", "reduction", "layout"})
+_TAKEN = frozenset({"gather"})
 _EXCLUDED = frozenset({"iota", "relayout", "to_local", "from_local", "dim_size", "conv"})
 #: Narrower sums would be rounded after each block.
 _SUMMED = frozenset({"float32", "float64", "int32", "int64"})
@@ -65,6 +69,10 @@ class RowWise:
     def is_number(self, value: Value) -> bool:
         """Whether the rows of a value are one number."""
         return isinstance(value, OpResult) and value.op.name == "builtin.constant" and value in self.axes
+
+    def copies(self, value: Value) -> int:
+        """How many values of rows a value stacks along axes before its rows."""
+        return prod(sizes(value)[: self.axes[value]]) if value in self.axes else 1
 
     # -- finding
 
@@ -146,7 +154,9 @@ def _notation(op: Operation) -> AxisNotation | None:
     """The axis notation of a primitive of one result that blocks have code for."""
     name = op.name[5:] if op.dialect == "prim" else ""
     known = PRIMITIVES.get(name)
-    if known is None or known.category not in _CATEGORIES or name in _EXCLUDED or len(op.results) != 1:
+    if known is None or name in _EXCLUDED or len(op.results) != 1:
+        return None
+    if known.category not in _CATEGORIES and name not in _TAKEN:
         return None
     attributes = {key: value for key, value in op.attributes.items() if key in known.attributes}
     return known.notation([v.type for v in op.operands], attributes)

@@ -257,6 +257,11 @@ def _equal_groups(before: Shape, after: Shape) -> list[tuple[list[Any], list[Any
     groups: list[tuple[list[Any], list[Any]]] = []
     i = j = 0
     while i < len(before) or j < len(after):
+        ones = before[i : i + 1] == (1,), after[j : j + 1] == (1,)
+        if ones[0] != ones[1]:  # the other side lacks this axis, or has it elsewhere
+            groups.append(([1], []) if ones[0] else ([], [1]))
+            i, j = i + ones[0], j + ones[1]
+            continue
         xs, ys = [], []
         if i < len(before):
             xs.append(before[i])
