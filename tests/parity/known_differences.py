@@ -74,7 +74,6 @@ DIFFERENCES: dict[str, str] = {
     "Tensor.__pow__(complex64:3[1,6], (1+2j))": _CONJUGATE,
     "nn.GaussianNLLLoss(*": "the wheel does not differentiate with respect to the variance",
     "optimizer.RAdam(learning_rate=0.1)": "the length of the average is a difference of nearly equal float32 numbers",
-    "nn.MultiHeadAttention(embed_dim=8, num_heads=2)(float32:2x3x8) eval": "the keys' bias has gradient 0: rounding",
     "nn.*(input_size=3, hidden_size=4, num_layers=2, direction='bidirect')(*int64:2{2,5})": _WRONG_GRADIENT,
     "scripts.old_batch_norm(float32:2x3, False, trainable_statistics=True)": _WRONG_GRADIENT,
     "diagonal_scatter(float32:3x3, float32:3)": "the wheel does not differentiate with respect to the part put in",

@@ -9,7 +9,9 @@ from programs import ON_HOST, build, check, on_host
 from argosy_cinn import CinnCompiler
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion
+from argosy_cinn.loops.expressions import Graph
 from argosy_cinn.loops.indices import Index, Lookup, Position, Quotient, Remainder, Variable, delinearise, linearise, of
+from argosy_cinn.loops.schedule import Kernel, Reduction, Store, row_buffers
 from argosy_cinn.plan.memory import Lifetime, plan
 from argosy_cinn.plan.planning import simplified
 from argosy_cinn.runtime import ObjectCache
@@ -170,6 +172,30 @@ def test_long_rows_recompute_and_short_ones_are_buffered():
     for columns in (33, 20_000):
         x = np.random.default_rng(0).standard_normal((3, columns)).astype(np.float32)
         assert check(program, x, scale=4).report()["kernel_calls"] == 1
+
+
+def test_the_last_value_that_phases_share_is_kept_not_what_it_is_made_of():
+    graph, row, column = Graph(), Variable(0, 8), Variable(1, 64)
+    place = of(row) * 64 + of(column)
+    x, y = (graph.load(name, place, "float32", ()) for name in "xy")
+    shared = graph.node("add", "float32", (graph.node("tanh", "float32", (x,)), y))
+    largest = graph.reduced(0, "float32", row.variables, 1)
+    power = graph.node("exp", "float32", (graph.node("sub", "float32", (shared, largest)),))
+    total = graph.reduced(1, "float32", row.variables, 2)
+    share = graph.node("div", "float32", (power, total))
+    reductions = [Reduction("max", "float32", shared, largest), Reduction("sum", "float32", power, total)]
+    stores = [Store("z", place, share, "float32", False)]
+    assert row_buffers(Kernel(graph, [row], [column], reductions, stores)) == [shared, power]
+
+
+def test_what_is_cheap_to_compute_again_is_not_kept():
+    graph, row, column = Graph(), Variable(0, 8), Variable(1, 64)
+    place = of(row) * 64 + of(column)
+    shared = graph.node("mul", "float32", [graph.load(name, place, "float32", ()) for name in "xy"])
+    total = graph.reduced(0, "float32", row.variables, 1)
+    stores = [Store("z", place, graph.node("mul", "float32", (shared, total)), "float32", False)]
+    reductions = [Reduction("sum", "float32", shared, total)]
+    assert row_buffers(Kernel(graph, [row], [column], reductions, stores)) == []
 
 
 def test_indices_print_and_compare_by_value():

@@ -19,8 +19,9 @@ LN2 = _natural_logarithm(2.0)
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
-# e^r on [-ln2/2, ln2/2] (Cephes expf)
-_EXP = (1.0, 1.0, 0.5, 1.6666665459e-1, 4.1665795894e-2, 8.3334519073e-3, 1.3981999507e-3, 1.9875691500e-4)
+_HALF_LN2 = 0.34657359
+# e^r on [-ln2/2, ln2/2], minimax for the relative error (3.1e-9) beside 1 + r, by Lawson's iteration
+_EXP = (1.0, 1.0, 0.49999994, 0.16666521, 0.04166839, 0.0083687454, 0.0013814541)
 # log(1 + m) = m - m^2/2 + m^3 P(m) on [sqrt(1/2) - 1, sqrt(2) - 1] (Cephes logf)
 _LOG = (3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1, -1.6668057665e-1, 1.4249322787e-1, -1.2420140846e-1,
         1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2)  # fmt: skip
@@ -61,7 +62,7 @@ def _with_sign_of(b: Function, magnitude: Value, sign: Value) -> Value:
 
 def _scale(b: Function, p: Value, n: Value) -> Value:
     """``p * 2^n`` for a whole float n with |n| < 300; rounds once more where the result is denormal."""
-    if b.module.target.has("avx512f") and lanes_of(p.type) == 16:
+    if _whole_vectors(b, p.type, "avx512f"):
         everywhere, rounding = constant("i16", -1), constant(I32, 4)
         name = "llvm.x86.avx512.mask.scalef.ps.512"
         return b.call(name, p.type, p, n, b.zero(p.type), everywhere, rounding)
@@ -73,12 +74,34 @@ def _scale(b: Function, p: Value, n: Value) -> Value:
     return p
 
 
-def exp(b: Function, x: Value) -> Value:
-    """e^x, 1.1 ulp."""
-    x = b.select(b.fcmp("olt", x, -105.0), constant(x.type, -105.0), x)
-    x = b.select(b.fcmp("ogt", x, 89.0), constant(x.type, 89.0), x)
+def _whole_vectors(b: Function, type: str, feature: str) -> bool:
+    """Whether a type fills a register of AVX-512 and the target has the feature."""
+    return b.module.target.has(feature) and lanes_of(type) == 16 and element_of(type) == FLOAT
+
+
+def _reduced(b: Function, x: Value) -> tuple[Value, Value]:
+    """A whole number n as a float and r in [-ln2/2, ln2/2] with ``x = n ln2 + r``.
+
+    Of a number whose power of e is out of range, r is any number there, and n has the sign and about the size of x; NaN
+    gives NaN in one of both.
+    """
+    whole = _whole_vectors(b, x.type, "avx512dq")
+    if not whole:
+        x = b.select(b.fcmp("olt", x, -105.0), constant(x.type, -105.0), x)
+        x = b.select(b.fcmp("ogt", x, 89.0), constant(x.type, 89.0), x)
     n = b.unary("roundeven", b.fmul(x, _LOG2E))
     r = b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, x))
+    if whole:  # the scaling saturates and knows infinities and NaN, so that only r must be tame
+        limit, smaller_magnitude = constant(x.type, _HALF_LN2), constant(I32, 2)
+        everywhere, rounding = constant("i16", -1), constant(I32, 4)
+        operands = (r, limit, smaller_magnitude, b.zero(x.type), everywhere, rounding)
+        r = b.call("llvm.x86.avx512.mask.range.ps.512", x.type, *operands)
+    return n, r
+
+
+def exp(b: Function, x: Value) -> Value:
+    """e^x, 1.1 ulp."""
+    n, r = _reduced(b, x)
     return _scale(b, _ascending(b, _EXP, r), n)
 
 
@@ -142,10 +165,12 @@ def tanh(b: Function, x: Value) -> Value:
 
 
 def logistic(b: Function, x: Value) -> Value:
-    """1 / (1 + e^-x), 2.5 ulp."""
-    small = exp(b, b.fneg(_absolute(b, x)))
-    top = b.select(b.fcmp("oge", x, 0.0), constant(x.type, 1.0), small)
-    return b.fdiv(top, b.fadd(small, 1.0))
+    """1 / (1 + e^-x), 2.5 ulp: 2^n / (2^n + e^-r) with ``x = n ln2 + r``, where nothing overflows below a limit from
+    which on the result is 1."""
+    x = b.select(b.fcmp("ogt", x, 30.0), constant(x.type, 30.0), x)
+    n, r = _reduced(b, x)
+    power = _scale(b, constant(x.type, 1.0), n)
+    return b.fdiv(power, b.fadd(power, _ascending(b, _EXP, b.fneg(r))))
 
 
 def erf(b: Function, x: Value) -> Value:

@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+import re
 import struct
 
 import ml_dtypes
@@ -224,3 +225,30 @@ def test_names_made_unique_do_not_meet_others_names():
     module = Module(Target.host())
     names = [module.unique(name) for name in ("f.1", "f", "f", "f", "f.1")]
     assert len(set(names)) == len(names)
+
+
+def test_independent_pieces_take_turns_unless_they_have_blocks():
+    """Their instructions alternate, and they compute what they do one after another."""
+    module = Module(Target.host())
+    with module.function("f", [("ptr", "x")]) as b:
+        (x,) = b.arguments
+        begin = b.length
+
+        def piece(i):
+            value = b.load(FLOAT, b.at(x, 5 + i))
+            b.store(b.fadd(b.fmul(value, 3.0), 1.0), b.at(x, 1 + i))
+
+        b.in_turns([lambda i=i: piece(i) for i in range(2)])
+        straight = b._lines[begin:]
+
+        def with_block(i):
+            with b.when(b.fcmp("olt", b.load(FLOAT, b.at(x, 7 + i)), 1.0)):
+                b.store(constant(FLOAT, 9.0), b.at(x, 3 + i))
+
+        b.in_turns([lambda i=i: with_block(i) for i in range(2)])
+    kinds = [re.findall(r"getelementptr|load|fmul|fadd|store", line)[0] for line in straight]
+    assert kinds[::2] == kinds[1::2] == ["getelementptr", "load", "fmul", "fadd", "getelementptr", "store"]
+    library = load(module.text(), module.exports, module.target)
+    data = np.array([0, 0, 0, 0, 0, 1, 2, 0, 5], np.float32)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library.address("f"))(data.ctypes.data)
+    assert data[1:5].tolist() == [4, 7, 9, 0]

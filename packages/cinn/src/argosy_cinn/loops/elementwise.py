@@ -209,8 +209,9 @@ def extreme(b: Function, predicate: str, dtype: str, x: Value, y: Value) -> Valu
         return b.binary("or" if predicate == "gt" else "and", x, y)
     if dtype in INTEGERS:
         return b.select(b.icmp(("u" if dtype in UNSIGNED else "s") + predicate, x, y), x, y)
-    better = b.fcmp("u" + predicate, x, y)  # holds where x is NaN, and where y is: hence the second look
-    return b.select(b.binary("and", better, b.fcmp("ord", y, y)), x, y)
+    # The first is one instruction of x86, which gives y where either is NaN; the second masks it.
+    better = b.select(b.fcmp("o" + predicate, x, y), x, y)
+    return b.select(b.fcmp("ord", x, x), better, x)
 
 
 def _comparison(predicate: str) -> Emit:

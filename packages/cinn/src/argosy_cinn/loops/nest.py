@@ -6,6 +6,7 @@ Kernels have the signature ``void (ptr table, i64 chunk, i64 chunks)``; the tabl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from argosy_cinn.loops import elementwise, reductions
@@ -13,10 +14,10 @@ from argosy_cinn.loops.elementwise import REGISTER
 from argosy_cinn.loops.expressions import Expression, lookups
 from argosy_cinn.loops.indices import Index, Variable, linearise, of
 from argosy_cinn.loops.schedule import (
-    COSTS,
     Chunks,
     ColumnReduction,
     Kernel,
+    body_cost,
     choose_chunks,
     phase_roots,
     phases,
@@ -32,8 +33,9 @@ from argosy_cinn.printers.types import Index as MachineIndex
 from argosy_cinn.runtime.workers import scratch
 
 PARAMETERS = [("ptr noalias", "table"), ("i64", "chunk"), ("i64", "chunks")]
-#: Bodies below this cost are unrolled.
-_LIGHT = 24
+#: Bodies below the first cost are unrolled to hide the loop and the latency of sums; those below the second one run as
+#: two vectors in turns, since a processor looks no further ahead than about one of them.
+_LIGHT, _HEAVY = 24, 128
 #: Elements that a thread's share of a row is a multiple of.
 _LINE = 32
 #: Bytes of the widest element.
@@ -305,11 +307,16 @@ class _Nest:
             ]
             flat = [v for group in sets for v in group]
             with b.loop(position, main, lanes * unroll, flat) as loop:
-                width, after = len(sums), []
-                for u in range(unroll):
-                    part = list(loop.carry[u * width : (u + 1) * width])
-                    after += self._body(scope, chunk, b.add(loop.index, u * lanes), None, part)
-                loop.next(*after)
+                width = len(sums)
+                parts = [list(loop.carry[u * width : (u + 1) * width]) for u in range(unroll)]
+                places = [b.add(loop.index, u * lanes) for u in range(unroll)]
+                bodies = [
+                    partial(self._body, scope, chunk, place, None, part)
+                    for place, part in zip(places, parts, strict=True)
+                ]
+                # The rows of an update meet in memory: what one stores the next one reads.
+                done = [body() for body in bodies] if self.kernel.update else b.in_turns(bodies)
+                loop.next(*(value for after in done for value in after))
             sums = self._merge([loop.results[u * width : (u + 1) * width] for u in range(unroll)])
             position = main
         stop = b.add(begin, count)
@@ -346,7 +353,7 @@ class _Nest:
 
     def _unroll(self, static: bool, end: MachineIndex) -> int:
         cost = body_cost(phase_roots(self.kernel, self.phase), self.inner_mask)
-        factor = (4 if self._own() else 2) if cost < _LIGHT else 1
+        factor = 4 if cost < _LIGHT and self._own() else 2 if cost < _HEAVY else 1
         if static and isinstance(end, int):
             while factor > 1 and end < 2 * factor * self.lanes:
                 factor //= 2
@@ -431,19 +438,6 @@ class _RowEvaluator(Evaluator):
         b.store(elementwise.store_element(b, value, node.dtype), address)
         nest._computed.add(node.number)
         return value
-
-
-def body_cost(roots: Sequence[Expression], inner: int) -> int:
-    """Vector instructions of one iteration, roughly."""
-    seen: set[int] = set()
-    stack, total = list(roots), 0
-    while stack:
-        node = stack.pop()
-        if node.number not in seen and node.variables & inner:
-            seen.add(node.number)
-            total += COSTS.get(node.kind, 1)
-            stack += node.arguments
-    return total
 
 
 def has_partial(column: ColumnReduction, chunks: int) -> bool:

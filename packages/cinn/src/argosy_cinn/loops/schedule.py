@@ -8,6 +8,7 @@ of threads gives the same bits.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -185,7 +186,7 @@ def phase_roots(kernel: Kernel, phase: int) -> list[Expression]:
 
 
 def row_buffers(kernel: Kernel) -> list[Expression]:
-    """Expensive expressions that several phases need, kept from the first to the last."""
+    """Expressions that several phases need and that cost too much to compute again, kept from the first to the last."""
     inner = sum(v.variables for v in kernel.inner)
     if phases(kernel) < 2 or estimate(kernel.columns_count) * 4 > _ROW_BUFFER_BYTES:
         return []
@@ -198,10 +199,23 @@ def row_buffers(kernel: Kernel) -> list[Expression]:
             node = stack.pop()
             if node.number in fresh or not node.variables & inner or node.kind == "load":
                 continue
-            if node.number in computed and COSTS.get(node.kind, 1) >= _EXPENSIVE:
+            if node.number in computed and body_cost([node], inner) >= _EXPENSIVE:
                 kept[node.number] = node
                 continue
             fresh.add(node.number)
             stack += children(node)
         computed |= fresh
     return [kept[number] for number in sorted(kept)]
+
+
+def body_cost(roots: Sequence[Expression], inner: int) -> int:
+    """Vector instructions of one iteration, roughly."""
+    seen: set[int] = set()
+    stack, total = list(roots), 0
+    while stack:
+        node = stack.pop()
+        if node.number not in seen and node.variables & inner:
+            seen.add(node.number)
+            total += COSTS.get(node.kind, 1)
+            stack += node.arguments
+    return total

@@ -55,8 +55,9 @@ def gelu(x: Tensor, approximate: bool | str = False) -> Tensor:
     if approximate not in (True, False, "tanh", "none"):
         raise OperatorError(f'gelu: approximate should be True, False, "tanh" or "none", got {approximate!r}')
     if approximate in (True, "tanh"):
-        inner = prim.mul(prim.add(x, prim.mul(prim.mul(prim.mul(x, x), x), 0.044715)), sqrt(2 / pi))
-        return prim.mul(prim.mul(x, 0.5), prim.add(prim.tanh(inner), 1.0))
+        slope = 2 * sqrt(2 / pi)
+        twice_inner = prim.mul(prim.add(prim.mul(prim.mul(x, x), slope * 0.044715), slope), x)
+        return prim.mul(x, prim.logistic(twice_inner))  # (1 + tanh u) / 2, which cancels nothing
     return prim.mul(prim.mul(x, 0.5), prim.add(prim.erf(prim.mul(x, sqrt(0.5))), 1.0))
 
 
@@ -313,7 +314,8 @@ def softmax(x: Tensor, axis: int = -1, dtype: str | None = None) -> Tensor:
         x = prim.cast(x, dtype=dtype)
     axes = (axis_of("softmax", axis, x.ndim),) if x.ndim else ()
     powers = prim.exp(prim.sub(x, largest(x, axes)))
-    return prim.div(powers, restore(prim.reduce_sum(powers, axes=axes), x.shape, axes))
+    share = prim.div(1.0, prim.reduce_sum(powers, axes=axes))  # of a sum that is one at least
+    return prim.mul(powers, restore(share, x.shape, axes))
 
 
 def largest(x: Tensor, axes: tuple[int, ...]) -> Tensor:
@@ -326,7 +328,7 @@ def largest(x: Tensor, axes: tuple[int, ...]) -> Tensor:
 def _(x: Array, axis: int, dtype: str | None) -> Array:
     wide = widened(x if dtype is None else KERNELS["cast"](x, dtype=dtype))
     powers = np.exp(wide - wide.max(axis, keepdims=True, initial=-np.inf)) if x.ndim else np.ones_like(wide)
-    result = powers / powers.sum(axis, keepdims=True) if x.ndim else powers
+    result = powers * (1 / powers.sum(axis, keepdims=True)) if x.ndim else powers
     return result if dtype is not None else rounded(result, x.dtype)
 
 

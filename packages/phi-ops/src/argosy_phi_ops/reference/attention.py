@@ -71,7 +71,7 @@ def _weights(query: Array, key: Array, scale: float, causal: bool) -> Array:
         np.copyto(scores, -np.inf, where=_hidden(*scores.shape[2:]))
     scores -= scores.max(axis=3, keepdims=True)
     np.exp(scores, out=scores)
-    scores /= scores.sum(axis=3, keepdims=True)
+    scores *= 1 / scores.sum(axis=3, keepdims=True)
     return scores
 
 
