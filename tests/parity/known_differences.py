@@ -89,6 +89,12 @@ DIFFERENCES: dict[str, str] = {
     "nn.functional.cross_entropy(float64:4x3, float32:4x3*label_smoothing=0.4)": (
         "the wheel's gradient takes labels to add up to 1, which these float32 ones do to 3e-8"
     ),
+    "scripts.sparse_turned(*, 'csr', '2')": "no gradient in the wheel on the way from rows to coordinates",
+    "scripts.sparse_members(float32:2x2x2*, 'csr')": "the wheel says 2 sparse axes of a batch of matrices, which has 3",
+    "scripts.sparse_pair('subtract', float32:2x3x4*, '3')": _WRONG_GRADIENT,
+    "scripts.sparse_call('sum', float32:3x4*, 'csr', -1, 'float64', True)": "the wheel adds in float32, then converts",
+    "scripts.sparse_call('sum', int32:2x2*, '2', 0)": "the wheel says int64, but its values are int32",
+    "scripts.sparse_masked(float32:4x3, *, 'csr')": "the wheel reads beyond the tensor",
 }
 
 VISION: dict[str, str] = {

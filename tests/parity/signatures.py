@@ -19,7 +19,7 @@ Parameters = list[list[str]]
 
 REQUIRED = "required"
 
-AREAS = ("distribution", "geometric", "signal")
+AREAS = ("distribution", "geometric", "signal", "sparse")
 """Areas of ``records/names.json`` of which all names are compared, not only those that cases call."""
 
 

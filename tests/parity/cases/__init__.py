@@ -43,6 +43,7 @@ FAMILIES = (
     "probability",
     "signal",
     "geometric",
+    "sparse",
 )
 
 UNCOVERED = {

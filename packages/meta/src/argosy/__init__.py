@@ -18,7 +18,7 @@ _DTYPE_ALIASES = {
 _SUBMODULES = (
     "nn", "linalg", "fft", "special", "functional", "optimizer", "io", "jit", "models", "autograd", "static", "device",
     "distributed", "amp", "metric", "callbacks", "profiler", "regularizer", "incubate", "science", "library", "compat",
-    "framework", "tensor", "vision", "base", "distribution", "signal", "geometric",
+    "framework", "tensor", "vision", "base", "distribution", "signal", "geometric", "sparse",
 )  # fmt: skip
 
 _FRAMEWORK = (

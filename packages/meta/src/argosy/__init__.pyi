@@ -125,6 +125,7 @@ from argosy_tensorcore.printing import set_printoptions as set_printoptions
 from argosy.random import set_rng_state as set_rng_state
 from argosy import signal as signal
 from argosy.compat.nn.functional import softmax as softmax
+from argosy import sparse as sparse
 from argosy import special as special
 from argosy import static as static
 from argosy.hapi.summary import summary as summary

@@ -16,7 +16,7 @@ REDUCTIONS = ("sum", "mean", "max", "min")
 MESSAGES = ("add", "sub", "mul", "div")
 
 
-def _reduced(owner: str, rows: Any, index: Any, count: int, reduce: str) -> Tensor:
+def reduced(owner: str, rows: Any, index: Any, count: int, reduce: str) -> Tensor:
     """``rows`` gathered into ``count`` rows by ``index``; rows that get nothing are 0."""
     if reduce not in REDUCTIONS:
         raise ValueError(f"{owner}: reduce_op should be one of {', '.join(REDUCTIONS)}, got {reduce!r}")
@@ -38,7 +38,7 @@ def _segments(owner: str, data: Any, segment_ids: Any, reduce: str) -> Tensor:
     if len(segment_ids.shape) != 1 or list(segment_ids.shape) != list(data.shape[:1]):
         raise ValueError(f"{owner}: segment_ids should have the shape {list(data.shape[:1])}, got {segment_ids.shape}")
     count = int(segment_ids.max()) + 1 if segment_ids.size else 0
-    return _reduced(owner, data, segment_ids, count, reduce)
+    return reduced(owner, data, segment_ids, count, reduce)
 
 
 @named
@@ -87,7 +87,7 @@ def send_u_recv(
     reduce_op: sum, mean, max or min; out_size: how many rows the result has, as many as ``x`` by default. Nodes where
     nothing arrives get 0.
     """
-    return _reduced("send_u_recv", _picked(x, src_index), dst_index, _rows(x, out_size), reduce_op)
+    return reduced("send_u_recv", _picked(x, src_index), dst_index, _rows(x, out_size), reduce_op)
 
 
 @named
@@ -106,7 +106,7 @@ def send_ue_recv(
     message_op: add, sub, mul or div; features of nodes and edges broadcast against each other.
     """
     sent = _message("send_ue_recv", _picked(x, src_index), y, message_op)
-    return _reduced("send_ue_recv", sent, dst_index, _rows(x, out_size), reduce_op)
+    return reduced("send_ue_recv", sent, dst_index, _rows(x, out_size), reduce_op)
 
 
 @named

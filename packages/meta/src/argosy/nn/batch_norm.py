@@ -47,6 +47,17 @@ class _BatchNorm(Layer):
         settings = (self.training, self._momentum, self._epsilon, self._data_format, self._use_global_stats)
         return batch_norm(input, self._mean, self._variance, self.weight, self.bias, *settings)
 
+    def _synchronised(self) -> _BatchNorm:
+        """The layer of the same parameters that takes the statistics of all ranks."""
+        return self._moved_to(SyncBatchNorm)
+
+    def _moved_to(self, kind: type[SyncBatchNorm]) -> SyncBatchNorm:
+        made = kind(self._num_features, self._momentum, self._epsilon, False, False, self._data_format)
+        made._parameters.clear()
+        made._parameters.update(self._parameters)
+        made.training = self.training
+        return made
+
     def extra_repr(self) -> str:
         """Channels, momentum and epsilon, and the layout where it is not NCHW."""
         layout = "" if self._data_format == "NCHW" else f", data_format={self._data_format}"
@@ -169,17 +180,8 @@ class SyncBatchNorm(_BatchNorm):
     @classmethod
     def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
         """``layer`` with every BatchNorm1D, 2D and 3D in it as a SyncBatchNorm of the same parameters."""
-        if isinstance(layer, _BatchNorm) and not isinstance(layer, cls):
-            return _synchronised(layer)
+        if isinstance(layer, _BatchNorm) and not isinstance(layer, SyncBatchNorm):
+            return layer._synchronised()
         for name, child in list(layer.named_children()):
             layer.add_sublayer(name, cls.convert_sync_batchnorm(child))
         return layer
-
-
-def _synchronised(layer: _BatchNorm) -> SyncBatchNorm:
-    settings = (layer._momentum, layer._epsilon, False, False, layer._data_format)
-    made = SyncBatchNorm(layer._num_features, *settings)
-    made._parameters.clear()
-    made._parameters.update(layer._parameters)
-    made.training = layer.training
-    return made

@@ -20,16 +20,16 @@ class VarType(Enum):
 
 
 def _no(self: Tensor) -> bool:
-    """False: argosy's tensors are dense."""
+    """False: tensors are dense; sparse ones have a class of their own."""
     return False
 
 
-def _of_dense(name: str, kind: str) -> Callable[..., NoReturn]:
+def _of_dense(name: str, reason: str) -> Callable[..., NoReturn]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"Tensor.{name}: {kind} are not implemented; this tensor is dense")
+        raise NotImplementedError(f"Tensor.{name}: {reason}; this tensor is dense")
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"Raises ``NotImplementedError``: {kind} are not implemented."
+    method.__doc__ = f"Raises ``NotImplementedError``: {reason}."
     return method
 
 
@@ -69,13 +69,14 @@ def is_dist(self: Tensor) -> bool:
     return getattr(self.payload, "placements", None) is not None
 
 
-_SPARSE = ("values", "to_sparse_coo", "coalesce", "cols", "crows", "indices", "is_coalesced", "nnz",
-           "to_sparse_csr")  # fmt: skip
+_STRINGS = ("set_string_list", "set_vocab", "get_map_tensor")
+_SPARSE = ("values", "coalesce", "cols", "crows", "indices", "is_coalesced", "nnz")
 
 MEMBERS: dict[str, Any] = {
-    **{name: _of_dense(name, "sparse tensors") for name in _SPARSE},
-    **{name: _of_dense(name, "selected rows") for name in ("rows", "get_selected_rows")},
-    **{name: _of_dense(name, "string tensors") for name in ("set_string_list", "set_vocab", "get_map_tensor")},
+    **{name: _of_dense(name, "a method of sparse tensors") for name in _SPARSE},
+    **{name: _of_dense(name, "sparse tensors come with argosy.sparse") for name in ("to_sparse_coo", "to_sparse_csr")},
+    **{name: _of_dense(name, "selected rows are not implemented") for name in ("rows", "get_selected_rows")},
+    **{name: _of_dense(name, "string tensors are not implemented") for name in _STRINGS},
     **{name: _no for name in ("is_sparse", "is_sparse_coo", "is_sparse_csr")},
     "dense_dim": lambda self: self.ndim,
     "sparse_dim": lambda self: 0,
