@@ -72,17 +72,32 @@ def _lines(numbers: int, length: int, transforms: int = 1) -> Work:
     return Work(16.0 * numbers * transforms, 5.0 * numbers * math.log2(length) * transforms)
 
 
+def _resnet18(images: int, size: int) -> Work:
+    """Each convolution forward, and both its gradients, but that of the images."""
+    places, before = (size // 2) ** 2, 64
+    first = 3 * 64 * 49 * places
+    total = 0
+    for channels, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+        places = (size // 4 // (channels // 64)) ** 2
+        total += 9 * channels * places * (before + 3 * channels) + (stride > 1) * before * channels * places
+        before = channels
+    return Work(operations=2.0 * images * (2 * first + 3 * total))
+
+
 # Nested reverse mode of jax, and compiled gradients of torch, take minutes to compile at order 8.
 NTH = ("torch", "torch-compile", "jax", "jax-jet", "jax-reverse", "paddle")
 WITH_PADDLE = ("torch", "jax", "paddle")
 GPT = _transformer(8 * 256, 6 * 12 * 384**2 + 384 * 4096, _attention(8, 6 * 6, 256, 64))
 LLAMA = _transformer(512, 2 * 2048 * (2048 + 512) + 3 * 2048 * 5632, _attention(1, 32, 512, 64))
 MLP = Work(operations=2.0 * 64 * (2 * 784 * 256 + 3 * 256 * 10))  # the input wants no gradient
+RESNET = ("torch", "torch-last", "jax")
 LAPLACIAN = ("torch", "torch-forward", "jax", "jax-forward")
 
 WORKLOADS = (
     Workload("gpt_step", "", "GPT training step (6 layers, width 384, 256 tokens, batch 8, AdamW)", ("torch",), GPT),
     Workload("mlp_step", "", "MLP training step (784-256-10, batch 64, SGD)", work=MLP),
+    Workload("resnet_step", "64", "ResNet-18 training step (8 images of 64 x 64, SGD)", RESNET, _resnet18(8, 64)),
+    Workload("resnet_step", "224", "ResNet-18 training step (8 images of 224 x 224, SGD)", RESNET, _resnet18(8, 224)),
     Workload("rmsnorm", "4096x768-forward", "RMSNorm 4096 x 768", work=_rows(4096, 768, 2)),
     Workload("rmsnorm", "4096x768-backward", "RMSNorm 4096 x 768 with gradients", work=_rows(4096, 768, 3)),
     Workload("rmsnorm", "8192x4096-forward", "RMSNorm 8192 x 4096", work=_rows(8192, 4096, 2)),

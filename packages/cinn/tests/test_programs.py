@@ -123,6 +123,19 @@ def test_states_are_updated_in_place_after_their_other_readers():
     assert "copy" not in explain(executable)
 
 
+def test_a_turned_copy_of_a_state_does_not_keep_its_update_from_being_in_place():
+    """Both read the state, but not at the same places: they are no siblings (a weight and its convolution back)."""
+
+    def program(x, w):
+        turned = prim.transpose(prim.reverse(w, axes=(2, 3)), permutation=(1, 0, 2, 3))
+        ones = {"strides": (1, 1), "lhs_dilation": (1, 1), "rhs_dilation": (1, 1)}
+        back = prim.conv(x, turned, padding=((1, 1), (1, 1)), groups=1, **ones)
+        return [back], [prim.mul(w, 0.9)]
+
+    executable = check(program, f32(2, 24, 12, 12), states=[f32(24, 24, 3, 3)], scale=50)
+    assert "copy" not in explain(executable)
+
+
 def test_states_that_read_each_other_keep_their_old_values():
     def program(x, a, b):
         return [prim.add(a, b)], [prim.add(b, x), prim.mul(a, x)]

@@ -13,6 +13,7 @@ from functools import partial
 from argosy_cinn.attention.operands import is_matrix
 from argosy_cinn.attention.regions import Region, Regions, find_regions
 from argosy_cinn.control import captured
+from argosy_cinn.dialect import PATCHES
 from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, PRODUCT, REDUCE, SCAN, UPDATE, classify
 from argosy_cinn.fusion.products import operand_matrix
@@ -107,9 +108,10 @@ class Memory:
             del self.values[value]
 
     def _views(self, operand: Value) -> list[Value]:
-        """An operand, what it is a view of, what that is a view of, ... as far as none has memory."""
+        """An operand, what it is a view of, what that is a view of, ... as far as none has memory. Patches count: a
+        product reads them in their image."""
         chain = [operand]
-        while (op := _made_by(chain[-1])) is not None and op.name[5:] in VIEWS:
+        while (op := _made_by(chain[-1])) is not None and (op.name[5:] in VIEWS or op.name == PATCHES):
             source = op.operand(0)
             if source in self.values or self._kind(source) != INLINE or source.dtype != operand.dtype:
                 break

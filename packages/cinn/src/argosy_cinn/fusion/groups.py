@@ -253,14 +253,15 @@ class Fusion:
 
     def _fuse_siblings(self) -> None:
         """Groups on equal grids that read the same large tensor and do not depend on each other."""
-        readers: dict[Value, list[int]] = {}
+        program, readers = self.memory.program, dict[Value, list[int]]()
+        updates = {s.argument: new for s, new in zip(program.states, program.state_updates, strict=True)}
         for group in list(self.groups.values()):
             if group.kind != "loops":
                 continue
             for value in sorted(group.reads, key=self._order.__getitem__):
                 if estimate(count(value)) >= max(estimate(group.elements), 1 << 12):
                     readers.setdefault(value, []).append(group.number)
-        for numbers in readers.values():
+        for value, numbers in readers.items():
             current: Group | None = None
             for number in numbers:
                 found = self.groups.get(number)
@@ -272,6 +273,8 @@ class Fusion:
                 first, second = sorted((current, found), key=lambda g: g.order)
                 if second.ancestors & first.bits or first.ancestors & second.bits or not _same_rows(first, second):
                     continue
+                if updates.get(value, value) in first.members.keys() ^ second.members.keys():
+                    continue  # what else reads a state shall not keep its update from being in place
                 joined = self._try(first, second)
                 current = joined if joined is not None else current
 
