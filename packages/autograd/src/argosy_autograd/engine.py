@@ -55,7 +55,8 @@ def backward(
     ends = _as_list(tensors)
     seeds = _as_list(grad_tensors) if grad_tensors is not None else [None] * len(ends)
     _check_seeds("backward", ends, seeds)
-    if active_tracer() is not None:
+    tracer = active_tracer()
+    if tracer is not None and not _tracing().gave_up_outside(tracer, ends):
         _tracing().traced_backward(ends, seeds)
         return
     roots = [(edge_of(y), y, g) for y, g in zip(ends, seeds, strict=True)]

@@ -22,7 +22,7 @@ from argosy_pir import Block, Builder, Region, Value
 from argosy_pir.values import OpResult
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["traced_backward", "traced_custom", "traced_dependence", "traced_grad", "traced_hook"]
+__all__ = ["gave_up_outside", "traced_backward", "traced_custom", "traced_dependence", "traced_grad", "traced_hook"]
 
 
 def traced_backward(ends: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> None:
@@ -40,6 +40,18 @@ def traced_backward(ends: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> N
         _call_joint([leaf for leaf, _ in chosen], found)
         for (leaf, _), g in zip(chosen, found, strict=True):
             _accumulate(tracer, leaf, g)
+
+
+def gave_up_outside(tracer: Tracer, ends: Sequence[Tensor]) -> bool:
+    """End a capture that may break where gradients of ``ends`` go on through tensors made before it: what follows, an
+    optimizer's step say, reads gradients that the program could not have yet. All tensors are concrete then."""
+    if not tracer.breaks or tracer.journals:
+        return False
+    older = [x.payload.value for x, given in zip(tracer.inputs, tracer.given, strict=False) if given._node is not None]
+    if not older or not _reached([tracer.value(y) for y in ends], set(older)):
+        return False
+    tracer.give_up("backward() of what was computed before the capture")  # type: ignore[attr-defined]  # it breaks
+    return True
 
 
 def traced_grad(

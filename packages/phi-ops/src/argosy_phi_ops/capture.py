@@ -201,6 +201,7 @@ class Tracer(Interpreter):
             self._scopes.pop().__exit__(*error)
         for tensor, original in self._slots.values():
             tensor._grad = original
+        self._slots.clear()  # a capture that breaks ends before its block does
         self.finished = True
 
     def need(self, payload: Traced, why: str) -> Any:

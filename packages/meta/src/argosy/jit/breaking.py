@@ -1,14 +1,17 @@
 """Graph breaks: when Python needs a value in the middle of a capture, what was captured is executed and Python goes on.
 
 The operations so far are executed, every traced tensor that is still alive becomes the concrete tensor it stands for,
-and the rest of this call runs eagerly: nothing of the function runs twice. Where possible the operations are replayed
+and the rest of this call runs eagerly: nothing of the function runs twice. Later calls have compiled parts around the
+place, see `parts`. Where possible the operations are replayed
 one by one, so that the tape is what eager execution leaves; gradients asked for in the captured part, control flow,
 open sizes and communication are compiled instead.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,7 @@ import numpy as np
 from argosy.jit.arguments import Call
 from argosy.jit.compiled import CompiledCall, Effects, OutputTree
 from argosy.jit.partitioned import communicates
-from argosy.jit.reporting import note
+from argosy.jit.reporting import Break, note
 from argosy_autograd.modes import enable_grad, no_grad
 from argosy_phi_ops.capture import Traced, Tracer, live_tensors, user_location
 from argosy_phi_ops.dispatch import bind, suspended, write
@@ -45,6 +48,9 @@ class BreakingTracer(Tracer):
         self.broken = False
         self.float_needed = False
         """Whether Python wanted the number of a float that is an input; it had better be part of the program."""
+        self.code: CodeType | None = None  # of the function that is captured
+        self.line: int | None = None  # where it was at the break
+        self.noted: Break | None = None
         self._made: dict[Value, Tensor] = {}
 
     def need(self, payload: Traced, why: str) -> Any:
@@ -84,8 +90,9 @@ class BreakingTracer(Tracer):
         """The break itself; see the module's docstring."""
         if self.journals or self.finished:
             raise GraphBreak(why)
-        note(user_location(), why)
+        self.noted = note(user_location(), why)
         self.broken = True
+        self.line = _line_of(self.code)
         live = live_tensors(self)
         names = {op.name for op in self.program.block}
         plain = all(name.startswith("phi.") or name in _REPLAYED for name in names)
@@ -101,6 +108,7 @@ class BreakingTracer(Tracer):
         draws, generator = self._draws, self._generator
         finals = [(x.payload.value, real) for x, real in zip(self.inputs, self.call.tensors, strict=False)]
         arguments = list(self.program.inputs)
+        slots = [(tensor, tensor._grad) for tensor, _ in self._slots.values()]
         self.__exit__(None, None, None)
         with suspended(), enable_grad():
             made = self._made = self._starts(arguments)
@@ -121,6 +129,8 @@ class BreakingTracer(Tracer):
                 written[id(x)] = real
         for x in live:
             _become(x, written[id(x)] if id(x) in written else made[x.payload.value])
+        for tensor, grad in slots:  # as the captured part left them: what it put there is concrete now
+            tensor._grad = grad
 
     def _starts(self, arguments: Sequence[Value]) -> dict[Value, Tensor]:
         made = {}
@@ -178,6 +188,14 @@ class BreakingTracer(Tracer):
         for x, real in zip(self.inputs, self.call.tensors, strict=False):
             self._made[x.payload.value] = real
             _become(x, real)
+
+
+def _line_of(code: CodeType | None) -> int | None:
+    """Where a function is that runs now, by its code."""
+    frame = sys._getframe(1) if code is not None else None
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return None if frame is None else frame.f_lineno
 
 
 def _become(traced: Tensor, made: Tensor) -> None:

@@ -17,7 +17,7 @@ from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["CompiledCall", "OutputTree"]
+__all__ = ["CompiledCall", "Effects", "OutputTree", "Position"]
 
 _wrap = Tensor._wrap
 
@@ -36,14 +36,14 @@ class OutputTree:
         if not tensor.payload.is_traced:
             return tensor
         self.traced.append(tensor)
-        return _Position(len(self.traced) - 1)
+        return Position(len(self.traced) - 1)
 
     def fill(self, made: list[Tensor]) -> Any:
         """The function's result for one call, with these in place of the traced tensors."""
         return _filled(self.tree, made)
 
 
-class _Position:
+class Position:
     __slots__ = ("at",)
 
     def __init__(self, at: int) -> None:
@@ -52,7 +52,7 @@ class _Position:
 
 def _filled(x: Any, made: list[Tensor]) -> Any:
     kind = type(x)
-    if kind is _Position:
+    if kind is Position:
         return made[x.at]
     if kind in (list, tuple):
         return kind(_filled(item, made) for item in x)

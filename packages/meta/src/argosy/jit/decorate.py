@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
+import argosy.jit.parts  # noqa: F401  (what runs where a graph breaks)
 from argosy.jit.conversion.source import ignored
 from argosy.jit.lowering import Backend, Configured
 from argosy.jit.static_function import StaticFunction, enabled

@@ -25,10 +25,10 @@ from argosy_phi_ops.dispatch import write
 from argosy_phi_ops.errors import CaptureError
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Guards", "watch"]
+__all__ = ["FOLLOWED", "Guards", "watch"]
 
 _PLAIN = frozenset({int, float, bool, str, bytes, complex, type(None)})
-_FUNCTIONS = 64  # how many functions are followed
+FOLLOWED = 64  # how many functions are followed
 _ABSENT = object()
 Item = tuple[dict[Any, Any], Any, Any]
 
@@ -36,9 +36,10 @@ Item = tuple[dict[Any, Any], Any, Any]
 class Guards:
     """Watched places: dictionary entries and closure cells, each with what it held."""
 
-    __slots__ = ("cells", "held", "leaves", "plain", "sequences")
+    __slots__ = ("cells", "functions", "held", "leaves", "plain", "sequences")
 
     def __init__(self) -> None:
+        self.functions: list[FunctionType] = []  # of the user's, which may be reached
         self.leaves: list[Tensor] = []  # an optimizer's parameters, whose gradients it reads
         self.plain: list[Item] = []
         self.held: list[Item] = []
@@ -173,12 +174,13 @@ class _Watcher:
             self.value(owner)
 
     def _code(self, function: Any) -> None:
-        if not isinstance(function, FunctionType) or id(function) in self.seen or self.functions >= _FUNCTIONS:
+        if not isinstance(function, FunctionType) or id(function) in self.seen or self.functions >= FOLLOWED:
             return
         if function.__module__ is not None and function.__module__.partition(".")[0] in _NOT_USERS:
             return
         self.seen.add(id(function))
         self.functions += 1
+        self.guards.functions.append(function)
         names = _names(function.__code__)
         self.names |= names
         for cell in function.__closure__ or ():

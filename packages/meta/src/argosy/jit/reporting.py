@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from typing import Any
 
 __all__ = ["Break", "clear_report", "levels", "note", "report", "set_code_level", "set_verbosity", "show"]
@@ -14,18 +15,30 @@ _KEPT = 1000
 class Break:
     """One place where a captured function went on as Python: ``file``, ``line``, the ``function`` and ``reason``."""
 
-    __slots__ = ("count", "file", "function", "line", "reason")
+    __slots__ = ("_captured", "count", "file", "function", "line", "reason")
 
     def __init__(self, file: str, line: int, function: str, reason: str) -> None:
         self.file, self.line, self.function, self.reason = file, line, function, reason
         self.count = 1
+        self._captured: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def of(self, captured: Any) -> None:
+        """Say in which captured function that was."""
+        self._captured.add(captured)
+
+    @property
+    def parts(self) -> int:
+        """How many programs there are now of parts of the functions that broke here, before and after the place."""
+        return sum(len(function.parts_compiled) for function in self._captured)
 
     def __repr__(self) -> str:
         times = f" ({self.count} times)" if self.count > 1 else ""
-        return f"{self.file}:{self.line} in {self.function}: {self.reason}{times}"
+        parts = self.parts
+        around = f"; {parts} program{'s' * (parts > 1)} of the parts around it" if parts else ""
+        return f"{self.file}:{self.line} in {self.function}: {self.reason}{times}{around}"
 
 
-def note(location: Any, reason: str) -> None:
+def note(location: Any, reason: str) -> Break:
     """Remember that a capture broke at ``location``."""
     file, line, function = location.file, location.line, location.function
     if levels.verbosity:
@@ -33,9 +46,10 @@ def note(location: Any, reason: str) -> None:
     for known in _breaks:
         if (known.file, known.line, known.reason) == (file, line, reason):
             known.count += 1
-            return
+            return known
     _breaks.append(Break(file, line, function, reason))
     del _breaks[:-_KEPT]
+    return _breaks[-1]
 
 
 def report() -> list[Break]:

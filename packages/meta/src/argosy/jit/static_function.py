@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from argosy import settings
 from argosy.amp.casting import current
@@ -29,7 +29,7 @@ from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import AMBIENT, context, grad_enabled
 from argosy_phi_ops.errors import GraphBreak
 
-__all__ = ["StaticFunction", "enabled"]
+__all__ = ["StaticFunction", "Uncapturable", "enabled"]
 
 _MANY = 64  # captures of one function that are kept
 _NOTHING_AROUND = (True, None, 0, None)
@@ -37,8 +37,17 @@ _ROUTES = 4  # short ways that are tried
 _OFTEN = 8  # captures of one kind of call after which a user should know
 
 
-class _Uncapturable(Exception):
+class Uncapturable(Exception):
     """This kind of call has to run as plain Python."""
+
+
+class Cut(Protocol):
+    """A function whose graph broke, cut there: ``run`` is called like it; ``compiled`` are its parts' programs."""
+
+    run: Callable[..., Any]
+
+    @property
+    def compiled(self) -> list[CompiledCall]: ...
 
 
 class _Switch:
@@ -56,8 +65,12 @@ enabled = _Switch()
 class StaticFunction:
     """What ``to_static`` makes of a function. Calling it captures, compiles, or finds what is compiled already.
 
-    Attributes of use: ``compiled`` (the captures so far, newest last), ``rollback()`` (the plain function).
+    Attributes of use: ``compiled`` (the captures so far, newest last), ``parts_compiled`` (those of the parts of a
+    function whose graph broke), ``rollback()`` (the plain function).
     """
+
+    cut: ClassVar[Callable[[Any, set[int], dict[str, Any]], Cut] | None] = None
+    """Makes the parts of a function; the module `parts`, which builds on this one, puts itself here."""
 
     def __init__(
         self,
@@ -77,6 +90,8 @@ class StaticFunction:
         self._floats: dict[Any, list[float]] = {}  # by key: the values of floats when it was first seen
         self._runtime: dict[Any, frozenset[int]] = {}  # by key: which floats became inputs
         self._plain: set[Any] = set()  # keys of calls that run as plain Python
+        self._lines: set[int] = set()  # of the function, where its graph broke
+        self._pieces: Cut | None = None  # what runs since
         self._by_value: set[Any] = set()  # keys of calls whose floats cannot be inputs
         self._routes: list[Route] = []
         self._quiet_routes: list[Route] = []  # under no_grad()
@@ -166,13 +181,26 @@ class StaticFunction:
                     self._open_route(compiled, args)
                 return compiled(call)
         if key in self._plain:
-            return self._function(*args, **kwargs)
+            return self._in_pieces()(*args, **kwargs)
         try:
             made = self._capture(args, kwargs, call, key)
-        except _Uncapturable:
+        except Uncapturable:
             self._run_plain(key)
             return self._function(*args, **kwargs)
         return made.result if isinstance(made, Finished) else made(call)
+
+    def _in_pieces(self) -> Callable[..., Any]:
+        """The function with compiled parts around the lines where its graph broke, or as it is."""
+        if not self._lines or self.cut is None:
+            return self._function
+        if self._pieces is None:
+            self._pieces = type(self).cut(self._function, set(self._lines), {"backend": self._backend})  # type: ignore[misc]
+        return self._pieces.run
+
+    @property
+    def parts_compiled(self) -> list[CompiledCall]:
+        """The programs of the parts around graph breaks so far."""
+        return [] if self._pieces is None else self._pieces.compiled
 
     def _open_route(self, compiled: CompiledCall, args: tuple[Any, ...]) -> None:
         """Let later calls like this one take the short way; the latest ones are kept."""
@@ -195,7 +223,7 @@ class StaticFunction:
         key = call.key if self._spec is None else matched_key(self._spec, call, self.__name__)
         try:
             made = self._capture(args, kwargs, call, key, whole=True)
-        except _Uncapturable:
+        except Uncapturable:
             raise NotImplementedError(
                 f"{self.__name__} is trained from outside and draws random numbers or updates statistics: such a "
                 "function runs operator by operator. Take the whole training step instead"
@@ -232,13 +260,25 @@ class StaticFunction:
             return self._capture(args, kwargs, call, key, whole)
         if isinstance(compiled, Finished):
             (self._by_value if compiled.by_value else self._plain).add(key)
+            if compiled.line is not None and compiled.line not in self._lines:
+                self._lines.add(compiled.line)
+                self._pieces = None
+            if compiled.noted is not None:
+                compiled.noted.of(self)
             return compiled
+        self._keep(key, compiled)
+        return compiled
+
+    def _keep(self, key: Any, compiled: CompiledCall) -> None:
+        """Have a program for the next call of this kind."""
         kept = self._by_key.setdefault(key, [])
         if len(kept) == _OFTEN:
             self._warn_of_captures(kept[-1])
         kept.append(compiled)
         del kept[:-_MANY]
-        return compiled
+
+    def _accept(self, captured: Captured, tree: OutputTree, effects: Effects, guards: Guards) -> None:
+        """Raise :class:`Uncapturable` for what had better not run as a program."""
 
     def _reason(self, key: Any) -> str:
         """Why there is no program yet for this call."""
@@ -278,6 +318,7 @@ class StaticFunction:
         if isinstance(made, Finished):
             return made
         captured, tree, effects = made
+        self._accept(captured, tree, effects, guards)
         guards.keep_unchanged()
         traced = perf_counter()
         operations = sum(1 for _ in captured.program.block)
@@ -300,7 +341,7 @@ class StaticFunction:
     ) -> CompiledCall:
         differentiable = is_differentiable_forward(captured, tree)
         if differentiable and (captured.written or effects):
-            raise _Uncapturable
+            raise Uncapturable
         lowered = differentiable_form(captured.program) if differentiable else captured.program
         executable: Executable
         placed = layouts_of(call.tensors), layouts_of(captured.states)

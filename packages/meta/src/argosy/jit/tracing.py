@@ -12,6 +12,7 @@ from argosy.jit.compiled import Effects, OutputTree
 from argosy.jit.conversion.source import converted, converted_callee
 from argosy.jit.guards import Guards
 from argosy.jit.partitioned import layout_while_capturing
+from argosy.jit.reporting import Break
 from argosy.jit.specs import traced_types
 from argosy_phi_ops.capture import Captured, Tracer
 from argosy_phi_ops.errors import GraphBreak
@@ -38,6 +39,8 @@ def trace(
     """
     types = traced_types(call, spec)
     function = converted(function, not tracer.breaks)
+    if isinstance(tracer, BreakingTracer):
+        tracer.code = getattr(getattr(function, "__func__", function), "__code__", None)
     tracer.callee = converted_callee
     tracer.given, tracer.placing = call.tensors, layout_while_capturing
     with tracer, applied(current()):  # autocast goes on above the tracer
@@ -54,7 +57,7 @@ def trace(
         result = function(*new_args, **new_kwargs)
         _take_back(guards, tracer)
         if isinstance(tracer, BreakingTracer) and tracer.broken:
-            return Finished(result, tracer.float_needed)
+            return Finished(result, tracer.float_needed, tracer.line, tracer.noted)
         tree = OutputTree(result)
         effects = Effects(
             [i for i, x in enumerate(tensors) if x.payload.value is not before[i]],
@@ -66,13 +69,16 @@ def trace(
 
 
 class Finished:
-    """A call that is done, since the graph broke: its ``result``, and whether capturing floats by value would help."""
+    """A call that is done, since the graph broke: its ``result``, whether capturing floats by value would help, the
+    ``line`` of the function where that was, None where it is not known, and the report's entry."""
 
-    __slots__ = ("by_value", "result")
+    __slots__ = ("by_value", "line", "noted", "result")
 
-    def __init__(self, result: Any, by_value: bool) -> None:
+    def __init__(self, result: Any, by_value: bool, line: int | None, noted: Break | None) -> None:
         self.result = result
         self.by_value = by_value
+        self.line = line
+        self.noted = noted
 
 
 def _take_back(guards: Guards, tracer: Tracer) -> None:

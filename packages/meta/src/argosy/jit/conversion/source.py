@@ -10,6 +10,7 @@ import linecache
 import sys
 import textwrap
 import weakref
+from copy import deepcopy
 from types import CellType, CodeType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
@@ -20,7 +21,7 @@ from argosy.jit.conversion.scan_names import contains
 from argosy.jit.reporting import levels, show
 from argosy_phi_ops.capture import active_tracer
 
-__all__ = ["converted", "converted_callee", "ignored", "rewritten_source"]
+__all__ = ["converted", "converted_callee", "function_of", "ignored", "rewritten_source", "syntax"]
 
 _OURS = frozenset(
     {
@@ -33,6 +34,7 @@ ignored: set[str] = set()
 
 _made: dict[tuple[CodeType, bool], CodeType | None] = {}
 _KEPT = "_argosy_converted"
+_SYNTAX = "_argosy_syntax"
 
 
 class _Kept(dict[bool, FunctionType]):
@@ -104,21 +106,46 @@ def _convert(function: FunctionType, everything: bool) -> FunctionType | None:
 
 
 def _compile(function: FunctionType, everything: bool) -> CodeType | None:
-    node = _syntax(function)
+    node = syntax(function)
     if node is None or contains(node.body, ast.Yield, ast.YieldFrom, ast.Await):
         return None
-    code = function.__code__
     node = rewrite_function(node, everything)
     if levels.code:
         show(ast.unparse(ast.fix_missing_locations(node)))
+    return _code_of(function, node, RUNTIME)
+
+
+def _code_of(function: FunctionType, node: ast.FunctionDef, *free: str) -> CodeType | None:
+    """The code of a definition that stands where ``function`` does, with more free variables."""
+    code = function.__code__
     node.name = "_argosy_function"  # its own name may mean a global within it, as in a method called like a function
-    module = _within(node, sorted({*code.co_freevars, RUNTIME}))
+    module = _within(node, sorted({*code.co_freevars, *free}))
     found = _find(compile(module, code.co_filename, "exec"), node.name)
     return found and found.replace(co_name=code.co_name, co_qualname=code.co_qualname)
 
 
-def _syntax(function: FunctionType) -> ast.FunctionDef | None:
+def function_of(
+    function: FunctionType, node: ast.FunctionDef, cells: dict[str, CellType], defaults: bool = True
+) -> FunctionType:
+    """The function that a definition makes in the place of ``function``: with its globals, its closure and ``cells``,
+    and its ``defaults``. :func:`syntax` finds the definition again."""
+    kept = deepcopy(node)
+    code = _code_of(function, node, *cells)
+    assert code is not None
+    known = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)) | cells
+    closure = tuple(known[name] for name in code.co_freevars)
+    made = FunctionType(code, function.__globals__, function.__name__, None, closure)
+    if defaults:
+        made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    made.__qualname__ = function.__qualname__
+    made.__dict__[_SYNTAX] = kept
+    return made
+
+
+def syntax(function: FunctionType) -> ast.FunctionDef | None:
     """The definition, at its lines in the file; None for lambdas and where there is no source."""
+    if _SYNTAX in function.__dict__:
+        return deepcopy(function.__dict__[_SYNTAX])  # type: ignore[no-any-return]
     try:
         first = function.__code__.co_firstlineno
         tree = ast.parse(textwrap.dedent("".join(_source_lines(function))))
@@ -168,7 +195,7 @@ def _find(code: CodeType, name: str) -> CodeType | None:
 def rewritten_source(function: Any) -> str:
     """The rewritten function as text, as ``full_graph=True`` captures it; its own source where it is left alone."""
     plain = function.__func__ if isinstance(function, MethodType) else function
-    node = _syntax(plain) if isinstance(plain, FunctionType) else None
+    node = syntax(plain) if isinstance(plain, FunctionType) else None
     if node is None:
         return inspect.getsource(plain)
     return ast.unparse(ast.fix_missing_locations(rewrite_function(node, True)))
