@@ -169,7 +169,7 @@ def _is_given(value: Value) -> bool:
     while isinstance(value, OpResult):
         op = value.owner
         if op.name.removeprefix("prim.") not in _FREE or not op.operands:
-            return op.name == "builtin.constant"
+            return op.name in ("builtin.constant", "prim.iota")
         value = op.operands[0]
     return True
 
