@@ -117,13 +117,31 @@ def row_work(x, w):
     ]
 
 
+def convolutions(target):
+    """Images and weights' gradients that products read through windows, with the strides that are read differently."""
+    for dtype in FLOATS:
+        for stride in (1, 2, 3):
+            image = {"strides": (stride,) * 2, "padding": ((1, 1),) * 2, "lhs_dilation": (1, 1), "groups": 1}
+
+            def forward(x, w, image=image):
+                return prim.conv(x, w, rhs_dilation=(1, 1), **image)
+
+            def gradient(x, g, stride=stride):
+                return prim.conv(x, g, strides=(1, 1), padding=((1, 1),) * 2, lhs_dilation=(1, 1),
+                                 rhs_dilation=(stride,) * 2, groups=1)  # fmt: skip
+
+            yield f"{dtype} by {stride}", text(build(forward, arrays(dtype, (2, 5, 40, 41), (9, 5, 3, 3))), target)
+            filters = (9, 2, *(-(-n // stride) for n in (40, 41)))
+            yield f"{dtype} weights by {stride}", text(build(gradient, arrays(dtype, (5, 2, 40, 41), filters)), target)
+
+
 def text(program, target):
     """The LLVM assembly of a program."""
     _, assembly = assembled(simplified_program(to_primitives(program)), target, Budget())
     return assembly.module.text()
 
 
-FAMILIES = {f.__name__: f for f in (products, primitives, conversions, rows)}
+FAMILIES = {f.__name__: f for f in (products, primitives, conversions, rows, convolutions)}
 
 
 def main(family, *processors):

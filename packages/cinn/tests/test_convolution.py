@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from programs import check
+from programs import DTYPES, check
 
 from argosy_phi_ops import prim
 
@@ -79,15 +79,17 @@ SEEN = {
     "dilated": ((1, 32, 19, 21), (8, 32, 3, 3), {"padding": ((2, 2), (3, 3)), "dilation": (2, 3)}),
     "in groups": ((2, 12, 16, 17), (18, 4, 3, 3), {"padding": ((1, 1), (1, 1)), "groups": 3}),
     "many channels": ((1, 70, 8, 32), (5, 70, 3, 3), {"padding": ((1, 1), (1, 1))}),
+    "several steps": ((1, 131, 6, 18), (7, 131, 3, 3), {}),
     "one row": ((2, 20, 300), (24, 20, 5), {"strides": (1,), "padding": ((2, 2),), "spread": (1,), "dilation": (1,)}),
 }
 
 
 @pytest.mark.parametrize("name", SEEN)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 def test_patches_are_never_in_memory(name, dtype):
     """The product reads the image where it is: no buffer is as large as the patches, or even the image."""
     image, window, settings = SEEN[name]
+    dtype = DTYPES.get(dtype, dtype)
     report = native(conv(**settings), f32(*image).astype(dtype), f32(*window).astype(dtype))
     results = 0 if prod(image[2:]) > 100 else prod(image[2:]) * image[0] * window[0]  # of few places: joined, moved
     assert report["arena_bytes"] <= results * np.dtype(dtype).itemsize + 4096
@@ -108,7 +110,8 @@ def test_patches_of_what_is_computed_are_never_in_memory(shape):
 @pytest.mark.parametrize("channels", [3, 16, 20])
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2)])
 @pytest.mark.parametrize("size", [(13, 16), (12, 19)])
-def test_a_gradient_of_weights_reads_images_where_they_are(channels, strides, size):
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_a_gradient_of_weights_reads_images_where_they_are(channels, strides, size, dtype):
     """What is summed comes in one run for each image, and is seen through windows on the other side."""
     rows, columns = (-(-n // s) for n, s in zip(size, strides, strict=True))
     reads = conv((1, 1), tuple((1, s - 1 - (n - 1) % s + 1) for n, s in zip(size, strides, strict=True)),
@@ -117,7 +120,8 @@ def test_a_gradient_of_weights_reads_images_where_they_are(channels, strides, si
     def gradient(x, g):
         return reads(prim.transpose(x, permutation=(1, 0, 2, 3)), prim.transpose(g, permutation=(1, 0, 2, 3)))
 
-    report = native(gradient, f32(2, channels, *size), f32(2, 7, rows, columns))
+    dtype = DTYPES.get(dtype, dtype)
+    report = native(gradient, f32(2, channels, *size).astype(dtype), f32(2, 7, rows, columns).astype(dtype))
     assert report["arena_bytes"] <= 4 * (channels * 7 * 9 + 2 * 7 * rows * columns) + 8192
 
 

@@ -11,7 +11,7 @@ PROCESSORS = ["x86-64", "haswell", "skylake-avx512", "znver4", "znver5", "sapphi
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("family", ["products", "primitives", "conversions", "rows"])
+@pytest.mark.parametrize("family", ["products", "primitives", "conversions", "rows", "convolutions"])
 def test_kernels_compile_for_every_processor(family):
     path = os.pathsep.join(map(str, (HERE, HERE / "contraction", HERE / "attention")))
     command = [sys.executable, HERE / "compile_everywhere.py", family, *PROCESSORS]

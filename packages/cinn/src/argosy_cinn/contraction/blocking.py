@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from math import lcm
 
 from argosy_cinn.contraction.orientation import is_better_turned, order_of_a, rows_together, turned
 from argosy_cinn.contraction.problem import TILE, Contraction, Format, operand_format
@@ -132,7 +133,7 @@ def _depth(problem: Contraction, size: int, packs_b: bool, format: Format, in_pl
     """
     k, unit, window = problem.run or problem.k, 16, problem.b.window
     if window is not None and not window.runs_along_rows:
-        unit = window.period
+        unit = lcm(window.period, format.terms)
     if format.tiled:
         return _balanced(k, (_LONGEST_TILED if in_place else _LONGEST_TILED // 4) // size, TILE * format.terms)
     single = (512 if packs_b else 800) * 4 // size

@@ -36,7 +36,7 @@ def order_of_a(problem: Contraction, format: Format, tile_rows: int) -> str:
         if format.tiled:
             return "rows" if _is_whole(problem, format, tile_rows) else "packed"
         small = format.terms > 1 and bytes_of(a.element) * format.terms == bytes_of(problem.compute)
-        whole = isinstance(problem.k, int) and problem.k % format.terms == 0 and not format.shifted
+        whole = isinstance(problem.k, int) and (problem.run or problem.k) % format.terms == 0 and not format.shifted
         return "rows" if plain or (small and whole) else "packed"
     if plain and isinstance(a.row, int) and a.row == 1 and isinstance(problem.m, int) and isinstance(a.column, int):
         # Columns apart by what shares a large factor with a page would fall into few sets of the caches.

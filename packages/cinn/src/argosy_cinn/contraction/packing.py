@@ -28,7 +28,7 @@ SLACK = 32 * 64
 def pack_b(f: Function, block: Block, out: Value, width: int, lanes: int, format: Format) -> None:
     """Pack a block of B into panels of ``width`` columns at ``out``."""
     if block.matrix.window is not None:
-        pack_window(f, block, out, width, lanes)
+        pack_window(f, block, out, width, lanes, format)
         return
     pack(f, block, out, Packer(format, lanes, width))
 

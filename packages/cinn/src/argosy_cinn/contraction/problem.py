@@ -196,7 +196,8 @@ def operand_format(problem: Contraction, target: Target) -> Format:
     """The format of a product's packed operands on a machine."""
     a, b, wide = problem.a, problem.b, target.vector_bits == 512
     narrow = problem.narrow or (a.element == BFLOAT and b.element == BFLOAT)
-    if narrow and problem.compute == FLOAT and wide and target.has("amx-bf16"):
+    seen = b.window is not None  # tile registers have no way of their own of packing that
+    if narrow and problem.compute == FLOAT and wide and target.has("amx-bf16") and not seen:
         return Format(problem.compute, terms=2, tiled=True)
     if narrow and problem.compute == FLOAT and wide and target.has("avx512bf16"):
         return Format(problem.compute, terms=2)

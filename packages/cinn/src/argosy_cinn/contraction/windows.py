@@ -3,6 +3,9 @@
 A vector of neighbouring places may lie on several rows of the image: it is read in *pieces*, one for each row that it
 touches, under masks of the lanes on that row and inside the image. Masks depend on the place and the tap, not on the
 channel, so that they are made once for all channels (the implicit product of Chetlur et al., 2014, on vectors).
+
+Where places of a panel hold several terms (`Format.terms`: pairs of bfloat16), vectors along the columns are
+interleaved; those along the rows hold as many terms as a vector of places, and are transposed place by place.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from argosy_cinn.contraction.problem import Axis, Block, Window
+from argosy_cinn.contraction.problem import Axis, Block, Format, Window
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I1, I32, Index, Value, bytes_of, vector
 
@@ -24,19 +27,19 @@ _PARAMETERS = [
 ]
 
 
-def pack_window(f: Function, block: Block, out: Value, width: int, lanes: int) -> None:
-    """Pack a block of B into panels ``[columns / width][rows][width]`` at ``out``. Products of the same windows share
-    the code."""
+def pack_window(f: Function, block: Block, out: Value, width: int, lanes: int, format: Format) -> None:
+    """Pack a block of B into panels ``[columns / width][rows / terms][width]`` of places at ``out``. Products of the
+    same windows share the code."""
     window, element = block.matrix.window, block.matrix.element
     assert window is not None
 
     def define(unique: str) -> None:
         with f.module.function(unique, _PARAMETERS, export=False, attributes="noinline") as g:
-            packing = _Packing(g, window, element, lanes, width)
+            packing = _Packing(g, window, element, lanes, width, format)
             (packing.along_rows if window.runs_along_rows else packing.along_columns)()
 
     name = f"pack_window_{element}"
-    unique = f.module.once(("window", window, element, lanes, width), name, define)
+    unique = f.module.once(("window", window, element, lanes, width, format), name, define)
     sizes = [f.index(x) for x in (block.row, block.column, block.rows, block.columns)]
     f.call(unique, "void", block.origin, *sizes, out)
 
@@ -62,19 +65,31 @@ class _Piece:
     lanes: Value
 
 
+@dataclass(slots=True)
+class _Seen:
+    """What a panel sees: the pieces of its vectors, where the taps begin, and masks of every tap and piece, of which
+    there are ``count``."""
+
+    vectors: list[list[_Piece]]
+    offsets: Value
+    table: Value
+    count: int
+
+
 class _Packing:
     """The body of one copying function."""
 
-    def __init__(self, f: Function, window: Window, element: str, lanes: int, width: int) -> None:
+    def __init__(self, f: Function, window: Window, element: str, lanes: int, width: int, format: Format) -> None:
         self.f, self.window, self.element, self.lanes, self.width = f, window, element, lanes, width
         self.source, self.row, self.column, self.rows, self.columns, self.out = f.arguments
-        self.type = vector(element, lanes)
+        self.compute, self.terms = format.compute, format.terms
+        self.span = lanes * format.terms if window.runs_along_rows else lanes  # elements of a vector that is read
+        self.type = vector(element, self.span)
 
     def along_columns(self) -> None:
         """Vectors lie along the columns: places of the result. Masks wait in a table, from which all channels take
         them, so that both the image and the panel are passed over in order."""
         f, window = self.f, self.window
-        channel, *taps = window.rows
         period, along = window.period, window.columns[-1]
         count = self.width // self.lanes * _most_pieces(along.extent, self.lanes, len(window.columns))
         offsets = f.alloca("i64", period)
@@ -87,27 +102,60 @@ class _Packing:
                 for v in range(0, self.width, self.lanes)
             ]
             with f.loop(0, period) as tap:
-                place = self._place(taps, tap.index)
+                place = self._place(window.rows[1:], tap.index)
                 f.store(f.index(place.offset), f.at(offsets, tap.index, "i64"))
                 masks = [self._mask(piece, place, along) for pieces in vectors for piece in pieces]
                 self._keep(masks, table, tap.index, along)
-            first, step = f.div(self.row, period), f.mul(period, self.width)
-            with f.loop(0, f.div(self.rows, period)) as c:
-                source = f.at(self.source, f.mul(f.add(first, c.index), channel.stride), self.element)
-                target = f.at(self.out, f.add(f.mul(j.index, self.rows), f.mul(c.index, step)), self.element)
-                with f.loop(0, period) as tap:
-                    image = f.at(source, f.load("i64", f.at(offsets, tap.index, "i64")), self.element)
-                    row = f.at(target, f.mul(tap.index, self.width), self.element)
-                    self._copy_row(vectors, image, self._kept(table, tap.index, along, count), row)
+            seen = _Seen(vectors, offsets, table, count)
+            panel = f.at(self.out, f.mul(j.index, f.ceil_div(self.rows, self.terms)), self.compute)
+            (self._single_terms if self.terms == 1 else self._several_terms)(seen, panel)
 
-    def _copy_row(self, vectors: list[list[_Piece]], image: Value, masks: list[Value], row: Value) -> None:
-        """One row of a panel."""
-        f, stride = self.f, self.window.columns[-1].stride
-        left = iter(masks)
-        for v, pieces in enumerate(vectors):
+    def _single_terms(self, seen: _Seen, panel: Value) -> None:
+        """The rows of a panel whose places hold one term: channel after channel, tap after tap."""
+        f, period = self.f, self.window.period
+        with f.loop(0, f.div(self.rows, period)) as c, f.loop(0, period) as tap:
+            row = self._row(seen, c.index, tap.index)
+            self._store_row([row], panel, f.add(f.mul(c.index, period), tap.index))
+
+    def _several_terms(self, seen: _Seen, panel: Value) -> None:
+        """The rows of a panel whose places hold several terms; terms after the last one are zero."""
+        f, period, last = self.f, self.window.period, self.f.sub(self.rows, 1)
+        with f.loop(0, f.ceil_div(self.rows, self.terms)) as place:
+            terms = []
+            for u in range(self.terms):
+                k = f.add(f.mul(place.index, self.terms), u)
+                at = f.minimum(k, last)
+                terms.append(self._row(seen, f.div(at, period), f.rem(at, period), f.icmp("sle", f.index(k), last)))
+            self._store_row(terms, panel, place.index)
+
+    def _row(self, seen: _Seen, c: Index, tap: Index, exists: Value | None = None) -> list[Value]:
+        """The elements of a panel at a channel and a tap; zero unless they exist."""
+        f, along = self.f, self.window.columns[-1]
+        masks = self._kept(seen.table, tap, along, seen.count)
+        if exists is not None:
+            masks = [f.binary("and", mask, f.splat(exists, self._mask_bytes(along))) for mask in masks]
+        channel = f.add(f.div(self.row, self.window.period), c)
+        start = f.add(f.mul(channel, self.window.rows[0].stride), f.load("i64", f.at(seen.offsets, tap, "i64")))
+        image, left, made = f.at(self.source, start, self.element), iter(masks), []
+        for pieces in seen.vectors:
             sources = [f.at(image, piece.place.offset, self.element) for piece in pieces]
-            value = self._read(sources, [next(left) for _ in pieces], 0, stride)
-            f.store(value, f.at(row, v * self.lanes, self.element))
+            made.append(self._read(sources, [next(left) for _ in pieces], 0, along.stride))
+        return made
+
+    def _store_row(self, terms: list[list[Value]], panel: Value, place: Index) -> None:
+        """Store a row of places: the vectors of each of its terms."""
+        f, row = self.f, self.f.at(panel, self.f.mul(place, self.width), self.compute)
+        for v, parts in enumerate(zip(*terms, strict=True)):
+            value = parts[0]
+            if len(parts) == 2:
+                value = f.shuffle(parts[0], parts[1], [i // 2 + self.lanes * (i % 2) for i in range(2 * self.lanes)])
+            f.store(self._places(value), f.at(row, v * self.lanes, self.compute))
+
+    def _places(self, value: Value) -> Value:
+        """Elements as the places that they fill."""
+        if self.terms > 1:
+            return self.f.bitcast(value, vector(self.compute, self.lanes))
+        return value if self.element == self.compute else self.f.widen_float(value, self.compute)
 
     def _mask_bytes(self, along: Axis) -> int:
         return self.lanes * (2 if along.stride == 2 else 1)
@@ -127,13 +175,14 @@ class _Packing:
     def along_rows(self) -> None:
         """Vectors lie along the rows (terms of k, in a gradient of weights): square blocks are transposed."""
         f = self.f
-        with f.loop(0, self.columns, self.lanes) as j, f.loop(0, self.rows, self.lanes) as k:
-            left = f.sub(self.rows, k.index)
-            pieces = self._pieces(self.window.rows, f.add(self.row, k.index), left)
-            block = f.transpose(self._columns(pieces, j.index))
+        places = f.ceil_div(self.rows, self.terms)
+        with f.loop(0, self.columns, self.lanes) as j, f.loop(0, places, self.lanes) as k:
+            first = f.mul(k.index, self.terms)
+            pieces = self._pieces(self.window.rows, f.add(self.row, first), f.sub(self.rows, first))
+            block = f.transpose([self._places(column) for column in self._columns(pieces, j.index)])
             lane = f.rem(j.index, self.width)
-            panel = f.add(f.mul(f.sub(j.index, lane), self.rows), f.add(lane, f.mul(k.index, self.width)))
-            self._store(block, f.at(self.out, panel, self.element), left)
+            panel = f.add(f.mul(f.sub(j.index, lane), places), f.add(lane, f.mul(k.index, self.width)))
+            self._store(block, f.at(self.out, panel, self.compute), f.sub(places, k.index))
 
     def _store(self, block: list[Value], target: Value, left: Index) -> None:
         """The rows of a transposed block, as many as there are."""
@@ -141,13 +190,13 @@ class _Packing:
 
         def whole() -> list[Value]:
             for i, value in enumerate(block):
-                f.store(value, f.at(target, i * self.width, self.element))
+                f.store(value, f.at(target, i * self.width, self.compute))
             return []
 
         def some() -> list[Value]:
             for i, value in enumerate(block[:-1]):
                 with f.when(f.icmp("sgt", left, i)):
-                    f.store(value, f.at(target, i * self.width, self.element))
+                    f.store(value, f.at(target, i * self.width, self.compute))
             return []
 
         f.either(f.icmp("sge", left, self.lanes), whole, some)
@@ -179,7 +228,7 @@ class _Packing:
 
     def _pieces(self, axes: tuple[Axis, ...], start: Index, left: Index) -> list[_Piece]:
         """The pieces of a vector that begins at an index along some axes, of which ``left`` lanes exist."""
-        f, lanes = self.f, self.lanes
+        f, lanes = self.f, self.span
         *outer, inner = axes
         extent = inner.extent
         row, column = f.div(start, extent), f.rem(start, extent)
@@ -201,8 +250,8 @@ class _Packing:
     def _inside(self, first: Index, step: int, size: int) -> Value:
         """Lanes for which ``0 <= first + lane * step < size``."""
         f = self.f
-        start = f.splat(f.convert("trunc", f.index(first), I32), self.lanes)
-        return f.icmp("ult", f.binary("add", start, f.binary("mul", f.iota(I32, self.lanes), step)), size)
+        start = f.splat(f.convert("trunc", f.index(first), I32), self.span)
+        return f.icmp("ult", f.binary("add", start, f.binary("mul", f.iota(I32, self.span), step)), size)
 
     def _sources(self, pieces: list[_Piece], place: _Place, along: Axis) -> tuple[list[Value], list[Value]]:
         """Where the pieces are read at a place along the other axes, and the masks of these loads."""
@@ -213,7 +262,7 @@ class _Packing:
 
     def _mask(self, piece: _Piece, place: _Place, along: Axis) -> Value:
         """The lanes that a piece loads at a place along the other axes: those inside the image."""
-        f, mask, lanes = self.f, piece.lanes, self.lanes
+        f, mask, lanes = self.f, piece.lanes, self.span
         coordinates = piece.place.plus(f, place).coordinates
         steps = along.steps or (0,) * len(self.window.bounds)
         for (first, size), step, coordinate in zip(self.window.bounds, steps, coordinates, strict=True):
@@ -227,7 +276,7 @@ class _Packing:
 
     def _read(self, sources: list[Value], masks: list[Value], offset: Index, stride: int) -> Value:
         """One vector from its pieces, ``offset`` elements further on; lanes outside are zero."""
-        f, lanes = self.f, self.lanes
+        f, lanes = self.f, self.span
         value: Value | None = None
         for source, mask in zip(sources, masks, strict=True):
             place = f.at(source, offset, self.element)
@@ -245,7 +294,7 @@ class _Packing:
 
     def _either(self, x: Value, y: Value) -> Value:
         """Lanes of two pieces, of which at least one is zero."""
-        f, bits = self.f, vector(f"i{8 * bytes_of(self.element)}", self.lanes)
+        f, bits = self.f, vector(f"i{8 * bytes_of(self.element)}", self.span)
         return f.bitcast(f.binary("or", f.bitcast(x, bits), f.bitcast(y, bits)), self.type)
 
 

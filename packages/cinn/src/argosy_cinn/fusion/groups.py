@@ -254,7 +254,9 @@ class Fusion:
     def _fuse_siblings(self) -> None:
         """Groups on equal grids that read the same large tensor and do not depend on each other."""
         program, readers = self.memory.program, dict[Value, list[int]]()
-        updates = {s.argument: new for s, new in zip(program.states, program.state_updates, strict=True)}
+        updates: dict[Value, Value] = {
+            s.argument: new for s, new in zip(program.states, program.state_updates, strict=True)
+        }
         for group in list(self.groups.values()):
             if group.kind != "loops":
                 continue

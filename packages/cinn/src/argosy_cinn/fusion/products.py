@@ -14,7 +14,7 @@ from argosy_cinn.contraction.problem import Axis, Window
 from argosy_cinn.contraction.thin import MOST
 from argosy_cinn.dialect import PATCHES
 from argosy_cinn.fusion.windows import joined, linear_view
-from argosy_cinn.loops.elementwise import OPERATIONS, PARTS
+from argosy_cinn.loops.elementwise import FLOATS, OPERATIONS, PARTS
 from argosy_cinn.loops.expressions import Expression, Graph, describe
 from argosy_cinn.loops.indices import Index, Position, Variable, of
 from argosy_cinn.loops.lowering import VIEWS, Lowering
@@ -131,7 +131,7 @@ def _strided_matrix(op: Operation, index: int, in_memory: Container[Value]) -> O
 def _windowed_matrix(op: Operation, index: int, in_memory: Container[Value]) -> OperandMatrix | None:
     """An operand whose terms come in runs, or a right one that is seen through windows."""
     side, operand = ("lhs" if index == 0 else "rhs"), op.operand(index)
-    if operand.dtype not in ("float32", "float64") or op.result.dtype != operand.dtype:
+    if operand.dtype not in FLOATS or op.result.dtype != operand.dtype:
         return None
     view = linear_view(operand, in_memory)
     if view is None:
