@@ -119,8 +119,8 @@ def row_work(x, w):
 
 def convolutions(target):
     """Images and weights' gradients that products read through windows, with the strides that are read differently."""
-    for dtype in FLOATS:
-        for stride in (1, 2, 3):
+    for dtype in ("bfloat16", "float16"):
+        for stride in (1, 2):
             image = {"strides": (stride,) * 2, "padding": ((1, 1),) * 2, "lhs_dilation": (1, 1), "groups": 1}
 
             def forward(x, w, image=image):
