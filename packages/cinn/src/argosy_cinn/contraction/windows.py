@@ -1,8 +1,10 @@
 """Packing an operand that is seen through windows: the patches of an image as a matrix that is never in memory.
 
 A vector of neighbouring places may lie on several rows of the image: it is read in *pieces*, one for each row that it
-touches, under masks of the lanes on that row and inside the image. Masks depend on the place and the tap, not on the
-channel, so that they are made once for all channels (the implicit product of Chetlur et al., 2014, on vectors).
+touches, under masks of the lanes on that row and inside the image. Where the result is as wide as the image, the next
+row goes on in memory where the last one ended, and one read serves the pieces of an image. Masks depend on the place
+and the tap, not on the channel, so that they are made once for all channels (the implicit product of Chetlur et al.,
+2014, on vectors).
 
 Where places of a panel hold several terms (`Format.terms`: pairs of bfloat16), vectors along the columns are
 interleaved; those along the rows hold as many terms as a vector of places, and are transposed place by place.
@@ -67,8 +69,8 @@ class _Piece:
 
 @dataclass(slots=True)
 class _Seen:
-    """What a panel sees: the pieces of its vectors, where the taps begin, and masks of every tap and piece, of which
-    there are ``count``."""
+    """What a panel sees: the pieces that its vectors are read in, where the taps begin, and masks of every tap and
+    piece, of which there are ``count``."""
 
     vectors: list[list[_Piece]]
     offsets: Value
@@ -91,7 +93,7 @@ class _Packing:
         them, so that both the image and the panel are passed over in order."""
         f, window = self.f, self.window
         period, along = window.period, window.columns[-1]
-        count = self.width // self.lanes * _most_pieces(along.extent, self.lanes, len(window.columns))
+        count = self.width // self.lanes * self._reads(window.columns)
         offsets = f.alloca("i64", period)
         table = f.alloca("i8", period * count * self._mask_bytes(along))
         with f.loop(0, self.columns, self.width) as j:
@@ -104,9 +106,9 @@ class _Packing:
             with f.loop(0, period) as tap:
                 place = self._place(window.rows[1:], tap.index)
                 f.store(f.index(place.offset), f.at(offsets, tap.index, "i64"))
-                masks = [self._mask(piece, place, along) for pieces in vectors for piece in pieces]
+                masks = [mask for pieces in vectors for mask in self._masks(pieces, place, window.columns)]
                 self._keep(masks, table, tap.index, along)
-            seen = _Seen(vectors, offsets, table, count)
+            seen = _Seen([self._first(pieces, window.columns) for pieces in vectors], offsets, table, count)
             panel = f.at(self.out, f.mul(j.index, f.ceil_div(self.rows, self.terms)), self.compute)
             (self._single_terms if self.terms == 1 else self._several_terms)(seen, panel)
 
@@ -205,13 +207,13 @@ class _Packing:
         """Columns from ``j`` on, as vectors along the rows; those beyond the last one repeat it."""
         f, axes, along = self.f, self.window.columns, self.window.rows[-1]
         if axes[-1].extent % self.lanes == 0 and not any(axes[-1].steps):  # they differ in the channel only
-            sources, masks = self._sources(pieces, self._place(axes, f.add(self.column, j)), along)
+            sources, masks = self._sources(pieces, self._place(axes, f.add(self.column, j)))
             return [self._read(sources, masks, i * axes[-1].stride, along.stride) for i in range(self.lanes)]
         last = f.sub(self.columns, 1)
         found = []
         for i in range(self.lanes):
             place = self._place(axes, f.add(self.column, f.minimum(f.add(j, i), last)))
-            found.append(self._read(*self._sources(pieces, place, along), 0, along.stride))
+            found.append(self._read(*self._sources(pieces, place), 0, along.stride))
         return found
 
     def _place(self, axes: Sequence[Axis], index: Index) -> _Place:
@@ -253,12 +255,44 @@ class _Packing:
         start = f.splat(f.convert("trunc", f.index(first), I32), self.span)
         return f.icmp("ult", f.binary("add", start, f.binary("mul", f.iota(I32, self.span), step)), size)
 
-    def _sources(self, pieces: list[_Piece], place: _Place, along: Axis) -> tuple[list[Value], list[Value]]:
-        """Where the pieces are read at a place along the other axes, and the masks of these loads."""
-        f = self.f
-        offsets = [f.add(piece.place.offset, place.offset) for piece in pieces]
-        masks = [self._mask(piece, place, along) for piece in pieces]
-        return [f.at(self.source, offset, self.element) for offset in offsets], masks
+    def _sources(self, pieces: list[_Piece], place: _Place) -> tuple[list[Value], list[Value]]:
+        """Where a vector along the rows is read at a place along the other axes, and the masks of these reads."""
+        f, axes = self.f, self.window.rows
+        offsets = [f.add(piece.place.offset, place.offset) for piece in self._first(pieces, axes)]
+        return [f.at(self.source, offset, self.element) for offset in offsets], self._masks(pieces, place, axes)
+
+    def _reads(self, axes: Sequence[Axis]) -> int:
+        """How many reads the pieces of a vector along some axes take. Rows that follow each other in memory are one
+        read; of several images, two, where one has as many places as a vector."""
+        pieces = _most_pieces(axes[-1].extent, self.span, len(axes))
+        if pieces == 1 or axes[-2].stride != axes[-1].extent * axes[-1].stride:
+            return pieces
+        if len(axes) == 2:
+            return 1
+        return min(2, pieces) if axes[-2].extent * axes[-1].extent >= self.span else pieces
+
+    def _first(self, pieces: list[_Piece], axes: Sequence[Axis]) -> list[_Piece]:
+        """The pieces whose places are read from: all, or the first (and the last) for all."""
+        reads = self._reads(axes)
+        return pieces if reads == len(pieces) else [pieces[0], pieces[-1]][:reads]
+
+    def _masks(self, pieces: list[_Piece], place: _Place, axes: Sequence[Axis]) -> list[Value]:
+        """The masks of the reads of a vector along some axes, at a place along the others."""
+        f, reads = self.f, self._reads(axes)
+        first, *others = (self._mask(piece, place, axes[-1]) for piece in pieces)
+        if reads == len(pieces):
+            return [first, *others]
+        if reads == 1:
+            for mask in others:
+                first = f.binary("or", first, mask)
+            return [first]
+        *middle, last = others  # each is on the first image or on the last
+        none = f.constant(first.type, False)
+        for piece, mask in zip(pieces[1:-1], middle, strict=True):
+            here = f.icmp("eq", f.index(piece.place.offset), f.index(pieces[0].place.offset))
+            first = f.binary("or", first, f.select(here, mask, none))
+            last = f.binary("or", last, f.select(here, none, mask))
+        return [first, last]
 
     def _mask(self, piece: _Piece, place: _Place, along: Axis) -> Value:
         """The lanes that a piece loads at a place along the other axes: those inside the image."""
