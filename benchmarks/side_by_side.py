@@ -30,9 +30,15 @@ def one(python: str, workload: str, framework: str, options: argparse.Namespace,
     command += ["--case", options.case] if options.case else []
     ours = framework.startswith("argosy")
     environment = {**os.environ, "ARGOSY_CACHE_DIR": cache} if ours else {**os.environ, "GLIBC_TUNABLES": TUNED}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    named = {"workload": workload, "framework": framework}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment, check=False, timeout=options.patience
+        )
+    except subprocess.TimeoutExpired:
+        return {**named, "over_s": options.patience}
     if done.returncode:
-        return {"workload": workload, "framework": framework, "failed": done.stderr.strip().splitlines()[-1:]}
+        return {**named, "failed": done.stderr.strip().splitlines()[-1:]}
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 
@@ -77,6 +83,7 @@ def main() -> None:
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--patience", type=float, default=120.0, help="seconds that a process may take")
     options = parser.parse_args()
     figures, most = [], limits(options)
     with tempfile.TemporaryDirectory() as cache:

@@ -52,7 +52,9 @@ def row(workload: Workload, record: dict[str, Any]) -> str:
     times = medians(record)
     ours = times.pop("argosy")
     ordered = sorted((p for p in times.items() if not p[0].startswith("argosy")), key=lambda p: p[1])
-    peers = ", ".join(f"{peer} {milliseconds(time)} ({time / ours:.2f}x)" for peer, time in ordered)
+    over = {f["framework"]: f"not done in {f['over_s']:.0f} s" for f in record["figures"] if "over_s" in f}
+    shown = [f"{peer} {milliseconds(time)} ({time / ours:.2f}x)" for peer, time in ordered]
+    peers = ", ".join([*shown, *(f"{peer} {reason}" for peer, reason in over.items() if peer not in times)])
     memory = medians(record, "peak_rss_mib")
     least = min((v for k, v in memory.items() if not k.startswith("argosy")), default=0)
     cold, warm = first_calls(record)

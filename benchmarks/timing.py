@@ -51,16 +51,18 @@ def measure(options: argparse.Namespace, workload: str, step: Callable[[], Any])
     """Time ``step`` (which must block until its result is there) and print one JSON line; ``check`` in it is the mean
     of the absolute values of the last result, to see that all compute the same.
 
+    Two more steps warm up and at least five are timed; three, and no more to warm up, where a step takes that long.
     The clock is CPU time when others used more than 3% of our core meanwhile (``clock`` says which), else wall time.
     """
     start = time.perf_counter()
     step()
     first = time.perf_counter() - start
-    for _ in range(2):
+    slow = first > options.seconds
+    for _ in range(0 if slow else 2):
         step()
     walls, cpus = [], []
     begin = time.perf_counter()
-    while len(walls) < 5 or (time.perf_counter() - begin < options.seconds and len(walls) < 5000):
+    while len(walls) < (3 if slow else 5) or (time.perf_counter() - begin < options.seconds and len(walls) < 5000):
         wall, cpu = time.perf_counter(), time.process_time()
         last = step()
         walls.append(time.perf_counter() - wall)
