@@ -247,3 +247,20 @@ def test_a_part_of_a_concatenation_reads_nothing_before_it():
         return prim.concat(prim.reshape(x, shape=(128,)), prim.reshape(scaled, shape=(256,)), axis=0)
 
     check(program, *(np.random.default_rng(0).standard_normal(s).astype(np.float32) for s in ((2, 64), (4, 64), (4,))))
+
+
+def test_a_middle_axis_is_summed_where_the_axes_after_it_stay_apart():
+    """Products of members of stacks, taken at constant places: sums of them over the second axis."""
+    pairs = [(i, j) for i in range(13) for j in range(i, 13)]
+    places = [[pairs.index((min(i, j), max(i, j)))] for i in range(13) for j in range(13)]
+    first, second, partners, places = (
+        np.asarray(n, np.int64)
+        for n in ([[i] for i, _ in pairs], [[j] for _, j in pairs], [[i] for i in range(13)] * 13, places)
+    )
+
+    def sums(x, first, second, partners, places):
+        squares = prim.mul(prim.gather(x, first, axes=(0,)), prim.gather(x, second, axes=(0,)))
+        products = prim.mul(prim.gather(x, partners, axes=(0,)), prim.gather(squares, places, axes=(0,)))
+        return prim.reduce_sum(prim.reshape(products, shape=(13, 13, 3, 16)), axes=(1,))
+
+    check(sums, RNG.standard_normal((13, 3, 16)), first, second, partners, places, scale=100)

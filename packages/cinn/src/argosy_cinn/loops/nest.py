@@ -248,7 +248,7 @@ class _Nest:
     def _row(self, row: Evaluator, chunk: Value, begin: MachineIndex, end: MachineIndex) -> None:
         kernel = self.kernel
         if kernel.sequential:
-            self._strided(row, begin, end)
+            self._strided_loops(row, 0, begin, end)
             return
         for phase in range(phases(kernel)):
             self.phase = phase
@@ -378,6 +378,16 @@ class _Nest:
         return out
 
     # -- reductions over variables outside the lanes
+
+    def _strided_loops(self, scope: Evaluator, depth: int, begin: MachineIndex, end: MachineIndex) -> None:
+        """Loops over the inner variables but the last around such a reduction."""
+        if depth == len(self.kernel.inner) - 1:
+            self._strided(scope, begin, end)
+            return
+        variable = self.kernel.inner[depth]
+        with self.b.loop(0, variable.extent, 1) as loop:
+            variables = {**scope.variables, variable.number: loop.index}
+            self._strided_loops(Evaluator(self.b, self.pointers, variables, parent=scope), depth + 1, begin, end)
 
     def _strided(self, row: Evaluator, begin: MachineIndex, end: MachineIndex) -> None:
         """One reduction over the sequential variables for every vector of kept elements."""
