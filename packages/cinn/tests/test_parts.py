@@ -8,6 +8,7 @@ from programs import ON_HOST, build, check, on_host
 
 from argosy_cinn import CinnCompiler
 from argosy_cinn.fusion.cost import Memory
+from argosy_cinn.fusion.grids import GridLowering, KnownReads
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.loops.expressions import Graph
 from argosy_cinn.loops.indices import Index, Lookup, Position, Quotient, Remainder, Variable, delinearise, linearise, of
@@ -85,6 +86,50 @@ def test_groups_know_all_that_must_run_before_them(steps):
     for group in fusion.groups.values():
         known = {other.number for other in fusion.groups.values() if group.ancestors & other.bits}
         assert known == earlier(group)
+
+
+def layers(x, w, count):
+    """So many equal blocks: a normalised product with a residual."""
+    for _ in range(count):
+        y = prim.tanh(prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(0,)))
+        total = prim.broadcast(prim.reduce_sum(prim.mul(y, y), axes=(1,)), shape=x.shape, axes=(0,))
+        x = prim.add(x, prim.div(y, prim.sqrt(total)))
+    return x
+
+
+def fused(program):
+    """The fusion of a program, and what it knows of its groups."""
+    memory = Memory(simplified(program))
+    reads = KnownReads(memory)
+    return Fusion(memory, reads), reads, memory
+
+
+def test_repeated_blocks_are_lowered_once():
+    operands = [np.zeros((64, 64), np.float32)] * 2
+    few, many = (fused(build(lambda x, w, n=n: layers(x, w, n), operands)) for n in (4, 12))
+    assert len(many[0].groups) > len(few[0].groups)
+    assert many[1].lowered == few[1].lowered
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9), st.integers(0, 9)), min_size=3, max_size=16))
+def test_groups_of_equal_structure_read_what_each_reads_by_itself(steps):
+    def program(x, y):
+        found = [x, y]
+        for kind, i, j in steps * 2:
+            x, y = found[i % len(found)], found[j % len(found)]
+            total = prim.broadcast(prim.reduce_sum(y, axes=(kind % 2,)), shape=x.shape, axes=(1 - kind % 2,))
+            product = prim.dot_general(x, y, lhs_contract=(1,), rhs_contract=(0,)) if kind == 4 else x
+            moved = prim.slice(prim.concat(x, y, axis=0), start=(3, 0), limit=(67, 64), stride=(1, 1))
+            found.append(
+                (prim.add(x, y), prim.tanh(x), prim.mul(x, total), moved, product, total, prim.mul(x, 2.0))[kind]
+            )
+        return found[2:]
+
+    fusion, _, memory = fused(build(program, [np.zeros((64, 64), np.float32)] * 2))
+    for group in fusion.groups.values():
+        if group.kind in ("loops", "product"):
+            assert group.reads == GridLowering(group, memory.values, split=False).all_reads()
 
 
 def test_views_that_undo_each_other_leave_the_index_as_it_was():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import argosy as paddle
+from argosy_phi_ops.capture import Tracer
 
 nn, optim = paddle.nn, paddle.optimizer
 
@@ -41,6 +42,23 @@ def test_two_steps_give_paddles_numbers(make, expected):
     """Two steps of rate 0.1 on the sum of squares from [1, -2], as measured on Paddle 3.3."""
     w = _parameter()
     assert _two_steps(make([w]), w)[0] == pytest.approx(expected, abs=6e-6)
+
+
+def test_what_all_parameters_share_in_a_step_is_computed_once():
+    """A captured step has as many numbers (0-D values) however many parameters there are."""
+
+    def numbers(count):
+        parameters = [_parameter() for _ in range(count)]
+        optimizer = optim.Adam(0.1, parameters=parameters)
+        for w in parameters:
+            (w * w).sum().backward()
+        optimizer.step()
+        with Tracer("step") as tracer:
+            optimizer.step()
+            program = tracer.finish([]).program
+        return sum(op.result.shape == () for op in program.block if op.dialect == "phi" and len(op.results) == 1)
+
+    assert 0 < numbers(2) == numbers(5)
 
 
 def test_clipping_comes_before_decay():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from argosy_cinn.fusion.classify import reduction_layout
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.products import Product
+from argosy_cinn.fusion.structure import Structures
 from argosy_cinn.loops.expressions import Expression, Graph
 from argosy_cinn.loops.indices import Index, Position, Variable, linearise, of
 from argosy_cinn.loops.lowering import Lowering, NotAligned, scattered
@@ -23,12 +24,14 @@ _MOST_NODES = 900
 
 
 class KnownReads:
-    """What groups read from memory, found once for each: programs are fused again when values left memory, and most
-    groups are the same then. What is known of a group holds as long as all that it loads is in memory."""
+    """What groups read from memory, found once for each structure, since blocks of a program repeat, and looked up once
+    for each group, since programs are fused again when values left memory: what is known of a group holds as long as
+    all that it loads is in memory."""
 
     def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+        self._memory, self._structures = memory, Structures(memory.values)
         self._known: dict[Any, tuple[set[Value], set[Value] | None]] = {}  # loads; reads, None where not aligned
+        self._alike: dict[Any, tuple[list[int], list[int] | None]] = {}  # the same by the numbers in a structure
         self.lowered = 0
 
     def of(self, group: Group) -> set[Value]:
@@ -36,10 +39,22 @@ class KnownReads:
         key = (tuple(group.members.items()), group.rows, group.columns, group.kind)
         found = self._known.get(key)
         if found is None or not found[0] <= self._memory.values.keys():
-            found = self._known[key] = self._lowered(group)
+            found = self._known[key] = self._found(group)
         if found[1] is None:
             raise NotAligned("found before")
         return set(found[1])
+
+    def _found(self, group: Group) -> tuple[set[Value], set[Value] | None]:
+        structure, values = self._structures.of(group)
+        alike = self._alike.get(structure)
+        if alike is not None:
+            loaded, read = alike
+            return {values[i] for i in loaded}, None if read is None else {values[i] for i in read}
+        found = self._lowered(group)
+        numbers = {value: i for i, value in enumerate(values)}
+        loads, reads = found
+        self._alike[structure] = [numbers[v] for v in loads], None if reads is None else [numbers[v] for v in reads]
+        return found
 
     def _lowered(self, group: Group) -> tuple[set[Value], set[Value] | None]:
         self.lowered += 1

@@ -22,13 +22,29 @@ BETA1_POW, BETA2_POW = "beta1_pow_acc", "beta2_pow_acc"
 
 
 class _Correction:
-    """Bias corrections of one step: 0-D tensors ``1 / (1 - beta1^t)`` and ``sqrt(1 - beta2^t)``."""
+    """Bias corrections of one step: 0-D tensors ``1 / (1 - beta1^t)`` and ``sqrt(1 - beta2^t)``, and what all
+    parameters make of them alike, made once."""
 
-    __slots__ = ("first", "root")
+    __slots__ = ("_epsilon", "_sizes", "first", "root")
 
     def __init__(self, first: Any, root: Any) -> None:
         self.first = first
         self.root = root
+        self._epsilon: Any = None
+        self._sizes: dict[int, tuple[Any, Any]] = {}
+
+    def size(self, rate: Any) -> Any:
+        """The corrected step size of a learning rate."""
+        found = self._sizes.get(id(rate))
+        if found is None:  # the rate is kept, so that no other one gets its id
+            found = self._sizes[id(rate)] = rate * self.root * self.first, rate
+        return found[0]
+
+    def epsilon(self, epsilon: float) -> Any:
+        """The corrected epsilon."""
+        if self._epsilon is None:
+            self._epsilon = self.root * epsilon
+        return self._epsilon
 
 
 class Adam(Optimizer):
@@ -130,8 +146,8 @@ class Adam(Optimizer):
             v = highest.maximum(v)
             write(highest, v)
         correction = shared[id(parameter)]
-        size = rate * correction.root * correction.first
-        return value - size * (m / (v.sqrt() + correction.root * self._epsilon))  # type: ignore[no-any-return]
+        step = correction.size(rate) * (m / (v.sqrt() + correction.epsilon(self._epsilon)))
+        return value - step  # type: ignore[no-any-return]
 
     def _rule(self) -> str | None:
         return "adam" if not self._amsgrad and self._follows(Adam, AdamW) else None
