@@ -35,7 +35,7 @@ def test_pairs_promote_as_in_paddle(x, y, expected):
 
 @pytest.mark.parametrize(("x", "y"), [("int64", "float32"), ("int32", "int64"), ("bool", "int32")])
 def test_tensors_with_axes_do_not_promote_across_kinds(x, y):
-    with pytest.raises(DTypeError, match=f"add does not promote {x} and {y}"):
+    with pytest.raises(DTypeError, match=f"add: no promotion of {x} and {y}"):
         common((x, True), (y, True))
 
 
@@ -45,5 +45,5 @@ def test_policies():
     assert promote("where", "where", [("bool", True), ("float32", True), ("python float", False)]) == (
         "bool", "float32", "float32",
     )  # fmt: skip
-    with pytest.raises(DTypeError, match="does not promote"):
+    with pytest.raises(DTypeError, match=r"no promotion|must agree"):
         promote("same", "matmul", [("float32", True), ("float64", True)])

@@ -207,7 +207,9 @@ def _nested() -> Any:
 
 def _as_list(tensors: Any) -> list[Any]:
     if type(tensors) is not Tensor and not hasattr(type(tensors), "__iter__"):
-        raise TypeError(f"a Tensor or a sequence of Tensors is differentiated, got {tensors!r:.60}")
+        raise TypeError(
+            f"argument 'outputs' or 'tensors' must be a Tensor or a sequence of Tensors, got {tensors!r:.60}"
+        )
     return [tensors] if type(tensors) is Tensor else list(tensors)
 
 

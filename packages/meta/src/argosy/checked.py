@@ -6,6 +6,7 @@ class) admits everything: what it needs is for the function itself to say.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from opcode import opname
@@ -106,16 +107,19 @@ def blame_inputs(
     """After ``error``, raise what a user can use of it: TypeError for an argument of ``function`` that should be a
     tensor and is not; where Python or numpy failed in argosy's own code, an error of that kind with the arguments.
 
-    The first ``skip`` parameters are not among the arguments (``self`` of methods); with ``tensors`` those without a
-    test are tensors. Errors that name ``title``, errors
-    of classes of argosy, those that argosy's code raised on purpose and those of users' code stand as they are.
+    What argosy's code raised on purpose gets the arguments, where it says none of them. The first ``skip`` parameters
+    are not among the arguments (``self`` of methods); with ``tensors`` those without a test are tensors. Errors of
+    classes of argosy and those of users' code stand as they are.
     """
     kinds = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, AssertionError, StopIteration)
     plain = type(error).__module__.partition(".")[0] in ("builtins", "numpy")
-    if not plain or not isinstance(error, kinds) or title in str(error):
+    if not plain or not isinstance(error, kinds) or f"{title}(): " in str(error):
         return
     at = _innermost(error)
     if at is None or not (isinstance(function, FunctionType) and _is_own(function.__module__) and _is_own(_module(at))):
+        return
+    if title in str(error):
+        _add_given(title, function, args, kwargs, error, skip)
         return
     check_arguments(title, function, args, kwargs, skip)
     given = [*zip(_parameters(function)[skip:], args, strict=False), *kwargs.items()]
@@ -131,6 +135,22 @@ def blame_inputs(
         if isinstance(error, IndexError) and title.endswith("__getitem__"):
             chosen = IndexError  # which is how a loop over a sequence learns that it has ended
         raise chosen(f"{title}(): cannot take these arguments: {shown} ({error or type(error).__name__})") from error
+    _add_given(title, function, args, kwargs, error, skip)
+
+
+def _add_given(
+    title: str, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception, skip: int
+) -> None:
+    """Raise ``error``, which says what is wrong, with the arguments by name, where it does not name them."""
+    message = str(error)
+    if type(error) not in (ValueError, TypeError, IndexError) or "[given " in message or "argument '" in message:
+        return
+    given = [*zip(_parameters(function)[skip:], args, strict=False), *kwargs.items()]
+    if not given:
+        return
+    shown = ", ".join(f"{name}={_shown(value)}" for name, value in given)
+    start = "" if title in message or re.match(r"[\w.]+(\(\))?: ", message) else f"{title}: "
+    raise type(error)(f"{start}{message} [given {shown}]") from error
 
 
 def _is_own(module: str) -> bool:

@@ -117,8 +117,8 @@ def make_parameter(
 def _checked_shape(shape: Sequence[int]) -> tuple[int, ...]:
     try:
         sizes = tuple(int(n) for n in shape)
-    except TypeError as error:
-        raise TypeError(f"the shape of a parameter is a sequence of integers, not {shape!r}") from error
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"argument 'shape' of a parameter must be a sequence of integers, got {shape!r:.60}") from error
     if any(n < 0 for n in sizes):
         raise ValueError(f"the shape of a parameter cannot hold negative sizes: {list(sizes)}")
     return sizes

@@ -13,6 +13,8 @@ class WeightDecayRegularizer:
     """Called with a parameter and its gradient, gives the gradient of the loss with the penalty."""
 
     def __init__(self, coeff: float = 0.0) -> None:
+        if isinstance(coeff, str) or not hasattr(type(coeff), "__float__"):
+            raise TypeError(f"{type(self).__name__}(): argument 'coeff' must be a number, got {coeff!r:.60}")
         self._coeff = float(coeff)
 
     def __call__(self, param: Tensor, grad: Tensor) -> Tensor:

@@ -83,6 +83,8 @@ def load(path: str | os.PathLike[str] | BinaryIO, return_numpy: bool = False, **
 
 def _is_pickled(path: Any, verb: str) -> bool:
     """Whether the name of ``path`` asks for Paddle's format. Raises NotImplementedError for formats of programs."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{verb}(): argument 'path' must be a path or a file object, got {path!r:.60}")
     text: str = os.fspath(path)
     extension = os.path.splitext(text)[1]
     if extension in _OTHER:

@@ -12,6 +12,7 @@ from typing import Any
 from argosy_phi_ops import promotion
 from argosy_phi_ops.context import building
 from argosy_phi_ops.errors import CaptureError, OperatorError
+from argosy_phi_ops.explanation import completed
 from argosy_phi_ops.operator import Operator
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.primitives.binding import constant
@@ -59,18 +60,10 @@ def expand(op: Operator, operand_types: Sequence[Type], attributes: dict[str, An
         try:
             results = inline_body(op, operands, attributes)
         except OperatorError as error:
-            raise _naming(op, operand_types, error) from None
+            raise completed(op, operand_types, attributes, error) or error from None
     bare = isinstance(results, Value)
     program.set_outputs([results] if bare else list(results))
     return Expansion(program, bare)
-
-
-def _naming(op: Operator, operand_types: Sequence[Type], error: OperatorError) -> OperatorError:
-    """``error`` with the operator and its operands in the message."""
-    message = str(error)
-    if not message.startswith((op.name + ":", op.name + "(")):
-        message = f"{op.name}: {message}"
-    return type(error)(f"{message} [operands: {', '.join(map(str, operand_types))}]")
 
 
 def inline_body(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:

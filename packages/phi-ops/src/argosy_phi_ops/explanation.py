@@ -1,6 +1,5 @@
-"""What a user is told when an operator fails with an error of Python's or numpy's insides.
-
-Looked at only then, so that calls that work pay nothing: which attribute does not fit its annotation, and what came.
+"""What a user is told when an operator fails: with errors of Python's or numpy's insides, which attribute does not fit
+its annotation; with all of them, what came, by argument. Looked at only then, so that calls that work pay nothing.
 """
 
 from __future__ import annotations
@@ -12,9 +11,14 @@ from argosy_phi_ops.attribute_types import fits, spelled
 from argosy_phi_ops.errors import FOREIGN, OperatorError
 from argosy_phi_ops.memory import OperatorMemoryError
 from argosy_phi_ops.signature import OperatorTypeError, normalise_attribute, unfit
+from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
 
-__all__ = ["explained"]
+__all__ = ["completed", "explained"]
+
+
+_GIVEN = "given "
+_HIDDEN = frozenset({"segments", "counter", "rng"})
 
 
 class OperatorIndexError(OperatorError, IndexError):
@@ -32,6 +36,8 @@ def explained(
     op: _Function, operands: Sequence[Any], attributes: Mapping[str, Any], error: Exception
 ) -> OperatorError | None:
     """An error for users in the place of ``error``; None where that is one already, or a user's own."""
+    if isinstance(error, OperatorError) and not isinstance(error, OperatorMemoryError):
+        return completed(op, operands, attributes, error)
     if "." in op.name or str(error).startswith((f"{op.name}:", f"{op.name}(")) or not _is_inner(error):
         return None
     notes = op.body.__annotations__
@@ -42,7 +48,20 @@ def explained(
             return unfit(op.name, name, wanted, value)
     if type(error) is NotImplementedError:
         return None
-    return _kind(error)(f"{op.name}: {error or type(error).__name__} [{_described(operands, attributes)}]")
+    return _kind(error)(f"{op.name}: {error or type(error).__name__} [{_described(op, operands, attributes)}]")
+
+
+def completed(
+    op: _Function, operands: Sequence[Any], attributes: Mapping[str, Any], error: OperatorError
+) -> OperatorError | None:
+    """``error`` with the operator and what its arguments were; None where it says so already, or names one of them
+    and what was expected of it."""
+    message = str(error)
+    if f"[{_GIVEN}" in message or f"{op.name}(): " in message or type(error).__init__ is not OperatorError.__init__:
+        return None
+    if not message.startswith((op.name + ":", op.name + "(")):
+        message = f"{op.name}: {message}"
+    return type(error)(f"{message} [{_described(op, operands, attributes)}]")
 
 
 def _is_inner(error: Exception) -> bool:
@@ -69,9 +88,26 @@ def _dtype_wanted(name: str, value: Any) -> str:
     return ""
 
 
-def _described(operands: Sequence[Any], attributes: Mapping[str, Any]) -> str:
-    named = [f"{k}={str(v)[:60]}" for k, v in attributes.items() if k != "segments"]
-    return "operands: " + ", ".join(map(_shown, operands)) + ("; " + ", ".join(named) if named else "")
+def _described(op: _Function, operands: Sequence[Any], attributes: Mapping[str, Any]) -> str:
+    by_name = _named(op, operands, attributes)
+    shown = [f"{name}={_shown(x)}" for name, x in by_name.items()] if by_name else list(map(_shown, operands))
+    plain = [f"{name}={str(value)[:60]}" for name, value in attributes.items() if name not in _HIDDEN]
+    return _GIVEN + ", ".join([*shown, *plain])
+
+
+def _named(op: _Function, operands: Sequence[Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Operands by the names of their parameters; empty where that is not told."""
+    signature = getattr(op, "signature", None)
+    if signature is None:
+        return {}
+    if "segments" not in attributes and len(operands) == len(signature.operands):
+        return {p.name: x for p, x in zip(signature.operands, operands, strict=True) if x is not None}
+    segments = {name: value for name, value in attributes.items() if name == "segments"}
+    try:
+        found: dict[str, Any] = signature.regroup(list(operands), segments)
+    except (ValueError, IndexError):
+        return {}
+    return {name: x for name, x in found.items() if x is not None and name not in _HIDDEN}
 
 
 def _shown(x: Any) -> str:
@@ -79,4 +115,6 @@ def _shown(x: Any) -> str:
         return f"[{', '.join(map(_shown, x[:4]))}{', ...' if len(x) > 4 else ''}]"
     if hasattr(x, "shape") and hasattr(x.dtype, "name"):
         return f"{x.dtype.name} {list(x.shape)}"
+    if isinstance(x, TensorType):
+        return f"{x.dtype} {list(x.shape)}"
     return repr(x)[:40]

@@ -15,6 +15,7 @@ from argosy_phi_ops.composition import Composed, find_function
 from argosy_phi_ops.dispatch import rebind, recording, write
 from argosy_phi_ops.index import MEMBERS
 from argosy_phi_ops.operator import NO_KEYWORDS, Operator, get_operator
+from argosy_phi_ops.signature import OperatorTypeError
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["find", "inplace", "resolve"]
@@ -83,6 +84,9 @@ def inplace(op: Operator | Composed) -> Callable[..., Tensor]:
     """The in-place form of ``op``: it writes the result over its first operand and returns that."""
 
     def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if type(x) is not Tensor:
+            kind = type(x).__name__
+            raise OperatorTypeError(f"{op.name}_(): argument 'x' must be a Tensor, got {kind} {x!r:.60}")
         operand = _kept(x, args) if recording() and not op.view else x
         result = op(operand, *args, **kwargs)
         if op.view:

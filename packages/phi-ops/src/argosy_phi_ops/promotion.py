@@ -51,7 +51,7 @@ def _binary(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
 def _same(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
     dtypes = {dtype for dtype, _ in operands if dtype not in _PYTHON}
     if len(dtypes) > 1:
-        raise DTypeError(f"{name} does not promote: dtypes must agree, got {', '.join(d for d, _ in operands)}")
+        raise DTypeError(f"{name}: dtypes must agree, got {', '.join(d for d, _ in operands)}")
     common = dtypes.pop() if dtypes else ""
     return tuple(common or _number(dtype) for dtype, _ in operands)
 
@@ -131,7 +131,7 @@ def _tensors(name: str, x: str, y: str, axes: bool) -> str:
         return "complex128" if {"complex128", "float64"} & {x, y} else "complex64"
     if not axes:
         return x if kinds[0] > kinds[1] or (kinds[0] == kinds[1] and _size(x) >= _size(y)) else y
-    raise DTypeError(f"{name} does not promote {x} and {y}: convert one of them with astype()")
+    raise DTypeError(f"{name}: no promotion of {x} and {y}; convert one of them with astype()")
 
 
 def _size(dtype: str) -> int:

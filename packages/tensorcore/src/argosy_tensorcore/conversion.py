@@ -93,7 +93,9 @@ def item(tensor: Tensor, index: tuple[int, ...]) -> Any:
     try:
         return a.item(*index)
     except IndexError as error:
-        raise IndexError(f"item{index} is out of range for a tensor of shape {list(tensor.shape)}") from error
+        raise IndexError(
+            f"item(): index {list(index)} is out of range for a tensor of shape {list(tensor.shape)}"
+        ) from error
     except TypeError as error:
         raise TypeError(f"item(): indices must be integers, got {index}") from error
 
@@ -112,7 +114,12 @@ def new_array(data: Any, dtype: DType | None) -> Array:
         return np.array(source, source.dtype if dtype is None else dtype.numpy)
     if isinstance(data, (np.ndarray, np.generic)):
         return np.array(data, (dtype or as_dtype(data.dtype)).numpy)
-    a = np.array(data)
+    try:
+        a = np.array(data)
+    except ValueError as error:
+        raise ValueError(
+            f"cannot make a tensor of {data!r:.80}: nested sequences must be rectangular and hold numbers ({error})"
+        ) from error
     if a.dtype == object or a.dtype.kind in "USV":
         raise ValueError(f"cannot make a tensor of {data!r}: nested sequences must be rectangular and hold numbers")
     return np.array(a, (dtype or _inferred(a.dtype)).numpy)

@@ -13,6 +13,7 @@ from argosy.checked import checked
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.dispatch import suspended, write
+from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["GradScaler"]
 
@@ -38,6 +39,8 @@ class GradScaler:
         decr_every_n_nan_or_inf: int = 1,
         use_dynamic_loss_scaling: bool = True,
     ) -> None:
+        if init_loss_scaling <= 0:
+            raise ValueError(f"GradScaler(): argument 'init_loss_scaling' must be positive, got {init_loss_scaling}")
         self._enable = bool(enable)
         self._dynamic = bool(use_dynamic_loss_scaling) and self._enable
         self._init_scale = self._scale = float(init_loss_scaling) if self._enable else 1.0
@@ -53,11 +56,14 @@ class GradScaler:
     # ---- the step
 
     def scale(self, var: Any) -> Any:
-        """``var`` times the scale."""
+        """``var`` times the scale. Raises TypeError for what is no tensor or number."""
+        if not isinstance(var, Tensor):
+            raise TypeError(f"GradScaler.scale(): argument 'var' must be a Tensor, got {var!r:.60}")
         if not self._enable:
             return var
         state = self._captured()
-        return var * (self._scale if state is None else state.scale.astype(var.dtype))
+        scale: Any = self._scale if state is None else state.scale.astype(var.dtype)
+        return var * scale
 
     def _captured(self) -> ScaleState | None:
         """The tensors to compute with while a step is being captured; None where it runs at once, on their numbers."""
@@ -145,6 +151,8 @@ class GradScaler:
 
     def minimize(self, optimizer: Any, *args: Any, **kwargs: Any) -> tuple[list[Any], list[Any]]:
         """:meth:`step` and :meth:`update`, after ``scale(loss).backward()``; the arguments of Paddle's are ignored."""
+        if not hasattr(optimizer, "_parameter_list"):
+            raise TypeError(f"GradScaler.minimize(): argument 'optimizer' must be an Optimizer, got {optimizer!r:.60}")
         pairs = [(p, p.grad) for p in optimizer._parameter_list if not p.stop_gradient and p.grad is not None]
         self.step(optimizer)
         self.update()

@@ -53,6 +53,8 @@ class Model:
         precision = Precision(amp_configs)
         if loss is not None and not callable(loss):
             raise TypeError(f"Model.prepare(): loss must be callable, not {type(loss).__name__}")
+        if optimizer is not None and not hasattr(optimizer, "step"):
+            raise TypeError(f"Model.prepare(): optimizer must be an Optimizer, not {type(optimizer).__name__}")
         for metric in _listed(metrics):
             if not isinstance(metric, Metric):
                 raise TypeError(f"Model.prepare(): metrics must be Metric objects, not {type(metric).__name__}")

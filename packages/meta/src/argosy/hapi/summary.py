@@ -68,8 +68,10 @@ def inputs_of(sizes: Any, dtypes: Any = None, given: Any = None) -> list[Any]:
         return [given]
     if sizes is None:
         raise ValueError("summary() and flops() need input_size (or, for summary, input)")
-    several = isinstance(sizes, (list, tuple)) and sizes and isinstance(sizes[0], (list, tuple))
-    shapes = list(sizes) if several else [(sizes,) if isinstance(sizes, int) else tuple(sizes)]
+    if not isinstance(sizes, (int, list, tuple)):
+        raise TypeError(f"summary(): argument 'input_size' must be a shape or a list of shapes, got {sizes!r:.60}")
+    several = not isinstance(sizes, int) and sizes and isinstance(sizes[0], (list, tuple))
+    shapes: list[Any] = [(sizes,)] if isinstance(sizes, int) else list(sizes) if several else [tuple(sizes)]
     names = list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes or "float32"] * len(shapes)
     return [_ones(shape, name) for shape, name in zip(shapes, names, strict=True)]
 

@@ -33,6 +33,19 @@ class Dataset:
         raise NotImplementedError(f"{type(self).__name__} does not define __len__()")
 
 
+def _listed(title: str, datasets: Any) -> list[Any]:
+    """The data sets of another one. Raises TypeError for anything else, ValueError for none."""
+    if not hasattr(type(datasets), "__iter__"):
+        raise TypeError(f"{title}(): argument 'datasets' must be a sequence of data sets, got {datasets!r:.60}")
+    found = list(datasets)
+    for dataset in found:
+        if not hasattr(type(dataset), "__getitem__") and not hasattr(type(dataset), "__iter__"):
+            raise TypeError(f"{title}(): argument 'datasets' must hold data sets, got {dataset!r:.60}")
+    if not found:
+        raise ValueError(f"{title}(): argument 'datasets' must hold at least one data set, got {datasets!r:.60}")
+    return found
+
+
 class IterableDataset(Dataset):
     """Samples as a stream: subclasses define ``__iter__``. In a worker, ``get_worker_info()`` tells which part is
     its.
@@ -53,6 +66,9 @@ class TensorDataset(Dataset):
 
     @checked
     def __init__(self, tensors: Sequence[Any]) -> None:
+        for tensor in tensors:
+            if not hasattr(type(tensor), "__len__"):
+                raise TypeError(f"TensorDataset(): argument 'tensors' must hold tensors or arrays, got {tensor!r:.60}")
         lengths = [len(t) for t in tensors]
         if not lengths or len(set(lengths)) != 1:
             raise ValueError(f"TensorDataset takes tensors of one length, got lengths {lengths}")
@@ -69,9 +85,7 @@ class ComposeDataset(Dataset):
     """Data sets side by side: a sample is the concatenation of theirs. As long as the shortest."""
 
     def __init__(self, datasets: Sequence[Dataset]) -> None:
-        if not datasets:
-            raise ValueError("ComposeDataset takes at least one data set")
-        self.datasets = list(datasets)
+        self.datasets = _listed("ComposeDataset", datasets)
 
     def __getitem__(self, idx: int) -> tuple[Any, ...]:
         parts: list[Any] = []
@@ -89,9 +103,7 @@ class ConcatDataset(Dataset):
 
     @checked
     def __init__(self, datasets: Sequence[Dataset]) -> None:
-        if not datasets:
-            raise ValueError("ConcatDataset takes at least one data set")
-        self.datasets = list(datasets)
+        self.datasets = _listed("ConcatDataset", datasets)
         self.cumulative_sizes = self.cumsum(self.datasets)
 
     @staticmethod
@@ -114,7 +126,7 @@ class ChainDataset(IterableDataset):
     """Streams one after another."""
 
     def __init__(self, datasets: Sequence[IterableDataset]) -> None:
-        self.datasets = list(datasets)
+        self.datasets = _listed("ChainDataset", datasets)
 
     def __iter__(self) -> Iterator[Any]:
         return itertools.chain.from_iterable(self.datasets)
@@ -124,6 +136,8 @@ class Subset(Dataset):
     """The samples of ``dataset`` at ``indices``."""
 
     def __init__(self, dataset: Dataset, indices: Sequence[int]) -> None:
+        if not hasattr(type(indices), "__len__") or not hasattr(type(indices), "__getitem__"):
+            raise TypeError(f"Subset(): argument 'indices' must be a sequence of integers, got {indices!r:.60}")
         self.dataset = dataset
         self.indices = indices
 

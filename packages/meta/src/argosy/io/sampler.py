@@ -110,6 +110,8 @@ class WeightedRandomSampler(Sampler):
         w = np.asarray(weights, np.float64)
         if w.ndim != 1 or (w < 0).any() or not w.sum() > 0:
             raise ValueError("WeightedRandomSampler: weights must be one row of non-negative numbers, not all zero")
+        if num_samples < 0:
+            raise ValueError(f"WeightedRandomSampler(): argument 'num_samples' must not be negative, got {num_samples}")
         if not replacement and num_samples > (w > 0).sum():
             raise ValueError(f"WeightedRandomSampler: cannot draw {num_samples} without replacement from {len(w)}")
         self.weights, self.num_samples, self.replacement = w / w.sum(), num_samples, replacement

@@ -33,9 +33,9 @@ def to_static(
     backend: the compiler, ``"CINN"`` (the reference interpreter where it is not installed) or None for the reference.
     full_graph: True captures the function whole: ``if``, ``while``, ``for``, ``and``, ``or``, ``not`` on tensors become
     operations, and what cannot be captured raises NotImplementedError naming the line. Otherwise the graph may break:
-    where Python needs a value, what is captured so far is executed and Python goes on eagerly, and later calls of that
-    kind run as plain Python; ``jit.report()`` lists these places. Control flow that does nothing but set local
-    variables is captured then, too; its branches are both run once during the capture.
+    where Python needs a value, what is captured so far is executed and Python goes on eagerly; later calls of that kind
+    run compiled parts around such lines. ``jit.report()`` lists these places. Control flow that does nothing but set
+    local variables is captured then, too; its branches are both run once during the capture.
     Either way later calls skip the Python code, guarded on what it read (see ``argosy.jit.guards``).
     memory_budget: bytes that intermediate values may need: what does not fit is computed again in the backward pass
     instead of being kept, cheapest first, whole layers where that is needed. Results are the same, bit for bit;
@@ -54,6 +54,8 @@ def to_static(
 
     if memory_budget is not None and (isinstance(memory_budget, bool) or not isinstance(memory_budget, int)):
         raise TypeError(f"to_static(): memory_budget is a number of bytes, got {memory_budget!r}")
+    if input_spec is not None and not isinstance(input_spec, (list, tuple)):
+        raise TypeError(f"to_static(): argument 'input_spec' must be a list of InputSpec, got {input_spec!r:.60}")
     if tune is not None and not isinstance(tune, bool):
         raise TypeError(f"to_static(): tune is True, False or None, got {tune!r}")
     chosen: Backend = backend

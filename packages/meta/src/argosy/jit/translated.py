@@ -75,6 +75,8 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
     """
     if configs:
         raise NotImplementedError(f"jit.load() has no option {sorted(configs)}")
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"jit.load(): argument 'path' must be a path, got {path!r:.60}")
     base = os.fspath(path)
     if os.path.exists(base + ".json") and not os.path.exists(base + ".pir"):
         predictor = Predictor(load_paddle_program(base))

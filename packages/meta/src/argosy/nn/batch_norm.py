@@ -20,6 +20,7 @@ class _BatchNorm(Layer):
 
     _mean: Any
     _variance: Any
+    _ranks: tuple[int, ...] = (2, 3, 4, 5)
 
     def __init__(
         self,
@@ -43,7 +44,12 @@ class _BatchNorm(Layer):
         self._variance = self.create_parameter(shape, still, default_initializer=ones)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The normalised input."""
+        """The normalised input. Raises ValueError for one of another rank than the layer's."""
+        if len(input.shape) not in self._ranks:
+            ranks = " or ".join(map(str, self._ranks))
+            raise ValueError(
+                f"{type(self).__name__}(): argument 'input' must have {ranks} axes, got shape {list(input.shape)}"
+            )
         settings = (self.training, self._momentum, self._epsilon, self._data_format, self._use_global_stats)
         return batch_norm(input, self._mean, self._variance, self.weight, self.bias, *settings)
 
@@ -67,6 +73,8 @@ class _BatchNorm(Layer):
 class BatchNorm1D(_BatchNorm):
     """Batch normalisation of [N, C] or [N, C, L]."""
 
+    _ranks = (2, 3)
+
     def __init__(
         self,
         num_features: int,
@@ -84,9 +92,13 @@ class BatchNorm1D(_BatchNorm):
 class BatchNorm2D(_BatchNorm):
     """Batch normalisation of [N, C, H, W]."""
 
+    _ranks = (4,)
+
 
 class BatchNorm3D(_BatchNorm):
     """Batch normalisation of [N, C, D, H, W]."""
+
+    _ranks = (5,)
 
     def __init__(
         self,

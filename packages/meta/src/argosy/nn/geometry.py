@@ -285,6 +285,8 @@ class Bilinear(Layer):
         super().__init__()
         self._shown = f"in1_features={in1_features}, in2_features={in2_features}, out_features={out_features}"
         self._shown += f", dtype={self._dtype}"
+        if in1_features < 1:
+            raise ValueError(f"Bilinear(): argument 'in1_features' must be positive, got {in1_features}")
         bound = 1.0 / math.sqrt(in1_features)
         start = Uniform(-bound, bound)
         shape = [out_features, in1_features, in2_features]

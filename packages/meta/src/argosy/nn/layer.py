@@ -231,7 +231,9 @@ class Layer(Checked, Conversions):
         self.add_parameter(name, param)
 
     def add_sublayer(self, name: str, sublayer: Layer) -> Layer:
-        """Register ``sublayer`` under ``name``. Raises TypeError when it is no Layer."""
+        """Register ``sublayer`` under ``name``. Raises TypeError when it is no Layer, or ``name`` no string."""
+        if not isinstance(name, str):
+            raise TypeError(f"add_sublayer(): argument 'name' must be a string, got {name!r:.60}")
         if not isinstance(sublayer, Layer) and sublayer is not None:
             raise TypeError(f"add_sublayer({name!r}) takes a Layer, not {type(sublayer).__name__}")
         self._sub_layers[str(name)] = sublayer

@@ -78,7 +78,10 @@ def _parse_part(part: Any, key: list[tuple[Any, ...]], tensors: list[Tensor], ma
         else:
             _parse_tensor(Tensor(array), key, tensors, masks)
     else:
-        raise TypeError(f"a tensor cannot be indexed by {type(part).__name__} {part!r}")
+        raise TypeError(
+            f"a tensor cannot be indexed by {type(part).__name__} {part!r:.60}; expected integers, slices, None, an "
+            "ellipsis, masks, and arrays or tensors of integers"
+        )
 
 
 def _parse_tensor(x: Tensor, key: list[tuple[Any, ...]], tensors: list[Tensor], masks: Masks) -> None:

@@ -23,6 +23,8 @@ class Constant(Initializer):
     """Every element ``value``."""
 
     def __init__(self, value: float = 0.0) -> None:
+        if isinstance(value, str):
+            raise TypeError(f"Constant(): argument 'value' must be a number, got {value!r:.60}")
         self.value = value
 
     def forward(self, var: Tensor, block: object = None) -> None:

@@ -26,9 +26,13 @@ def clip_grad_norm_(
 
     norm_type: inf, 0, 1 or 2. Raises RuntimeError for a norm that is not finite with ``error_if_nonfinite``.
     """
+    if not isinstance(max_norm, (int, float)) and not hasattr(max_norm, "__float__"):
+        raise TypeError(f"clip_grad_norm_(): argument 'max_norm' must be a number, got {max_norm!r:.60}")
     order = float(norm_type)
     if order not in (float("inf"), 0.0, 1.0, 2.0):
         raise ValueError(f"clip_grad_norm_: norm_type is inf, 0, 1 or 2, got {norm_type}")
+    if not hasattr(type(parameters), "__iter__"):
+        raise TypeError(f"clip_grad_norm_(): argument 'parameters' must hold tensors, got {parameters!r:.60}")
     grads = _gradients(parameters)
     if not grads:
         return F.zeros([])

@@ -16,6 +16,8 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 def parameters_to_vector(parameters: Iterable[Tensor], name: str | None = None) -> Tensor:
     """The elements of all parameters in a row, as one tensor [number of elements]."""
+    if not hasattr(type(parameters), "__iter__"):
+        raise TypeError(f"parameters_to_vector(): argument 'parameters' must hold tensors, got {parameters!r:.60}")
     parts: list[Any] = list(parameters)
     if not parts:
         raise ValueError("parameters_to_vector: there are no parameters")
