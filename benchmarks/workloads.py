@@ -130,6 +130,7 @@ WORKLOADS = (
     Workload("pinn", "4096", "Burgers residual step, 4096 points", WITH_PADDLE, _burgers(4096)),
     Workload("pinn", "65536", "Burgers residual step, 65,536 points", WITH_PADDLE, _burgers(65536)),
     Workload("nth_derivative", "2", "second derivative of a network, 1024 points", NTH, _derivative(2)),
+    Workload("nth_derivative", "3", "third derivative", NTH, _derivative(3)),
     Workload("nth_derivative", "4", "fourth derivative", NTH, _derivative(4)),
     Workload("nth_derivative", "6", "sixth derivative", NTH, _derivative(6)),
     Workload("nth_derivative", "8", "eighth derivative", ("torch", "jax", "jax-jet", "paddle"), _derivative(8)),
