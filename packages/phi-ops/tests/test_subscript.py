@@ -1,4 +1,4 @@
-"""Indexing tensors means what indexing arrays means, eagerly and captured."""
+"""Indexing tensors means what indexing arrays means, numbers before tensors, eagerly and captured."""
 
 import numpy as np
 import pytest
@@ -45,10 +45,21 @@ def as_tensors(subscript):
     return tuple(Tensor(part) if isinstance(part, np.ndarray) else part for part in subscript)
 
 
+def numbers_first(array, subscript):
+    """A view of `array` at the numbers of a subscript that has arrays, too, and the rest of that."""
+    if not any(isinstance(part, np.ndarray) for part in subscript):
+        return array, subscript
+    kept = [
+        part if isinstance(part, int) or part is Ellipsis else slice(None) for part in subscript if part is not None
+    ]
+    return array[tuple(kept)], tuple(part for part in subscript if not isinstance(part, int))
+
+
 @settings(max_examples=300, deadline=None)
 @given(subscripts())
 def test_reading_agrees_with_numpy(subscript):
-    expected = X[subscript]
+    view, rest = numbers_first(X, subscript)
+    expected = view[rest]
     result = Tensor(X.copy())[as_tensors(subscript)]
     np.testing.assert_array_equal(result.numpy(), expected)
     assert tuple(result.shape) == expected.shape
@@ -58,10 +69,12 @@ def test_reading_agrees_with_numpy(subscript):
 @given(subscripts())
 def test_writing_agrees_with_numpy(subscript):
     expected = X.copy()
-    value = -1 - np.arange(float(X[subscript].size)).reshape(X[subscript].shape)
-    expected[subscript] = value
+    view, rest = numbers_first(expected, subscript)
+    value = -1 - np.arange(float(view[rest].size)).reshape(view[rest].shape)
+    view[rest] = value
     times = np.zeros(SHAPE)
-    np.add.at(times, subscript, 1)
+    view, rest = numbers_first(times, subscript)
+    np.add.at(view, rest, 1)
     once = times <= 1  # of places named twice one wins
     x = Tensor(X.copy())
     x[as_tensors(subscript)] = Tensor(value)
@@ -103,11 +116,31 @@ def test_basic_indexing_gives_views_and_tensor_indices_copies():
     assert x.payload.version == 1
 
 
+def test_numbers_do_not_move_the_axes_of_tensors():
+    """The axes that a tensor gives stay in its place beside a number elsewhere, as in Paddle; in numpy they move."""
+    x, i = Tensor(X.copy()), Tensor(np.array([0, 2]))
+    np.testing.assert_array_equal(x[1, :, i].numpy(), X[1][:, [0, 2]])
+    np.testing.assert_array_equal(x[1, ..., i].numpy(), X[1][..., [0, 2]])
+    x[1, :, i] = Tensor(-np.arange(6.0).reshape(3, 2))
+    np.testing.assert_array_equal(x.numpy()[1][:, [0, 2]], -np.arange(6.0).reshape(3, 2))
+
+
+def test_in_asks_for_an_equal_element():
+    """``item in x`` is whether any element equals it."""
+    x = Tensor(X.copy())
+    assert 7 in x
+    assert Tensor(7.0) in x
+    assert -1 not in x
+    assert 1 not in Tensor(np.zeros((0, 3)))
+    assert None not in x
+
+
 def test_lists_and_numpy_integers_are_indices():
     x = Tensor(X.copy())
     np.testing.assert_array_equal(x[[0, 2]].numpy(), X[[0, 2]])
     np.testing.assert_array_equal(x[np.int64(1)].numpy(), X[1])
     np.testing.assert_array_equal(x[[True, False, False, True]].numpy(), X[[0, 3]])
+    np.testing.assert_array_equal(x[((0, 2),)].numpy(), X[[0, 2]])
 
 
 @pytest.mark.parametrize(

@@ -184,14 +184,15 @@ COMPOSED: dict[str, str] = {
     "select_scatter": "scattering", "slice_scatter": "scattering",
     # selection
     "argwhere": "selection", "masked_select": "selection", "nonzero": "selection", "one_hot": "selection",
-    "sequence_mask": "selection", "where": "selection", "where_": "selection",
+    "sequence_mask": "selection", "topk": "selection", "where": "selection", "where_": "selection",
     # stacking
     "atleast_1d": "stacking", "atleast_2d": "stacking", "atleast_3d": "stacking", "block_diag": "stacking",
-    "broadcast_shape": "stacking", "broadcast_shapes": "stacking", "cartesian_prod": "stacking",
-    "column_stack": "stacking", "combinations": "stacking", "dsplit": "stacking", "dstack": "stacking",
-    "hsplit": "stacking", "hstack": "stacking", "meshgrid": "stacking", "multiplex": "stacking",
-    "permute": "stacking", "row_stack": "stacking", "split_with_sizes": "stacking", "t_": "stacking",
-    "tensor_split": "stacking", "transpose_": "stacking", "true_divide": "stacking", "unstack": "stacking",
+    "broadcast_shape": "stacking", "broadcast_shapes": "stacking", "broadcast_tensors": "stacking",
+    "cartesian_prod": "stacking", "chunk": "stacking", "column_stack": "stacking", "combinations": "stacking",
+    "dsplit": "stacking", "dstack": "stacking", "hsplit": "stacking", "hstack": "stacking",
+    "meshgrid": "stacking", "multiplex": "stacking", "permute": "stacking", "row_stack": "stacking",
+    "split": "stacking", "split_with_sizes": "stacking", "t_": "stacking", "tensor_split": "stacking",
+    "transpose_": "stacking", "true_divide": "stacking", "unbind": "stacking", "unstack": "stacking",
     "vsplit": "stacking", "vstack": "stacking",
     # statistics
     "corrcoef": "statistics", "cov": "statistics", "cumulative_trapezoid": "statistics",

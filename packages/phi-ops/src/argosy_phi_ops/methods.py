@@ -117,7 +117,7 @@ def _special(name: str) -> object | None:
         return _augmented(get_operator(_BINARY[name[1:]]))
     if name in _UNARY:
         return _method(get_operator(_UNARY[name]))
-    if name in ("getitem", "setitem"):
+    if name in ("getitem", "setitem", "contains"):
         subscript = import_module("argosy_phi_ops.ops.subscript")
         found: object = getattr(subscript, name + "_method")
         return found

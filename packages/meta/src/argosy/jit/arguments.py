@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.jit.structure import map_items
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
@@ -104,14 +105,5 @@ def rebuild(x: Any, tensors: Iterator[Any], floats: Iterator[Any]) -> Any:
 
 
 def tensors_in(x: Any, found: Callable[[Tensor], Any]) -> Any:
-    """``x`` (tensors in nested lists, tuples and dicts) with ``found(tensor)`` in place of each tensor."""
-    kind = type(x)
-    if kind is Tensor:
-        return found(x)
-    if kind in (list, tuple):
-        return kind(tensors_in(item, found) for item in x)
-    if kind is dict:
-        return {name: tensors_in(item, found) for name, item in x.items()}
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return kind(*(tensors_in(item, found) for item in x))
-    return x
+    """``x`` (tensors in nests of containers) with ``found(tensor)`` in place of each tensor."""
+    return found(x) if type(x) is Tensor else map_items(x, lambda item: tensors_in(item, found))

@@ -10,6 +10,7 @@ import numpy as np
 from argosy.jit.arguments import Call, tensors_in
 from argosy.jit.guards import Guards
 from argosy.jit.slots import GradientSlots
+from argosy.jit.structure import map_items
 from argosy_autograd.gradients import accumulate_grad
 from argosy_phi_ops.capture import Captured
 from argosy_phi_ops.compiler import Executable
@@ -51,16 +52,7 @@ class Position:
 
 
 def _filled(x: Any, made: list[Tensor]) -> Any:
-    kind = type(x)
-    if kind is Position:
-        return made[x.at]
-    if kind in (list, tuple):
-        return kind(_filled(item, made) for item in x)
-    if kind is dict:
-        return {name: _filled(item, made) for name, item in x.items()}
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return kind(*(_filled(item, made) for item in x))
-    return x
+    return made[x.at] if type(x) is Position else map_items(x, lambda item: _filled(item, made))
 
 
 class Effects:

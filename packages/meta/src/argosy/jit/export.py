@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from argosy.checked import checked
@@ -11,6 +12,7 @@ from argosy.jit.conversion.source import converted, converted_callee
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.specs import alike, spec_types
 from argosy.jit.static_function import StaticFunction
+from argosy.jit.structure import leaves, map_items
 from argosy.jit.tracing import explain_break
 from argosy.nn.layer import Layer
 from argosy_infer import save_program
@@ -30,10 +32,12 @@ _PIPELINE = "cse,dce"
 def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | None = None, **configs: Any) -> None:
     """Write the forward function of ``layer`` (or a function) as ``<path>.pir`` and ``<path>.safetensors``.
 
-    It is captured in evaluation mode without gradients. input_spec: an InputSpec or a tensor for each input; sizes
-    given as None stay open, so that the program runs for any; without it, those of the newest call to what
-    ``to_static`` made, a common first axis open. States are named as in the layer's ``state_dict``.
-    Operators stay whole, so that later passes know attention when they see it. Raises ValueError without either.
+    It is captured in evaluation mode without gradients. input_spec: an InputSpec or a tensor (or lists and
+    dictionaries of them) for each argument. The inputs and outputs of the program are the tensors in order, those of
+    dictionaries by their sorted keys; what else is returned is left out, as in Paddle. Sizes given as None stay open,
+    so that the program runs for any; without input_spec, those of the newest call to what ``to_static`` made, a common
+    first axis open. States are named as in the layer's ``state_dict``. Operators stay whole, so that later passes know
+    attention when they see it. Raises ValueError without either.
     """
     if configs:
         raise NotImplementedError(f"jit.save() has no option {sorted(configs)}")
@@ -51,7 +55,8 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
     save_program(program, arrays, path)  # type: ignore[operator]
 
 
-def _specs(layer: Any, given: Sequence[Any] | None) -> list[InputSpec]:
+def _specs(layer: Any, given: Sequence[Any] | None) -> list[Any]:
+    """An InputSpec, or a nest of them, for each argument."""
     forward: Any = layer.forward if isinstance(layer, Layer) else layer
     if given is None and isinstance(forward, StaticFunction):
         given = forward._spec or forward.newest_specs()
@@ -59,10 +64,17 @@ def _specs(layer: Any, given: Sequence[Any] | None) -> list[InputSpec]:
         raise ValueError(
             "jit.save() needs input_spec, an InputSpec (or a tensor) for each input of forward(), or a call before it"
         )
-    return [InputSpec.from_tensor(s) if isinstance(s, Tensor) else s for s in given]
+    return [_own(spec) for spec in given]
 
 
-def _capture(layer: Any, specs: list[InputSpec]) -> Captured:
+def _own(spec: Any) -> Any:
+    """A specification with an InputSpec of its own for each input: users may give one twice."""
+    if isinstance(spec, Tensor):
+        return InputSpec.from_tensor(spec)
+    return copy(spec) if isinstance(spec, InputSpec) else map_items(spec, _own)
+
+
+def _capture(layer: Any, specs: list[Any]) -> Captured:
     function: Any = layer.forward if isinstance(layer, Layer) else layer
     plain: Any = function.rollback() if isinstance(function, StaticFunction) else function
     modes = [(sub, sub.training) for sub in layer.sublayers(include_self=True)] if isinstance(layer, Layer) else []
@@ -79,9 +91,10 @@ def _capture(layer: Any, specs: list[InputSpec]) -> Captured:
             sub.training = mode
 
 
-def _trace_sharing(function: Any, specs: list[InputSpec]) -> Captured:
+def _trace_sharing(function: Any, specs: list[Any]) -> Captured:
     """The capture with as many open sizes as the function can do with: all, or one for the first axis of all inputs."""
-    choices = [alike(specs, axes) for axes in (0, 1, max((len(s.shape) for s in specs), default=0))]
+    flat = leaves(specs, InputSpec)
+    choices = [alike(flat, axes) for axes in (0, 1, max((len(s.shape) for s in flat), default=0))]
     for symbols in dict.fromkeys(choices):
         try:
             return _trace(function, specs, symbols)
@@ -91,16 +104,23 @@ def _trace_sharing(function: Any, specs: list[InputSpec]) -> Captured:
     raise AssertionError("one of the choices was the last")
 
 
-def _trace(function: Any, specs: list[InputSpec], symbols: Sequence[int]) -> Captured:
+def _trace(function: Any, specs: list[Any], symbols: Sequence[int]) -> Captured:
     tracer = Tracer("forward")
     tracer.callee = converted_callee
     function = converted(function, True)
+    flat: list[InputSpec] = leaves(specs, InputSpec)
     with tracer:
-        types = spec_types(specs, symbols)
-        inputs = [tracer.input(type, s.name or f"x{i}") for i, (s, type) in enumerate(zip(specs, types, strict=True))]
-        results = function(*inputs)
-        outputs = [results] if type(results) is Tensor else list(results)
-        return tracer.finish(outputs)
+        types = spec_types(flat, symbols)
+        inputs = {
+            id(s): tracer.input(type, s.name or f"x{i}") for i, (s, type) in enumerate(zip(flat, types, strict=True))
+        }
+        results = function(*(_given(spec, inputs) for spec in specs))
+        return tracer.finish(leaves(results, Tensor))
+
+
+def _given(spec: Any, inputs: dict[int, Tensor]) -> Any:
+    """What stands for an argument of that specification."""
+    return inputs[id(spec)] if isinstance(spec, InputSpec) else map_items(spec, lambda item: _given(item, inputs))
 
 
 def _structured_names(layer: Any) -> dict[int, str]:

@@ -14,6 +14,7 @@ from argosy.jit.guards import Guards
 from argosy.jit.partitioned import layout_while_capturing
 from argosy.jit.reporting import Break
 from argosy.jit.specs import traced_types
+from argosy.jit.structure import GivenContainers
 from argosy_phi_ops.capture import Captured, Tracer
 from argosy_phi_ops.errors import GraphBreak
 from argosy_pir.types import TensorType
@@ -54,8 +55,13 @@ def trace(
         new_args = tuple(rebuild(x, pending, numbers) for x in args)
         new_kwargs = {key: rebuild(x, pending, numbers) for key, x in kwargs.items()}
         before = [x.payload.value for x in tensors]
+        containers = GivenContainers((args, kwargs), (new_args, new_kwargs))
         result = function(*new_args, **new_kwargs)
         _take_back(guards, tracer)
+        if isinstance(tracer, BreakingTracer) and containers.changed():
+            if not tracer.broken:
+                tracer.give_up("the function changes a list or a dictionary among its arguments")
+            containers.write_back(tensors, call.tensors)
         if isinstance(tracer, BreakingTracer) and tracer.broken:
             return Finished(result, tracer.float_needed, tracer.line, tracer.noted)
         tree = OutputTree(result)

@@ -6,7 +6,7 @@ They are composed of operators, so that gradients pass through them although no 
 # mypy: disable-error-code="no-any-return,index,operator"
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from argosy_phi_ops.composition import composed
 from argosy_phi_ops.dispatch import write
@@ -76,3 +76,16 @@ def where_(condition: Tensor, x: Tensor | None = None, y: Tensor | float | None 
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero: [count, axes]."""
     return get_operator("nonzero")(input)
+
+
+class TopKRetType(NamedTuple):
+    """What :func:`topk` gives."""
+
+    values: Tensor
+    indices: Tensor
+
+
+@composed(aliases={"input": "x", "dim": "axis"}, out=True)
+def topk(x: Tensor, k: int, axis: int | None = None, largest: bool = True, sorted: bool = True) -> TopKRetType:
+    """The ``k`` largest (or smallest) elements along ``axis`` in order, and their indices; of equals the first ones."""
+    return TopKRetType(*get_operator("topk")(x, k, axis, largest, sorted))

@@ -255,3 +255,27 @@ def true_divide(input: Tensor, other: Tensor) -> Tensor:
 def meshgrid(args: Sequence[Tensor], name: str | None = None, indexing: str | None = None) -> list[Tensor]:
     """Vectors spread over the grid that they span: result i varies along axis i ("xy": the first two exchanged)."""
     return list(get_operator("meshgrid")(args, indexing))
+
+
+@composed(aliases={"dim": "axis"})
+def split(x: Tensor, num_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
+    """Parts along ``axis``: that many equal ones, or of those sizes (one may be -1). Views."""
+    return list(get_operator("split")(x, num_or_sections, axis))
+
+
+@composed(aliases={"input": "x", "dim": "axis"})
+def chunk(x: Tensor, chunks: int, axis: int = 0) -> list[Tensor]:
+    """At most ``chunks`` parts along ``axis``, all as large as the first but the last. Views."""
+    return list(get_operator("chunk")(x, chunks, axis))
+
+
+@composed(aliases={"dim": "axis"})
+def unbind(input: Tensor, axis: int = 0) -> list[Tensor]:
+    """The slices along ``axis``, which disappears. Views."""
+    return list(get_operator("unbind")(input, axis))
+
+
+@composed()
+def broadcast_tensors(input: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors in the shape that all of them broadcast to."""
+    return list(get_operator("broadcast_tensors")(input))

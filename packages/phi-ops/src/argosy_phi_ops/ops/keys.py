@@ -69,7 +69,7 @@ def _parse_part(part: Any, key: list[tuple[Any, ...]], tensors: list[Tensor], ma
         _parse_mask(np.asarray(part), key, tensors, masks)
     elif isinstance(part, int) or hasattr(part, "evaluate"):
         key.append(("int", part))
-    elif isinstance(part, (list, range, np.ndarray, np.generic)):
+    elif isinstance(part, (list, tuple, range, np.ndarray, np.generic)):
         array = np.asarray(part) if len(np.shape(part)) == 0 or len(part) else np.zeros(0, np.int64)
         if array.ndim == 0 and array.dtype.kind in "iu":
             key.append(("int", int(array)))

@@ -1,4 +1,5 @@
-"""``x[index]`` and ``x[index] = value`` in numpy's generality.
+"""``x[index]`` and ``x[index] = value`` in numpy's generality, but that numbers are taken before tensors, as in Paddle:
+they do not move the axes that tensors give.
 
 An index becomes a *key*: plain data with one entry for each part of the index, and the integer tensors among the
 parts as operands. Entries are ``("int", i)``, ``("slice", start, stop, step)``, ``("new",)``, ``("all",)`` for the
@@ -57,9 +58,9 @@ class _Plan:
         self.axes: list[_Axis] = []
         self.layout: list[tuple[Any, ...]] = []
         entries = _completed(key, len(shape))
-        indexing = any(entry[0] == "tensor" for entry in entries)
-        advanced = [i for i, e in enumerate(entries) if e[0] == "tensor" or (e[0] == "int" and indexing)]
-        together = bool(advanced) and advanced[-1] - advanced[0] + 1 == len(advanced)
+        advanced = [i for i, e in enumerate(entries) if e[0] == "tensor"]
+        between = entries[advanced[0] : advanced[-1] + 1] if advanced else []
+        together = bool(advanced) and all(e[0] in ("tensor", "int") for e in between)
         if advanced and not together:
             self.layout.append(("indexed",))
         for position, entry in enumerate(entries):
@@ -212,6 +213,16 @@ def _numpy_index(key: Key, indices: Sequence[Array]) -> tuple[Any, ...]:
     return tuple([next(arrays) if entry[0] == "tensor" else _NUMPY[entry[0]](*entry[1:]) for entry in key])
 
 
+def _numbers_taken(x: Array, key: Key) -> tuple[Array, Key]:
+    """A view of `x` at the numbers of a key with tensors, and the rest of the key."""
+    if not any(kind == "int" for kind, *_ in key):
+        return x, key
+    rest = tuple(entry for entry in key if entry[0] != "int")
+    whole = ("slice", None, None, None)
+    first = tuple(entry if entry[0] in ("int", "all") else whole for entry in key if entry[0] != "new")
+    return x[_view_index(first)], rest
+
+
 def _view_index(key: Key) -> tuple[Any, ...]:
     """The index of a key without tensors, such that numpy gives an array: numbers alone would give a copy."""
     index = _numpy_index(key, ())
@@ -220,7 +231,10 @@ def _view_index(key: Key) -> tuple[Any, ...]:
 
 @getitem.reference
 def _(x: Array, indices: Sequence[Array], key: Key) -> Array:
-    return np.asarray(x[_numpy_index(key, indices) if indices else _view_index(key)])
+    if not indices:
+        return np.asarray(x[_view_index(key)])
+    x, key = _numbers_taken(x, key)
+    return np.asarray(x[_numpy_index(key, indices)])
 
 
 @getitem.bounded_itself
@@ -252,6 +266,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
         (1,), (-1, slice(1, None)), (slice(None, None, -1), Ellipsis, slice(-3, None, 2)), (None, 0, Ellipsis, None),
         (slice(3, 0, -2),), (slice(5, 9),), (i,), (slice(None), j), (j, slice(None), j), (0, slice(None), j),
         (slice(None), 1, j), (Ellipsis, i, j), (None, i, slice(1, 3)), (),
+        (1, slice(None), i), (i, 1, j), (2, Ellipsis, j),
     ]  # fmt: skip
     for subscript in subscripts:
         key, arrays = _sample_key(subscript)
@@ -348,8 +363,14 @@ def _(x: Array, indices: Sequence[Array], value: Array, key: Key) -> Iterator[tu
 @setitem.reference
 def _(x: Array, indices: Sequence[Array], value: Array, key: Key) -> Array:
     result = x.copy()
-    result[_numpy_index(key, indices)] = value
+    _put(result, key, indices, value)
     return result
+
+
+def _put(x: Array, key: Key, indices: Sequence[Array], value: Any) -> None:
+    if indices:
+        x, key = _numbers_taken(x, key)
+    x[_numpy_index(key, indices)] = value
 
 
 @setitem.samples
@@ -359,8 +380,8 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     cases: list[tuple[tuple[Any, ...], tuple[int, ...]]] = [
         ((1,), (5, 6)), ((slice(1, 3), 0), (6,)), ((Ellipsis, slice(None, None, -2)), (4, 5, 3)), ((), (1, 6)),
         ((None, slice(0, 2)), (1, 2, 5, 6)), ((i,), (2, 5, 6)), ((slice(None), j), (4, 1, 6)),
-        ((i, slice(None), j), (2, 5)), ((0, slice(None), j), (2, 5)), ((slice(1, 4), 2, i), (3, 2)),
-        ((slice(2, 2),), (1,)),
+        ((i, slice(None), j), (2, 5)), ((0, slice(None), j), (5, 2)), ((slice(1, 4), 2, i), (3, 2)),
+        ((slice(2, 2),), (1,)), ((i, -1, j), (2,)),
     ]  # fmt: skip
     for subscript, shape in cases:
         key, arrays = _sample_key(subscript)
@@ -402,10 +423,16 @@ def setitem_method(self: Tensor, index: Any, value: Any) -> None:
         return  # there is no place to write to
     if _writes_directly(self, value):
         array = value.payload.ndarray if isinstance(value, Tensor) else value
-        self.payload.ndarray[_numpy_index(key, [t.payload.ndarray for t in tensors])] = array
+        _put(self.payload.ndarray, key, [t.payload.ndarray for t in tensors], array)
         self.payload.bump_version()
         return
     write(self, setitem(self, tensors, value, key))
+
+
+def contains_method(self: Tensor, item: Any) -> bool:
+    """``item in x``: whether any element equals it."""
+    found = self == item
+    return bool(found.any()) if isinstance(found, Tensor) else bool(found)
 
 
 def _is_mask(index: Any) -> bool:

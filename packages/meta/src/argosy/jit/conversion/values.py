@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from argosy.jit.structure import is_named_tuple, map_items
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.tensor import Tensor
@@ -80,6 +81,8 @@ def agree(a: Any, b: Any, name: str) -> Any:
         return Pair(a, b)
     if type(a) is type(b) and type(a) in (list, tuple) and len(a) == len(b):
         return type(a)(agree(x, y, f"{name}[{i}]") for i, (x, y) in enumerate(zip(a, b, strict=True)))
+    if type(a) is type(b) and is_named_tuple(a):
+        return type(a)(*(agree(x, y, f"{name}.{field}") for x, y, field in zip(a, b, a._fields, strict=True)))
     if type(a) is dict and type(b) is dict and list(a) == list(b):
         return {key: agree(a[key], b[key], f"{name}[{key!r}]") for key in a}
     raise Mismatch(
@@ -100,11 +103,7 @@ class Pair:
 def _beside(x: Any, first: bool) -> Any:
     if _is_leaf(x):
         return Pair(None, x) if first else Pair(x, None)
-    if type(x) in (list, tuple):
-        return type(x)(_beside(item, first) for item in x)
-    if type(x) is dict:
-        return {key: _beside(item, first) for key, item in x.items()}
-    return x
+    return map_items(x, lambda item: _beside(item, first))
 
 
 def _is_leaf(x: Any) -> bool:
@@ -113,13 +112,7 @@ def _is_leaf(x: Any) -> bool:
 
 def match(tree: Any, leaf: Callable[[Pair], Any]) -> Any:
     """``tree`` with ``leaf(pair)`` in place of each pair."""
-    if type(tree) is Pair:
-        return leaf(tree)
-    if type(tree) in (list, tuple):
-        return type(tree)(match(item, leaf) for item in tree)
-    if type(tree) is dict:
-        return {key: match(item, leaf) for key, item in tree.items()}
-    return tree
+    return leaf(tree) if type(tree) is Pair else map_items(tree, lambda item: match(item, leaf))
 
 
 def _shown(x: Any) -> str:
