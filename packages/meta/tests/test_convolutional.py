@@ -41,6 +41,43 @@ def test_a_maximum_of_a_window_with_nan_is_nan():
     np.testing.assert_array_equal(nn.functional.max_pool2d(x[:, :, :, 3:], [2, 1]).numpy()[0, 0], [[-np.inf]])
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("mask", [False, True])
+@pytest.mark.parametrize(
+    ("image", "size", "expected"),
+    [
+        ([[1, 1, 0, 1], [1, 1, 2, 2], [0, 0, 2, 2]], 2, [[1, 0, 0, 0], [3, 0, 6, 0], [0, 0, 0, 0]]),
+        ([[0, 1], [1, 0]], 1, [[0, 1], [0, 0]]),
+        ([[1] * 3] * 3, 2, [[1, 2, 0], [3, 4, 0], [0, 0, 0]]),
+    ],
+)
+def test_of_equal_maxima_of_adaptive_windows_the_first_has_the_gradient(image, size, expected, mask, compiled):
+    """The first in row-major order, as the wheel has it (its results); the mask names the same."""
+    x = paddle.to_tensor(np.array([[image]], np.float32), stop_gradient=False)
+
+    def gradient(x):
+        found = nn.functional.adaptive_max_pool2d(x, size, mask)
+        best = found[0] if mask else found
+        weights = paddle.arange(1, size * size + 1).astype("float32").reshape([size, size])
+        return paddle.grad([(best * weights).sum()], [x])[0], found[1] if mask else best
+
+    step = paddle.jit.to_static(gradient, full_graph=True) if compiled else gradient
+    slope, places = step(x)
+    np.testing.assert_array_equal(slope.numpy()[0, 0], expected)
+    if mask:
+        assert set(places.numpy().ravel().tolist()) == set(np.flatnonzero(expected).tolist())
+
+
+def test_the_maximum_of_an_adaptive_window_with_nan_is_nan():
+    """Its place is that of the first NaN, and so is the gradient."""
+    x = paddle.to_tensor(np.array([[[1, np.nan, 0, 2, np.nan]]], np.float32), stop_gradient=False)
+    best, places = nn.functional.adaptive_max_pool1d(x, 2, True)
+    np.testing.assert_array_equal(best.numpy()[0, 0], [np.nan, np.nan])
+    assert places.numpy().ravel().tolist() == [1, 4]
+    best.sum().backward()
+    assert x.grad.numpy().ravel().tolist() == [0, 1, 0, 0, 1]
+
+
 def test_batch_norm_standardises_and_keeps_statistics():
     """Training uses the batch and moves the running statistics (old weighs 0.9, variance biased); eval uses those."""
     layer = nn.BatchNorm2D(3)

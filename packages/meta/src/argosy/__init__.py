@@ -19,6 +19,7 @@ _SUBMODULES = (
     "nn", "linalg", "fft", "special", "functional", "optimizer", "io", "jit", "models", "autograd", "static", "device",
     "distributed", "amp", "metric", "callbacks", "profiler", "regularizer", "incubate", "science", "library", "compat",
     "framework", "tensor", "vision", "base", "distribution", "signal", "geometric", "sparse",
+    "utils", "version", "hub",
 )  # fmt: skip
 
 _FRAMEWORK = (
@@ -90,7 +91,7 @@ _TABLE: dict[str, str] = {
     "Size": "argosy_tensorcore.shape:Size",
     "CPUPlace": "argosy.device:CPUPlace",
     "set_printoptions": "argosy_tensorcore.printing:set_printoptions",
-    "from_dlpack": "argosy_tensorcore.interchange:from_dlpack",
+    **{name: f"argosy.utils.dlpack:{name}" for name in ("from_dlpack", "to_dlpack")},
 }
 
 pi = 3.141592653589793

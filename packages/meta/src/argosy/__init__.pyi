@@ -67,7 +67,7 @@ from argosy_tensorcore.dtype import float8_e4m3fn as float8_e4m3fn
 from argosy_tensorcore.dtype import float8_e5m2 as float8_e5m2
 from argosy.hapi.operations import flops as flops
 from argosy import framework as framework
-from argosy_tensorcore.interchange import from_dlpack as from_dlpack
+from argosy.utils.dlpack import from_dlpack as from_dlpack
 from argosy.creation import from_numpy as from_numpy
 from argosy import functional as functional
 from argosy import geometric as geometric
@@ -81,6 +81,7 @@ from argosy.framework import get_flags as get_flags
 from argosy.random import get_rng_state as get_rng_state
 from argosy.autograd import grad as grad
 from argosy_tensorcore.dtype import float16 as half
+from argosy import hub as hub
 from argosy_tensorcore.dtype import iinfo as iinfo
 from argosy.modes import in_dynamic_mode as in_dynamic_mode
 from argosy import incubate as incubate
@@ -130,11 +131,14 @@ from argosy import special as special
 from argosy import static as static
 from argosy.hapi.summary import summary as summary
 from argosy import tensor as tensor
+from argosy.utils.dlpack import to_dlpack as to_dlpack
 from argosy.creation import to_tensor as to_tensor
 from argosy_tensorcore.dtype import uint16 as uint16
 from argosy_tensorcore.dtype import uint32 as uint32
 from argosy_tensorcore.dtype import uint64 as uint64
 from argosy_tensorcore.dtype import uint8 as uint8
+from argosy import utils as utils
+from argosy import version as version
 from argosy import vision as vision
 __version__: _str
 pi: _float

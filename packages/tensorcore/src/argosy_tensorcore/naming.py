@@ -6,18 +6,19 @@ from collections.abc import Callable
 
 
 class UniqueNames:
-    """Counts per prefix: ``generate("linear")`` gives ``linear_0``, ``linear_1``, ..."""
+    """Counts per prefix: ``generate("linear")`` gives ``linear_0``, ``linear_1``, ...; all begin with ``start``."""
 
-    __slots__ = ("counts",)
+    __slots__ = ("counts", "start")
 
-    def __init__(self) -> None:
+    def __init__(self, start: str = "") -> None:
         self.counts: dict[str, int] = {}
+        self.start = start
 
     def generate(self, prefix: str) -> str:
         """The next name of this prefix."""
         count = self.counts.get(prefix, 0)
         self.counts[prefix] = count + 1
-        return f"{prefix}_{count}"
+        return f"{self.start}{prefix}_{count}"
 
 
 process_names = UniqueNames()

@@ -2,6 +2,17 @@
 
 from argosy.faces import face
 
-_TABLE = {"autograd": "argosy.incubate.autograd", "optimizer": "argosy.incubate.optimizer"}
+_SEGMENTS = ("segment_max", "segment_mean", "segment_min", "segment_sum")
+_GRAPHS = ("graph_reindex", "graph_sample_neighbors", "graph_send_recv")
+_TABLE = {
+    "autograd": "argosy.incubate.autograd",
+    "optimizer": "argosy.incubate.optimizer",
+    **{name: f"argosy.geometric.messages:{name}" for name in _SEGMENTS},
+    **{name: f"argosy.incubate.graphs:{name}" for name in _GRAPHS},
+    **{
+        name: f"argosy.incubate.functions:{name}"
+        for name in ("identity_loss", "softmax_mask_fuse", "softmax_mask_fuse_upper_triangle")
+    },
+}
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())

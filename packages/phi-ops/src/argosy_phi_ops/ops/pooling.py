@@ -320,10 +320,10 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def _adaptive(name: str, x: Tensor, output_size: Sizes, reduce: Callable[[Tensor, tuple[int, ...]], Tensor]) -> Tensor:
-    """One window for each output: [floor(i n / m), ceil((i + 1) n / m)) along each spatial axis in turn."""
+    """One window for each output: [floor(i n / m), ceil((i + 1) n / m)) along each spatial axis, from the last."""
     rank = x.ndim - 2
     sizes = (output_size,) * rank if output_size is None or isinstance(output_size, int) else tuple(output_size)
-    for axis, outputs in enumerate(sizes, 2):
+    for axis, outputs in reversed(list(enumerate(sizes, 2))):
         n = x.shape[axis]
         if outputs is None or outputs == n:
             continue
@@ -348,8 +348,11 @@ def _adapted(x: Tensor, axis: int, n: int, outputs: int, reduce: Callable[[Tenso
 
 
 def _adaptive_maxima(name: str, x: Tensor, output_size: Sizes, return_mask: bool) -> Any:
-    """The maxima, and with `return_mask` the (first) index of each in the flattened spatial axes, as int32."""
-    best: Tensor = _adaptive(name, x, output_size, _max_over)
+    """The maxima, and with `return_mask` the index of each in the flattened spatial axes, as int32.
+
+    Of equal ones the first in the window counts and alone has a gradient; NaN counts as larger than all numbers.
+    """
+    best: Tensor = _adaptive(name, x, output_size, _first_largest)
     if not return_mask:
         return best
     sizes = [n for n in x.shape[2:] if isinstance(n, int)]
@@ -357,30 +360,43 @@ def _adaptive_maxima(name: str, x: Tensor, output_size: Sizes, return_mask: bool
         raise NotImplementedError(f"{name}: positions over axes of symbolic size are not implemented")
     index = prim.reshape(prim.iota(shape=(prod(sizes),), axis=0, dtype="int32"), shape=tuple(sizes))
     index = prim.broadcast(index, shape=x.shape, axes=tuple(range(2, x.ndim)))
-    for axis, (n, outputs) in enumerate(zip(sizes, best.shape[2:], strict=True), 2):
+    for axis, (n, outputs) in reversed(list(enumerate(zip(sizes, best.shape[2:], strict=True), 2))):
         x, index = _located(x, index, axis, n, outputs)
     return best, index
 
 
 def _located(x: Tensor, index: Tensor, axis: int, n: int, outputs: int) -> tuple[Tensor, Tensor]:
-    """Maxima of the windows along one axis and the least of their indices."""
+    """Maxima of the windows along one axis, and the index that each has there."""
     values, places = [], []
     for i in range(outputs):
         window, at = (section(v, axis, i * n // outputs, -(-(i + 1) * n // outputs)) for v in (x, index))
-        best = prim.reshape(prim.reduce_max(window, axes=(axis,)), shape=ones_at(window.shape, (axis,)))
-        here = prim.eq(window, prim.broadcast_to(best, window.shape))
-        first = prim.reduce_min(prim.select(here, at, np.iinfo(np.int32).max), axes=(axis,))
-        values.append(best)
-        places.append(prim.reshape(first, shape=best.shape))
+        largest = _is_first_largest(window, axis)
+        shape = ones_at(window.shape, (axis,))
+        values.append(prim.reshape(_the_one(window, largest, axis), shape=shape))
+        places.append(prim.reshape(_the_one(at, largest, axis), shape=shape))
     return prim.concat(*values, axis=axis), prim.concat(*places, axis=axis)
+
+
+def _first_largest(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The maximum along an axis, as the first element that equals it. Along the axes from the last to the first that is
+    the first one of a window in row-major order."""
+    (axis,) = axes
+    return _the_one(x, _is_first_largest(x, axis), axis)
+
+
+def _is_first_largest(x: Tensor, axis: int) -> Tensor:
+    rest = tuple(i for i in range(x.ndim) if i != axis)
+    place = prim.broadcast(prim.argmax(x, axis=axis, dtype="int32"), shape=x.shape, axes=rest)
+    return prim.eq(prim.iota(shape=x.shape, axis=axis, dtype="int32"), place)
+
+
+def _the_one(x: Tensor, chosen: Tensor, axis: int) -> Tensor:
+    """The one element along an axis that is chosen."""
+    return prim.reduce_sum(prim.select(chosen, x, prim.constant(0, x.dtype, x.shape)), axes=(axis,))
 
 
 def _mean_over(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     return prim.div(prim.reduce_sum(x, axes=axes), count_of(x.shape, axes, x.dtype))
-
-
-def _max_over(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    return prim.reduce_max(x, axes=axes)
 
 
 @operator(aliases={"input": "x"})

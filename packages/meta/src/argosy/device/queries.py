@@ -1,0 +1,60 @@
+"""What scripts ask before they choose a device, and ask of it after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from argosy.device.places import get_available_device, get_device, set_device
+
+__all__ = [
+    "device_count", "device_guard", "get_all_custom_device_type", "get_all_device_type", "get_available_custom_device",
+    "get_cudnn_version", "is_available", "synchronize",
+]  # fmt: skip
+
+
+def device_count() -> int:
+    """How many devices other than the cpu operators run on: 0."""
+    return 0
+
+
+def is_available() -> bool:
+    """Whether operators run on a device other than the cpu: False."""
+    return False
+
+
+def get_cudnn_version() -> int | None:
+    """None: there is no cuDNN."""
+    return None
+
+
+def get_all_device_type() -> list[str]:
+    """The kinds of devices that can be opened here."""
+    return [name for name in get_available_device() if name != "virtual"]
+
+
+def get_all_custom_device_type() -> list[str]:
+    """Those of :func:`get_all_device_type` that packages add."""
+    return [name for name in get_all_device_type() if name != "cpu"]
+
+
+def get_available_custom_device() -> list[str]:
+    """The first device of each kind that packages add: ``"mychip:0"``."""
+    return [f"{name}:0" for name in get_all_custom_device_type()]
+
+
+def synchronize(device: object = None) -> None:
+    """Return when the device has done what it was given; the cpu has. Raises ValueError for another device."""
+    if device is not None and "cpu" not in str(device):
+        raise ValueError(f"synchronize(): device should be the cpu, the only one operators run on, got {device!r}")
+
+
+@contextmanager
+def device_guard(device: str) -> Iterator[None]:
+    """Make ``device`` the place of new tensors within the block."""
+    before = get_device()
+    set_device(device)
+    try:
+        yield
+    finally:
+        set_device(before)

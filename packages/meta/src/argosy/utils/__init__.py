@@ -1,0 +1,11 @@
+"""Helpers of user code: imports that say what to install, versions, names, exchange of tensors."""
+
+from argosy.faces import face
+
+_TABLE = {
+    **{name: f"argosy.utils.checks:{name}" for name in ("deprecated", "require_version", "run_check", "try_import")},
+    **{name: f"argosy.utils.{name}" for name in ("dlpack", "unique_name")},
+}
+
+__all__ = [*_TABLE]
+__getattr__, __dir__ = face(__name__, _TABLE, globals())
