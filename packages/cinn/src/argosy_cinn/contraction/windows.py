@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from argosy_cinn.contraction.problem import Axis, Block, Format, Window
 from argosy_cinn.printers.llvm import Function
@@ -204,16 +205,16 @@ class _Packing:
         f.either(f.icmp("sge", left, self.lanes), whole, some)
 
     def _columns(self, pieces: list[_Piece], j: Index) -> list[Value]:
-        """Columns from ``j`` on, as vectors along the rows; those beyond the last one repeat it."""
+        """Columns from ``j`` on, as vectors along the rows; those beyond the last ones repeat these. Neighbours that
+        differ in the channel only have the same masks."""
         f, axes, along = self.f, self.window.columns, self.window.rows[-1]
-        if axes[-1].extent % self.lanes == 0 and not any(axes[-1].steps):  # they differ in the channel only
-            sources, masks = self._sources(pieces, self._place(axes, f.add(self.column, j)))
-            return [self._read(sources, masks, i * axes[-1].stride, along.stride) for i in range(self.lanes)]
-        last = f.sub(self.columns, 1)
+        alike = 1 if any(axes[-1].steps) else gcd(axes[-1].extent, self.lanes)
+        last = f.sub(self.columns, alike)
         found = []
-        for i in range(self.lanes):
+        for i in range(0, self.lanes, alike):
             place = self._place(axes, f.add(self.column, f.minimum(f.add(j, i), last)))
-            found.append(self._read(*self._sources(pieces, place), 0, along.stride))
+            sources, masks = self._sources(pieces, place)
+            found += [self._read(sources, masks, c * axes[-1].stride, along.stride) for c in range(alike)]
         return found
 
     def _place(self, axes: Sequence[Axis], index: Index) -> _Place:
