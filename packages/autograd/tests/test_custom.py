@@ -110,3 +110,26 @@ def test_errors():
     f.defvjp(lambda x, y: (x * y, None), lambda r, g: (g,))
     with pytest.raises(DifferentiationError, match="1 gradients for 2 arguments"):
         f(leaf(), leaf()).sum().backward()
+
+
+def test_derivatives_of_another_shape_are_refused():
+    """With the function's name and both shapes; they were taken for gradients."""
+    x = Tensor(np.ones((4, 3)), stop_gradient=False)
+
+    @ag.custom_vjp
+    def backwards(x):
+        return x * 2
+
+    @ag.custom_jvp
+    def forwards(x):
+        return x * 2
+
+    backwards.defvjp(lambda x: (x * 2, None), lambda _, g: (get_operator("sum")(g, axis=0),))
+    with pytest.raises(DifferentiationError, match=r"backwards: the gradient of argument 0 .*\[3\], expected \[4, 3\]"):
+        ag.grad(get_operator("sum")(backwards(x)), x)
+    forwards.defjvp(lambda primals, tangents: (primals[0] * 2, get_operator("sum")(tangents[0], axis=0)))
+    with pytest.raises(DifferentiationError, match=r"forwards: the tangent of result 0 .*\[3\], expected \[4, 3\]"):
+        ag.grad(get_operator("sum")(forwards(x)), x)
+    forwards.defjvp(lambda primals, tangents: (primals[0] * 2, (tangents[0], tangents[0])))
+    with pytest.raises(DifferentiationError, match="gave 2 tangents for 1 results"):
+        ag.grad(get_operator("sum")(forwards(x)), x)

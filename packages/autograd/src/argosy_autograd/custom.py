@@ -41,7 +41,8 @@ class custom_vjp(_Custom):
     ``forward(*args)`` returns the results and residuals (any structure of tensors); ``backward(residuals, g)`` gets
     one cotangent for each result (a tuple of them where there are several) and returns one gradient, or None, for
     each argument. Arguments are positional. Higher derivatives follow from ``forward`` and ``backward``, which are
-    themselves differentiated. Eager and captured.
+    themselves differentiated. Eager and captured. A gradient of another number or shape than its argument raises
+    :class:`DifferentiationError`.
     """
 
     def __init__(self, function: Function) -> None:
@@ -74,12 +75,14 @@ class _Reverse(PyLayer):
     def backward(ctx: Any, *grads: Any) -> Any:
         """Run the rule's backward function."""
         found = ctx.rule.backward(ctx.residuals, grads[0] if len(grads) == 1 else grads)
-        given = list(found) if isinstance(found, (tuple, list)) else [found]
+        given = _listed(found)
         if len(given) != len(ctx.arguments):
             raise DifferentiationError(
                 f"custom_vjp function {ctx.rule.__name__}: backward gave {len(given)} gradients for "
                 f"{len(ctx.arguments)} arguments; return one for each, None where there is none"
             )
+        for i, (g, x) in enumerate(zip(given, ctx.arguments, strict=True)):
+            _check_shape(ctx.rule, f"the gradient of argument {i}", g, _shape(x))
         return tuple(g for g, x in zip(given, ctx.arguments, strict=True) if type(x) is Tensor)
 
 
@@ -113,8 +116,9 @@ class _Forward(PyLayer):
     @staticmethod
     def forward(ctx: Any, rule: custom_jvp, *args: Any) -> Any:
         """Run the function."""
-        ctx.rule, ctx.arguments = rule, args
-        return _separate(rule.function(*args))
+        made = rule.function(*args)
+        ctx.rule, ctx.arguments, ctx.shapes = rule, args, [_shape(y) for y in _listed(made)]
+        return _separate(made)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -128,10 +132,36 @@ class _Forward(PyLayer):
                 _, moved = rule.rule(ctx.arguments, tangents)  # type: ignore[misc]
         finally:
             rule.depth -= active_tracer() is not None
-        ends = list(moved) if isinstance(moved, (tuple, list)) else [moved]
+        ends = _listed(moved)
+        if len(ends) != len(ctx.shapes):
+            raise DifferentiationError(
+                f"custom_jvp function {rule.__name__}: the rule gave {len(ends)} tangents for {len(ctx.shapes)} results"
+            )
+        for i, (tangent, shape) in enumerate(zip(ends, ctx.shapes, strict=True)):
+            _check_shape(rule, f"the tangent of result {i}", tangent, shape)
         found = iter(grad(ends, moving, list(grads), create_graph=True, allow_unused=True))
         made = [None if t is None else next(found) for t in tangents]
         return tuple(g for g, x in zip(made, ctx.arguments, strict=True) if type(x) is Tensor)
+
+
+def _listed(made: Any) -> list[Any]:
+    return list(made) if isinstance(made, (tuple, list)) else [made]
+
+
+def _shape(x: Any) -> list[Any] | None:
+    return list(x.shape) if type(x) is Tensor else None
+
+
+def _check_shape(rule: _Custom, what: str, made: Any, expected: list[Any] | None) -> None:
+    """Raise where a derivative has not the shape of what it is a derivative of, as far as sizes are known."""
+    found = _shape(made)
+    if found is None or expected is None:
+        return
+    sizes = [(n, m) for n, m in zip(found, expected, strict=False) if isinstance(n, int) and isinstance(m, int)]
+    if len(found) != len(expected) or any(n != m and n >= 0 and m >= 0 for n, m in sizes):
+        raise DifferentiationError(
+            f"{type(rule).__name__} function {rule.__name__}: {what} has the shape {found}, expected {expected}"
+        )
 
 
 def _zero_tangent(x: Any) -> Tensor | None:

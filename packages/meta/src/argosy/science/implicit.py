@@ -55,8 +55,8 @@ def _solved(matvec: Function, limits: _Limits, b: Any, *args: Any) -> Any:
 def root(func: Function, x0: Tensor, *args: Any, tolerance: float = 1e-10, iterations: int = 50) -> Any:
     """x with ``func(x, *args) = 0`` (of the shape of x), by Newton's method from ``x0`` with products alone.
 
-    Stops when the norm of a step is ``tolerance`` times that of x (plus one). Derivatives by the tensors among
-    ``args``, none by ``x0``.
+    Stops when the norm of a step is ``tolerance`` times that of x (plus one), or after ``iterations``: where there is
+    no root, x is where that ended, or NaN. Derivatives by the tensors among ``args``, none by ``x0``.
     """
 
     def solve(*values: Any) -> Any:
