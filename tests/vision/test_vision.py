@@ -63,3 +63,22 @@ def test_known_differences_are_operations() -> None:
 def test_trained_weights_are_refused_by_name() -> None:
     with pytest.raises(NotImplementedError, match=r"resnet18\(pretrained=True\)"):
         argosy.vision.models.resnet18(pretrained=True)
+
+
+def test_features_of_vgg_are_made_of_widths():
+    """As the function behind the models makes them; anything but widths and "M" is refused."""
+    from argosy.vision.models.vgg import make_layers
+
+    features = make_layers([4, "M", 8, 8, "M"], batch_norm=True)
+    assert features(argosy.ones([1, 3, 8, 8])).shape == [1, 8, 2, 2]
+    assert [type(layer).__name__ for layer in features][:4] == ["Conv2D", "BatchNorm2D", "ReLU", "MaxPool2D"]
+    with pytest.raises(ValueError, match=r"make_layers\(\): cfg .* got 'N'"):
+        make_layers(["N"])
+
+
+def test_kinds_of_pictures_by_the_names_that_users_transforms_know():
+    from argosy.vision.transforms import functional as F
+
+    array = np.zeros((2, 2, 3), np.uint8)
+    assert [F._is_numpy_image(array), F._is_pil_image(array), F._is_tensor_image(array)] == [True, False, False]
+    assert F._is_tensor_image(argosy.ones([3, 2, 2]))

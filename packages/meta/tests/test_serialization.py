@@ -116,3 +116,11 @@ def test_sizes_and_nests_that_a_file_only_claims_are_refused(tmp_path, header, s
     path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(8))
     with pytest.raises(ValueError, match=says):
         paddle.load(path)
+
+
+def test_a_variable_of_a_scope_is_saved_as_its_value(tmp_path):
+    """As scripts of static programs save them: it comes back as a tensor."""
+    variable = paddle.static.global_scope().var("of a scope")
+    variable.set(np.array([1.0, 2.0], np.float32))
+    paddle.save({"x": variable.get_tensor()}, str(tmp_path / "x.pdtensor"))
+    assert paddle.load(str(tmp_path / "x.pdtensor"))["x"].tolist() == [1.0, 2.0]

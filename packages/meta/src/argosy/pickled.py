@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.static.scope import Variable
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.safetensors import CheckpointError
 from argosy_tensorcore.tensor import Tensor
@@ -73,6 +74,8 @@ def _bits(tensor: Tensor) -> Any:
 def _plain(x: Any, where: str, tensor: Callable[[Tensor], Any]) -> Any:
     if type(x) is Tensor:
         return tensor(x)
+    if isinstance(x, Variable):
+        return np.asarray(x)
     if x is None or isinstance(x, (bool, int, float, complex, str, bytes)):
         return x
     if isinstance(x, (np.ndarray, np.generic)) and x.dtype.str[1:] in _ELEMENTS:

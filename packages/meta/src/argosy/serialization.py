@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from argosy import pickled
+from argosy.static.scope import Variable
 from argosy_tensorcore.dtype import bfloat16
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
 from argosy_tensorcore.storage import Strided
@@ -133,6 +134,9 @@ def _encode(x: Any, where: str, tensors: dict[str, Any]) -> Any:
     """``x`` as JSON: every container and tensor is an object of one tagged key, plain values are themselves."""
     if _is_array(x):
         tensors[where] = x
+        return {"tensor": where}
+    if isinstance(x, Variable):
+        tensors[where] = np.asarray(x)
         return {"tensor": where}
     if isinstance(x, np.generic):
         x = x.item()

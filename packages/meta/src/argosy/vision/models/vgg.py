@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from argosy.nn.activation import ReLU
@@ -14,7 +15,7 @@ from argosy.nn.pooling import AdaptiveAvgPool2D, MaxPool2D
 from argosy.vision.models.blocks import untrained
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["VGG", "vgg11", "vgg13", "vgg16", "vgg19"]
+__all__ = ["VGG", "make_layers", "vgg11", "vgg13", "vgg16", "vgg19"]
 
 _CONVOLUTIONS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
 _WIDTHS = (64, 128, 256, 512, 512)
@@ -47,21 +48,34 @@ class VGG(Layer):
         return self.classifier(x.flatten(1)) if self.num_classes > 0 else x
 
 
-def _features(depth: int, batch_norm: bool) -> Sequential:
+def make_layers(cfg: Sequence[int | str], batch_norm: bool = False) -> Sequential:
+    """The features of a picture of 3 channels: for each number a 3 x 3 convolution to so many channels (then normalised
+    with ``batch_norm``) and ReLU, for each "M" a maximum over 2 x 2.
+    """
     layers: list[Layer] = []
     inputs = 3
-    for count, width in zip(_CONVOLUTIONS[depth], _WIDTHS, strict=True):
-        for _ in range(count):
-            layers.append(Conv2D(inputs, width, 3, padding=1))
-            layers += [BatchNorm2D(width), ReLU()] if batch_norm else [ReLU()]
-            inputs = width
-        layers.append(MaxPool2D(2, 2))
+    for entry in cfg:
+        if isinstance(entry, str):
+            if entry != "M":
+                raise ValueError(f"make_layers(): cfg should hold numbers of channels and 'M', got {entry!r}")
+            layers.append(MaxPool2D(2, 2))
+            continue
+        layers.append(Conv2D(inputs, entry, 3, padding=1))
+        layers += [BatchNorm2D(entry), ReLU()] if batch_norm else [ReLU()]
+        inputs = entry
     return Sequential(*layers)
+
+
+def _configuration(depth: int) -> list[int | str]:
+    entries: list[int | str] = []
+    for count, width in zip(_CONVOLUTIONS[depth], _WIDTHS, strict=True):
+        entries += [*[width] * count, "M"]
+    return entries
 
 
 def _vgg(depth: int, pretrained: bool, batch_norm: bool, kwargs: dict[str, Any]) -> VGG:
     untrained(f"vgg{depth}", pretrained)
-    return VGG(_features(depth, batch_norm), **kwargs)
+    return VGG(make_layers(_configuration(depth), batch_norm), **kwargs)
 
 
 def vgg11(pretrained: bool = False, batch_norm: bool = False, **kwargs: Any) -> VGG:

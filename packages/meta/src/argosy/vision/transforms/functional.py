@@ -22,6 +22,18 @@ __all__ = [
 ]  # fmt: skip
 
 
+# What a user's own transforms ask of a picture, by the names they know from Paddle.
+_is_pil_image = is_picture
+
+
+def _is_numpy_image(img: Any) -> bool:
+    return isinstance(img, np.ndarray) and img.ndim in (2, 3)
+
+
+def _is_tensor_image(img: Any) -> bool:
+    return isinstance(img, Tensor)
+
+
 def size_of(img: Any) -> tuple[int, int]:
     """Height and width."""
     if is_picture(img):
