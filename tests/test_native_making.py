@@ -250,3 +250,18 @@ def test_filling_counts_as_a_write():
     y.sum().backward()  # zero, not missing
     with pytest.raises(ValueError, match="leaf"):
         tensor(np.ones(3), True).zero_()
+
+
+def test_tensors_in_a_row_stand_for_a_list(hot_at_once):
+    """``einsum`` takes its operands so, and calls of either kind are hot."""
+    a, b = (np.random.default_rng(i).standard_normal((3, 3)).astype("f4") for i in range(2))
+    for i in range(12):
+        x, y = tensor(a, i % 3 == 2), tensor(b)
+        for z in (paddle.einsum("ij,jk->ik", x, y), paddle.einsum("ij,jk->ik", [x, y])):
+            np.testing.assert_allclose(z.numpy(), a @ b, rtol=1e-5)
+        np.testing.assert_allclose(paddle.einsum("ij,kj->ik", x, y).numpy(), a @ b.T, rtol=1e-5)
+        np.testing.assert_allclose(paddle.einsum("ij->j", x).numpy(), a.sum(0), rtol=1e-5)
+        if i > 8 and is_native():
+            assert made_natively(paddle.einsum("ij,jk->ik", x, y))
+        with pytest.raises(ValueError, match="einsum"):
+            paddle.einsum("ij,jk->ik", x, tensor(np.ones((4, 3))))

@@ -346,7 +346,8 @@ def general(
     operands: list[Any] = []
     key = call_key(op, args, kwargs, operands)
     if key is None:
-        return op.long_call(args, kwargs)
+        in_list = op.signature.gathered(args) if op.signature.lists else args
+        return op.long_call(args, kwargs) if in_list is args else general(op, in_list, kwargs, asked or (args, kwargs))
     route = op.routes.get(key)
     if type(route) is not Route:
         return _first(op, args, kwargs, key, asked) if route is None else route(operands, silent)

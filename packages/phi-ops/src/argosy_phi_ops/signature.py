@@ -151,7 +151,7 @@ class Signature:
         """The value of every parameter. Raises ``TypeError`` as Python would for a wrong call."""
         visible = self.visible
         if self.lists:
-            args = self._gathered(args)
+            args = self.gathered(args)
         if len(args) > len(visible):
             if len(args) != len(visible) + 1 or not (args[-1] is None or isinstance(args[-1], str)):
                 raise TypeError(f"{self.name}() takes {len(visible)} arguments, got {len(args)}")
@@ -178,7 +178,7 @@ class Signature:
         shared = SHARED_ALIASES.get(key, key)
         return self.aliases.get(key) or (shared if any(p.name == shared for p in self.parameters) else key)
 
-    def _gathered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def gathered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """``args`` where tensors standing in a row at the place of a list are put into one: meshgrid(x, y)."""
         at = next((i for i, p in enumerate(self.parameters) if p.kind == LIST), len(args))
         if at >= len(args) or not is_operand(args[at]):
