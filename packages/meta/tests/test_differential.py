@@ -261,3 +261,26 @@ def test_what_has_no_derivative_is_told(name, compiled):
     elif name == "custom operator":
         assert "order 1" in str(caught.value)
         assert "laplacian" in str(caught.value)
+
+
+def test_many_dimensions_are_one_axis_of_a_compiled_program():
+    """In 16 dimensions, for any number of rows: plane waves, of which the operators are known, through a network whose
+    layers undo each other, so that every family of coefficients is wanted."""
+    rng = np.random.default_rng(5)
+    wave, turn = rng.standard_normal(16) / 4, np.linalg.qr(rng.standard_normal((16, 16)))[0]
+    k, there, back = (paddle.to_tensor(a) for a in (wave, turn, turn.T))
+
+    def u(x):
+        h = paddle.asinh(paddle.sinh(paddle.matmul(x, there)))
+        h = paddle.log(paddle.exp(paddle.matmul(h, there)))
+        return paddle.sin(paddle.matmul(paddle.matmul(paddle.matmul(h, back), back), k))
+
+    spec = [paddle.static.InputSpec([None, 16], "float64", stop_gradient=False)]
+    size = (wave**2).sum()
+    for operator, factor in ((paddle.autograd.laplacian, -size), (paddle.autograd.biharmonic, size**2)):
+        compiled = paddle.jit.to_static(lambda x, of=operator: of(u(x), x), input_spec=spec, full_graph=True)
+        for rows, functions in ((3, (compiled, lambda x, of=operator: of(u(x), x))), (300, (compiled,))):
+            x = paddle.to_tensor(rng.uniform(-1, 1, (rows, 16)), stop_gradient=False)
+            for function in functions:
+                expected = factor * np.sin(x.numpy() @ wave)
+                np.testing.assert_allclose(function(x).numpy(), expected, rtol=1e-9, atol=1e-11)
