@@ -44,6 +44,7 @@ FAMILIES = (
     "signal",
     "geometric",
     "sparse",
+    "text",
 )
 
 UNCOVERED = {

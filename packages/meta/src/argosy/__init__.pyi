@@ -131,6 +131,7 @@ from argosy import special as special
 from argosy import static as static
 from argosy.hapi.summary import summary as summary
 from argosy import tensor as tensor
+from argosy import text as text
 from argosy.utils.dlpack import to_dlpack as to_dlpack
 from argosy.creation import to_tensor as to_tensor
 from argosy_tensorcore.dtype import uint16 as uint16
