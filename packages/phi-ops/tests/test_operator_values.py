@@ -2,6 +2,7 @@
 
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -237,3 +238,15 @@ def test_matmul_of_bfloat16_is_bfloat16():
     product = get_operator("matmul")(x, x, transpose_y=True)
     assert product.dtype.name == "bfloat16"
     assert product.tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize("approximate", [True, False])
+def test_gelu_of_narrow_floats_is_computed_in_float32_and_rounded_once(approximate):
+    """It is half a rounding step away from the number, not several: one for each operation."""
+    x = np.linspace(-2, 6, 1001).astype(ml_dtypes.bfloat16)
+    wide = x.astype(np.float64)
+    inner = np.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3)) if approximate else erf(wide / math.sqrt(2))
+    want = wide * (1 + inner) / 2
+    found = get_operator("gelu")(Tensor(x), approximate=approximate).numpy().view(ml_dtypes.bfloat16)
+    step = 2.0 ** (np.frexp(want)[1] - 8)
+    assert (np.abs(found.astype(np.float64) - want) <= 0.51 * step).all()

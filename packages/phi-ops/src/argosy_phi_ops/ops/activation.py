@@ -11,7 +11,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import OperatorError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import along, axis_of, between, positive_part, real, restore
+from argosy_phi_ops.ops.arguments import along, axis_of, between, in_float32, narrowed, positive_part, real, restore
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_phi_ops.reference.kernels.registry import Array, ieee, rounded, widened
 from argosy_tensorcore.tensor import Tensor
@@ -51,10 +51,14 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 @operator(axes="... -> ...", promote="float")
 def gelu(x: Tensor, approximate: bool | str = False) -> Tensor:
     """``x`` times the normal distribution function of `x` (Hendrycks and Gimpel, 2016); by tanh if `approximate`
-    is True or "tanh", not if it is False or "none"."""
+    is True or "tanh", not if it is False or "none". Narrow floats are computed in float32 and rounded once."""
     if approximate not in (True, False, "tanh", "none"):
         raise OperatorError(f'gelu: approximate should be True, False, "tanh" or "none", got {approximate!r}')
-    if approximate in (True, "tanh"):
+    return narrowed(_gelu(in_float32(x), approximate in (True, "tanh")), x.dtype)
+
+
+def _gelu(x: Tensor, by_tanh: bool) -> Tensor:
+    if by_tanh:
         slope = 2 * sqrt(2 / pi)
         twice_inner = prim.mul(prim.add(prim.mul(prim.mul(x, x), slope * 0.044715), slope), x)
         return prim.mul(x, prim.logistic(twice_inner))  # (1 + tanh u) / 2, which cancels nothing

@@ -20,6 +20,19 @@ FACTORY = ("device", "requires_grad", "pin_memory")
 """The keywords of operators that make tensors; see :mod:`argosy_phi_ops.keywords`."""
 
 
+_NARROW = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
+
+
+def in_float32(x: Any) -> Any:
+    """A narrow float as float32, in which an operator of several steps is computed; anything else as it is."""
+    return prim.cast(x, dtype="float32") if x.dtype in _NARROW else x
+
+
+def narrowed(x: Any, dtype: str) -> Any:
+    """`x` rounded back to `dtype`."""
+    return x if x.dtype == dtype else prim.cast(x, dtype=dtype)
+
+
 def axis_of(name: str, axis: int, rank: int) -> int:
     """`axis` counted from the front. Raises :class:`AxisError` outside ``[-rank, rank)`` (a 0-D tensor has axis 0)."""
     if not -max(rank, 1) <= axis < max(rank, 1):

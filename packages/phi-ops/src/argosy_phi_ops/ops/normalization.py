@@ -13,21 +13,11 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import along, axis_of, restore
+from argosy_phi_ops.ops.arguments import along, axis_of, in_float32, narrowed, restore
 from argosy_phi_ops.ops.norms import length
 from argosy_phi_ops.ops.reduction import count_of, keep
 from argosy_phi_ops.reference.kernels.registry import Array, ieee, rounded, widened
 from argosy_tensorcore.tensor import Tensor
-
-_NARROW = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
-
-
-def _wide(x: Tensor) -> Tensor:
-    return prim.cast(x, dtype="float32") if x.dtype in _NARROW else x
-
-
-def _narrowed(x: Tensor, dtype: str) -> Tensor:
-    return x if x.dtype == dtype else prim.cast(x, dtype=dtype)
 
 
 def standardised(x: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
@@ -50,7 +40,7 @@ def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, axes: Sequenc
     shape = tuple(x.shape[axis] for axis in axes)
     for parameter, combine in ((weight, prim.mul), (bias, prim.add)):
         if parameter is not None:
-            given = _narrowed(parameter, x.dtype)
+            given = narrowed(parameter, x.dtype)
             if tuple(given.shape) != shape:
                 given = prim.reshape(given, shape=shape)
             x = combine(x, prim.broadcast(given, shape=x.shape, axes=tuple(axes)))
@@ -67,7 +57,7 @@ def layer_norm(
 ) -> Tensor:
     """`x` standardised over its last axes `normalized_shape`, then scaled and shifted (Ba et al., 2016)."""
     axes = _trailing("layer_norm", x, normalized_shape)
-    return _narrowed(_affine(standardised(_wide(x), axes, epsilon), weight, bias, axes), x.dtype)
+    return narrowed(_affine(standardised(in_float32(x), axes, epsilon), weight, bias, axes), x.dtype)
 
 
 @layer_norm.reference
@@ -106,10 +96,10 @@ def rms_norm(
 ) -> Tensor:
     """`input` divided by its root mean square over the last axes, then scaled (Zhang and Sennrich, 2019)."""
     axes = _trailing("rms_norm", input, normalized_shape)
-    x = _wide(input)
+    x = in_float32(input)
     mean_square = prim.div(prim.reduce_sum(prim.mul(x, x), axes=axes), count_of(x.shape, axes, x.dtype))
     scaled = prim.mul(x, restore(prim.rsqrt(prim.add(mean_square, eps)), x.shape, axes))
-    return _narrowed(_affine(scaled, weight, None, axes), input.dtype)
+    return narrowed(_affine(scaled, weight, None, axes), input.dtype)
 
 
 @rms_norm.samples
@@ -144,7 +134,7 @@ def batch_norm(
     """
     channel = _channel_axis("batch_norm", x, data_format)
     axes = tuple(i for i in range(x.ndim) if i != channel)
-    wide = _wide(x)
+    wide = in_float32(x)
     batch = training if use_global_stats is None else not use_global_stats
     mean, variance = running_mean, running_var
     if batch:
@@ -153,17 +143,17 @@ def batch_norm(
         centred = prim.sub(wide, along(mean, x.shape, channel))
         variance = prim.div(prim.reduce_sum(prim.mul(centred, centred), axes=axes), count)
     else:
-        mean, variance = _narrowed(mean, wide.dtype), _narrowed(variance, wide.dtype)
+        mean, variance = narrowed(mean, wide.dtype), narrowed(variance, wide.dtype)
         centred = prim.sub(wide, along(mean, x.shape, channel))
     scale = along(prim.rsqrt(prim.add(variance, epsilon)), x.shape, channel)
-    result = _narrowed(_affine(prim.mul(centred, scale), weight, bias, (channel,)), x.dtype)
+    result = narrowed(_affine(prim.mul(centred, scale), weight, bias, (channel,)), x.dtype)
     if not (training and batch):
         return result, running_mean, running_var
     return result, _moved(running_mean, mean, momentum), _moved(running_var, variance, momentum)
 
 
 def _moved(old: Tensor, new: Tensor, momentum: float) -> Tensor:
-    fresh = prim.stop_gradient(_narrowed(new, old.dtype))
+    fresh = prim.stop_gradient(narrowed(new, old.dtype))
     return prim.add(prim.mul(old, momentum), prim.mul(fresh, 1 - momentum))
 
 
@@ -190,11 +180,11 @@ def group_norm(
     size = x.shape[channel]
     if isinstance(size, int) and size % num_groups:
         raise ShapeError(f"group_norm: {size} channels of {x.type} do not divide into {num_groups} groups")
-    wide = _wide(x)
+    wide = in_float32(x)
     grouped = prim.reshape(wide, shape=(*x.shape[:channel], num_groups, size // num_groups, *x.shape[channel + 1 :]))
     axes = tuple(i for i in range(1, grouped.ndim) if i != channel)
     result = prim.reshape(standardised(grouped, axes, epsilon), shape=x.shape)
-    return _narrowed(_affine(result, weight, bias, (channel,)), x.dtype)
+    return narrowed(_affine(result, weight, bias, (channel,)), x.dtype)
 
 
 @group_norm.samples
@@ -217,9 +207,9 @@ def instance_norm(
 ) -> Tensor:
     """`x` standardised over the spatial axes of each sample and channel (Ulyanov et al., 2016)."""
     channel = _channel_axis("instance_norm", x, data_format)
-    wide = _wide(x)
+    wide = in_float32(x)
     axes = tuple(i for i in range(1, x.ndim) if i != channel)
-    return _narrowed(_affine(standardised(wide, axes, eps), weight, bias, (channel,)), x.dtype)
+    return narrowed(_affine(standardised(wide, axes, eps), weight, bias, (channel,)), x.dtype)
 
 
 @instance_norm.samples
