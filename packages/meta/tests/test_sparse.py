@@ -294,6 +294,8 @@ def test_the_graph_of_a_sparse_tensor():
     y.stop_gradient = False
     assert not y.values().stop_gradient
     assert y.cpu() is y
+    assert paddle.ones([2, 2]).is_same_shape(y)
+    assert not paddle.ones([2, 3]).is_same_shape(y)
 
 
 def test_empty_tensors():

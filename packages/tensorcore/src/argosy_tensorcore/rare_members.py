@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def is_same_shape(tensor: Tensor, other: Tensor) -> bool:
-    """True when both have the same shape."""
-    return tuple(tensor.payload.shape) == tuple(other.payload.shape)
+    """True when both have the same shape; ``other`` may be of another class, a sparse tensor say."""
+    return tuple(tensor.payload.shape) == tuple(other.shape)
 
 
 def get_device(self: Tensor) -> int:
