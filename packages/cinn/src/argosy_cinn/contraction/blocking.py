@@ -156,6 +156,8 @@ def _tile(m: Index, n: Index, lanes: int, registers: int) -> tuple[int, int]:
         if isinstance(n, int):
             widest = max(min(widest, -(-n // lanes)), 1)
         return m, max(min(widest, budget // m), 1)
+    if isinstance(m, int) and 0 < m <= budget // 3:  # one tile that is a bit narrower, and no narrow second one
+        return m, min(vectors, budget // m)
     return min(budget // vectors, 16), vectors
 
 
