@@ -280,3 +280,28 @@ def test_short_conversions_leave_excluded_classes_alone():
     assert [p.dtype for p in net.parameters()][:4] == [paddle.float32] * 2 + [paddle.bfloat16] * 2
     with pytest.raises(TypeError, match="excluded_layers"):
         net.float16(excluded_layers="Linear")
+
+
+def test_a_layer_is_not_replaced_by_a_number():
+    """Assigning anything but a layer or None in the place of a layer raises TypeError, as in Paddle."""
+    model = paddle.nn.Layer()
+    model.head = paddle.nn.Linear(2, 2)
+    with pytest.raises(TypeError, match="head"):
+        model.head = 5
+    model.head = None
+    assert model.head is None
+
+
+def test_a_line_about_a_layer_stands_beside_its_name():
+    """As in Paddle, one line of ``extra_repr`` comes before the sublayers without a line of its own."""
+
+    class Shown(paddle.nn.Layer):
+        def extra_repr(self):
+            return self.text
+
+    model = Shown()
+    model.act = paddle.nn.ReLU()
+    model.text = "size=1"
+    assert repr(model) == "Shown(size=1\n  (act): ReLU()\n)"
+    model.text = "size=1\ndepth=2"
+    assert repr(model) == "Shown(\n  size=1\n  depth=2\n  (act): ReLU()\n)"

@@ -66,6 +66,31 @@ def test_nests_hold_tensors_with_their_names(tmp_path):
     assert isinstance(paddle.load(tmp_path / "n.pdparams", return_numpy=True)[2], np.ndarray)
 
 
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"w": paddle.ones([2]), "keys": np.arange(3), "nest": [np.ones(2)], "rate": np.float32(0.5)},
+        {"nest": {"w": paddle.ones([2])}, "keys": np.arange(3), "rate": np.float32(0.5)},
+    ],
+    ids=["flat", "nested"],
+)
+def test_arrays_beside_tensors_stay_arrays(state, tmp_path):
+    """What was an array comes back as one, so that a state of numpy's generators can be given back, as in Paddle."""
+    paddle.save(state, tmp_path / "s.pdparams")
+    back = paddle.load(tmp_path / "s.pdparams")
+    assert type(back["keys"]) is np.ndarray
+    assert type(back["rate"]) is np.float32
+    held = back["nest"] if isinstance(back["nest"], dict) else back
+    assert isinstance(held["w"], paddle.Tensor)
+    assert back["keys"].tolist() == [0, 1, 2]
+
+
+def test_arrays_alone_become_tensors(tmp_path):
+    """A file without tensors is one of converted weights."""
+    paddle.save({"w": np.ones(2, np.float32)}, tmp_path / "w.pdparams")
+    assert isinstance(paddle.load(tmp_path / "w.pdparams")["w"], paddle.Tensor)
+
+
 def test_file_objects_carry_the_same_format():
     """save and load take binary file objects."""
     stream = io.BytesIO()

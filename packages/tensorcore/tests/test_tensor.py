@@ -243,12 +243,13 @@ def test_set_value_checks_shape_and_dtype():
     assert tensor.copy_(Tensor([3, 4])).tolist() == [3.0, 4.0]
 
 
-def test_tensors_inside_a_graph_are_not_copied_or_pickled():
-    """deepcopy and pickle of a non-leaf raise RuntimeError."""
-    tensor = Tensor(1.0)
-    tensor._node = object()
-    with pytest.raises(RuntimeError, match="leaf"):
-        copy.deepcopy(tensor)
+def test_tensors_inside_a_graph_are_copied_out_of_it_and_not_pickled():
+    """The deep copy of a non-leaf is a leaf, as in Paddle; pickle raises RuntimeError."""
+    tensor = Tensor(1.0, stop_gradient=False)
+    tensor._node, tensor._slot = object(), 1
+    twin = copy.deepcopy(tensor)
+    assert (twin._node, twin._slot, twin.stop_gradient) == (None, 0, False)
+    assert not twin.payload.shares_storage(tensor.payload)
     with pytest.raises(RuntimeError, match="leaf"):
         pickle.dumps(tensor)
 
@@ -362,3 +363,10 @@ def test_a_tracer_may_produce_the_value():
     assert (tensor.shape, tensor.dtype.name, tensor.ndim) == ([2, 3], "float32", 2)
     assert float(tensor) == 7.0
     assert asked == ["float()"]
+
+
+@pytest.mark.parametrize("data", ["a", b"1.5"])
+def test_text_is_no_tensor(data):
+    """Text raises TypeError, as in Paddle."""
+    with pytest.raises(TypeError, match="number"):
+        Tensor(data)

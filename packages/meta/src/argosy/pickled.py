@@ -237,14 +237,18 @@ class _Builder:
         self._room = room
         self._make = make
         self._done: dict[int, Any] = {}
+        self._tells = False
+        """Whether the file tells tensors by their names; arrays without one stay arrays then, as in Paddle."""
 
     def top(self, tree: Any) -> Any:
         """The whole; a state dict's tensors take their names from its table."""
         table = tree.get(NAME_TABLE) if isinstance(tree, dict) else None
         if not isinstance(table, dict):
+            self._tells = _names_a_tensor(tree, _DEPTH)
             return self.build(tree, 0)
+        self._tells = True
         return {
-            key: self._array(value, table.get(key)) if type(value) is _Array else self.build(value, 1)
+            key: self._array(value, table[key]) if type(value) is _Array and key in table else self.build(value, 1)
             for key, value in tree.items()
             if key != NAME_TABLE
         }
@@ -264,7 +268,7 @@ class _Builder:
             return self._array(x, None)
         if type(x) is dict:
             return {key: self.build(value, depth) for key, value in x.items()}
-        if type(x) is tuple and len(x) == 2 and isinstance(x[0], str) and type(x[1]) is _Array:
+        if _is_named(x):
             return self._array(x[1], x[0])
         if type(x) in (list, tuple):
             return type(x)([self.build(item, depth) for item in x])
@@ -280,4 +284,18 @@ class _Builder:
             array = x.build()
         except (ValueError, TypeError) as error:
             raise CheckpointError(f"{self._name}: a damaged array: {error}") from error
+        if self._tells and tensor_name is None:
+            return array[()]  # a scalar where it has no axes
         return self._make(array, tensor_name if isinstance(tensor_name, str) else None)
+
+
+def _is_named(x: Any) -> bool:
+    return type(x) is tuple and len(x) == 2 and isinstance(x[0], str) and type(x[1]) is _Array
+
+
+def _names_a_tensor(x: Any, depth: int) -> bool:
+    """Whether a pair of a name and an array, which is how a tensor is written, stands in the nest."""
+    if _is_named(x):
+        return True
+    items = x.values() if type(x) is dict else x if type(x) in (list, tuple) else ()
+    return depth > 0 and any(_names_a_tensor(item, depth - 1) for item in items)

@@ -109,6 +109,8 @@ def payload_of(data: Any, dtype: object, place: Place) -> Strided:
 def new_array(data: Any, dtype: DType | None) -> Array:
     """A fresh ndarray of data (tensor, array, number, nested lists) in the dtype Paddle's to_tensor picks."""
     held = getattr(data, "payload", None)
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"cannot make a tensor of {data!r}: expected a number, nested lists, an array or a tensor")
     if held is not None:
         source = host_array(data, "to_tensor")
         return np.array(source, source.dtype if dtype is None else dtype.numpy)
@@ -153,14 +155,11 @@ def write(tensor: Tensor, value: Any, operator: str, cast: bool) -> None:
 
 
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A leaf's copy with data, gradient and attributes of its own. Raises RuntimeError for other tensors."""
+    """A copy with data, gradient and attributes of its own: a leaf, also of a tensor that an operator has made."""
     from copy import deepcopy
 
-    if tensor._node is not None:
-        raise RuntimeError(
-            f"only leaf tensors can be deep-copied; {tensor.name} is the result of an operator: use clone() or detach()"
-        )
     copy = shallow_copy(tensor)
+    copy._node, copy._slot = None, 0
     memo[id(tensor)] = copy
     copy.payload = _duplicate(tensor)
     copy._grad = deepcopy(tensor._grad, memo)

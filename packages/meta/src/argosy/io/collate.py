@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -32,10 +31,8 @@ def collate_arrays(batch: Sequence[Any]) -> Any:
     first = batch[0]
     if isinstance(first, (Tensor, np.ndarray, np.generic)):
         return _stacked([to_numpy(x) if isinstance(x, Tensor) else np.asarray(x) for x in batch])
-    if isinstance(first, (bool, int)):
-        return np.asarray(batch)
-    if isinstance(first, float):
-        return np.asarray(batch, default_dtype().numpy)
+    if isinstance(first, (bool, int, float)):
+        return np.asarray(batch)  # numbers are float64, as in Paddle
     if isinstance(first, (str, bytes)):
         return list(batch)
     if isinstance(first, Mapping):

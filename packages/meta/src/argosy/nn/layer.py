@@ -153,7 +153,9 @@ class Layer(Checked, Conversions):
             own["_parameters"][name] = None
         elif name in own["_buffers"]:
             self._set_buffer(name, value)
-        elif value is None and name in own["_sub_layers"]:
+        elif name in own["_sub_layers"]:
+            if value is not None:
+                raise TypeError(f"{name!r} is a layer of {type(self).__name__}; assign a layer or None, not {value!r}")
             own["_sub_layers"][name] = None
         elif type(value) is Tensor and not value.payload.is_traced:  # a buffer, as in Paddle; only registered are saved
             self._put("_buffers", name, value)

@@ -74,5 +74,6 @@ def describe(layer: Any) -> str:
     head = type(layer).__name__
     if not lines:
         return f"{head}({extra})"
-    body = "\n  ".join(([extra] if extra else []) + lines)
-    return f"{head}(\n  {body}\n)"
+    opening = "\n  " + extra.replace("\n", "\n  ") if "\n" in extra else extra  # one line stands beside the name
+    body = "\n  ".join(lines)
+    return f"{head}({opening}\n  {body}\n)"
