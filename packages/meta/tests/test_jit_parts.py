@@ -141,7 +141,8 @@ def test_gradients_go_through_parts(function):
             if wanted:
                 sum((y * y).sum() for y in wanted).backward()
             found.append(_arrays(x.grad) if wanted else [])
-        np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-6)
+        # Gradients of a softmax beside one cancel: terms of some tens leave some ten thousandths.
+        np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-4)
 
 
 def test_arguments_bind_as_before():
@@ -340,3 +341,41 @@ def test_functions_without_source_and_with_inner_functions_go_on_as_python():
         for i in range(3):
             np.testing.assert_allclose(captured(_x(i)).numpy(), function(_x(i)).numpy(), rtol=1e-5)
         assert captured.parts_compiled == []
+
+
+class Counting(paddle.nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x):
+        y = F.exp(F.tanh(x) * 2)
+        self.calls += 1
+        return F.sigmoid(y) * 0 + self.calls
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_counters_of_calls_count(nested):
+    inner = Counting()
+    layer = paddle.jit.to_static(paddle.nn.Sequential(inner) if nested else inner)
+    with pytest.warns(UserWarning, match="changes a number that it reads with each call"), paddle.no_grad():
+        found = [layer(_x(0)).max().item() for _ in range(6)]
+    assert found == [1, 2, 3, 4, 5, 6] == [*range(1, inner.calls + 1)]
+    assert nested or inner.forward.parts_compiled
+
+
+def test_what_the_first_call_fills_in_is_compiled():
+    class Lazy(paddle.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.ready = False
+
+        def forward(self, x):
+            if not self.ready:
+                self.ready = True
+            return F.tanh(x)
+
+    layer = paddle.jit.to_static(Lazy())
+    for _ in range(4):
+        layer(_x(0))
+    assert len(layer.forward.compiled) == 1

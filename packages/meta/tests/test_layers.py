@@ -101,3 +101,11 @@ def test_stacked_layers_start_with_parameters_of_their_own() -> None:
     first, second = (layer.linear1.weight.numpy() for layer in encoder.layers)
     assert first.shape == second.shape
     assert (first != second).any()
+
+
+def test_dropout_in_evaluation_is_a_copy():
+    x = paddle.ones([3])
+    y = nn.functional.dropout(x, 0.5, training=False)
+    y += 1.0
+    assert x.tolist() == [1.0, 1.0, 1.0]
+    assert nn.functional.dropout(x, 0.0) is x

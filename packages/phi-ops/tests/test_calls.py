@@ -75,6 +75,20 @@ def test_views_share_memory_and_members_convert():
     assert x.resize_([2]).tolist() == [0.0, 8.0]
 
 
+@pytest.mark.parametrize("name", ["split", "chunk", "tensor_split", "hsplit", "unstack"])
+def test_parts_have_memory_of_their_own(name):
+    """As in Paddle, also the tenth time (the operator is hot then)."""
+    x = Tensor(np.arange(8.0, dtype=np.float32).reshape(2, 4))
+    cut = getattr(x, name)
+    for _ in range(10):
+        parts = cut() if name == "unstack" else cut(2)
+        parts[0].zero_()
+        assert x.sum().item() == 28.0
+        assert sum(part.sum().item() for part in parts[1:]) > 0
+    x.unbind()[0].zero_()  # whereas these are views
+    assert x.sum().item() == 22.0
+
+
 def test_strides_outside_the_memory_are_refused():
     with pytest.raises(ValueError, match="element 7 is wanted of a tensor of 6"):
         get_operator("as_strided")(Tensor(np.zeros(6)), [2], [7])

@@ -8,8 +8,9 @@ Watched are, from the function's closure cells and the globals it names, and fro
 - tensors, and tensors and layers in lists, tuples and dicts, by identity;
 - other objects with a ``__dict__``: plain attributes, tensors and layers that the code names.
 
-What the capture itself changed (a counter, say) is not watched. Not watched are modules, classes, functions' own
-code, attributes deeper than that, and anything reached only through calls into other packages.
+What the capture itself changed is not watched; whether that was a counter tells :meth:`Guards.counted`. Not watched are
+modules, classes, functions' own code, attributes deeper than that, and anything reached only through calls into other
+packages.
 """
 
 from __future__ import annotations
@@ -108,6 +109,12 @@ class Guards:
         cells = [(cell, None, value, cell.cell_contents) for cell, value in self.cells]
         return [item for item in (*entries, *cells) if item[3] is not item[2] and _is_traced(item[3])]
 
+    def counted(self) -> bool:
+        """Whether a number or string of the user's has another value since, as a counter of calls has."""
+        return any(_has_moved(value, place.get(name, _ABSENT)) for place, name, value in self.plain) or any(
+            _has_moved(value, cell.cell_contents) for cell, value in self.cells
+        )
+
     def keep_unchanged(self) -> None:
         """Stop watching what has changed since: the capture did it."""
         self.held = [item for item in self.held if item[0].get(item[1], _ABSENT) is item[2]]
@@ -127,6 +134,11 @@ def watch(function: Any, arguments: Iterable[Any]) -> Guards:
 
 def _is_traced(x: Any) -> bool:
     return type(x) is Tensor and x.payload.is_traced
+
+
+def _has_moved(value: Any, now: Any) -> bool:
+    """Whether a plain value became another one; None stands for what is not there yet."""
+    return value is not None and type(value) in _PLAIN and type(now) in _PLAIN and now != value
 
 
 def _put(place: Any, name: Any, value: Any) -> None:

@@ -25,7 +25,6 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["Part", "Pieces"]
 
 _MOST = 16  # captures of one part: what it is given changes too much
-_IMPURE = 3  # captures after which that is no matter of the first call, which makes an optimizer's moments
 _MUTABLE = (list, dict, set, bytearray, np.ndarray)
 _PLAIN = (int, bool, str, bytes, complex, type(None), float)
 
@@ -55,11 +54,11 @@ class Pieces:
 class Part(StaticFunction):
     """A part as a captured function."""
 
+    patience = 3  # the first makes an optimizer's moments
+
     def __init__(self, function: FunctionType, **options: Any) -> None:
         super().__init__(function, **options)
         self._kinds: tuple[Any, ...] | None = None
-        self._impure: dict[Any, int] = {}  # by key: captures that changed Python objects
-        self._changed = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the part, as a program where there is one for arguments such as these."""
@@ -93,15 +92,12 @@ class Part(StaticFunction):
         given = any(id(x.payload.value) in inputs for x in tree.traced)
         if effects or given or kinds != self._kinds or not (tree.tree[0] or all(map(_is_made, tree.tree[1]))):
             raise Uncapturable
-        self._changed = not guards.hold()
 
-    def _keep(self, key: Any, compiled: CompiledCall) -> None:
-        if not self._changed:
-            super()._keep(key, compiled)
-            return
-        self._impure[key] = self._impure.get(key, 0) + 1
-        if self._impure[key] == _IMPURE:
-            self._run_plain(key)
+    def _has_changed(self, guards: Guards) -> bool:
+        return not guards.hold()
+
+    def _run_around(self, key: Any) -> None:
+        self._run_plain(key)
 
 
 def _kinds(tree: Any) -> Any:

@@ -71,6 +71,8 @@ class StaticFunction:
 
     cut: ClassVar[Callable[[Any, set[int], dict[str, Any]], Cut] | None] = None
     """Makes the parts of a function; the module `parts`, which builds on this one, puts itself here."""
+    patience: ClassVar[int] = 2
+    """So many captures that change Python's state are no matter of the first call, which fills caches."""
 
     def __init__(
         self,
@@ -90,6 +92,8 @@ class StaticFunction:
         self._floats: dict[Any, list[float]] = {}  # by key: the values of floats when it was first seen
         self._runtime: dict[Any, frozenset[int]] = {}  # by key: which floats became inputs
         self._plain: set[Any] = set()  # keys of calls that run as plain Python
+        self._impure: dict[Any, int] = {}  # by key: captures that changed Python's numbers
+        self._changed = False  # whether the last capture did
         self._lines: set[int] = set()  # of the function, where its graph broke
         self._pieces: Cut | None = None  # what runs since
         self._by_value: set[Any] = set()  # keys of calls whose floats cannot be inputs
@@ -270,12 +274,33 @@ class StaticFunction:
         return compiled
 
     def _keep(self, key: Any, compiled: CompiledCall) -> None:
-        """Have a program for the next call of this kind."""
+        """Have a program for the next call of this kind, unless each call changes Python's state."""
+        if self._changed:
+            self._impure[key] = self._impure.get(key, 0) + 1
+            if self._impure[key] == self.patience:
+                self._run_around(key)
+            return
         kept = self._by_key.setdefault(key, [])
         if len(kept) == _OFTEN:
             self._warn_of_captures(kept[-1])
         kept.append(compiled)
         del kept[:-_MANY]
+
+    def _run_around(self, key: Any) -> None:
+        """Let Python run what changes its state, with compiled parts around."""
+        warnings.warn(
+            f"{self.__name__} changes a number that it reads with each call: the statement runs as Python, with "
+            "compiled parts around it. Make it a tensor of the layer (register_buffer), or pass it as an argument",
+            stacklevel=6,
+        )
+        self._plain.add(key)
+        self._lines.add(0)  # of no statement: those that change attributes are cut out anyway
+        self._pieces = None
+
+    def _has_changed(self, guards: Guards) -> bool:
+        """Whether a capture changed what a program could not change with each call: without ``full_graph=True`` users
+        may count calls."""
+        return guards.counted()
 
     def _accept(self, captured: Captured, tree: OutputTree, effects: Effects, guards: Guards) -> None:
         """Raise :class:`Uncapturable` for what had better not run as a program."""
@@ -319,6 +344,7 @@ class StaticFunction:
             return made
         captured, tree, effects = made
         self._accept(captured, tree, effects, guards)
+        self._changed = not whole and self._has_changed(guards)
         guards.keep_unchanged()
         traced = perf_counter()
         operations = sum(1 for _ in captured.program.block)

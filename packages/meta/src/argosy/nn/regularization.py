@@ -30,13 +30,13 @@ def dropout(
 ) -> Tensor:
     """Zero each element (or each slice along ``axis``) with probability ``p`` while training.
 
-    mode: ``"upscale_in_train"`` divides the rest by 1 - p and does nothing in evaluation, where the input itself comes
-    back and no random number is drawn; ``"downscale_in_infer"`` multiplies by 1 - p in evaluation instead.
+    mode: ``"upscale_in_train"`` divides the rest by 1 - p and copies in evaluation, where no random number is drawn
+    (training with p = 0 gives the input itself); ``"downscale_in_infer"`` multiplies by 1 - p in evaluation instead.
     inplace: write the result over ``x``.
     """
     if type(p) in (int, float) and not 0 <= p <= 1:  # the operator says so, too; an evaluation never gets there
         raise ValueError(f"dropout: p is a probability, from 0 to 1, got {p}")
     if mode == "upscale_in_train" and type(x) is Tensor and (not training or p == 0):
-        return x
+        return x if inplace or training else get_operator("clone")(x)
     result: Tensor = get_operator("dropout")(x, p=p, axis=axis, training=training, mode=mode)
     return overwritten(x, result) if inplace else result

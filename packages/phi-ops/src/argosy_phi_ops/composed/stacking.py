@@ -93,7 +93,7 @@ def column_stack(x: Sequence[Tensor]) -> Tensor:
 
 @composed()
 def tensor_split(x: Tensor, num_or_indices: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """Parts along ``axis``: as many as told, their sizes differing by at most one, or cut at the indices. Views."""
+    """Parts along ``axis``: as many as told, their sizes differing by at most one, or cut at the indices."""
     if not x.ndim:
         raise ShapeError("tensor_split needs a tensor with axes, got a 0-D one")
     at = axis_of("tensor_split", axis, x.ndim)
@@ -105,8 +105,8 @@ def tensor_split(x: Tensor, num_or_indices: int | Sequence[int], axis: int = 0) 
         cuts = [i * small + min(i, larger) for i in range(num_or_indices + 1)]
     else:
         cuts = [0, *(min(max(i + size if i < 0 else i, 0), size) for i in map(int, num_or_indices)), size]
-    part = get_operator("slice")
-    return [part(x, [at], [start], [max(start, stop)]) for start, stop in pairwise(cuts)]
+    part, copy = get_operator("slice"), get_operator("clone")
+    return [copy(part(x, [at], [start], [max(start, stop)])) for start, stop in pairwise(cuts)]
 
 
 def _split_at(name: str, x: Tensor, how: Any, axis: int, least: int) -> Any:
@@ -135,11 +135,12 @@ def dsplit(x: Tensor, num_or_indices: int | Sequence[int]) -> list[Tensor]:
 
 @composed()
 def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
-    """The slices along ``axis``, which they lose; ``num``, if given, is their number. Views."""
+    """The slices along ``axis``, which they lose; ``num``, if given, is their number. Copies, unlike those of
+    :func:`unbind`."""
     at = axis_of("unstack", axis, x.ndim)
     if num is not None and num != x.shape[at]:
         raise ShapeError(f"unstack: num {num} is not the size of axis {axis} of shape {list(x.shape)}")
-    return list(get_operator("unbind")(x, at))
+    return [get_operator("clone")(part) for part in get_operator("unbind")(x, at)]
 
 
 @composed()
@@ -232,7 +233,7 @@ def _rebound(x: Tensor, view: Tensor) -> Tensor:
 
 @composed()
 def split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int = 0) -> list[Tensor]:
-    """Parts of those sizes along ``dim``. Views. Raises :class:`AxisError` when they do not add up."""
+    """Parts of those sizes along ``dim``. Raises :class:`AxisError` when they do not add up."""
     at = axis_of("split_with_sizes", dim, self.ndim)
     if sum(split_sizes) != self.shape[at]:
         raise AxisError(f"split_with_sizes: {list(split_sizes)} do not add up to axis {dim} of {list(self.shape)}")
@@ -259,13 +260,13 @@ def meshgrid(args: Sequence[Tensor], name: str | None = None, indexing: str | No
 
 @composed(aliases={"dim": "axis"})
 def split(x: Tensor, num_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """Parts along ``axis``: that many equal ones, or of those sizes (one may be -1). Views."""
+    """Parts along ``axis``: that many equal ones, or of those sizes (one may be -1)."""
     return list(get_operator("split")(x, num_or_sections, axis))
 
 
 @composed(aliases={"input": "x", "dim": "axis"})
 def chunk(x: Tensor, chunks: int, axis: int = 0) -> list[Tensor]:
-    """At most ``chunks`` parts along ``axis``, all as large as the first but the last. Views."""
+    """At most ``chunks`` parts along ``axis``, all as large as the first but the last."""
     return list(get_operator("chunk")(x, chunks, axis))
 
 

@@ -197,9 +197,9 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample([rng.standard_normal((2, 3)) for _ in range(2)], axis=-1)
 
 
-@operator(view=True, aliases={"dim": "axis"})
+@operator(aliases={"dim": "axis"})
 def split(x: Tensor, num_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
-    """Parts along `axis`: that many equal ones, or of those sizes (one may be -1). Views."""
+    """Parts along `axis`: that many equal ones, or of those sizes (one may be -1)."""
     at = axis_of("split", axis, x.ndim)
     size = x.shape[at]
     if isinstance(num_or_sections, int):
@@ -230,9 +230,9 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((4, 6)), [1, -1, 2], axis=-1)
 
 
-@operator(view=True, aliases={"input": "x", "dim": "axis"})
+@operator(aliases={"input": "x", "dim": "axis"})
 def chunk(x: Tensor, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` parts along `axis`, all as large as the first but the last. Views."""
+    """At most `chunks` parts along `axis`, all as large as the first but the last."""
     at = axis_of("chunk", axis, x.ndim)
     size = x.shape[at]
     each = -(-size // chunks)
