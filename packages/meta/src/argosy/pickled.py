@@ -244,7 +244,7 @@ class _Builder:
         """The whole; a state dict's tensors take their names from its table."""
         table = tree.get(NAME_TABLE) if isinstance(tree, dict) else None
         if not isinstance(table, dict):
-            self._tells = _names_a_tensor(tree, _DEPTH)
+            self._tells = _names_a_tensor(tree)
             return self.build(tree, 0)
         self._tells = True
         return {
@@ -293,9 +293,15 @@ def _is_named(x: Any) -> bool:
     return type(x) is tuple and len(x) == 2 and isinstance(x[0], str) and type(x[1]) is _Array
 
 
-def _names_a_tensor(x: Any, depth: int) -> bool:
+def _names_a_tensor(tree: Any) -> bool:
     """Whether a pair of a name and an array, which is how a tensor is written, stands in the nest."""
-    if _is_named(x):
-        return True
-    items = x.values() if type(x) is dict else x if type(x) in (list, tuple) else ()
-    return depth > 0 and any(_names_a_tensor(item, depth - 1) for item in items)
+    left, seen = [tree], {id(tree)}  # a hostile one refers to its parts very often, or to itself
+    while left:
+        x = left.pop()
+        if _is_named(x):
+            return True
+        items = x.values() if type(x) is dict else x if type(x) in (list, tuple) else ()
+        fresh = [item for item in items if id(item) not in seen]
+        seen.update(map(id, fresh))
+        left += fresh
+    return False
