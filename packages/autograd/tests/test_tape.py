@@ -213,6 +213,15 @@ def test_hooks_see_and_replace_gradients():
     assert len(seen) == 1
 
 
+def test_grad_calls_no_hooks_of_the_leaves_it_is_asked_for():
+    """As in Paddle; those of tensors on the way are called."""
+    x = leaf([1.0, 1.0])
+    x.register_hook(lambda g: g * 10.0)
+    y = x * x
+    y.register_hook(lambda g: g * 3.0)
+    assert values(ag.grad(y.sum(), x)[0]) == [6.0, 6.0]
+
+
 def test_retain_grads_keeps_those_of_intermediate_tensors():
     """Without it .grad of what is no leaf stays None."""
     x = leaf([1.0])

@@ -211,12 +211,13 @@ class Sweep:
                 self.found[index] = g
 
     def finish_leaves(self) -> None:
-        """Call the hooks of leaves; then give the gradients to whoever wants them."""
+        """Call the hooks of leaves, in backward(); then give the gradients to whoever wants them."""
         together: list[list[Any]] = []
         for entry in self.leaves.values():
             leaf, g = entry
             if leaf._hooks:
-                g = entry[1] = self.hooked(leaf._hooks, g)
+                if self.targets is None:  # what grad() was asked for is given as it is, as in Paddle
+                    g = entry[1] = self.hooked(leaf._hooks, g)
                 if any(isinstance(hook, JointHook) for hook in leaf._hooks.values()):
                     together.append(entry)
                     continue
