@@ -12,6 +12,7 @@ from argosy_phi_ops.errors import FOREIGN, OperatorError
 from argosy_phi_ops.memory import OperatorMemoryError
 from argosy_phi_ops.signature import OperatorTypeError, normalise_attribute, unfit
 from argosy_pir.types import TensorType
+from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
 
 __all__ = ["completed", "explained"]
@@ -35,7 +36,10 @@ class _Function(Protocol):
 def explained(
     op: _Function, operands: Sequence[Any], attributes: Mapping[str, Any], error: Exception
 ) -> OperatorError | None:
-    """An error for users in the place of ``error``; None where that is one already, or a user's own."""
+    """An error for users in the place of ``error``; None where that is one already, or a user's own, and within the
+    body of another operator, which is what the user called."""
+    if any(isinstance(x, Value) for x in operands):
+        return None
     if isinstance(error, OperatorError) and not isinstance(error, OperatorMemoryError):
         return completed(op, operands, attributes, error)
     if "." in op.name or str(error).startswith((f"{op.name}:", f"{op.name}(")) or not _is_inner(error):
