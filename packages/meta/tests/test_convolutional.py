@@ -144,3 +144,31 @@ def test_a_small_network_trains_compiled_as_eager(backend):
     for _ in range(3):
         assert float(step(x, y)) == pytest.approx(float(eager(x, y)), rel=1e-4)
     np.testing.assert_allclose(model[1]._variance.numpy(), eager_model[1]._variance.numpy(), rtol=1e-4)
+
+
+SETTINGS = {
+    "padding": (-1, [-1, 1], [1, 2, 3], "similar", [[0, 0], [0, 0], [1]], [[1, 1], 1]),
+    "data_format": ("NCL", "CHWN"),
+    "stride": ([1, 2, 3],),
+    "dilation": ([1, 2, 3],),
+}
+
+
+@pytest.mark.parametrize("layer", ["Conv2D", "Conv2DTranspose"])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_that_fit_no_input_are_refused_when_a_convolution_is_made(layer, name):
+    """The error names the layer and the argument; so do those of embeddings without rows or columns."""
+    for wrong in SETTINGS[name]:
+        with pytest.raises(ValueError, match=rf"{layer}\(\): argument '{name}' should .*, got "):
+            getattr(paddle.nn, layer)(3, 4, 3, **{name: wrong})
+    for right in (0, 1, [1, 2], [1, 2, 3, 4], [[0, 0], [0, 0], [1, 1], [2, 1]], "same", "VALID"):
+        getattr(paddle.nn, layer)(3, 4, 3, padding=right)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "name"), [((0, 4), "num_embeddings"), ((-2, 4), "num_embeddings"), ((3, 0), "embedding_dim")]
+)
+def test_embeddings_without_rows_or_columns_are_refused(sizes, name):
+    """As in Paddle."""
+    with pytest.raises(ValueError, match=rf"Embedding\(\): argument '{name}' should be positive"):
+        paddle.nn.Embedding(*sizes)

@@ -114,12 +114,34 @@ def test_modes_and_apply_reach_every_sublayer():
     assert seen == ["Linear", "Dropout", "Sequential", "Sequential"]
 
 
-def test_astype_converts_floating_members_only():
-    """astype changes floating parameters and leaves integer buffers."""
-    block = Block().astype("float64")
-    assert block.scale.dtype is paddle.float64
-    assert block.steps.dtype is paddle.int64
+@pytest.mark.parametrize(
+    ("convert", "steps"),
+    [
+        (lambda block: block.astype("float64"), paddle.float64),
+        (lambda block: block.to(dtype="float64"), paddle.float64),
+        (lambda block: block.double(), paddle.float64),
+        (lambda block: block.astype("float64").float(), paddle.float32),
+        (lambda block: block.float(), paddle.int64),
+        (lambda block: block.bfloat16(), paddle.int64),
+        (lambda block: block.to("cpu"), paddle.int64),
+    ],
+)
+def test_integer_buffers_are_converted_where_paddle_does(convert, steps):
+    """By `to`, `astype` and `double`; `float` and its narrow forms take what is floating. Members stay who they are."""
+    block = Block()
+    scale, values = block.scale, block.steps.numpy()
+    convert(block)
+    assert block.scale is scale
     assert block.scale.is_parameter
+    assert block.steps.dtype is steps
+    assert (block.steps.numpy() == values).all()
+
+
+def test_real_parts_are_left_of_complex_buffers():
+    """A complex buffer becomes a real one without a warning."""
+    layer = nn.Layer()
+    layer.register_buffer("z", paddle.to_tensor([1 + 2j]))
+    assert layer.to(dtype="float32").z.tolist() == [1.0]
 
 
 def test_a_layer_shows_its_dtype_as_paddle_does():

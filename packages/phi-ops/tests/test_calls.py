@@ -69,7 +69,9 @@ def test_views_share_memory_and_members_convert():
     assert x[0, 1].item() == 8.0
     assert x.int().dtype.name == "int32"
     assert x.to("float32").dtype.name == "float32"
-    assert x.to("cpu") is x
+    assert x.to("cpu") is x.to(x.dtype) is x.to(x) is x.to(dtype=x.dtype) is x.astype("float64") is x
+    for copy in (x.to("float64"), x.to(dtype="float64"), x.to("cpu", "float64"), x.to(x.dtype, copy=True)):
+        assert copy.data_ptr() != x.data_ptr()  # text copies, as in Paddle
     with pytest.raises(NotImplementedError, match="a method of sparse tensors; this tensor is dense"):
         x.values()
     assert x.resize_([2]).tolist() == [0.0, 8.0]

@@ -41,7 +41,7 @@ class ProgramOperator:
 
     promote = "none"
     view = inplace = random = opaque = False
-    kernel = bounds = own_bounds = None
+    kernel = bounds = own_bounds = refusal = None
     axes = ""
 
     def __init__(self, name: str, program: Program, device: Any = None) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from argosy_autograd import anomaly
-from argosy_autograd.errors import DifferentiationError, unused_input
+from argosy_autograd.errors import unused_input
 from argosy_autograd.sweep import Sweep
 from argosy_autograd.tape import Edge, Node, edge_of
 from argosy_phi_ops.capture import active_tracer
@@ -48,8 +48,9 @@ def backward(
     """Add the gradients of ``tensors``, weighted with ``grad_tensors`` (ones by default), to ``.grad`` of the
     leaves that they depend on. The graph is freed unless ``retain_graph``.
 
-    While capturing, a gradient request is recorded instead. Raises :class:`DifferentiationError` for a graph already
-    freed, or a tensor that the gradient needs and that was changed in place.
+    While capturing, a gradient request is recorded instead. Tensors that depend on nothing that wants a gradient give
+    none, without an error, as in Paddle. Raises :class:`DifferentiationError` for a graph already freed, or a tensor
+    that the gradient needs and that was changed in place.
     """
     _refuse_dump("backward", dump_backward_graph_path)
     ends = _as_list(tensors)
@@ -61,9 +62,7 @@ def backward(
         return
     roots = [(edge_of(y), y, g) for y, g in zip(ends, seeds, strict=True)]
     if not any(edge for edge, _, _ in roots):
-        raise DifferentiationError(
-            f"backward() of {ends[0].name}: it has stop_gradient=True and depends on nothing that wants a gradient"
-        )
+        return
     previous = set_grad_enabled(False)
     try:
         if "argosy_autograd.nested" in sys.modules and grad_tensors is None and _nested().backward_at_once(ends):

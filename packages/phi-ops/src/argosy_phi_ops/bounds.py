@@ -6,7 +6,7 @@ users give indices to says with :meth:`Operator.bounded` which they are, and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,19 +14,7 @@ import numpy as np
 from argosy_phi_ops.errors import AxisError
 from argosy_phi_ops.operator import Operator
 
-__all__ = ["Bound", "bounded_kernel", "bounds_of", "check_bounds", "check_indices", "known_bounds"]
-
-Kernel = Callable[[Sequence[Any], dict[str, Any]], Any]
-
-
-def bounded_kernel(op: Operator, kernel: Kernel) -> Kernel:
-    """``kernel`` of ``op`` behind a look at its indices, which raises :class:`AxisError`."""
-
-    def run(arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        check_bounds(op, arrays, attributes)
-        return kernel(arrays, attributes)
-
-    return run
+__all__ = ["Bound", "bounds_of", "check_bounds", "check_indices", "known_bounds"]
 
 
 def check_bounds(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> None:

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import extension, promotion
-from argosy_phi_ops.bounds import bounded_kernel
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.expansion import describe, inline_body
 from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.memory import check_attributes, check_program
 from argosy_phi_ops.operator import Operator, attribute_key
+from argosy_phi_ops.refusals import guarded
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
@@ -373,7 +373,7 @@ def plan_for(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) 
 def new_plan(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
     """A plan that nobody counts the calls of."""
     plan = _make_plan(op, operands, attributes)
-    return plan if op.bounds is None else Plan(plan.dtypes, bounded_kernel(op, plan.kernel))
+    return plan if op.bounds is None and op.refusal is None else Plan(plan.dtypes, guarded(op, plan.kernel))
 
 
 def _counted(op: Operator, key: Any, plan: Plan, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:

@@ -140,10 +140,10 @@ MODULES: dict[str, str] = {
     # sequences
     "gather_tree": "sequences",
     # solvers
-    "cholesky": "solvers", "cholesky_solve": "solvers", "det": "solvers", "eig": "solvers", "eigh": "solvers",
-    "eigvals": "solvers", "eigvalsh": "solvers", "inv": "solvers", "lu_factor": "solvers",
-    "matrix_power": "solvers", "permutation_of": "solvers", "pinv": "solvers", "qr": "solvers",
-    "slogdet": "solvers", "solve": "solvers", "svd": "solvers", "svdvals": "solvers",
+    "cholesky": "solvers", "cholesky_inverse": "solvers", "cholesky_solve": "solvers", "det": "solvers",
+    "eig": "solvers", "eigh": "solvers", "eigvals": "solvers", "eigvalsh": "solvers", "inv": "solvers",
+    "lu_factor": "solvers", "matrix_power": "solvers", "permutation_of": "solvers", "pinv": "solvers",
+    "qr": "solvers", "slogdet": "solvers", "solve": "solvers", "svd": "solvers", "svdvals": "solvers",
     "triangular_solve": "solvers",
     # special
     "frexp": "special", "gammainc": "special", "gammaincc": "special", "i0": "special", "i0e": "special",
@@ -168,11 +168,10 @@ COMPOSED: dict[str, str] = {
     "shape": "attributes", "tolist": "attributes", "view_as_complex": "attributes",
     "view_as_real": "attributes",
     # matrices
-    "cholesky_inverse": "matrices", "cond": "matrices", "householder_product": "matrices",
-    "lstsq": "matrices", "lu": "matrices", "lu_solve": "matrices", "lu_unpack": "matrices",
-    "matrix_exp": "matrices", "matrix_rank": "matrices", "multi_dot": "matrices", "norm": "matrices",
-    "normalize": "matrices", "ormqr": "matrices", "pca_lowrank": "matrices", "pdist": "matrices",
-    "svd_lowrank": "matrices", "vector_norm": "matrices",
+    "cond": "matrices", "householder_product": "matrices", "lstsq": "matrices", "lu": "matrices",
+    "lu_solve": "matrices", "lu_unpack": "matrices", "matrix_exp": "matrices", "matrix_rank": "matrices",
+    "multi_dot": "matrices", "norm": "matrices", "normalize": "matrices", "ormqr": "matrices",
+    "pca_lowrank": "matrices", "pdist": "matrices", "svd_lowrank": "matrices", "vector_norm": "matrices",
     # sampling
     "bernoulli_": "sampling", "cauchy_": "sampling", "exponential_": "sampling", "geometric_": "sampling",
     "log_normal": "sampling", "log_normal_": "sampling", "normal_": "sampling", "randint_like": "sampling",

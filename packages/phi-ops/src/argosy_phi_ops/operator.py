@@ -149,6 +149,7 @@ class Operator:
         self.choose: Callable[..., Any] | None = None
         self.bounds: Callable[..., Iterator[tuple[Any, ...]]] | None = None
         self.own_bounds: Callable[..., Iterator[tuple[Any, ...]]] | None = None
+        self.refusal: tuple[Callable[..., None], tuple[str, ...]] | None = None
         self.sampler: Callable[..., Iterator[Sample]] | None = None
         self.expansions: dict[Any, Expansion] = Kept()
         self.plans: dict[Any, Any] = Kept()
@@ -183,6 +184,12 @@ class Operator:
         who execute it otherwise."""
         self.own_bounds = bounds
         return bounds
+
+    def refusing(self, look: Callable[..., None]) -> Callable[..., None]:
+        """Decorator: ``look`` raises an :class:`~argosy_phi_ops.errors.OperatorError` for values that eager execution
+        refuses. Its parameters are some of the operator's, and ``result``, what the kernel gave."""
+        self.refusal = look, look.__code__.co_varnames[: look.__code__.co_argcount]
+        return look
 
     def samples(self, sampler: Callable[..., Iterator[Sample]]) -> Callable[..., Iterator[Sample]]:
         """Decorator: the generator function of test inputs; it gets a ``numpy.random.Generator``."""

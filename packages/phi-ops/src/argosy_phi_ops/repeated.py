@@ -79,7 +79,7 @@ class Repeated:
         self.types = [type_of(x) for x in operands]
         self.results = [x.payload.array_type for x in results]
         self.views = self._views() if op.view and len(operands) == 1 and plan.plain else None
-        if plan.plain and op.bounds is None and may_be_compiled(op, self.types):
+        if plan.plain and op.bounds is None and op.refusal is None and may_be_compiled(op, self.types):
             self.kernel = Counted(plan.kernel, self._program, _of_arrays, self._replace)
 
     def __call__(self, operands: Sequence[Any], silent: bool) -> Any:

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import dispatch, native
-from argosy_phi_ops.bounds import check_bounds
 from argosy_phi_ops.call_keys import NUMBERS, call_key
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Operator
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
+from argosy_phi_ops.refusals import guarded
 from argosy_phi_ops.repeated import Repeated, any_state, is_repeatable, is_view, may_be_compiled, type_of
 from argosy_phi_ops.valued import valued
 from argosy_pir.program import Program
@@ -101,16 +101,12 @@ class Route:
         return self._guarded(lambda *arrays: compiled(arrays)[0])
 
     def _guarded(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """A kernel behind a look at its indices, where the operator has any."""
+        """A kernel between looks at its indices and values, where the operator has any."""
         op, attributes = self.op, self.attributes
-        if op.bounds is None and op.own_bounds is None:
+        if op.bounds is None and op.own_bounds is None and op.refusal is None:
             return kernel
-
-        def checked(*arrays: Any) -> Any:
-            check_bounds(op, arrays, attributes)
-            return kernel(*arrays)
-
-        return checked
+        run = guarded(op, lambda arrays, _: kernel(*arrays))
+        return lambda *arrays: run(arrays, attributes)
 
     def _replace(self, kernel: Callable[..., Any]) -> None:
         self.kernel = kernel

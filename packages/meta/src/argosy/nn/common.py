@@ -70,6 +70,9 @@ class Embedding(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__(dtype=own_dtype(dtype, device))
+        for argument, size in (("num_embeddings", num_embeddings), ("embedding_dim", embedding_dim)):
+            if size < 1:
+                raise ValueError(f"Embedding(): argument {argument!r} should be positive, got {size}")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(f"Embedding: padding_idx {padding_idx} is not in [-{num_embeddings}, {num_embeddings})")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from argosy.nn import functional as F
+from argosy.nn.conv_settings import check_settings
 from argosy.nn.initializer import Normal
 from argosy.nn.layer import Layer, own_dtype
 from argosy_tensorcore.tensor import Tensor
@@ -48,11 +49,13 @@ class _Conv(Layer):
         self.weight = self.create_parameter(shape, attrs[0], default_initializer=Normal(0.0, std))
         self.bias = self.create_parameter([out_channels], attrs[1], is_bias=True)
 
-    def _pad(self, padding: int | str | Sequence[Any], mode: str, dilation: Any) -> None:
+    def _set(self, stride: Any, padding: Any, dilation: Any, groups: int, data_format: str, mode: str) -> None:
+        kind = type(self).__name__
+        check_settings(kind, self.spatial, data_format, padding, stride=stride, dilation=dilation)
         if mode not in ("zeros", "reflect", "replicate", "circular"):
-            kind = type(self).__name__
             raise ValueError(f"{kind}: padding_mode is zeros, reflect, replicate or circular, got {mode!r}")
         self._padding_mode = mode
+        self._settings = (stride, padding, dilation, groups, data_format)
         self._edges = self._padded_by_hand(padding, mode, self._kernel_size, dilation)
 
     def _padded_by_hand(
@@ -127,8 +130,7 @@ class Conv1D(_Conv):
     ) -> None:
         super().__init__(dtype=own_dtype(dtype, device))
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr if bias else False))
-        self._pad(padding, padding_mode, dilation)
-        self._settings = (stride, padding, dilation, groups, data_format)
+        self._set(stride, padding, dilation, groups, data_format, padding_mode)
 
 
 class Conv2D(_Conv):
@@ -156,8 +158,7 @@ class Conv2D(_Conv):
     ) -> None:
         super().__init__(dtype=own_dtype(dtype, device))
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr if bias else False))
-        self._pad(padding, padding_mode, dilation)
-        self._settings = (stride, padding, dilation, groups, data_format)
+        self._set(stride, padding, dilation, groups, data_format, padding_mode)
 
 
 class Conv3D(_Conv):
@@ -185,8 +186,7 @@ class Conv3D(_Conv):
     ) -> None:
         super().__init__(dtype=own_dtype(dtype, device))
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr if bias else False))
-        self._pad(padding, padding_mode, dilation)
-        self._settings = (stride, padding, dilation, groups, data_format)
+        self._set(stride, padding, dilation, groups, data_format, padding_mode)
 
 
 class _ConvTranspose(Layer):
@@ -215,6 +215,10 @@ class _ConvTranspose(Layer):
         self.weight = self.create_parameter(shape, attrs[0])
         self.bias = self.create_parameter([out_channels], attrs[1], is_bias=True)
         self._shown = f"{in_channels}, {out_channels}, kernel_size={kernel}"
+
+    def _set(self, groups: int, data_format: str, padding: Any, **steps: Any) -> None:
+        check_settings(type(self).__name__, self.spatial, data_format, padding, **steps)
+        self._settings = {"padding": padding, **steps, "groups": groups, "data_format": data_format}
 
     def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
         """The larger input; ``output_size`` says how large where a stride leaves that open."""
@@ -251,8 +255,8 @@ class Conv1DTranspose(_ConvTranspose):
     ) -> None:
         super().__init__()
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr))
-        sizes = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
-        self._settings = {**sizes, "groups": groups, "data_format": data_format}
+        steps = {"stride": stride, "output_padding": output_padding, "dilation": dilation}
+        self._set(groups, data_format, padding, **steps)
 
 
 class Conv2DTranspose(_ConvTranspose):
@@ -276,8 +280,8 @@ class Conv2DTranspose(_ConvTranspose):
     ) -> None:
         super().__init__()
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr))
-        sizes = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
-        self._settings = {**sizes, "groups": groups, "data_format": data_format}
+        steps = {"stride": stride, "output_padding": output_padding, "dilation": dilation}
+        self._set(groups, data_format, padding, **steps)
 
 
 class Conv3DTranspose(_ConvTranspose):
@@ -301,5 +305,5 @@ class Conv3DTranspose(_ConvTranspose):
     ) -> None:
         super().__init__()
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr))
-        sizes = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
-        self._settings = {**sizes, "groups": groups, "data_format": data_format}
+        steps = {"stride": stride, "output_padding": output_padding, "dilation": dilation}
+        self._set(groups, data_format, padding, **steps)

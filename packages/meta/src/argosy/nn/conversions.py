@@ -20,7 +20,8 @@ class Conversions:
     def to(
         self, device: object = None, dtype: object = None, blocking: bool | None = None, non_blocking: object = None
     ) -> Self:
-        """Convert floating parameters and buffers to ``dtype``. Devices other than the cpu are not implemented."""
+        """Convert parameters and buffers to ``dtype``, integers and booleans, too, as Paddle does. Devices other than
+        the cpu are not implemented."""
         if device is not None and str(device) != "cpu":
             raise NotImplementedError(f"Layer.to(device={device!r}): operators run on the cpu only so far")
         if dtype is None:
@@ -31,20 +32,22 @@ class Conversions:
         return self
 
     def astype(self, dtype: object = None) -> Self:
-        """Convert floating parameters and buffers to ``dtype``, in place of the old data."""
+        """Convert parameters and buffers to ``dtype``, integers and booleans, too, in place of the old data."""
         return self._converted(as_dtype(dtype if dtype is not None else "float32"), ())
 
     def float(self, excluded_layers: object = None) -> Self:
-        """``astype("float32")``, but for layers whose class is ``excluded_layers``, or among these."""
-        return self._converted(as_dtype("float32"), _classes(excluded_layers, ()))
+        """Convert what is floating to float32, but for layers whose class is ``excluded_layers``, or among these."""
+        return self._converted(as_dtype("float32"), _classes(excluded_layers, ()), "f")
 
     def float16(self, excluded_layers: object = None) -> Self:
-        """``astype("float16")``, but for layers whose class is among ``excluded_layers`` (None: ``BatchNorm``)."""
-        return self._converted(as_dtype("float16"), _classes(excluded_layers, (_batch_norm(),)))
+        """Convert what is floating to float16, but for layers whose class is among ``excluded_layers`` (None:
+        ``BatchNorm``)."""
+        return self._converted(as_dtype("float16"), _classes(excluded_layers, (_batch_norm(),)), "f")
 
     def bfloat16(self, excluded_layers: object = None) -> Self:
-        """``astype("bfloat16")``, but for layers whose class is among ``excluded_layers`` (None: ``BatchNorm``)."""
-        return self._converted(as_dtype("bfloat16"), _classes(excluded_layers, (_batch_norm(),)))
+        """Convert what is floating to bfloat16, but for layers whose class is among ``excluded_layers`` (None:
+        ``BatchNorm``)."""
+        return self._converted(as_dtype("bfloat16"), _classes(excluded_layers, (_batch_norm(),)), "f")
 
     def half(self) -> Self:
         """``astype("float16")``."""
@@ -70,12 +73,14 @@ class Conversions:
         """``astype("float64")``."""
         return self.astype("float64")
 
-    def _converted(self, wanted: DType, excluded: tuple[Any, ...]) -> Self:
+    def _converted(self, wanted: DType, excluded: tuple[Any, ...], kinds: str = "biufc") -> Self:
+        """Convert tensors of these kinds, but for those of layers that are ``excluded``."""
         for layer in self.sublayers(include_self=True):
             if type(layer) not in excluded:
                 layer.__dict__["_dtype"] = wanted
                 for tensor in (*layer.parameters(include_sublayers=False), *layer.buffers(include_sublayers=False)):
-                    state.convert(tensor, wanted)
+                    if tensor.dtype.kind in kinds:
+                        state.convert(tensor, wanted)
         return self
 
 

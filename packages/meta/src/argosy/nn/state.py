@@ -97,11 +97,12 @@ def take_over(tensor: Tensor, value: Any) -> None:
 
 
 def convert(tensor: Tensor, dtype: DType) -> None:
-    """Give a floating tensor data of another dtype, laid out as before; others are left alone."""
-    if tensor.dtype.kind != "f" or tensor.dtype is dtype:
+    """Give ``tensor`` data of another dtype, laid out as before; of complex numbers the real part for a real one."""
+    if tensor.dtype is dtype:
         return
     if type(tensor.payload) is Strided:
-        tensor.payload = Strided.from_array(to_numpy(tensor).astype(dtype.numpy))
+        array = to_numpy(tensor)
+        tensor.payload = Strided.from_array((array if dtype.kind == "c" else array.real).astype(dtype.numpy))
     else:
         with suspended():
             tensor.payload = tensor.detach().astype(dtype).payload

@@ -145,20 +145,23 @@ def matrix_rank(x: Tensor, tol: Any = None, hermitian: bool = False, atol: Any =
 
 
 @composed()
-def cholesky_inverse(x: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of the matrix whose Cholesky factor is ``x``."""
-    size, _ = _matrix("cholesky_inverse", x, square=True)
-    return op("cholesky_solve")(op("eye")(size, dtype=x.dtype), x, upper)
-
-
-@composed()
 def lu(x: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
-    """The packed factors of ``P L U = x`` and the row exchanges (int32, counted from 1); zeros for ``get_infos``."""
+    """The packed factors of ``P L U = x`` and the row exchanges (int32, counted from 1).
+
+    get_infos: also, for each matrix, which pivot is the first that is zero (counted from 1; 0 for none).
+    """
     if not pivot:
         raise NotImplementedError("lu without pivoting (pivot=False) is not implemented")
     _matrix("lu", x)
     packed, pivots = op("lu_factor")(x)
-    return (packed, pivots, op("zeros")(list(x.shape[:-2]), "int32")) if get_infos else (packed, pivots)
+    return (packed, pivots, _first_zero_pivot(packed)) if get_infos else (packed, pivots)
+
+
+def _first_zero_pivot(packed: Tensor) -> Tensor:
+    if 0 in packed.shape:
+        return op("zeros")(list(packed.shape[:-2]), "int32")
+    zero = op("equal")(op("diagonal")(packed, 0, -2, -1), 0.0).astype("int32")
+    return (op("argmax")(zero, -1, False, "int32") + 1) * zero.max(-1)
 
 
 @composed()

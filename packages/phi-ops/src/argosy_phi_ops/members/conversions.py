@@ -43,11 +43,13 @@ def _wanted_dtype(value: Any) -> DType | None:
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor on another place, of another dtype, or both as those of another tensor.
 
-    ``to(dtype)``, ``to(device, dtype=None, blocking=None)``, ``to(other)``; the tensor itself where nothing changes.
+    ``to(dtype)``, ``to(device, dtype=None, blocking=None)``, ``to(other)``; the tensor itself where nothing changes,
+    but a copy for a dtype that is given as text, as in Paddle.
     Raises ``NotImplementedError`` for a place that operators cannot compute on.
     """
     given = [v for v in args if v is not None and not isinstance(v, bool)]
     dtype, place = kwargs.get("dtype"), kwargs.get("device", kwargs.get("place"))
+    text = isinstance(dtype, str)
     other = kwargs.get("other")
     unknown = kwargs.keys() - {"dtype", "device", "place", "other", "blocking", "non_blocking", "copy"}
     if unknown:
@@ -55,13 +57,13 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     for value in [*given, *([] if other is None else [other])]:
         found = _wanted_dtype(value)
         if found is not None:
-            dtype = found
+            dtype, text = found, isinstance(value, str)
         else:
             place = value
     if place is not None:
         _on_host("to", place)
     result = self if dtype is None or self.dtype is as_dtype(dtype) else op("cast")(self, as_dtype(dtype).name)
-    return op("assign")(result) if kwargs.get("copy") and result is self else result
+    return op("assign")(result) if result is self and (text or kwargs.get("copy")) else result
 
 
 def _on_host(name: str, place: Any) -> None:
@@ -87,8 +89,8 @@ def pin_memory(self: Tensor, blocking: bool = True) -> Tensor:
 
 
 def astype(self: Tensor, dtype: Any) -> Tensor:
-    """The elements converted to ``dtype``."""
-    return op("astype")(self, dtype)
+    """The elements converted to ``dtype``; the tensor itself where they are of it."""
+    return self if self.dtype is as_dtype(dtype) else op("astype")(self, dtype)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from argosy_phi_ops.native.methods import install
 from argosy_phi_ops.native.plans import changing, is_small, size_class
 from argosy_phi_ops.native.signatures import Reading, hashed
 from argosy_phi_ops.native.start import Native, native
+from argosy_phi_ops.refusals import looks_at_constants
 from argosy_tensorcore.shape import contiguous_strides
 from argosy_tensorcore.storage import ArrayType
 
@@ -95,8 +96,9 @@ def learn_program(
         return
     if size_class(made, route.result) is None or program.output != 1 + _tensors(route):
         return
+    numbers = numbers or (None,) * len(route.types)
     bounds = _bounds(route)
-    if bounds is None:
+    if bounds is None or not looks_at_constants(route.op, numbers, route.attributes):
         return
     template = array("q", [*program.table, *[0] * (made.build.table - len(program.table))])
     template[0] = made.addresses["scratch"] if program.arena else 0
@@ -109,7 +111,7 @@ def learn_program(
         if state is None:
             return
         words |= {"generator": id(generator), "draws": id(state)}
-    numbers = (numbers or (None,) * len(route.types))[: len(route.types) - route.draws]
+    numbers = numbers[: len(route.types) - route.draws]
     _learn(made, route, words, (program, template, bounds, generator, state), numbers, reading or route.reading)
 
 

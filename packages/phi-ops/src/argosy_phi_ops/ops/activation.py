@@ -203,8 +203,8 @@ celu.samples(real)
 
 @operator(axes="... -> ...", inplace=True)
 def hardtanh(x: Tensor, min: float = -1.0, max: float = 1.0) -> Tensor:
-    """`x` moved into [min, max]."""
-    return between(x, min, max)
+    """`x` moved into [min, max]; `max` where the bounds are exchanged."""
+    return between(x, min if min <= max else max, max)
 
 
 hardtanh.samples(real)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.errors import DTypeError, ShapeError
+from argosy_phi_ops.errors import DTypeError, OperatorError, ShapeError
 from argosy_phi_ops.operator import Sample, get_operator, operator
 from argosy_phi_ops.ops.arguments import integer_pairs, pairs
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING, INTEGER
@@ -187,6 +188,13 @@ def clip(x: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Ten
         high = _converted(max, x.dtype)
         x = prim.select(prim.gt(x, high), high, x)
     return x
+
+
+@clip.refusing
+def _(min: Any, max: Any) -> None:
+    low, high = -np.inf if min is None else min, np.inf if max is None else max
+    if not np.all(np.less_equal(low, high)):
+        raise OperatorError(f"clip(): argument 'min' should be at most 'max', got min={low!s:.40}, max={high!s:.40}")
 
 
 def _converted(x: Tensor, dtype: str) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.errors import OperatorError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.linalg import matmul
 from argosy_phi_ops.pivots import zero_pivots
@@ -99,6 +99,26 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((3, 2)), factor.T.copy(), upper=True)
 
 
+@operator()
+def cholesky_inverse(x: Tensor, upper: bool = False) -> Tensor:
+    """The inverse matrices of those whose Cholesky factors are `x`."""
+    _square("cholesky_inverse", x)
+    result: Tensor = cholesky_solve(_identity(x), x, upper)
+    return result
+
+
+@cholesky_inverse.refusing
+def _(x: Any) -> None:
+    _refuse_zeros("cholesky_inverse", x)
+
+
+@cholesky_inverse.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    factor = np.linalg.cholesky(positive_definite(rng, 2, 3, 3))
+    yield Sample(factor[0])
+    yield Sample(factor.swapaxes(-1, -2).copy(), upper=True)
+
+
 def _permuted(y: Tensor, pivots: Tensor) -> Tensor:
     """The rows of `y` in the order that the row exchanges `pivots` of an LU decomposition leave them in."""
     steps = pivots.shape[-1]
@@ -129,6 +149,19 @@ def _exchanged(y: Tensor, index: Tensor, k: int, other: Tensor, axis: int) -> Te
     return prim.select(at_k, rows[1], prim.select(at_other, rows[0], y))
 
 
+def _refuse_singular(name: str, x: Any, result: Any) -> None:
+    """Raise :class:`OperatorError` where a pivot of `x` is zero or NaN: then a result is not finite."""
+    if not np.isfinite(result).all():
+        _refuse_zeros(name, prim.lu(x)[0])
+
+
+def _refuse_zeros(name: str, factors: Any) -> None:
+    diagonal = np.abs(np.diagonal(factors, axis1=-2, axis2=-1))
+    if not (diagonal > 0).all():
+        shape = list(factors.shape)
+        raise OperatorError(f"{name}(): argument 'x' {shape} is not invertible: it has a pivot of {diagonal.min()}")
+
+
 def solved(x: Tensor, y: Tensor) -> Tensor:
     """The solution Z of ``x Z = y`` by LU decomposition with partial pivoting."""
     packed, pivots = prim.lu(x)
@@ -151,6 +184,11 @@ def solve(x: Tensor, y: Tensor, left: bool = True) -> Tensor:
     return result if left else _transposed(result)
 
 
+@solve.refusing
+def _(x: Any, result: Any) -> None:
+    _refuse_singular("solve", x, result)
+
+
 @solve.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     x = rng.standard_normal((2, 3, 3))
@@ -164,6 +202,11 @@ def inv(x: Tensor) -> Tensor:
     """The inverse matrices."""
     _square("inv", x)
     return solved(x, _identity(x))
+
+
+@inv.refusing
+def _(x: Any, result: Any) -> None:
+    _refuse_singular("inv", x, result)
 
 
 @inv.samples
@@ -344,6 +387,12 @@ def matrix_power(x: Tensor, n: int) -> Tensor:
         if n:
             x = matmul(x, x)
     return _identity(x) if result is None else result
+
+
+@matrix_power.refusing
+def _(x: Any, n: int, result: Any) -> None:
+    if n < 0:
+        _refuse_singular("matrix_power", x, result)
 
 
 @matrix_power.samples

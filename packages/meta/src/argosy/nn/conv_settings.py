@@ -1,0 +1,35 @@
+"""What convolution layers hold their settings against when they are made, before there is an input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["check_settings"]
+
+_LAYOUTS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
+
+
+def check_settings(name: str, spatial: int, data_format: str, padding: Any, **steps: int | Sequence[int]) -> None:
+    """Raise ``ValueError`` for settings of the layer ``name`` over ``spatial`` axes that no input fits."""
+    if data_format not in _LAYOUTS[spatial]:
+        raise ValueError(f"{name}(): argument 'data_format' should be one of {_LAYOUTS[spatial]}, got {data_format!r}")
+    for argument, given in steps.items():
+        if not isinstance(given, int) and len(given) not in (1, spatial):
+            raise ValueError(f"{name}(): argument {argument!r} should hold {spatial} numbers, got {list(given)}")
+    _check_padding(name, spatial, padding)
+
+
+def _check_padding(name: str, spatial: int, padding: int | str | Sequence[Any]) -> None:
+    if isinstance(padding, str):
+        if padding.upper() not in ("SAME", "VALID"):
+            raise ValueError(f"{name}(): argument 'padding' should be numbers, 'SAME' or 'VALID', got {padding!r}")
+        return
+    given = [padding] if isinstance(padding, int) else list(padding)
+    pairs = [each for each in given if not isinstance(each, int)]
+    counts = sorted({spatial, spatial + 2} if pairs else {1, spatial, 2 * spatial})
+    if len(given) not in counts or (pairs and (len(pairs) != len(given) or any(len(p) != 2 for p in pairs))):
+        counted = " or ".join(map(str, counts)) + (" pairs" if pairs else " numbers")
+        raise ValueError(f"{name}(): argument 'padding' should hold {counted}, got {padding}")
+    if any(isinstance(n, int) and n < 0 for each in given for n in ([each] if isinstance(each, int) else each)):
+        raise ValueError(f"{name}(): argument 'padding' should hold no negative numbers, got {padding}")
