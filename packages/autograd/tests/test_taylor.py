@@ -19,6 +19,7 @@ from argosy_phi_ops.context import building
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.passes import parse_pipeline
+from argosy_pir.values import OpResult
 
 RNG = np.random.default_rng(3)
 
@@ -204,6 +205,21 @@ def test_the_work_grows_with_the_square_of_the_order():
     """Twice the order costs about four times as much, where nested reverse mode would cost 3^order."""
     work = [cost(both_ways(nth(prim.tanh, order))[1]) for order in (4, 8)]
     assert work[1] < 6 * work[0]
+
+
+@pytest.mark.parametrize("function", [prim.tanh, prim.sin], ids=["tanh", "sin"])
+def test_terms_of_a_coefficient_share_their_factors(function):
+    """A coefficient of order n has n terms; numbers multiply their sums, and each term of lower order once."""
+    order = 8
+    program = both_ways(nth(lambda x: function(x * x), order))[1]
+    numbers = [op for op in program.block if op.name == "prim.mul" and any(is_number(v) for v in op.operands)]
+    assert len(numbers) <= 3 * order
+
+
+def is_number(value):
+    if isinstance(value, OpResult) and value.op.name == "prim.broadcast":
+        return is_number(value.op.operand(0))
+    return isinstance(value, OpResult) and value.op.name == "builtin.constant"
 
 
 def test_high_orders_are_not_written_down_as_nested_reverse_mode():

@@ -8,7 +8,7 @@ give the next one of the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -109,12 +109,21 @@ def _convolved(
 ) -> Coefficient:
     """The terms of the functional of a product whose factors are both of lower order; equal ones are added first."""
     scale, unit = functional.normalised()
-    total: Coefficient = None
+    sums: dict[float, Coefficient] = {}
     for left, right, c in _halves(unit) if x is y else _parts(unit):
         first, second = _at(sweep, x, left), _at(sweep, y, right)
         if first is not None and second is not None:
-            total = plus(total, _scaled(product(first, second), c))
-    return _scaled(total, scale)
+            sums[c] = plus(sums.get(c), product(first, second))
+    return _weighted(sums, scale)
+
+
+def _weighted(sums: Mapping[float, Coefficient], scale: float) -> Coefficient:
+    """The sum of ``scale c sums[c]``: one multiplication for each factor, and none for the one they have in common."""
+    common = min((c for c, part in sums.items() if part is not None), key=abs, default=1.0)
+    total: Coefficient = None
+    for c, part in sums.items():
+        total = plus(total, _scaled(part, c / common))
+    return _scaled(total, common * scale)
 
 
 @cache
@@ -229,9 +238,14 @@ def _chain(sweep: Sweep, op: Operation, functional: Functional) -> Coefficient:
     """
     total: Coefficient = None
     for x, factor in _partials(sweep, op):
-        total = plus(total, _times(sweep.coefficient(x, functional), factor))
-        for left, right, c in _chained(functional):
-            total = plus(total, _scaled(_times(_at(sweep, x, left), _at(sweep, factor, right)), c))
+        top = _times(sweep.coefficient(x, functional), factor)
+        terms = _chained(functional)
+        common = min((c for _, _, c in terms), key=abs, default=1.0)
+        lower: Coefficient = None
+        for left, right, c in terms:
+            moved = _scaled(_at(sweep, x, left), c / common)
+            lower = plus(lower, _times(moved, _at(sweep, factor, right)))
+        total = plus(total, plus(top, _scaled(lower, common)))
     return total
 
 
