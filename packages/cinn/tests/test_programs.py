@@ -60,6 +60,41 @@ def test_many_places_are_told_by_tables(monkeypatch, updated):
     check(program, f32(20, 31), states=(f32(31, 31), f32(31)), scale=30, options=options)
 
 
+def first_of(x):
+    start = prim.slice(x, start=(0,) * len(x.shape), limit=(1,) * len(x.shape), stride=(1,) * len(x.shape))
+    return prim.cast(prim.reshape(start, shape=()), dtype="int64")
+
+
+UNREAD = {
+    "running": lambda x: prim.cumulative(x, axis=1, kind="sum"),
+    "strided": lambda x: prim.reduce_sum(x, axes=(1,)),
+    "columns": lambda x: prim.reduce_sum(x, axes=(0,)),
+    "update": lambda x: prim.scatter(x, prim.constant(1, "int64", (1, 1)), prim.slice(
+        x, start=(0, 0, 0), limit=(1, 9, 5), stride=(1, 1, 1)), axes=(0,), kind="add"),
+    "own": lambda x: prim.sort(x, axis=2),
+    "product": lambda x: prim.dot_general(x, x, lhs_contract=(2,), rhs_contract=(2,)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_what_no_code_reads_is_not_computed(name):
+    """Where a block that replaces everything begins does not matter: the kernel that made it wrote to no place of its
+    own, over the arena's first value or nowhere at all."""
+
+    x, w, v = f32(4, 9, 5), f32(5, 7), f32(7, 3)
+
+    def program(x, w, v):
+        unread = UNREAD[name](prim.tanh(x))
+        unread = unread[0] if isinstance(unread, (tuple, list)) else unread
+        start = [first_of(prim.mul(unread, 1000.0))] * 3
+        e = prim.exp(prim.sub(x, 1.0))
+        rows = prim.reshape(e, shape=(36, 5))
+        return [prim.dynamic_update_slice(e, prim.neg(e), *start), mm(mm(rows, w), v)]
+
+    executable = check(program, x, w, v, scale=20)
+    assert executable.report()["kernel_calls"] <= 4
+
+
 # -- fusion
 
 

@@ -74,6 +74,11 @@ def matmul(x, w):
     return prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(0,))
 
 
+def convolution(**settings):
+    ones = {name: (1, 1) for name in ("strides", "lhs_dilation", "rhs_dilation")}
+    return lambda x, w: prim.conv(x, w, padding=((1, 1), (1, 1)), **ones | settings)
+
+
 F, INTEGER = "float32", "int64"
 CASES = {
     "elementwise": (lambda x, y: prim.mul(prim.add(x, y), prim.exp(x)), ((B, T), F), ((B, T), F)),
@@ -107,6 +112,18 @@ CASES = {
                       prim.cumulative(prim.complex(x, y), axis=1, kind="sum")], ((B, T), F), ((B, T), F),
     ),
     "running": (lambda x: prim.cumulative(x, axis=1, kind="sum", reverse=False), ((B, T), F)),
+    "convolution": (convolution(groups=1), ((B, 4, 12, 11), F), ((8, 4, 3, 3), F)),
+    "convolution of few places": (convolution(groups=1), ((B, 4, 3, 4), F), ((8, 4, 3, 3), F)),
+    "convolution by taps": (convolution(groups=4), ((B, 4, T, 9), F), ((4, 1, 3, 3), F)),
+    "convolution of any image": (convolution(groups=2, strides=(2, 1)), ((B, 4, T, T), F), ((6, 2, 3, 3), F)),
+    "transposed convolution": (convolution(groups=1, lhs_dilation=(2, 2)), ((B, 4, T, 5), F), ((6, 4, 3, 3), F)),
+    "gradient of a convolution's weights": (convolution(groups=1), ((3, B, T, T), F), ((8, B, T, T), F)),
+    "beside an empty tensor": (
+        lambda x, y: [prim.tanh(x), prim.reduce_sum(prim.concat(y, y, axis=1), axes=(1,)),
+                      prim.mul(prim.broadcast(prim.reduce_sum(x, axes=(1,)), shape=(B, 0), axes=(0,)), 2.0)],
+        ((B, T), F), ((3, 0), F),
+    ),
+    "beside a number": (lambda x, w: matmul(prim.constant(0.5, F, (B, T)), matmul(w, x)), ((B, T), F), ((T, B), F)),
     "mean": (lambda x: prim.div(prim.reduce_sum(x, axes=(0, 1)), prim.cast(prim.dim_size(dim=B * T), dtype=F)),
              ((B, T), F)),
 }  # fmt: skip

@@ -119,6 +119,17 @@ def test_any_head_size(d, e):
     assert fused(check(Attention().both, *operands(40, 40, d, e), scale=20))
 
 
+@pytest.mark.parametrize("length", [16, 33])
+def test_queries_that_are_computed_may_have_the_shape_of_the_scores(length):
+    """As many features as keys (64 of both, say): they are operands all the same, and have memory."""
+
+    def program(q, k, v):
+        rotated = prim.add(prim.mul(prim.sin(q), 0.5), prim.reverse(q, axes=(3,)))
+        return Attention(where(causal)).forward(rotated, prim.cos(k), prim.tanh(v))
+
+    assert fused(check(program, *operands(length, length, length, length)[:3], scale=20))
+
+
 @pytest.mark.parametrize(
     "mask", [None, where(causal), where(window), where(causal, -1e9)], ids=["full", "causal", "window", "number"]
 )

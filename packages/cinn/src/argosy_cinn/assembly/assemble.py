@@ -112,8 +112,7 @@ def _calls(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
     calls: list[Call] = []
 
     def places(keys: Iterable[Any]) -> list[Place]:
-        # A partial result that is not used (one chunk) has a slot, but no memory.
-        return [plan.places.get(step.key(key)) or Place(0) for key in keys]
+        return [_place(plan, step.key(key)) for key in keys]
 
     for body in step.bodies:
         if isinstance(body, Epilogue):
@@ -140,6 +139,14 @@ def _calls(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
         partial = [c for c in body.columns if has_partial(c, chunks)]
         calls += [_kernel_call(assembly, places, _combination(c, body, chunks)) for c in partial]
     return calls
+
+
+def _place(plan: Plan, key: Any) -> Place:
+    """Where a buffer is. Raises KeyError where it has no memory: code that wrote it would write over something else."""
+    found = plan.places.get(key)
+    if found is None and isinstance(key, (Partial, StripPartial)):
+        return Place(0)  # of a single chunk: its slot is never read
+    return found if found is not None else plan.places[key]
 
 
 def _kernel_call(assembly: Assembly, places: Places, kernel: Kernel) -> Call:

@@ -280,8 +280,8 @@ class _Search:
         shapes = {region.shape for region in regions}
         for op in reversed(list(self.program.block)):
             if self.kinds.get(op) == INLINE and sizes(op.result) in shapes and op.result not in self.returned:
-                users = op.result.users
-                if users and all(u.results and u.results[0] in inner for u in users):
+                users = op.result.users  # a score contracts its operands: they are matrices in memory, of any shape
+                if users and all(u.results and u.results[0] in inner and u not in self.scores for u in users):
                     inner.add(op.result)
         return inner | {s.op.result for r in regions for s in r.sinks if s.stored is not s.op.result}
 

@@ -190,6 +190,23 @@ class Fusion:
         found.pop(group.number, None)
         return [found[number] for number in sorted(found, key=lambda n: -found[n].order)]
 
+    def drop_unread(self) -> None:
+        """Leave out the groups whose results no group reads after all, host calls and control flow aside.
+
+        An operation may use a value that its code never reads: a block that replaces all of its operand, wherever it
+        begins. Such a value has no place in memory that a kernel could write to.
+        """
+        waiting = [self.maker[v] for v in self.memory.returned if v in self.maker]
+        waiting += [group for group in self.groups.values() if group.kind in ("host", "control")]
+        kept: dict[int, Group] = {}
+        while waiting:
+            group = waiting.pop()
+            if group.number not in kept:
+                kept[group.number] = group
+                waiting += [self.maker[v] for v in group.reads if v in self.maker]
+        self.groups = {number: group for number, group in self.groups.items() if number in kept}
+        self.maker = {value: group for value, group in self.maker.items() if group.number in kept}
+
     # -- merging
 
     def _fuse_into_producers(self, group: Group) -> None:

@@ -104,7 +104,8 @@ def _add_member(kernel: Kernel, grid: GridLowering, value: Value, flavour: str, 
     elif flavour in ("sum", "strided", "column"):
         kind, body = KINDS[value.op.name], grid.bodies[value]
         if flavour == "column":
-            kernel.columns.append(ColumnReduction(value, Partial(value), kind, value.dtype, body, grid.column))
+            if stored:
+                kernel.columns.append(ColumnReduction(value, Partial(value), kind, value.dtype, body, grid.column))
             return
         result = grid.results[value]
         kernel.reductions.append(Reduction(kind, value.dtype, body, result))

@@ -14,7 +14,7 @@ from argosy_cinn.complexes.split import split_complex
 from argosy_cinn.control import is_compiled, region_program
 from argosy_cinn.fourier.rewrite import absorb_factors, transforms_as_steps
 from argosy_cinn.fuel import allowed
-from argosy_cinn.fusion.classify import HOST
+from argosy_cinn.fusion.classify import HOST, OWN, PRODUCT, classify
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.grids import KnownReads
 from argosy_cinn.fusion.groups import Fusion
@@ -67,6 +67,7 @@ def _fused(
     fusion = Fusion(memory, reads)
     if drop_recomputed(memory, fusion):
         fusion = Fusion(memory, reads)
+    fusion.drop_unread()
     return memory, fusion
 
 
@@ -83,13 +84,14 @@ def simplified(program: Program) -> Program:
     absorb_factors(copy)
     rows_in_blocks(copy)
     own_results(copy)
-    for op in [op for op in copy.block if op.regions]:
+    for op in [op for op in copy.block if op.regions or classify(op) in (PRODUCT, OWN)]:
         _own_constants(op)
     return copy
 
 
 def _own_constants(op: Operation) -> None:
-    """Give what a branch or loop takes memory of its own where it is a number repeated to a size known at run time."""
+    """Give what a branch, a loop, a product or a sort takes memory of its own where it is a number repeated to a size
+    known at run time: others read it as a number, or from the program's constants."""
     assert op.parent is not None
     for i, value in enumerate(op.operands):
         if _is_constant(value) and not all(isinstance(n, int) for n in value.shape):

@@ -70,7 +70,11 @@ class SizeFormulas:
         ]
         nbytes = [size_of_formula(nbytes) for nbytes, _, _ in manifest.lifetimes]
         work = [size_of_formula(x) for c in manifest.calls for x in (c.read, c.written, c.operations)]
-        self._counts = Formulas([prod(shape) for shape in shapes], self._symbols)
+        open_shapes = [
+            shape for shape in shapes if not is_static(shape) and 0 not in shape
+        ]  # others: known to be empty
+        self._counts = Formulas([prod(shape) for shape in open_shapes], self._symbols)
+        self._may_serve = all(prod(shape) < _MOST_ELEMENTS for shape in shapes if is_static(shape))
         self._formulas = Formulas([*dims, *nbytes, sum(work)], self._symbols)
         self._arrangements: dict[tuple[int, ...], Arrangement] = {}
 
@@ -78,7 +82,7 @@ class SizeFormulas:
         """The sizes for these symbols; None where code for all sizes does not serve them: a tensor has no elements, or
         too many."""
         numbers = [symbols[name] for name in self._symbols]
-        if 0 in numbers or not all(0 < n < _MOST_ELEMENTS for n in self._counts.at(numbers)):
+        if not self._may_serve or 0 in numbers or not all(0 < n < _MOST_ELEMENTS for n in self._counts.at(numbers)):
             return None
         found = iter(self._formulas.at(numbers))
         signature = self._signature.copy()

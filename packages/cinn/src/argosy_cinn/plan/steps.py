@@ -32,7 +32,7 @@ from argosy_cinn.plan.traffic import body_cost
 from argosy_cinn.store.program_cache import Place, Recomputation
 from argosy_cinn.target import Target
 from argosy_pir.core import Operation
-from argosy_pir.dims import SymExpr
+from argosy_pir.dims import SymExpr, is_static
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import BlockArgument, OpResult, Value
 
@@ -120,6 +120,7 @@ def make_plan(
         v
         for v in memory.values
         if isinstance(v, OpResult) and v.op.name == "builtin.constant" and v not in fusion.maker
+        if is_static(v.shape) or 0 not in v.shape  # what is empty at any size has no data
     ]
     constants += [v for flow in native.values() for v in flow.constants()]
     places: dict[Hashable, Place] = {}

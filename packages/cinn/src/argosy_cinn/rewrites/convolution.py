@@ -11,11 +11,12 @@ from itertools import product
 from math import prod
 
 from argosy_cinn.dialect import PATCHES
-from argosy_cinn.plan.shapes import sizes
+from argosy_cinn.plan.shapes import estimate, sizes
 from argosy_cinn.rewrites.building import emit
 from argosy_cinn.rewrites.phases import by_phases, is_spread
 from argosy_phi_ops.context import context
 from argosy_pir.core import Operation
+from argosy_pir.dims import is_static
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 
@@ -39,15 +40,17 @@ def as_product(op: Operation) -> Value | None:
     if is_spread(op):
         return by_phases(op)
     patches = _patches(x, (n, groups, channels // groups, *window, *spatial), op)
-    if depth == 1 and prod(window) <= _MOST_TAPS and filters // groups <= _FEW_FILTERS:
-        return emit("reshape", _by_tap(w, patches, groups), shape=sizes(op.result))
-    if prod(spatial) <= _FEW_PLACES < prod(window) and filters // groups <= _FEW_FILTERS:
-        return emit("reshape", _by_place(w, patches, groups), shape=sizes(op.result))
     terms, places = depth * prod(window), prod(spatial)
+    taps, few_filters = estimate(prod(window)), is_static((filters,)) and filters // groups <= _FEW_FILTERS
+    if few_filters and depth == 1 and is_static(window) and taps <= _MOST_TAPS:
+        return emit("reshape", _by_tap(w, patches, groups), shape=sizes(op.result))
+    if few_filters and is_static(spatial) and places <= _FEW_PLACES < taps:
+        return emit("reshape", _by_place(w, patches, groups), shape=sizes(op.result))
     rows = emit("reshape", w, shape=(groups, filters // groups, terms))
     columns = emit("reshape", patches, shape=(n, groups, terms, places))
-    few = places < _FEW_PLACES and n > 1 and (prod(window) > 1 or terms >= _MANY_TERMS)
-    made = _joined(rows, columns, prod(window) > places) if few else _by_sample(rows, columns)
+    several = estimate(places) < _FEW_PLACES and estimate(n) > 1
+    few = several and (taps > 1 or estimate(terms) >= _MANY_TERMS)
+    made = _joined(rows, columns, taps > estimate(places)) if few else _by_sample(rows, columns)
     return emit("reshape", made, shape=sizes(op.result))
 
 
