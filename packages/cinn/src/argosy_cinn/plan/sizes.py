@@ -74,7 +74,8 @@ class SizeFormulas:
             shape for shape in shapes if not is_static(shape) and 0 not in shape
         ]  # others: known to be empty
         self._counts = Formulas([prod(shape) for shape in open_shapes], self._symbols)
-        self._may_serve = all(prod(shape) < _MOST_ELEMENTS for shape in shapes if is_static(shape))
+        known = [prod(shape) for shape in shapes if is_static(shape)]
+        self._may_serve = all(isinstance(n, int) and n < _MOST_ELEMENTS for n in known)
         self._formulas = Formulas([*dims, *nbytes, sum(work)], self._symbols)
         self._arrangements: dict[tuple[int, ...], Arrangement] = {}
 
