@@ -97,6 +97,9 @@ CASES = {
     "heads": (heads, ((B, T, 64), F)),
     "joined": (lambda x, y: prim.concat(x, y, axis=1), ((B, T), F), ((B, 2 * T), F)),
     "padded": (lambda x: prim.pad(x, 0.5, low=(1, 2), high=(0, 1), interior=(1, 0)), ((B, T), F)),
+    "joined with gaps": (
+        lambda x: prim.concat(x, prim.pad(x, 7.0, low=(0, 3), high=(0, 2), interior=(0, 2)), axis=1), ((B, T), F),
+    ),
     "reversed": (lambda x: prim.reverse(x, axes=(0, 1)), ((B, T), F)),
     "positions": (lambda x: prim.add(prim.iota(shape=(B, T), axis=1, dtype=F), x), ((B, T), F)),
     "looked up": (

@@ -13,6 +13,7 @@ from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import FLOAT, I32, I64, PTR, Value, constant, lanes_of, mangle, vector
 from argosy_cinn.runtime import load
 from argosy_cinn.target import Target
+from argosy_pir import SymExpr
 
 V16 = vector(FLOAT, 16)
 
@@ -252,3 +253,22 @@ def test_independent_pieces_take_turns_unless_they_have_blocks():
     data = np.array([0, 0, 0, 0, 0, 1, 2, 0, 5], np.float32)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library.address("f"))(data.ctypes.data)
     assert data[1:5].tolist() == [4, 7, 9, 0]
+
+
+def test_formulas_of_sizes_round_towards_minus_infinity():
+    """Parts of a formula may be negative, as in a size rounded up: ``-(-n // 3)``."""
+    n = SymExpr.symbol("n")
+    formulas = [-(-n // 3), (5 - n) // 4, (5 - n) % 4, (n - 7) // 2 + n * 3]
+    module = Module(Target.host())
+    module.symbols = {"n": 0}
+    with module.function("f", [("ptr", "sizes"), ("ptr", "y")]) as b:
+        sizes, y = b.arguments
+        b.sizes_from(sizes)
+        for i, formula in enumerate(formulas):
+            b.store(b.index(formula), b.at(y, i, I64))
+    library = load(module.text(), module.exports, module.target)
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(library.address("f"))
+    for size in (1, 2, 3, 4, 9, 10):
+        dims, got = np.array([size]), np.zeros(len(formulas), np.int64)
+        function(dims.ctypes.data, got.ctypes.data)
+        assert got.tolist() == [formula.evaluate({"n": size}) for formula in formulas]

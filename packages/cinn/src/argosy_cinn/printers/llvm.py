@@ -137,11 +137,25 @@ class Function(Instructions):
             if self._dims is None or atom.text not in self.module.symbols:
                 raise ValueError(f"function {self.function_name} is not given the size {atom.text}")
             return self.load(I64, self.at(self._dims, self.module.symbols[atom.text], I64))
-        combine = {"floordiv": self.div, "mod": self.rem, "min": self.minimum, "max": self.maximum}[atom.kind]
+        rounded = {"floordiv": self._quotient, "mod": self._remainder}
+        combine = (rounded | {"min": self.minimum, "max": self.maximum})[atom.kind]
         first, *others = atom.arguments
         for other in others:
             first = combine(first, other)
         return self.number(first) if not isinstance(first, int) else first
+
+    def _quotient(self, x: Index, y: Index) -> Index:
+        """``x // y`` of a formula, rounded towards minus infinity: parts of formulas may be negative."""
+        x, y = self.index(x), self.index(y)
+        quotient = self.binary("sdiv", x, y)
+        rest = self.binary("srem", x, y)
+        apart = self.icmp("slt", self.binary("xor", rest, y), 0)
+        below = self.binary("and", self.icmp("ne", rest, 0), apart)
+        return self.binary("add", quotient, self.convert("sext", below, I64))
+
+    def _remainder(self, x: Index, y: Index) -> Index:
+        """``x % y`` of a formula, with the sign of ``y``."""
+        return self.sub(x, self.mul(self._quotient(x, y), y))
 
     # -- blocks
 
