@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from programs import assert_equal, build, check, values
 
 from argosy_cinn import CinnCompiler, explain
-from argosy_cinn.assembly import assemble
+from argosy_cinn.assembly import building as assembly_building
+from argosy_cinn.assembly import segments
 from argosy_cinn.runtime import ObjectCache, set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
@@ -46,10 +47,12 @@ def layer_norm(x, w):
 # -- segments
 
 
+@pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("updated", [False, True])
-def test_many_places_are_told_by_tables(monkeypatch, updated):
-    """As in programs too large for a test: products, row kernels, and states that change."""
-    monkeypatch.setattr(assemble, "_MANY_PLACES", 0)
+def test_many_places_are_told_by_tables(monkeypatch, updated, parts):
+    """As in programs too large for a test: products, row kernels, and states that change; in several modules, too."""
+    monkeypatch.setattr(segments, "_MANY_PLACES", 0)
+    monkeypatch.setattr(assembly_building, "_parts", lambda module: parts)
 
     def program(x, w, s):
         y = softmax(mm(layer_norm(x, s), w))
@@ -93,6 +96,30 @@ def test_what_no_code_reads_is_not_computed(name):
 
     executable = check(program, x, w, v, scale=20)
     assert executable.report()["kernel_calls"] <= 4
+
+
+def test_tables_tell_the_places_of_a_program_for_all_sizes_too(monkeypatch):
+    """Offsets in the arena are sizes then; and the program is compiled once."""
+    monkeypatch.setattr(segments, "_MANY_PLACES", 0)
+    n = SymExpr.symbol("n")
+    program = Program("p")
+    x = program.add_input(TensorType((n, 30), "float32"))
+    w = program.add_input(TensorType((30, 30), "float32"))
+    with building(Builder.at_end(program.block)):
+        y = mm(softmax(mm(layer_norm(x, prim.reduce_sum(w, axes=(0,))), w)), w)
+        total = prim.reduce_sum(mm(prim.tanh(y), w), axes=(0,))
+    program.set_outputs([y, total])
+    executable = CinnCompiler().compile(program, device("cpu"), options={"cache": ObjectCache(None)})
+    weight = f32(30, 30)
+    for rows in (7, 1, 40):
+        arguments = [f32(rows, 30), weight]
+        want, _ = interpret(program, arguments, [])
+        got = executable.run([Strided.from_array(a) for a in arguments])
+        for g, w in zip(got, want, strict=True):
+            assert_equal(g.array(), w, 100)
+    report = executable.report()
+    assert report["not_symbolic"] == ""
+    assert report["compilations"] == 1
 
 
 # -- fusion

@@ -6,7 +6,7 @@ A segment is ``void segment<i>(ptr addresses, ptr dims)``; host calls lie betwee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count as numbers
 from re import sub
@@ -14,10 +14,11 @@ from typing import Any, TypeAlias
 
 from argosy_cinn.assembly.control import ControlFlow, emit_control
 from argosy_cinn.assembly.products import choose_variant, problem_of, problem_text, variant, variants_of
+from argosy_cinn.assembly.segments import Call, emit_segment
 from argosy_cinn.attention.emit import emit_combination, emit_strips
 from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.attention.strips import StripKernel, strip_text
-from argosy_cinn.contraction import emit, grid
+from argosy_cinn.contraction import emit
 from argosy_cinn.fallback import GroupError
 from argosy_cinn.fourier.emit import emit_fourier
 from argosy_cinn.fourier.kernel import FourierKernel
@@ -39,34 +40,15 @@ from argosy_cinn.ordering.emit import emit_order
 from argosy_cinn.ordering.kernel import OrderKernel
 from argosy_cinn.plan.steps import Plan, Step, nbytes
 from argosy_cinn.plan.traffic import Cost, kernel_cost, product_cost
-from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import I64, LLVM_TYPES, PTR, VOID, Value, constant
-from argosy_cinn.runtime import parallel_for
-from argosy_cinn.runtime.trace import traced_call
-from argosy_cinn.runtime.workers import thread_count
+from argosy_cinn.printers.llvm import Module
+from argosy_cinn.printers.types import LLVM_TYPES, VOID, Value
 from argosy_cinn.store.program_cache import Place
 from argosy_cinn.target import Target
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult
 
-#: Places of a segment from which on a table tells them to a loop.
-_MANY_PLACES = 256
 #: Where the buffers of a kernel are.
 Places: TypeAlias = Callable[[Iterable[Any]], list[Place]]
-
-
-@dataclass(slots=True)
-class Call:
-    """A call of a kernel: its name, the places of its buffers in table order, and a line for `explain`. ``chunks`` 0 is
-    one for each thread, or what the ``problem`` wants."""
-
-    kernel: str
-    places: list[Place]
-    chunks: int
-    problem: Product | None
-    text: str
-    cost: Cost = field(default_factory=Cost)
-    made: list[Any] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -97,7 +79,7 @@ def assemble(plan: Plan, target: Target, traced: bool = False) -> Assembly:
     order = numbers() if traced else None
     for i, calls in enumerate(assembly.segments):
         copies = plan.copies if i == len(assembly.segments) - 1 else []
-        _emit_segment(assembly.module, f"segment{i}", calls, plan, copies, order)
+        emit_segment(assembly.module, f"segment{i}", calls, plan, copies, order)
     return assembly
 
 
@@ -230,7 +212,7 @@ def _control_call(assembly: Assembly, plan: Plan, flow: ControlFlow) -> Call:
     for i, region in enumerate(flow.regions):
         calls = [call for step in region.plan.steps for call in _calls_of(assembly, region.plan, step)]
         functions.append(f"{name}.region{i}")
-        _emit_segment(assembly.module, functions[-1], calls, region.plan, [], None, export=False)
+        emit_segment(assembly.module, functions[-1], calls, region.plan, [], None, export=False)
     slots = flow.slots()
     emit_control(assembly.module, name, flow, slots, functions)
     return Call(name, [plan.places[key] for key in slots], 1, None, flow.summary())
@@ -310,93 +292,6 @@ def _shared_cost(made: list[_Made]) -> Cost:
         read, written = first.read + cost.read - shared, first.written + cost.written
         first = Cost(read, written, first.operations + cost.operations)
     return first
-
-
-# -- segments
-
-
-def _emit_segment(
-    module: Module,
-    name: str,
-    calls: list[Call],
-    plan: Plan,
-    copies: list[Any],
-    order: Iterator[int] | None,
-    export: bool = True,
-) -> None:
-    """``order`` numbers the kernel calls of traced programs."""
-    kernels = [_traced(module, call.kernel, next(order)) if order is not None else call.kernel for call in calls]
-    with module.function(name, [("ptr noalias", "addresses"), ("ptr", "dims")], export=export) as b:
-        addresses, dims = b.arguments
-        b.sizes_from(dims)
-        bases: dict[int, Value] = {}
-
-        def address(place: Place) -> Value:
-            if place.entry not in bases:
-                bases[place.entry] = b.load(PTR, b.at(addresses, place.entry, PTR))
-            return b.at(bases[place.entry], place.offset, "i8")
-
-        table = b.alloca(PTR, max((len(c.places) for c in calls), default=0) + 1)
-        fill = _fill_from_table if sum(len(c.places) for c in calls) > _MANY_PLACES else _fill
-        for call, kernel in zip(calls, kernels, strict=True):
-            fill(b, table, addresses, call.places, address)
-            if module.symbols:
-                b.store(dims, b.at(table, len(call.places), PTR))
-            _emit_call(b, call, kernel, table)
-        for value, argument in copies:
-            _copy(b, address(plan.places[argument]), address(plan.places[value]), nbytes(value))
-
-
-def _fill(b: Function, table: Value, addresses: Value, places: list[Place], address: Callable[[Place], Value]) -> None:
-    """Write the addresses of some places, one after the other."""
-    for slot, place in enumerate(places):
-        b.store(address(place), b.at(table, slot, PTR))
-
-
-def _fill_from_table(
-    b: Function, table: Value, addresses: Value, places: list[Place], address: Callable[[Place], Value]
-) -> None:
-    """The same by a loop over a constant table of entries and offsets: less code, where there would be much."""
-    numbers = [number for place in places for number in (place.entry, place.offset)]
-    source = b.module.constant_array("places", I64, numbers, 8)
-    name = b.module.once("fill table", "fill_table", lambda name: _emit_fill(b.module, name))
-    b.call(name, VOID, table, addresses, source, constant(I64, len(places)))
-
-
-def _emit_fill(module: Module, name: str) -> None:
-    parameters = [("ptr", "table"), ("ptr", "addresses"), ("ptr", "places"), ("i64", "count")]
-    with module.function(name, parameters, export=False, attributes="noinline") as b:
-        table, addresses, places, count = b.arguments
-        with b.loop(0, count) as loop:
-            place = b.at(places, b.mul(loop.index, 2), I64)
-            base = b.load(PTR, b.at(addresses, b.load(I64, place), PTR))
-            b.store(b.at(base, b.load(I64, b.at(place, 1, I64)), "i8"), b.at(table, loop.index, PTR))
-
-
-def _traced(module: Module, kernel: str, number: int) -> str:
-    """A function that calls a kernel between two stamps."""
-    name = module.unique(f"traced.{kernel}")
-    with module.function(name, PARAMETERS, export=False) as b:
-        traced_call(b, number, kernel, list(b.arguments))
-    return name
-
-
-def _emit_call(b: Function, call: Call, kernel: str, table: Value) -> None:
-    chunks: Any = call.chunks
-    if call.problem is not None:
-        problem = problem_of(b, call.problem, None, None)
-        kinds = variants_of(b, problem)
-        chunks = choose_variant(b, problem, kinds, lambda kind: [b.index(grid(b, *variant(b, problem, kind)))])[0]
-    elif isinstance(chunks, int) and chunks == 0:
-        chunks = thread_count(b)
-    if isinstance(chunks, int) and chunks == 1:
-        b.call(kernel, VOID, table, constant(I64, 0), constant(I64, 1))
-    else:
-        parallel_for(b, kernel, table, chunks)
-
-
-def _copy(b: Function, to: Value, source: Value, size: int) -> None:
-    b.intrinsic("llvm.memcpy", VOID, to, source, b.index(size), constant("i1", 0), overloads=(PTR, PTR, I64))
 
 
 __all__ = ["Assembly", "Call", "Partial", "assemble"]

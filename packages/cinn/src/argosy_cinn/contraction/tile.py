@@ -16,7 +16,8 @@ from argosy_cinn.contraction.packing import byte_products
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import PTR, Index, Value, bytes_of, element_of, is_float, lanes_of, vector
 
-_UNROLL = 4
+#: Multiplications in one pass of the loop over k, so that counting costs nothing beside them; more are only more code.
+_PASS = 16
 #: Bytes of a cache line.
 LINE = 64
 NULL = Value(PTR, "null")
@@ -149,6 +150,7 @@ class _Body:
     def __init__(self, f: Function, tile: Tile, arguments: TileArguments) -> None:
         self.f, self.tile, self.x = f, tile, arguments
         self.type = vector(tile.compute, tile.lanes)
+        self.unroll = -(-_PASS // (tile.rows * tile.vectors))
         self.offsets = [self._row_offset(i) for i in range(tile.rows)]
         last = tile.vectors - 1
         self.mask = f.tail_mask(f.sub(self.x.columns, last * tile.lanes), tile.lanes) if tile.masked else None
@@ -176,24 +178,26 @@ class _Body:
             sums = f.either(f.icmp("ne", self.x.partial, NULL), self._load_partial, lambda: zeros)
         if tile.shifted:
             sums = self._correct(sums)
-        k, first = f.index(self.x.k), f.at(self.x.b, tile.leading * tile.shifted, tile.compute)
-        whole = f.sub(k, f.rem(k, _UNROLL)) if isinstance(self.x.k, Value) else self.x.k // _UNROLL * _UNROLL
-        done, state = self._asking_steps(whole, [*sums, self.x.a, first])
-        state = self._steps(done, whole, _UNROLL, state)
-        if isinstance(whole, Value) or whole != self.x.k:
+        first = f.at(self.x.b, tile.leading * tile.shifted, tile.compute)
+        whole = f.mul(f.div(self.x.k, self.unroll), self.unroll)
+        state = self._asking_steps(whole, [*sums, self.x.a, first])
+        if whole is not self.x.k and whole != self.x.k:
             state = self._steps(whole, self.x.k, 1, state)
         return state[: len(sums)]
 
-    def _asking_steps(self, whole: Index, state: list[Value]) -> tuple[Index, list[Value]]:
-        """Most steps over k, in as many parts as the tile has rows: each begins by asking for lines of one row."""
-        f, rows = self.f, self.tile.rows
+    def _asking_steps(self, whole: Index, state: list[Value]) -> list[Value]:
+        """The steps over k, in as many parts as the tile has rows: each begins by asking for lines of one row. There is
+        one loop for all, since its body is most of a tile's code."""
+        f, rows, unroll = self.f, self.tile.rows, self.unroll
         if self.x.ahead is NULL and self.x.upcoming.start is NULL:
-            return 0, state
-        part = f.mul(f.div(whole, rows * _UNROLL), _UNROLL)
+            return self._steps(0, whole, unroll, state)
+        part = f.mul(f.ceil_div(whole, rows * unroll), unroll)
+        even = isinstance(part, int) and rows * part == whole
         with f.loop(0, rows, 1, state) as row:
             ask(f, self.tile, self.x, row.index)
-            row.next(*self._steps(0, part, _UNROLL, row.carry))
-        return f.mul(part, rows), row.results
+            left = part if even else f.minimum(part, f.sub(whole, f.mul(row.index, part)))
+            row.next(*self._steps(0, left, unroll, row.carry))
+        return row.results
 
     def store(self, sums: list[Value]) -> None:
         """Write the accumulators to ``out``."""

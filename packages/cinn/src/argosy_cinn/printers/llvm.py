@@ -27,7 +27,7 @@ text (the cache key).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from re import findall
@@ -390,6 +390,13 @@ class Module:
         )
         return Value("ptr", f"@{unique}")
 
+    def constant_structures(self, name: str, type: str, rows: Sequence[str]) -> Value:
+        """A read-only table of structures, which may hold addresses of functions; returns its address."""
+        unique = self.unique(name)
+        items = ", ".join(rows)
+        self._globals.append(f"@{unique} = private unnamed_addr constant [{len(rows)} x {type}] [{items}], align 8")
+        return Value("ptr", f"@{unique}")
+
     def constant_bytes(self, name: str, data: bytes, align: int = 64) -> None:
         """A read-only table ``@name`` of bytes: much shorter text than numbers."""
         text = "".join(f"\\{byte:02X}" for byte in data)
@@ -425,8 +432,14 @@ class Module:
 
     def _part(self, bodies: dict[str, str]) -> str:
         """A module of some of the functions, with the tables that they read and declarations of what they call."""
-        used = {name for text in bodies.values() for name in findall(r"@([\w.]+)", text)} - bodies.keys()
+        used = _named(bodies.values())
+        tables = [text for text in self._globals if text[1 : text.index(" ")] in used]
+        used = (used | _named(tables)) - bodies.keys()
         others = {f.function_name: f.declaration() for f in self._functions}
         declared = [{**self._declared, **others}[name] for name in sorted(used & {*self._declared, *others})]
-        tables = [text for text in self._globals if text[1 : text.index(" ")] in used]
         return "\n\n".join(["\n".join(tables), *bodies.values(), "\n".join(declared), "!0 = !{i32 1}"]) + "\n"
+
+
+def _named(texts: Iterable[str]) -> set[str]:
+    """The global names in some text."""
+    return {name for text in texts for name in findall(r"@([\w.]+)", text)}
