@@ -277,3 +277,19 @@ def test_the_parts_of_a_step_by_themselves():
     optimizer.apply_gradients(pairs)
     np.testing.assert_allclose(layer.weight.numpy(), start - 0.1 * (1 + 0.5 * start), rtol=1e-6)
     assert optimizer.get_opti_var_name_list() == [f"{layer.weight.name}_velocity_0"]
+
+
+def test_adamw_keeps_the_regularizer_of_a_parameter():
+    """The parameter's own penalty is part of the gradient; only the optimizer's decay is decoupled."""
+    w = _parameter((1.0, -2.0), regularizer=paddle.regularizer.L1Decay(0.5))
+    optimizer = optim.AdamW(0.1, parameters=[w], weight_decay=0.01)
+    (w * 0).sum().backward()
+    optimizer.step()
+    np.testing.assert_allclose(w.numpy(), [1.0 * (1 - 0.001) - 0.1, -2.0 * (1 - 0.001) + 0.1], rtol=1e-6)
+    assert str(w.regularizer) == "L1Decay, coeff=0.500000"
+
+
+def test_the_rate_is_found_where_users_look_for_it():
+    scheduler = optim.lr.StepDecay(0.1, 2)
+    assert optim.SGD(scheduler, parameters=[_parameter()])._learning_rate is scheduler
+    assert optim.SGD(0.5, parameters=[_parameter()])._learning_rate == 0.5

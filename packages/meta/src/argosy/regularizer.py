@@ -21,6 +21,9 @@ class WeightDecayRegularizer:
         """The gradient with that of the penalty added."""
         raise NotImplementedError(f"{type(self).__name__} does not define a penalty")
 
+    def __str__(self) -> str:
+        return f"{type(self).__name__}, coeff={self._coeff:f}"
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(coeff={self._coeff})"
 

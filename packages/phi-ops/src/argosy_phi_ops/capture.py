@@ -34,7 +34,7 @@ from argosy_tensorcore.printing import format_array
 from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Captured", "Traced", "Tracer", "active_tracer", "live_tensors", "user_location"]
+__all__ = ["Captured", "Traced", "Tracer", "active_tracer", "block_of", "live_tensors", "user_location"]
 
 
 class Traced:
@@ -167,6 +167,8 @@ class Tracer(Interpreter):
     callee: Callable[[Any], Any] | None = None
     """What rewrites the functions that layers call, where there is a front end that does."""
 
+    escaping: Exception | None = None
+    """An exception on its way out of a region: whoever catches it within the capture has not seen its other side."""
     given: Sequence[Tensor] = ()
     """The tensors that the first inputs stand for, where the caller tells."""
     placing: Callable[[Traced], Any] | None = None
@@ -227,7 +229,7 @@ class Tracer(Interpreter):
             if payload.tracer is not self:
                 payload.concretize("using it in another capture")
             current: Value = payload.value
-            if self.closed and _block_of(current) in self.closed:
+            if self.closed and block_of(current) in self.closed:
                 raise CaptureError(
                     f"a tensor made within a branch or a loop, at {payload.location}, is used outside of it; only "
                     "local variables are carried out of control flow that depends on tensors"
@@ -440,7 +442,8 @@ def live_tensors(tracer: Tracer) -> list[Tensor]:
     return found
 
 
-def _block_of(value: Value) -> Block | None:
+def block_of(value: Value) -> Block | None:
+    """The block that a value is made in."""
     owner = value.owner
     return owner if isinstance(owner, Block) else owner.parent
 

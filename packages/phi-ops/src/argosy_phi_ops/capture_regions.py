@@ -14,6 +14,7 @@ from typing import Any
 
 from argosy_phi_ops.capture import Tracer
 from argosy_phi_ops.context import building
+from argosy_phi_ops.errors import GraphBreak
 from argosy_pir.builder import Builder
 from argosy_pir.core import Block
 from argosy_pir.types import Type
@@ -21,7 +22,7 @@ from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Recorded", "current_value", "emitting", "put_value", "record", "settle_draws"]
+__all__ = ["Recorded", "check_nothing_caught", "current_value", "emitting", "put_value", "record", "settle_draws"]
 
 
 class Recorded:
@@ -74,6 +75,7 @@ def record(tracer: Tracer, types: Sequence[Type], body: Callable[[Sequence[Value
     try:
         with emitting(tracer, recorded.block):
             recorded.result = body(recorded.block.arguments)
+        check_nothing_caught(tracer)
     except BaseException:
         recorded.drop()
         raise
@@ -82,6 +84,18 @@ def record(tracer: Tracer, types: Sequence[Type], body: Callable[[Sequence[Value
         recorded.slots = _put_slots_back(tracer, slots)
         recorded.drawn, tracer._draws = tracer._draws, draws
     return recorded
+
+
+def check_nothing_caught(tracer: Tracer) -> None:
+    """Raises GraphBreak where captured code caught an exception that one side of a branch on a tensor had raised:
+    whether it is raised at all depends on the tensor."""
+    error = tracer.escaping
+    if error is not None:
+        tracer.escaping = None
+        raise GraphBreak(
+            f"{type(error).__name__}({error}) was raised in a branch or loop that depends on a tensor, and caught "
+            "outside of it"
+        ) from error
 
 
 def _slots(tracer: Tracer) -> dict[int, tuple[Tensor, Any]]:

@@ -9,6 +9,7 @@ open sizes and communication are compiled instead.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from types import CodeType
@@ -21,7 +22,7 @@ from argosy.jit.compiled import CompiledCall, Effects, OutputTree
 from argosy.jit.partitioned import communicates
 from argosy.jit.reporting import Break, note
 from argosy_autograd.modes import enable_grad, no_grad
-from argosy_phi_ops.capture import Traced, Tracer, live_tensors, user_location
+from argosy_phi_ops.capture import Traced, Tracer, block_of, live_tensors, user_location
 from argosy_phi_ops.dispatch import bind, suspended, write
 from argosy_phi_ops.errors import CaptureError, GraphBreak
 from argosy_phi_ops.operator import Operator, get_operator
@@ -86,6 +87,16 @@ class BreakingTracer(Tracer):
         """End the capture: from here on Python runs eagerly."""
         self._break(why)
 
+    def kept_elsewhere(self, result: Any) -> bool:
+        """Whether Python still holds a computed tensor when the function has returned, but for its ``result``: in a
+        list of features, say, where the calls to come would have to put theirs."""
+        known = {id(x) for x in (*self.inputs, *OutputTree(result).traced)}
+        known |= {id(x._grad) for x in (*self.inputs, *(tensor for tensor, _ in self._slots.values()))}
+        if all(id(x) in known for x in live_tensors(self)):
+            return False
+        gc.collect()  # perhaps they only wait for it
+        return any(id(x) not in known for x in live_tensors(self))
+
     def _break(self, why: str) -> None:
         """The break itself; see the module's docstring."""
         if self.journals or self.finished:
@@ -93,7 +104,8 @@ class BreakingTracer(Tracer):
         self.noted = note(user_location(), why)
         self.broken = True
         self.line = _line_of(self.code)
-        live = live_tensors(self)
+        live = [x for x in live_tensors(self) if block_of(x.payload.value) is self.program.block]
+        # the others belong to regions that were given up: nothing but the exception holds them
         names = {op.name for op in self.program.block}
         plain = all(name.startswith("phi.") or name in _REPLAYED for name in names)
         symbolic = any(not isinstance(n, int) for value in self.program.inputs for n in value.shape)

@@ -3,22 +3,23 @@
 Watched are, from the function's closure cells and the globals it names, and from plain functions reached that way:
 
 - numbers, strings, booleans and None, by value;
-- layers: which sublayers, parameters and buffers they hold, and their own plain attributes (``training`` among them);
+- layers: which sublayers, parameters, buffers and hooks they hold, their own plain attributes (``training`` among
+  them), and whatever else the code names: functions, lists, methods and attributes of the user's class;
 - optimizers: their plain attributes, gradient clip and rate, and which gradients there are;
-- tensors, and tensors and layers in lists, tuples and dicts, by identity;
-- other objects with a ``__dict__``: plain attributes, tensors and layers that the code names.
+- tensors by identity; what short lists, tuples and dicts hold;
+- other objects with a ``__dict__`` and classes of the user's: what the code names of them.
 
 What the capture itself changed is not watched; whether that was a counter tells :meth:`Guards.counted`. Not watched are
-modules, classes, functions' own code, attributes deeper than that, and anything reached only through calls into other
-packages.
+modules, functions' own code, sets, contents of arrays, and anything reached only through calls into other packages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType
 from typing import Any
 
+from argosy.nn.hooks import CHANGES, Hooks
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autograd.modes import no_grad
@@ -26,18 +27,19 @@ from argosy_phi_ops.dispatch import write
 from argosy_phi_ops.errors import CaptureError
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["FOLLOWED", "Guards", "watch"]
+__all__ = ["ABSENT", "FOLLOWED", "Guards", "watch"]
 
 _PLAIN = frozenset({int, float, bool, str, bytes, complex, type(None)})
 FOLLOWED = 64  # how many functions are followed
-_ABSENT = object()
+ABSENT: Any = object()
+"""Stands for what a watched place did not hold."""
 Item = tuple[dict[Any, Any], Any, Any]
 
 
 class Guards:
     """Watched places: dictionary entries and closure cells, each with what it held."""
 
-    __slots__ = ("cells", "functions", "held", "leaves", "plain", "sequences")
+    __slots__ = ("cells", "functions", "held", "leaves", "plain", "rare", "seen", "sequences")
 
     def __init__(self) -> None:
         self.functions: list[FunctionType] = []  # of the user's, which may be reached
@@ -46,14 +48,16 @@ class Guards:
         self.held: list[Item] = []
         self.cells: list[tuple[CellType, Any]] = []
         self.sequences: list[tuple[Any, tuple[Any, ...]]] = []
+        self.rare: list[Item] = []  # hooks and layers' own forwards, looked at after a change of any
+        self.seen = CHANGES.count
 
     def hold(self) -> bool:
         """Whether everything watched is as it was. One loop: this runs with every call."""
         for place, name, value in self.held:
-            if place.get(name, _ABSENT) is not value:
+            if place.get(name, ABSENT) is not value:
                 return False
         for place, name, value in self.plain:
-            now = place.get(name, _ABSENT)
+            now = place.get(name, ABSENT)
             if now is not value and (type(now) is not type(value) or now != value):
                 return False
         for cell, value in self.cells:
@@ -64,14 +68,21 @@ class Guards:
             if len(sequence) != len(items):
                 return False
             for now, value in zip(sequence, items, strict=True):
-                if now is not value:
+                if now is not value and (type(value) not in _PLAIN or type(now) is not type(value) or now != value):
                     return False
+        return self.seen == CHANGES.count or self._still()
+
+    def _still(self) -> bool:
+        """The same for what changes rarely."""
+        if any(place.get(name, ABSENT) != value for place, name, value in self.rare):
+            return False
+        self.seen = CHANGES.count
         return True
 
     def broken(self) -> str:
         """Which watched place is not as it was, in words; empty when all are."""
-        for place, name, value in (*self.held, *self.plain):
-            now = place.get(name, _ABSENT)
+        for place, name, value in (*self.held, *self.plain, *self.rare):
+            now = place.get(name, ABSENT)
             if now is not value and (type(value) not in _PLAIN or type(now) is not type(value) or now != value):
                 return f"{name} was {_shown(value)} and is {_shown(now)}"
         for cell, value in self.cells:
@@ -105,31 +116,42 @@ class Guards:
         """Watched places that hold a traced tensor now: the dict and key or the cell and None, what was there, and the
         tensor.
         """
-        entries = [(d, k, value, d.get(k, _ABSENT)) for d, k, value in (*self.held, *self.plain)]
+        entries = [(d, k, value, d.get(k, ABSENT)) for d, k, value in (*self.held, *self.plain)]
         cells = [(cell, None, value, cell.cell_contents) for cell, value in self.cells]
-        return [item for item in (*entries, *cells) if item[3] is not item[2] and _is_traced(item[3])]
+        return [
+            item
+            for item in (*entries, *cells)
+            if item[3] is not item[2] and _is_traced(item[3]) and type(item[0]) is not MappingProxyType
+        ]
 
     def counted(self) -> bool:
         """Whether a number or string of the user's has another value since, as a counter of calls has."""
-        return any(_has_moved(value, place.get(name, _ABSENT)) for place, name, value in self.plain) or any(
-            _has_moved(value, cell.cell_contents) for cell, value in self.cells
+        return (
+            any(_has_moved(value, place.get(name, ABSENT)) for place, name, value in self.plain)
+            or any(_has_moved(value, cell.cell_contents) for cell, value in self.cells)
+            or any(not _are_same(now, items) for now, items in self.sequences)
         )
 
     def keep_unchanged(self) -> None:
         """Stop watching what has changed since: the capture did it."""
-        self.held = [item for item in self.held if item[0].get(item[1], _ABSENT) is item[2]]
-        self.plain = [item for item in self.plain if item[0].get(item[1], _ABSENT) == item[2]]
+        self.held = [item for item in self.held if item[0].get(item[1], ABSENT) is item[2]]
+        self.plain = [item for item in self.plain if item[0].get(item[1], ABSENT) == item[2]]
         self.cells = [(cell, value) for cell, value in self.cells if cell.cell_contents is value]
-        self.sequences = [(s, items) for s, items in self.sequences if len(s) == len(items)]
+        self.sequences = [(now, items) for now, items in self.sequences if _are_same(now, items)]
 
 
 def watch(function: Any, arguments: Iterable[Any]) -> Guards:
     """Guards for a call of ``function`` (a method watches its instance, too) with ``arguments``."""
-    watcher = _Watcher()
-    watcher.function(function)
-    for x in arguments:
-        watcher.value(x)
-    return watcher.guards
+    arguments = list(arguments)
+    names: set[str] = set()
+    while True:  # what is named may be known only after what it is named of was looked at
+        watcher = _Watcher(names)
+        watcher.function(function)
+        for x in arguments:
+            watcher.value(x)
+        if watcher.names == names:
+            return watcher.guards
+        names = watcher.names
 
 
 def _is_traced(x: Any) -> bool:
@@ -139,6 +161,13 @@ def _is_traced(x: Any) -> bool:
 def _has_moved(value: Any, now: Any) -> bool:
     """Whether a plain value became another one; None stands for what is not there yet."""
     return value is not None and type(value) in _PLAIN and type(now) in _PLAIN and now != value
+
+
+def _are_same(now: Any, items: tuple[Any, ...]) -> bool:
+    """Whether a list or dict holds these."""
+    return len(now) == len(items) and all(
+        x is y or (type(x) in _PLAIN and type(x) is type(y) and x == y) for x, y in zip(now, items, strict=True)
+    )
 
 
 def _put(place: Any, name: Any, value: Any) -> None:
@@ -163,16 +192,14 @@ def _check_state(name: str, old: Any, new: Any) -> None:
 
 
 def _shown(value: Any) -> str:
-    return (
-        "missing" if value is _ABSENT else repr(value) if type(value) in _PLAIN else f"another {type(value).__name__}"
-    )
+    return "missing" if value is ABSENT else repr(value) if type(value) in _PLAIN else f"another {type(value).__name__}"
 
 
 class _Watcher:
-    def __init__(self) -> None:
+    def __init__(self, names: set[str]) -> None:
         self.guards = Guards()
         self.seen: set[int] = set()
-        self.names: set[str] = set()
+        self.names = set(names)
         self.functions = 0
 
     def function(self, function: Any) -> None:
@@ -218,9 +245,14 @@ class _Watcher:
             self.function(value)
         elif hasattr(value, "__wrapped__"):
             self.function(value)
-        elif _is_users_object(value):
+        elif isinstance(value, property):
+            self.guards.held.append((place, name, value))
+            self.value(value.fget)
+        elif _is_users_object(value) or _is_users_class(value):
             self.guards.held.append((place, name, value))
             self.value(value)
+        elif callable(value) and not isinstance(value, type):
+            self.guards.held.append((place, name, value))
 
     def value(self, x: Any) -> None:
         """Watch what hangs on a value."""
@@ -228,6 +260,9 @@ class _Watcher:
             return
         if isinstance(x, (FunctionType, MethodType)) or hasattr(x, "__wrapped__"):
             self.function(x)
+            return
+        if _is_users_class(x):
+            self._class(x)
             return
         self.seen.add(id(x))
         if isinstance(x, Layer):
@@ -238,29 +273,46 @@ class _Watcher:
         elif isinstance(x, (list, tuple, dict)):
             self._sequence(x)
         elif _is_users_object(x):
-            self._methods(type(x))
-            named = {name: value for name, value in vars(x).items() if name in self.names}
-            for name, value in named.items():
-                self._entry(vars(x), name, value)
+            self._class(type(x))
+            self._named(vars(x))
 
-    def _methods(self, cls: type) -> None:
-        """Follow the methods of a user's class that the code names."""
-        methods = {n: f for c in reversed(cls.__mro__) for n, f in vars(c).items() if isinstance(f, FunctionType)}
-        while called := [methods.pop(name) for name in self.names & methods.keys()]:
-            for method in called:
-                self._code(method)
+    def _named(self, place: Any) -> None:
+        """Watch what the code names of a namespace."""
+        for name, value in [(n, v) for n, v in place.items() if n in self.names]:
+            self._entry(place, name, value)
+
+    def _class(self, cls: type) -> None:
+        """Watch what the code names of a user's class, and follow its methods."""
+        for c in filter(_is_users_class, cls.__mro__):
+            if id(c) not in self.seen:
+                self.seen.add(id(c))
+                self._named(vars(c))
 
     def _layer(self, layer: Layer) -> None:
         own = layer.__dict__
         for kind in ("_parameters", "_buffers", "_sub_layers"):
             members = own.get(kind, {})
+            if type(layer).__module__ == _CONTAINERS:  # which hold whatever number
+                self.guards.sequences.append((members.values(), tuple(members.values())))
             for name, member in members.items():
                 self.guards.held.append((members, name, member))
                 if kind == "_sub_layers" and member is not None:
                     self.value(member)
         self._attributes(own, ("_full_name", "_dtype", "_parameters", "_buffers", "_sub_layers", "_state_dict_hooks"))
-        if type(layer).__module__.partition(".")[0] not in _NOT_USERS:
+        for kind in ("_forward_pre_hooks", "_forward_post_hooks"):
+            self._hooks(own[kind])
+        self.guards.rare.append((own, "forward", own.get("forward", ABSENT)))
+        if _is_users_class(type(layer)):
             self.function(type(layer).forward)
+            self._class(type(layer))
+            for name in self.names & own.keys() - _OF_LAYERS:
+                if type(own[name]) not in _PLAIN and type(own[name]) is not Tensor:
+                    self._entry(own, name, own[name])
+
+    def _hooks(self, hooks: Hooks) -> None:
+        self.guards.rare.append((vars(hooks), "changes", vars(hooks).get("changes", ABSENT)))
+        for hook, _ in hooks.values():
+            self.value(hook)
 
     def _attributes(self, own: dict[str, Any], but: tuple[str, ...]) -> None:
         for name, value in own.items():
@@ -274,14 +326,18 @@ class _Watcher:
         if len(items) > 4096:
             return
         held = [v for v in values if type(v) is Tensor or isinstance(v, Layer)]
-        if len(held) == len(items):
+        if len(held) == len(items) or len(items) <= _SHORT:
             self.guards.sequences.append((values, tuple(values)))
-        for layer in held:
-            if isinstance(layer, Layer):
-                self.value(layer)
+            held = list(values)
+        for x in held:
+            self.value(x)
 
 
+_SHORT = 64  # as many things as a list or dict may hold that are no tensors or layers
+_OF_LAYERS = frozenset(vars(Layer())) | {"forward"}
+_CONTAINERS = "argosy.nn.container"
 _NOT_USERS = frozenset({"argosy", "argosy_autograd", "argosy_phi_ops", "argosy_tensorcore", "argosy_pir", "builtins"})
+_NOT_FOLLOWED = ("numpy", "types", "_frozen_importlib", "typing", "abc", "enum", "collections")
 
 
 def _names(code: CodeType) -> set[str]:
@@ -293,8 +349,9 @@ def _names(code: CodeType) -> set[str]:
     return names
 
 
+def _is_users_class(x: Any) -> bool:
+    return isinstance(x, type) and x.__module__.partition(".")[0] not in (*_NOT_USERS, *_NOT_FOLLOWED)
+
+
 def _is_users_object(x: Any) -> bool:
-    if isinstance(x, type) or not hasattr(x, "__dict__") or callable(x):
-        return False
-    module = type(x).__module__.partition(".")[0]
-    return module not in _NOT_USERS and module not in ("numpy", "types", "_frozen_importlib")
+    return hasattr(x, "__dict__") and not callable(x) and _is_users_class(type(x))

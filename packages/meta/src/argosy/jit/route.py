@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.jit.compiled import CompiledCall
+from argosy.jit.guards import ABSENT
+from argosy.nn.hooks import CHANGES
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -74,7 +76,7 @@ def _route(compiled: CompiledCall, expected: tuple[Expected, ...], on_arrays: An
             elif x is not kind:
                 return MISS
         for place, name, value in entries:
-            if place.get(name, MISS) is not value:
+            if place.get(name, ABSENT) is not value:
                 return MISS
         for cell, value in cells:
             if cell.cell_contents is not value:
@@ -82,7 +84,13 @@ def _route(compiled: CompiledCall, expected: tuple[Expected, ...], on_arrays: An
         for tensor, state in bound:
             if tensor.payload is not state:
                 return MISS
-        if (sequences and not guards.hold()) or (look_at_slots and not slots.hold()):
+        for sequence, items in sequences:
+            if len(sequence) != len(items):
+                return MISS
+            for now, value in zip(sequence, items):  # noqa: B905  (their number is the same)
+                if now is not value:
+                    return MISS
+        if guards.seen != CHANGES.count or (look_at_slots and not slots.hold()):
             return MISS
         made = on_arrays(arrays)
         if made is None:

@@ -16,6 +16,7 @@ from argosy.jit.reporting import Break
 from argosy.jit.specs import traced_types
 from argosy.jit.structure import GivenContainers
 from argosy_phi_ops.capture import Captured, Tracer
+from argosy_phi_ops.capture_regions import check_nothing_caught
 from argosy_phi_ops.errors import GraphBreak
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import default_dtype
@@ -57,11 +58,14 @@ def trace(
         before = [x.payload.value for x in tensors]
         containers = GivenContainers((args, kwargs), (new_args, new_kwargs))
         result = function(*new_args, **new_kwargs)
+        check_nothing_caught(tracer)
         _take_back(guards, tracer)
         if isinstance(tracer, BreakingTracer) and containers.changed():
             if not tracer.broken:
                 tracer.give_up("the function changes a list or a dictionary among its arguments")
             containers.write_back(tensors, call.tensors)
+        if isinstance(tracer, BreakingTracer) and not tracer.broken and tracer.kept_elsewhere(result):
+            tracer.give_up("the function keeps a tensor that it computes in a list or another object")
         if isinstance(tracer, BreakingTracer) and tracer.broken:
             return Finished(result, tracer.float_needed, tracer.line, tracer.noted)
         tree = OutputTree(result)

@@ -6,7 +6,19 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["HookHandle", "Hooks"]
+__all__ = ["CHANGES", "Changes", "HookHandle", "Hooks"]
+
+
+class Changes:
+    """How often any layer's hooks or its own ``forward`` changed: who runs layers captured looks at them only then."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+CHANGES = Changes()
 
 
 class HookHandle:
@@ -20,13 +32,15 @@ class HookHandle:
 
     def remove(self) -> None:
         """Take the hook away; a second call does nothing."""
-        self._hooks.pop(self._key, None)
+        self._hooks.drop(self._key)
 
 
 class Hooks(dict[int, tuple[Callable[..., Any], bool]]):
     """Hooks in the order they run: key -> (function, whether it takes keyword arguments)."""
 
     count = 0
+    changes = 0
+    """How often hooks came or went: captured programs that ran through them are valid while it stands."""
     always: frozenset[int] = frozenset()
     """Keys of the hooks that also run after an exception."""
 
@@ -35,6 +49,8 @@ class Hooks(dict[int, tuple[Callable[..., Any], bool]]):
         if not callable(hook):
             raise TypeError(f"a hook is a function, not {hook!r}")
         key = self.count = self.count + 1
+        self.changes += 1
+        CHANGES.count += 1
         if always:
             self.always |= {key}
         later = dict(self) if prepend else {}
@@ -43,6 +59,12 @@ class Hooks(dict[int, tuple[Callable[..., Any], bool]]):
         self[key] = (hook, with_kwargs)
         self.update(later)
         return HookHandle(self, key)
+
+    def drop(self, key: int) -> None:
+        """Take the hook under ``key`` away, if it is still there."""
+        if self.pop(key, None) is not None:
+            self.changes += 1
+            CHANGES.count += 1
 
     def before(
         self, layer: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]

@@ -10,7 +10,7 @@ from argosy.checked import Checked, blame_inputs
 from argosy.creation import make_parameter
 from argosy.nn import state, traversal
 from argosy.nn.conversions import Conversions
-from argosy.nn.hooks import HookHandle, Hooks
+from argosy.nn.hooks import CHANGES, HookHandle, Hooks
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.context import AMBIENT
 from argosy_tensorcore import naming
@@ -161,6 +161,7 @@ class Layer(Checked, Conversions):
             self._put("_buffers", name, value)
             self._non_persistable_buffer_names_set.add(name)
         else:
+            CHANGES.count += name == "forward"
             object.__setattr__(self, name, value)
 
     def _put(self, kind: str, name: str, value: Any) -> None:

@@ -221,7 +221,7 @@ class AdamW(Adam):
         return checkpoint.structured(self, model_sharded_state_dict)
 
     def _decayed(self, parameter: Tensor, grad: Any, decay: Any) -> Any:
-        return grad  # decoupled: see _shrunk
+        return super()._decayed(parameter, grad, None)  # the optimizer's own decay is decoupled: see _shrunk
 
     def _shrunk(self, parameter: Tensor, value: Any, rate: Any, options: Mapping[str, Any]) -> Any:
         amount = self._decay_of(parameter, options)

@@ -353,6 +353,11 @@ class Optimizer(Checked, FusedStorage):
 
     # ---- the rate
 
+    @property
+    def _learning_rate(self) -> Any:
+        """The scheduler that determines the rate, or the rate: under this name Paddle's users find it."""
+        return self._rate.value if self._scheduler is None else self._scheduler
+
     def get_lr(self) -> float:
         """The current learning rate."""
         return self._rate.value

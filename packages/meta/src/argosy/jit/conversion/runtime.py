@@ -108,7 +108,9 @@ def while_(
 def _go_on(tracer: Tracer, error: Exception) -> None:
     """After control flow could not be captured: raise, unless the graph may break here and Python decides."""
     if not tracer.breaks or tracer.journals:
+        tracer.escaping = error
         raise error
+    tracer.escaping = None
     note(user_location(), f"control flow on a tensor is left to Python: {error}")
 
 
