@@ -141,13 +141,16 @@ recipes = st.tuples(
     st.sampled_from([0, 1, 3, 11, 17, 101]),
     st.tuples(st.integers(0, 4), st.integers(0, 4)),
     st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=9),
+    st.sampled_from(["", "before", "behind"]),
 )
+#: Rounding steps that add up in nine operations; all steps of narrow floats round alike.
+SCALES = {"float16": 20, "bfloat16": 10, "float8_e4m3fn": 1, "float8_e5m2": 1}
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(recipes)
 def test_programs_of_any_dtype_and_strides_equal_the_interpreter_on_any_threads(recipe):
-    dtype, rows, columns, layouts, steps = recipe
+    dtype, rows, columns, layouts, steps, guard = recipe
     rng = np.random.default_rng(rows * 1000 + columns)
     plain = [random_values(rng, (rows, columns), dtype) for _ in layouts]
     arrays = [strided(a, kind) for a, kind in zip(plain, layouts, strict=True)]
@@ -161,7 +164,7 @@ def test_programs_of_any_dtype_and_strides_equal_the_interpreter_on_any_threads(
 
     made = build(program, arrays)
     want, _ = interpret(made, arrays)
-    executable = CinnCompiler().compile(made, device("cpu"))
+    executable = CinnCompiler().compile(made, device("cpu"), options={"guard": guard})
     results = []
     try:
         for threads in (1, 2, 4):
@@ -171,5 +174,5 @@ def test_programs_of_any_dtype_and_strides_equal_the_interpreter_on_any_threads(
         set_threads(1)
     for got in results:
         for g, w, first in zip(got, want, results[0], strict=True):
-            assert_equal(g, w, 200, f"{dtype} {made}")
+            assert_equal(g, w, SCALES.get(dtype, 200), f"{dtype} {made}")
             assert g.tobytes() == first.tobytes(), "threads change bits"

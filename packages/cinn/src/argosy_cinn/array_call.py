@@ -37,7 +37,7 @@ def array_call(
     ``ranges`` and ``written`` are the memory of states that change, whose runs ``lock`` keeps apart.
     """
     outputs = executable.outputs
-    if executable.hosts:
+    if executable.hosts or executable.sizes.guarded is not None:
         return None
     inputs = executable.signature[: len(executable.interface.inputs)]
     frame = Frame(

@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from argosy_pir.program import Program
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Storage, Strided
+
+if TYPE_CHECKING:
+    from argosy_cinn.guard import GuardedArena
 
 Array = np.ndarray[Any, Any]
 
@@ -207,7 +210,7 @@ class Bound:
     def _native_segment(self) -> NativeCode | None:
         """The only segment, with its arena left out."""
         e = self.executable
-        if e.hosts or self.states or e.dims_address:
+        if e.hosts or self.states or e.dims_address or e.sizes.guarded is not None:
             return None
         return NativeCode(e.library.address("segment0"), tuple(self.table), self.output_entry, self)
 
@@ -265,38 +268,58 @@ class Bound:
             entry += 1
         for state, stage in self.staged:
             stage[...] = state.array()
-        outputs = []
-        entry = self.output_entry
-        for shape, numpy_type, large in e.outputs:
-            made = Strided.empty(shape, numpy_type, e.device) if large else Strided(np.empty(shape, numpy_type))
-            outputs.append(made)
-            table[entry] = made.address if large else _address_of(made.ndarray)
-            entry += 1
-        try:
-            arena = take_arena(free_arenas(e.device), e.device, e.sizes.arena_bytes)
-        except MemoryError as error:
-            raise e._out_of_memory(error) from error
-        try:
-            table[0] = arena.address
-            if e.hosts:
-                self._execute(arena, kept, outputs)
-            else:
-                e._entries[0](self.table_address, e.dims_address)
-        finally:
-            free_arenas(e.device).append(arena)
+        run = self._run_guarded if e.sizes.guarded is not None else self._run_planned
+        outputs = run(kept)
         for state, stage in self.staged:
             state.fill_from(stage)
         for storage in self.written:  # no call for each: a training step writes hundreds of states
             storage.version += 1
         return outputs
 
+    def _run_planned(self, inputs: Sequence[Strided]) -> list[Strided]:
+        """In an arena of the device."""
+        e, outputs = self.executable, []
+        for entry, (shape, numpy_type, large) in enumerate(e.outputs, self.output_entry):
+            made = Strided.empty(shape, numpy_type, e.device) if large else Strided(np.empty(shape, numpy_type))
+            outputs.append(made)
+            self.table[entry] = made.address if large else _address_of(made.ndarray)
+        try:
+            arena = take_arena(free_arenas(e.device), e.device, e.sizes.arena_bytes)
+        except MemoryError as error:
+            raise e._out_of_memory(error) from error
+        try:
+            self._execute(arena, inputs, outputs)
+        finally:
+            free_arenas(e.device).append(arena)
+        return outputs
+
+    def _run_guarded(self, inputs: Sequence[Strided]) -> list[Strided]:
+        """With intermediate values and results beside pages without access."""
+        from argosy_cinn.guard import GuardedArena, guarded_results
+
+        e = self.executable
+        assert e.sizes.guarded is not None
+        arena = GuardedArena(e.sizes.guarded, e._manifest.guard)
+        memory, arrays = guarded_results(e.outputs, e._manifest.guard)
+        for entry, made in enumerate(arrays, self.output_entry):
+            self.table[entry] = _address_of(made)
+        outputs = [Strided(made) for made in arrays]
+        self._execute(arena, inputs, outputs)
+        arena.check(f"intermediate values of program '{e.interface.name}'")
+        memory.check(f"results of program '{e.interface.name}'")
+        return outputs
+
     def _copied(self, payload: Strided) -> Strided:
         self.executable._copied += 1
         return Strided(payload.array().copy(order="C"))
 
-    def _execute(self, arena: Arena, inputs: Sequence[Strided], outputs: list[Strided]) -> None:
+    def _execute(self, arena: Arena | GuardedArena, inputs: Sequence[Strided], outputs: list[Strided]) -> None:
         """Native segments and the host calls between them."""
         e = self.executable
+        self.table[0] = arena.address
+        if not e.hosts:
+            e._entries[0](self.table_address, e.dims_address)
+            return
         arrays = [None, *(p.array() for p in inputs), *self.state_arrays, *(p.array() for p in outputs), *e._constants]
 
         def memory(value: Value) -> Array:

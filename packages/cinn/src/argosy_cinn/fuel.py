@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from argosy_cinn.options import memory_budget
+from argosy_cinn.options import guarding, memory_budget
 from argosy_pir.core import Operation
 from argosy_pir.rewrite.fuel import process_fuel, settle
 from argosy_pir.values import OpResult
@@ -68,7 +68,8 @@ def _name(where: Any) -> str:
 class Budget:
     """What one compilation may do. It simplifies first, then fuses; either can be done again and does the same.
 
-    ``memory``: the bytes that its intermediate values may need (`argosy_cinn.plan.rematerialise`)."""
+    ``memory``: the bytes that its intermediate values may need (`argosy_cinn.plan.rematerialise`); ``guard``: how they
+    are guarded (`argosy_cinn.guard`)."""
 
     def __init__(
         self,
@@ -76,8 +77,9 @@ class Budget:
         without: Collection[str] = (),
         process: bool = False,
         memory: int | None = None,
+        guard: str = "",
     ) -> None:
-        self.memory = memory
+        self.memory, self.guard = memory, guard
         self.limited = fuel is not None or bool(without)
         self.process = process
         self._fuel = _UNLIMITED if fuel is None else fuel
@@ -93,11 +95,11 @@ class Budget:
         unknown = sorted({kind.partition(".")[0] for kind in without} - set(KINDS))
         if unknown:
             raise ValueError(f"option without: there is no kind {unknown}; there are: {', '.join(KINDS)}")
-        memory = memory_budget(options)
+        memory, guard = memory_budget(options), guarding(options)
         if without or "fuel" in options:
-            return Budget(options.get("fuel"), without, memory=memory)
+            return Budget(options.get("fuel"), without, memory=memory, guard=guard)
         left = process_fuel()
-        return Budget(left, process=left is not None, memory=memory)
+        return Budget(left, process=left is not None, memory=memory, guard=guard)
 
     @contextmanager
     def simplifying(self) -> Iterator[None]:

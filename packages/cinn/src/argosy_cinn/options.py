@@ -27,6 +27,17 @@ def memory_budget(options: Mapping[str, Any]) -> int | None:
     return int(float(found[1]) * _UNITS[found[2]])
 
 
+def guarding(options: Mapping[str, Any]) -> str:
+    """The side on which memory of intermediate values and results ends at pages that nobody may touch: the option
+    ``guard``, or ``ARGOSY_GUARD`` (``before`` or ``behind``; empty for none). Raises ValueError for anything else."""
+    given = options.get("guard")
+    name = "option guard" if given is not None else "ARGOSY_GUARD"
+    given = os.environ.get("ARGOSY_GUARD", "") if given is None else given
+    if given not in ("", "before", "behind"):
+        raise ValueError(f"{name} is {given!r}: expected 'before' or 'behind'")
+    return str(given)
+
+
 def tuning(options: Mapping[str, Any]) -> bool:
     """Whether to measure: the option ``tune``, or ``ARGOSY_TUNE`` (1 or 0). Raises ValueError for anything else."""
     given = options.get("tune")

@@ -55,7 +55,7 @@ def generated_code(program: Program) -> str:
 def assembled(program: Program, target: Target, budget: Budget, traced: bool = False) -> tuple[Plan, Assembly]:
     """The plan of a simplified program, and its LLVM module."""
     with deep_recursion(), budget.fusing():
-        plan = plan_program(program, budget.memory)
+        plan = plan_program(program, budget.memory, budget.guard)
         return plan, assemble(plan, target, traced)
 
 

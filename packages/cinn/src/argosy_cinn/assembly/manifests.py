@@ -54,9 +54,10 @@ def manifest_from(program: Program, plan: Plan, assembly: Assembly) -> Manifest:
         copies=[argument.index for _, argument in plan.copies],
         symbols=list(program.symbols()),
         lifetimes=[(formula(life.nbytes), life.first, life.last) for life in plan.lifetimes]
-        if program.symbols()
+        if program.symbols() or plan.guard
         else [],
         recomputation=plan.recomputation,
+        guard=plan.guard,
     )
 
 

@@ -16,7 +16,8 @@ import numpy as np
 
 #: Bytes between the starts of successive values modulo a page.
 STAGGER = 832
-_PAGE = 4096
+#: Bytes of a page.
+PAGE = 4096
 _ALIGN = 64
 _STAGGERED = 1 << 14
 
@@ -40,7 +41,7 @@ def plan(lifetimes: Sequence[Lifetime]) -> tuple[dict[Hashable, int], int]:
     for value in sorted(lifetimes, key=lambda v: (-v.nbytes, v.first, v.last)):
         nbytes = value.nbytes + _ALIGN
         if value.nbytes >= _STAGGERED:
-            colour = (colour + STAGGER) % _PAGE // _ALIGN * _ALIGN
+            colour = (colour + STAGGER) % PAGE // _ALIGN * _ALIGN
         count = len(spans)
         (meets,) = np.nonzero((lives[0, :count] <= value.last) & (value.first <= lives[1, :count]))
         busy = sorted([spans[i] for i in meets.tolist()])
@@ -50,6 +51,26 @@ def plan(lifetimes: Sequence[Lifetime]) -> tuple[dict[Hashable, int], int]:
         offsets[value.key] = start
         size = max(size, start + nbytes)
     return offsets, size
+
+
+def place_apart(lifetimes: Sequence[Lifetime], guard: str) -> tuple[dict[Hashable, int], int]:
+    """What `plan` gives, with pages of its own for every value (see `on_own_pages`)."""
+    offsets, size = on_own_pages([value.nbytes for value in lifetimes], guard)
+    return {value.key: offset for value, offset in zip(lifetimes, offsets, strict=True)}, size
+
+
+def on_own_pages(nbytes: Sequence[int], guard: str) -> tuple[list[int], int]:
+    """Offsets of values on pages of their own, and the size of it all.
+
+    An empty page lies in front of every value, and one behind the last. With ``guard`` "before" a value begins where
+    such a page ends, with "behind" it ends where the next one begins, up to the alignment of values.
+    """
+    offsets, start = [], PAGE
+    for size in nbytes:
+        room = -(-size // PAGE) * PAGE
+        offsets.append(start if guard == "before" else start + room - -(-size // _ALIGN) * _ALIGN)
+        start += room + PAGE
+    return offsets, start
 
 
 class Arrangement:
@@ -64,7 +85,7 @@ class Arrangement:
         starts = [offsets[value.key] for value in lifetimes]
         self._order = sorted(range(len(lifetimes)), key=starts.__getitem__)
         self._colours = [
-            start % _PAGE if v.nbytes >= _STAGGERED else 0 for start, v in zip(starts, lifetimes, strict=True)
+            start % PAGE if v.nbytes >= _STAGGERED else 0 for start, v in zip(starts, lifetimes, strict=True)
         ]
         self._below = self._supports(lifetimes)
 
@@ -104,4 +125,4 @@ def _lowest(busy: Sequence[tuple[int, int]], nbytes: int, colour: int) -> int:
 
 def _aligned(offset: int, colour: int) -> int:
     offset = -(-offset // _ALIGN) * _ALIGN
-    return offset + (colour - offset) % _PAGE if colour else offset
+    return offset + (colour - offset) % PAGE if colour else offset

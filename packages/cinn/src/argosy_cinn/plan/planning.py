@@ -32,15 +32,15 @@ from argosy_pir.scalars import decode_scalar
 from argosy_pir.values import BlockArgument, OpResult, Value
 
 
-def plan_program(program: Program, budget: int | None = None) -> Plan:
-    """The plan of a simplified program; ``budget``: the bytes that its intermediate values may need. Raises
-    `NotSymbolic` where that depends on sizes known at run time."""
+def plan_program(program: Program, budget: int | None = None, guard: str = "") -> Plan:
+    """The plan of a simplified program; ``budget``: the bytes that its intermediate values may need; ``guard``: on
+    which side they are guarded, if at all. Raises `NotSymbolic` where that depends on sizes known at run time."""
     if budget is not None and program.symbols():
         raise NotSymbolic("what to keep under a memory budget depends on sizes")
-    return _planned(program, "" if program.symbols() else None, inner=False, budget=budget)
+    return _planned(program, "" if program.symbols() else None, inner=False, budget=budget, guard=guard)
 
 
-def _planned(program: Program, run_time: str | None, inner: bool, budget: int | None = None) -> Plan:
+def _planned(program: Program, run_time: str | None, inner: bool, budget: int | None = None, guard: str = "") -> Plan:
     """``run_time``: sizes are known then, see `make_plan`. ``inner``: a region, whose arguments may begin anywhere in
     memory."""
     native: dict[Operation, ControlFlow] = {}
@@ -54,7 +54,7 @@ def _planned(program: Program, run_time: str | None, inner: bool, budget: int | 
         memory, fusion = _fused(program, native, symbolic, attention=True)
     except NotAligned:  # a region of attention in which one cell needs another
         memory, fusion = _fused(program, native, symbolic, attention=False)
-    return make_plan(memory, fusion, native, streaming=not inner, run_time=run_time, budget=budget)
+    return make_plan(memory, fusion, native, streaming=not inner, run_time=run_time, budget=budget, guard=guard)
 
 
 def _fused(

@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from argosy_cinn.plan.formulas import Formulas
-from argosy_cinn.plan.memory import Arrangement, Lifetime
+from argosy_cinn.plan.memory import Arrangement, Lifetime, on_own_pages
 from argosy_cinn.plan.shapes import Size, size_of_formula
 from argosy_cinn.store.program_cache import Manifest
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
@@ -32,7 +32,8 @@ _MOST_ELEMENTS = 1 << 29
 class Sizes:
     """``signature``: shape and dtype of inputs and states; ``outputs``: shape, dtype, and whether the memory comes from
     the device, whose pages are huge and reused; ``dims``: the table of sizes that code for all sizes is called with;
-    ``work``: bytes and operations of a run, about; ``symbols``: the sizes by name, where the program has such."""
+    ``work``: bytes and operations of a run, about; ``symbols``: the sizes by name, where the program has such;
+    ``guarded``: bytes of the values of the arena, where they are guarded."""
 
     signature: list[tuple[Shape, str]]
     outputs: list[tuple[Shape, Any, bool]]
@@ -40,6 +41,7 @@ class Sizes:
     work: int
     symbols: Mapping[str, int] | None = None
     dims: array[int] | None = None
+    guarded: Sequence[int] | None = None
 
 
 def known_sizes(program: Program, manifest: Manifest) -> Sizes:
@@ -47,7 +49,9 @@ def known_sizes(program: Program, manifest: Manifest) -> Sizes:
     arguments, results = program.block.arguments, program.outputs
     signature: list[tuple[Shape, str]] = [(v.shape, v.dtype) for v in arguments]  # type: ignore[misc]  # no symbols
     work = sum(c.read + c.written + c.operations for c in manifest.calls)
-    return Sizes(signature, [_output(v.shape, numpy_dtype(v.dtype)) for v in results], manifest.arena_bytes, work)
+    outputs = [_output(v.shape, numpy_dtype(v.dtype)) for v in results]
+    guarded = [int(nbytes) for nbytes, _, _ in manifest.lifetimes] if manifest.guard else None
+    return Sizes(signature, outputs, manifest.arena_bytes, work, guarded=guarded)
 
 
 def _output(shape: Any, dtype: Any) -> tuple[Shape, Any, bool]:
@@ -58,7 +62,7 @@ class SizeFormulas:
     """The sizes of a program with symbols. ``shapes``: those of all its values."""
 
     def __init__(self, program: Program, manifest: Manifest, shapes: Sequence[Sequence[Size]]) -> None:
-        self._symbols = manifest.symbols
+        self._symbols, self._guard = manifest.symbols, manifest.guard
         self._signature: list[Any] = [(v.shape, v.dtype) for v in program.block.arguments]
         self._open = [
             (i, v.dtype, len(v.shape)) for i, v in enumerate(program.block.arguments) if not is_static(v.shape)
@@ -91,8 +95,10 @@ class SizeFormulas:
             signature[i] = tuple(islice(found, rank)), dtype
         results = [_output(tuple(islice(found, rank)), dtype) for rank, dtype in self._results]
         *nbytes, work = found
-        offsets, arena_bytes = self._arrangement(numbers, nbytes).place(nbytes)
-        return Sizes(signature, results, arena_bytes, work, dict(symbols), array("q", [*numbers, *offsets]))
+        guard, guarded = self._guard, nbytes if self._guard else None
+        placed = on_own_pages(nbytes, guard) if guard else self._arrangement(numbers, nbytes).place(nbytes)
+        dims = array("q", [*numbers, *placed[0]])
+        return Sizes(signature, results, placed[1], work, dict(symbols), dims, guarded)
 
     def _arrangement(self, numbers: Sequence[int], nbytes: Sequence[int]) -> Arrangement:
         magnitude = tuple([n.bit_length() for n in numbers])

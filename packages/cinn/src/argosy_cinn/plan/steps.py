@@ -25,7 +25,7 @@ from argosy_cinn.fusion.products import are_twins
 from argosy_cinn.loops.nest import has_partial, partial_dtype
 from argosy_cinn.loops.schedule import Kernel, choose_chunks, phases
 from argosy_cinn.ordering.kernel import OrderKernel, lower_order
-from argosy_cinn.plan.memory import Lifetime, plan
+from argosy_cinn.plan.memory import Lifetime, place_apart, plan
 from argosy_cinn.plan.rematerialise import Facts, Schedule, rematerialised, step_cost
 from argosy_cinn.plan.shapes import count, estimate, sizes
 from argosy_cinn.plan.traffic import body_cost
@@ -84,6 +84,7 @@ class Plan:
     lifetimes: list[Lifetime] = field(default_factory=list)
     symbols: list[str] = field(default_factory=list)
     recomputation: Recomputation | None = None
+    guard: str = ""
 
     @property
     def arena_entry(self) -> int:
@@ -98,11 +99,13 @@ def make_plan(
     streaming: bool = True,
     run_time: str | None = None,
     budget: int | None = None,
+    guard: str = "",
 ) -> Plan:
     """Order the groups, lower them and place all values.
 
     ``native``: branches and loops that have native code. ``run_time``: memory is planned when sizes are known; the
-    prefix of the names of the offsets. ``budget``: bytes of intermediate values, see `rematerialise`.
+    prefix of the names of the offsets. ``budget``: bytes of intermediate values, see `rematerialise`. ``guard``: every
+    value has pages of its own, see `argosy_cinn.guard`.
     """
     program = memory.program
     stored = _stored(memory, fusion)
@@ -155,11 +158,11 @@ def make_plan(
     lifetimes = _lifetimes(ordered, stored, places, copies)
     places.update((flow.workspace, Place(0)) for flow in native.values() if run_time is not None)
     symbols = list(program.symbols())
-    made = Plan(ordered, places, 0, constants, copies, in_place, lifetimes, symbols, recomputation)
+    made = Plan(ordered, places, 0, constants, copies, in_place, lifetimes, symbols, recomputation, guard)
     if run_time is not None:
         _place_at_run_time(made, run_time)
     else:
-        offsets, made.arena_bytes = plan(lifetimes)
+        offsets, made.arena_bytes = place_apart(lifetimes, guard) if guard else plan(lifetimes)
         places.update((key, Place(0, offset)) for key, offset in offsets.items())
     return made
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from argosy_cinn.once import once
-from argosy_cinn.options import memory_budget, tuning
+from argosy_cinn.options import guarding, memory_budget, tuning
 from argosy_cinn.plan.shapes import evaluated
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
 from argosy_cinn.target import Target
@@ -80,7 +80,7 @@ class Manifest:
     ``calls``, ``buffers`` (the largest first) and ``copies`` (states that are copied at the end) are what
     `argosy_cinn.explain` tells. Of programs with symbolic sizes, ``symbols`` are their names, ``lifetimes`` (formula of
     bytes, first, last step) the values that are placed in the arena when sizes are known, and figures are formulas.
-    ``recomputation`` is what a memory budget did.
+    ``recomputation`` is what a memory budget did; ``guard`` how ``lifetimes`` are guarded, if they are.
     """
 
     segments: int
@@ -98,6 +98,7 @@ class Manifest:
     symbols: list[str]
     lifetimes: list[tuple[str, int, int]]
     recomputation: Recomputation | None = None
+    guard: str = ""
 
     @property
     def entries(self) -> list[str]:
@@ -165,7 +166,7 @@ def program_key(program: Program, target: Target, options: Mapping[str, Any]) ->
         _hash_block(digest, function.block, numbers)
     digest.update(f"{len(program.states)}|{target.key}|{code_generator_version()}|{_sources()}".encode())
     digest.update(repr([(k, options.get(k)) for k in ("passes", "fuel", "without")]).encode())
-    digest.update(f"memory {memory_budget(options)} tune {tuning(options)}".encode())
+    digest.update(f"memory {memory_budget(options)} tune {tuning(options)} {guarding(options)}".encode())
     return digest.hexdigest()
 
 
