@@ -8,8 +8,9 @@ from math import isqrt
 #: Composite radices whose butterflies fit into registers, or nearly so: larger ones were measured to be slower. Primes
 #: up to 61 are several times faster than convolutions, and take half the time of a library; larger ones are long code.
 RADICES = (61, 59, 53, 47, 43, 41, 37, 31, 29, 23, 19, 17, 13, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
-#: Sides of square lines that are transformed in registers.
-_SIDES = (8, 16)
+#: The side of square lines that are transformed in registers. Lines of 16 x 16 do not fit there: they take twice the
+#: time of two steps.
+_SIDE = 8
 #: What loads, stores and twiddle factors of a pass cost each number, in vector instructions.
 _PASS = 12.0
 
@@ -83,5 +84,4 @@ def filling(pair: tuple[int, int], lanes: int) -> float:
 def fits_square(n: int, lines: int, lanes: int) -> bool:
     """Whether lines of ``n`` numbers are squares whose rows are vectors of ``lanes``, or equal parts of such that are
     filled by ``lines``."""
-    side = isqrt(n)
-    return side * side == n and side in _SIDES and side <= lanes and lines >= lanes // side
+    return n == _SIDE * _SIDE and lanes >= _SIDE and lines >= lanes // _SIDE

@@ -33,6 +33,9 @@ from argosy_pir.values import OpResult, Value
 _LONGEST = 4096
 #: From these lengths on, lines are so many times faster when taken apart into two steps that fill vectors.
 _GAINS = ((2048, 1.6), (512, 1.3))
+#: The same from this number of vectors on, where the shorter length is whole vectors: groups of lines do not overlap
+#: then.
+_WHOLE, _WHOLE_GAIN = 16, 1.7
 #: Fewer lines than half a vector leave lanes empty: they are taken apart from this length on.
 _SHORT = 64
 #: Numbers of a line both of whose steps one thread makes: of few lines, and of several ones, which threads share.
@@ -106,6 +109,8 @@ def _pieces(kind: str, shape: tuple[int, ...], axis: int, real: str) -> tuple[in
     if parts is None or n > _LONGEST or others < lanes // 2:
         return parts
     gain = next((gain for length, gain in _GAINS if n >= length), 0.0)
+    if parts[0] % lanes == 0 and n >= _WHOLE * lanes:
+        gain = max(gain, _WHOLE_GAIN)
     return parts if filling(parts, lanes) < gain else None
 
 
