@@ -81,6 +81,7 @@ DIFFERENCES: dict[str, str] = {
     "as_strided(float32:6, [3, 3], [1, 1])": _OVERLAP,
     "unfold(float32:2x5x3, 1, 3, 1)": _OVERLAP,
     "index_put(float32:3x4!, (int64:3{0,2,0}*, False)": "an overwritten write gets a gradient in the wheel",
+    "audio.functional.get_window(('tukey', 1.0), 7, False, 'float32')": "the wheel forgets the dtype of this window",
     "linalg.cholesky_inverse(*": "the wheel differentiates with respect to the triangle that is not read, too",
     "scripts.member_of('Bernoulli', 'entropy', (float32:3[0.1,0.9]))": _WRONG_GRADIENT,
     "scripts.divergence*('Geometric', *": "the wheel's is of one trial; a variable is as many as the mean of p says",

@@ -45,6 +45,8 @@ FAMILIES = (
     "geometric",
     "sparse",
     "text",
+    "audio",
+    "fused",
 )
 
 UNCOVERED = {

@@ -33,6 +33,7 @@ from argosy import amp as amp
 from argosy.creation import as_tensor as as_tensor
 from argosy.legacy import asarray as asarray
 from argosy.creation import assign as assign
+from argosy import audio as audio
 from argosy.amp.support import autocast as autocast
 from argosy import autograd as autograd
 from argosy import base as base

@@ -18,8 +18,8 @@ from argosy_phi_ops.signature import ATTRIBUTE, LIST, OPTIONAL, REQUIRED
 __all__ = ["FACES", "stub", "write"]
 
 FACES = (
-    "argosy", "argosy.amp", "argosy.autograd", "argosy.callbacks", "argosy.distributed", "argosy.distribution",
-    "argosy.geometric", "argosy.io", "argosy.jit",
+    "argosy", "argosy.amp", "argosy.audio", "argosy.autograd", "argosy.callbacks", "argosy.distributed",
+    "argosy.distribution", "argosy.geometric", "argosy.io", "argosy.jit",
     "argosy.library", "argosy.metric", "argosy.models", "argosy.nn", "argosy.nn.functional", "argosy.optimizer",
     "argosy.sparse", "argosy.sparse.nn", "argosy.sparse.nn.functional", "argosy.static", "argosy.text",
     "argosy.vision", "argosy.vision.datasets", "argosy.vision.models", "argosy.vision.ops", "argosy.vision.transforms",

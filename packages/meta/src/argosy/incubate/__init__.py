@@ -6,7 +6,9 @@ _SEGMENTS = ("segment_max", "segment_mean", "segment_min", "segment_sum")
 _GRAPHS = ("graph_reindex", "graph_sample_neighbors", "graph_send_recv")
 _TABLE = {
     "autograd": "argosy.incubate.autograd",
+    "nn": "argosy.incubate.nn",
     "optimizer": "argosy.incubate.optimizer",
+    **{name: f"argosy.incubate.optimizer:{name}" for name in ("LookAhead", "ModelAverage")},
     **{name: f"argosy.geometric.messages:{name}" for name in _SEGMENTS},
     **{name: f"argosy.incubate.graphs:{name}" for name in _GRAPHS},
     **{
