@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import argosy as paddle
+from argosy_infer.errors import ProgramFileError
 
 nn = paddle.nn
 
@@ -133,3 +134,93 @@ def test_the_newest_call_says_what_is_exported(tmp_path):
     paddle.jit.save(layer, str(tmp_path / "new" / "linear"))
     loaded = paddle.jit.load(str(tmp_path / "new" / "linear"))
     np.testing.assert_allclose(loaded(x[:1]).numpy(), expected[:1], rtol=1e-6)
+
+
+class Autoencoder(paddle.nn.Layer):
+    """Three captured methods that share weights, and one that is not captured."""
+
+    def __init__(self):
+        super().__init__()
+        self.down, self.up, self.score = paddle.nn.Linear(4, 3), paddle.nn.Linear(3, 4), paddle.nn.Linear(3, 2)
+        self.dropout = paddle.nn.Dropout(0.5)
+
+    @paddle.jit.to_static(input_spec=[paddle.static.InputSpec([None, 4], "float32")])
+    def forward(self, x):
+        return self.up(self.encode(x))
+
+    @paddle.jit.to_static
+    def encode(self, x):
+        return self.dropout(self.down(x))
+
+    @paddle.jit.to_static(input_spec=[paddle.static.InputSpec([None, 3], "float32"), paddle.static.InputSpec([1])])
+    def judge(self, code, factor):
+        return self.score(code) * factor, code
+
+    def plain(self, x):
+        return x
+
+
+def test_captured_methods_are_exported_beside_forward(tmp_path):
+    """They come back under their names, in evaluation, share weights with forward, and can be trained."""
+    model, path = Autoencoder(), tmp_path / "model"
+    x, factor = paddle.rand([5, 4]), paddle.to_tensor([2.0])
+    with paddle.no_grad():
+        model.encode(x)  # says what it takes
+    paddle.jit.save(model, path)
+    assert model.training
+    model.eval()
+    loaded = paddle.jit.load(path)
+    assert sorted(p.name for p in tmp_path.iterdir() if p.suffix == ".pir") == [
+        "model.encode.pir", "model.judge.pir", "model.pir",
+    ]  # fmt: skip
+    assert sorted(loaded.state_dict()) == sorted(model.state_dict())
+    code = model.encode(x)
+    for found, wanted in ((loaded(x), model(x)), (loaded.encode(x), code), *zip(
+        loaded.judge(code, factor), model.judge(code, factor), strict=True
+    )):  # fmt: skip
+        np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-5, atol=1e-6)
+    assert loaded.program("judge") is not loaded.program()
+    assert not hasattr(loaded, "plain")
+    weights = loaded.state_dict()
+    weights["down.weight"].set_value(paddle.zeros([4, 3]))
+    weights["down.bias"].set_value(paddle.zeros([3]))
+    assert not loaded.encode(x).numpy().any()
+    np.testing.assert_allclose(loaded(x).numpy(), np.tile(model.up.bias.numpy(), (5, 1)))
+    loaded.train()
+    (loaded.encode(x).sum() + loaded.judge(code, factor)[0].sum()).backward()
+    trained = {p.name for p in loaded.parameters() if p.grad is not None}
+    assert trained == {"down.weight", "down.bias", "score.weight", "score.bias"}
+    with pytest.raises(ValueError, match=r"no method 'plain' was exported; there are \['encode', 'forward', 'judge'\]"):
+        loaded.program("plain")
+
+
+def test_exported_methods_need_specs_of_their_own(tmp_path):
+    """One list of specifications is not that of all methods; one method without any is named."""
+    with pytest.raises(ValueError, match=r"'input_spec' should be None .* methods \['encode', 'judge'\]"):
+        paddle.jit.save(Autoencoder(), tmp_path / "model", [paddle.rand([5, 4])])
+    with pytest.raises(ValueError, match=r"for each input of encode\(\), or a call before it"):
+        paddle.jit.save(Autoencoder(), tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_method_is_exported_as_a_function(tmp_path):
+    """Its states have the names of its layer, which is in evaluation meanwhile."""
+    model, x = Autoencoder(), paddle.rand([2, 4])
+    paddle.jit.save(model.encode, tmp_path / "encoder", [paddle.static.InputSpec([None, 4])])
+    loaded = paddle.jit.load(tmp_path / "encoder")
+    assert sorted(loaded.state_dict()) == ["down.bias", "down.weight"]
+    np.testing.assert_allclose(loaded(x).numpy(), model.down(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("names", [("state_dict",), ("../other",), (1,), "encode"])
+def test_files_name_no_methods_that_layers_have(tmp_path, names):
+    """What a file says cannot replace a layer's own methods, nor be read from elsewhere."""
+    from argosy_infer.export import load_program, save_program
+
+    path = tmp_path / "f"
+    paddle.jit.save(paddle.nn.Linear(2, 2), path, [paddle.static.InputSpec([None, 2])])
+    found = load_program(path)
+    found.program.attributes["argosy.methods"] = names
+    save_program(found.program, found.states, path)
+    with pytest.raises(ProgramFileError, match=r"names methods .*, which are none of a layer"):
+        paddle.jit.load(path)

@@ -114,3 +114,18 @@ def test_weights_of_another_program_are_refused(tmp_path):
 
     with pytest.raises(ProgramFileError, match=r"linear_1.b_0 is \[3\], the program expects \[4\]"):
         paddle.jit.load(_copy(tmp_path, change))
+
+
+def test_methods_that_paddle_wrote_beside_forward_come_with_it(tmp_path):
+    """``<name>.<method>.json`` is a method of what ``<name>.json`` is; names that layers have are left alone."""
+    for method in ("", ".encode", ".state_dict", ".no name"):
+        for suffix in (".json", ".pdiparams"):
+            shutil.copy(FILES / f"mlp{suffix}", tmp_path / f"m{method}{suffix}")
+    layer = paddle.jit.load(str(tmp_path / "m"))
+    x = paddle.to_tensor(np.load(FILES / "outputs.npz")["mlp_x"])
+    np.testing.assert_array_equal(layer.encode(x).numpy(), layer(x).numpy())
+    assert len(layer.state_dict()) == 4
+    layer.state_dict()["linear_0.w_0"].set_value(paddle.zeros(layer.state_dict()["linear_0.w_0"].shape))
+    np.testing.assert_array_equal(layer.encode(x).numpy(), layer(x).numpy())
+    with pytest.raises(ValueError, match="no method 'state_dict' was exported"):
+        layer.program("state_dict")

@@ -1,10 +1,11 @@
-"""Writing a layer's forward function as a program with weights, for ``argosy_infer`` to load and serve."""
+"""Writing what a layer computes as programs with weights, for ``argosy_infer`` to load and serve."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from copy import copy
+from inspect import getattr_static
 from typing import Any
 
 from argosy.checked import checked
@@ -14,6 +15,7 @@ from argosy.jit.specs import alike, spec_types
 from argosy.jit.static_function import StaticFunction
 from argosy.jit.structure import leaves, map_items
 from argosy.jit.tracing import explain_break
+from argosy.jit.translated import METHODS
 from argosy.nn.layer import Layer
 from argosy_infer import save_program
 from argosy_phi_ops.capture import Captured, Tracer
@@ -30,39 +32,72 @@ _PIPELINE = "cse,dce"
 
 @checked
 def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | None = None, **configs: Any) -> None:
-    """Write the forward function of ``layer`` (or a function) as ``<path>.pir`` and ``<path>.safetensors``.
+    """Write the forward function of ``layer`` (or a function) as ``<path>.pir`` and ``<path>.safetensors``, and its
+    other methods that ``to_static`` decorates as ``<path>.<method>.pir`` and ``.safetensors``, each complete in itself.
 
-    It is captured in evaluation mode without gradients. input_spec: an InputSpec or a tensor (or lists and
+    They are captured in evaluation mode without gradients. input_spec: an InputSpec or a tensor (or lists and
     dictionaries of them) for each argument. The inputs and outputs of the program are the tensors in order, those of
     dictionaries by their sorted keys; what else is returned is left out, as in Paddle. Sizes given as None stay open,
     so that the program runs for any; without input_spec, those of the newest call to what ``to_static`` made, a common
-    first axis open. States are named as in the layer's ``state_dict``. Operators stay whole, so that later passes know
-    attention when they see it. Raises ValueError without either.
+    first axis open. States are named as in the layer's ``state_dict``, for a method given as the function, too.
+    Operators stay whole, so that later passes know attention when they see it.
+
+    Raises ValueError without either, and for an input_spec of a layer that has such methods: it cannot be that of all.
     """
     if configs:
         raise NotImplementedError(f"jit.save() has no option {sorted(configs)}")
-    specs = _specs(layer, input_spec)
-    captured = _capture(layer, specs)
-    names = _structured_names(layer)
+    methods = _methods(layer)
+    if methods and input_spec is not None:
+        raise ValueError(
+            f"jit.save(): argument 'input_spec' should be None for a layer with the captured methods {methods}; say it "
+            "in to_static(input_spec=...) of each, forward among them"
+        )
+    owner, forward = _owner(layer)
+    programs = {"": _capture(owner, forward, _specs(forward, input_spec))}
+    for method in methods:
+        function = getattr(layer, method)
+        programs[f".{method}"] = _capture(owner, function, _specs(function, None, method))
+    programs[""].program.attributes[METHODS] = tuple(methods)
+    os.makedirs(os.path.dirname(os.fspath(path)) or ".", exist_ok=True)
+    for suffix, captured in reversed(programs.items()):  # forward, which lists them, last
+        _write(captured, _structured_names(owner), f"{os.fspath(path)}{suffix}")
+
+
+def _methods(layer: Any) -> list[str]:
+    """The methods besides ``forward`` that ``to_static`` decorates."""
+    if not isinstance(layer, Layer):
+        return []
+    found = (name for name in dir(type(layer)) if isinstance(getattr_static(layer, name, None), StaticFunction))
+    return sorted(name for name in found if name != "forward")
+
+
+def _owner(layer: Any) -> tuple[Any, Any]:
+    """The layer whose states a function reads (None where there is none), and the function."""
+    if isinstance(layer, Layer):
+        return layer, layer.forward
+    plain = layer.rollback() if isinstance(layer, StaticFunction) else layer
+    owner = getattr(plain, "__self__", None)
+    return owner if isinstance(owner, Layer) else None, layer
+
+
+def _write(captured: Captured, names: dict[int, str], path: str) -> None:
     program = captured.program
     for state, tensor in zip(program.states, captured.states, strict=True):
         state.name = names.get(id(tensor.payload.storage), state.name)
         if not tensor.stop_gradient:
             state.attributes["trainable"] = True
     PassManager(_PIPELINE).run(program)
-    os.makedirs(os.path.dirname(os.fspath(path)) or ".", exist_ok=True)
     arrays = {s.name: to_numpy(t) for s, t in zip(program.states, captured.states, strict=True)}
     save_program(program, arrays, path)  # type: ignore[operator]
 
 
-def _specs(layer: Any, given: Sequence[Any] | None) -> list[Any]:
+def _specs(function: Any, given: Sequence[Any] | None, name: str = "forward") -> list[Any]:
     """An InputSpec, or a nest of them, for each argument."""
-    forward: Any = layer.forward if isinstance(layer, Layer) else layer
-    if given is None and isinstance(forward, StaticFunction):
-        given = forward._spec or forward.newest_specs()
+    if given is None and isinstance(function, StaticFunction):
+        given = function._spec or function.newest_specs()
     if given is None:
         raise ValueError(
-            "jit.save() needs input_spec, an InputSpec (or a tensor) for each input of forward(), or a call before it"
+            f"jit.save() needs input_spec, an InputSpec (or a tensor) for each input of {name}(), or a call before it"
         )
     return [_own(spec) for spec in given]
 
@@ -74,10 +109,9 @@ def _own(spec: Any) -> Any:
     return copy(spec) if isinstance(spec, InputSpec) else map_items(spec, _own)
 
 
-def _capture(layer: Any, specs: list[Any]) -> Captured:
-    function: Any = layer.forward if isinstance(layer, Layer) else layer
+def _capture(owner: Any, function: Any, specs: list[Any]) -> Captured:
     plain: Any = function.rollback() if isinstance(function, StaticFunction) else function
-    modes = [(sub, sub.training) for sub in layer.sublayers(include_self=True)] if isinstance(layer, Layer) else []
+    modes = [] if owner is None else [(sub, sub.training) for sub in owner.sublayers(include_self=True)]
     for sub, _ in modes:
         sub.training = False
     recording = set_grad_enabled(False)
@@ -123,7 +157,7 @@ def _given(spec: Any, inputs: dict[int, Tensor]) -> Any:
     return inputs[id(spec)] if isinstance(spec, InputSpec) else map_items(spec, lambda item: _given(item, inputs))
 
 
-def _structured_names(layer: Any) -> dict[int, str]:
-    if not isinstance(layer, Layer):
+def _structured_names(layer: Layer | None) -> dict[int, str]:
+    if layer is None:
         return {}
     return {id(tensor.payload.storage): name for name, tensor in layer.state_dict(use_hook=False).items()}

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 from argosy.jit.paddle_format.program import load_paddle_program
 from argosy.jit.replay import check_replayable, replay
 from argosy.nn.layer import Layer
-from argosy_infer.export import load_program
+from argosy_infer.errors import ProgramFileError
+from argosy_infer.export import LoadedProgram, load_program
 from argosy_infer.predictor import Predictor
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["TranslatedLayer", "load"]
+__all__ = ["METHODS", "TranslatedLayer", "load"]
+
+METHODS = "argosy.methods"
+"""The attribute of the program of ``forward`` that names the methods written beside it."""
 
 
 class TranslatedLayer(Layer):
-    """A layer whose forward runs an exported program. Its weights have the names they were exported with: parameters
-    where they were trained, else buffers.
+    """A layer whose forward runs an exported program, and whose other methods run those exported with it. Its weights
+    have the names they were exported with: parameters where they were trained, else buffers.
 
     In evaluation mode, in which it comes, the program is compiled, and no gradients flow. In training mode it runs
     operator by operator; what it does is that of evaluation (it was exported so): nothing is dropped, and statistics
@@ -37,16 +44,23 @@ class TranslatedLayer(Layer):
             tensor = Tensor._wrap(payload, name not in trained)
             tensor.name, tensor.persistable, tensor.is_parameter = name, True, name in trained
             (self._parameters if name in trained else self._buffers)[name] = tensor
+        for name in programs:
+            if name != "forward":
+                self.__dict__[name] = partial(self._run, name)
 
     def forward(self, *inputs: Any) -> Any:
         """The program's outputs: one tensor, or a list of them. Raises InputError for inputs that do not fit."""
+        return self._run("forward", *inputs)
+
+    def _run(self, method: str, *inputs: Any) -> Any:
+        predictor = self._programs[method]
         if self.training:
-            check_replayable(self._programs["forward"].program)
+            check_replayable(predictor.program)
             tensors = [x if type(x) is Tensor else Tensor(x) for x in inputs]
-            results = replay(self._programs["forward"].program, tensors, {**self._parameters, **self._buffers})
+            results = replay(predictor.program, tensors, {**self._parameters, **self._buffers})
             return results[0] if len(results) == 1 else results
         arrays = [to_numpy(x) if type(x) is Tensor else x for x in inputs]
-        outputs = [Tensor._wrap(Strided.from_array(a)) for a in self._programs["forward"].run(*arrays)]
+        outputs = [Tensor._wrap(Strided.from_array(a)) for a in predictor.run(*arrays)]
         return outputs[0] if len(outputs) == 1 else outputs
 
     def program(self, method_name: str = "forward") -> Any:
@@ -58,7 +72,8 @@ class TranslatedLayer(Layer):
     def train(self, mode: bool = True) -> Self:
         """Training mode, or evaluation. Raises NotImplementedError for training a program with loops or branches."""
         if mode:
-            check_replayable(self._programs["forward"].program)
+            for predictor in self._programs.values():
+                check_replayable(predictor.program)
         self.__dict__["training"] = mode
         return self
 
@@ -68,7 +83,8 @@ class TranslatedLayer(Layer):
 
 
 def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
-    """The layer of what :func:`argosy.jit.save` wrote to ``path``, or Paddle 3 (``.json`` and ``.pdiparams``).
+    """The layer of what :func:`argosy.jit.save` wrote to ``path``, or Paddle 3 (``.json`` and ``.pdiparams``), with the
+    methods that were written beside it. States of the same name are one state of all.
 
     Raises ProgramFileError naming the file that is missing, damaged, or of another export, NotImplementedError naming
     an operator of Paddle's that is not known here.
@@ -78,8 +94,37 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"jit.load(): argument 'path' must be a path, got {path!r:.60}")
     base = os.fspath(path)
+    read: Callable[[str], LoadedProgram] = load_program
     if os.path.exists(base + ".json") and not os.path.exists(base + ".pir"):
-        predictor = Predictor(load_paddle_program(base))
+        read, methods = load_paddle_program, _beside(base)
+        forward = read(base)
     else:
-        predictor = Predictor(load_program(path))
-    return TranslatedLayer({"forward": predictor}, predictor.states)
+        forward = read(base)
+        methods = _listed(forward.program.attributes.get(METHODS, ()), base)
+    programs, states = {"forward": Predictor(forward)}, {}
+    states.update(programs["forward"].states)
+    for method in methods:
+        loaded = read(f"{base}.{method}")
+        shared = {name: states[name].array() if name in states else a for name, a in loaded.states.items()}
+        programs[method] = Predictor(LoadedProgram(loaded.program, shared))
+        states = {**programs[method].states, **states}
+    return TranslatedLayer(programs, states)
+
+
+def _listed(names: Any, base: str) -> list[str]:
+    """The methods that a program names. Raises ProgramFileError for what are no names of methods."""
+    if not isinstance(names, tuple) or not all(isinstance(n, str) and _is_method(n) for n in names):
+        raise ProgramFileError(f"{base}.pir names methods {names!r:.80}, which are none of a layer")
+    return list(names)
+
+
+def _is_method(name: str) -> bool:
+    """Whether a file's name may become an attribute: a name that no layer has."""
+    return name.isidentifier() and not hasattr(Layer, name)
+
+
+def _beside(base: str) -> list[str]:
+    """The methods that Paddle wrote beside ``forward``, by their files."""
+    pattern = re.compile(re.escape(Path(base).name) + r"\.(\w+)\.json")
+    found = (pattern.fullmatch(file.name) for file in Path(base).parent.iterdir())
+    return sorted(match[1] for match in found if match and _is_method(match[1]))
