@@ -49,6 +49,15 @@ def test_bessel_functions_and_their_derivatives(name):
         np.testing.assert_allclose(got.numpy(), want, rtol=allowed * 100**order, err_msg=f"order {order}")
 
 
+@pytest.mark.parametrize("name", ["i0", "i1"])
+def test_series_around_zero(name):
+    """The derivatives of a smooth even or odd function at 0, from either side of a choice made there."""
+    x = paddle.to_tensor([0.0, -0.0], "float64")
+    _, moved = jet(getattr(paddle, name), (x,), ((1.0, 0.0, 0.0, 0.0, 0.0, 0.0),))
+    want = [0, 1 / 2, 0, 3 / 8, 0, 5 / 16] if name == "i0" else [1 / 2, 0, 3 / 8, 0, 5 / 16, 0]
+    np.testing.assert_allclose([m.numpy() for m in moved], np.transpose([want, want]), atol=1e-12)
+
+
 def test_functions_of_the_second_kind_outside_of_their_domain():
     """Infinite at zero, undefined below; narrow dtypes."""
     for name in ("k0", "k0e", "k1", "k1e"):

@@ -81,3 +81,19 @@ def test_what_is_missing_says_so():
         debugging.TensorCheckerConfig(True, output_dir="/tmp")
     with pytest.raises(NotImplementedError, match="compare_accuracy"):
         debugging.compare_accuracy("a", "b", "c")
+
+
+def test_the_flag_of_paddle_switches_the_checker(capsys):
+    """FLAGS_check_nan_inf stops at the operator that made the first NaN or infinity; with a level, it prints."""
+    x = paddle.to_tensor([0.0, 1.0])
+    try:
+        paddle.set_flags({"FLAGS_check_nan_inf": 1})
+        assert paddle.get_flags("FLAGS_check_nan_inf") == {"FLAGS_check_nan_inf": True}
+        with pytest.raises(RuntimeError, match="log: result 0 holds 0 NaN and 1 infinite"):
+            paddle.exp(paddle.log(x))
+        paddle.set_flags({"FLAGS_check_nan_inf_level": 3})
+        assert paddle.divide(x, x)[1].item() == 1
+        assert "divide: result 0 holds 1 NaN" in capsys.readouterr().out
+    finally:
+        paddle.set_flags({"FLAGS_check_nan_inf": False, "FLAGS_check_nan_inf_level": 0})
+    assert paddle.log(x).numpy().tolist() == [-np.inf, 0]

@@ -31,7 +31,8 @@ _FLAGS: dict[str, Any] = {
     "FLAGS_benchmark": False,
 }
 """Paddle's switches as argosy stands: results are deterministic and eager views share memory, always."""
-_FREE = frozenset({"FLAGS_allocator_strategy", "FLAGS_eager_delete_tensor_gb", "FLAGS_check_nan_inf_level"})
+_CHECKS = frozenset({"FLAGS_check_nan_inf", "FLAGS_check_nan_inf_level"})
+_FREE = _CHECKS | {"FLAGS_allocator_strategy", "FLAGS_eager_delete_tensor_gb"}
 
 
 def _known(name: str) -> str:
@@ -49,14 +50,28 @@ def get_flags(flags: str | Sequence[str]) -> dict[str, Any]:
 
 
 def set_flags(flags: Mapping[str, Any]) -> None:
-    """Set flags by name. Raises ``NotImplementedError`` for a value that argosy cannot honour."""
+    """Set flags by name. Raises ``NotImplementedError`` for a value that argosy cannot honour.
+
+    ``FLAGS_check_nan_inf`` has the results of eager operators looked at: NaN or infinity raises ``RuntimeError``, or is
+    printed with ``FLAGS_check_nan_inf_level`` 1 and more. Gradients are left to ``autograd.detect_anomaly``.
+    """
     if not isinstance(flags, Mapping):
         raise TypeError(f"set_flags: flags should map names to values, got {type(flags).__name__}")
     for name, value in flags.items():
         full = _known(name)
         if full not in _FREE and value != _FLAGS[full]:
             raise NotImplementedError(f"set_flags: {full} is {_FLAGS[full]!r}; {value!r} is not implemented")
-        _FLAGS[full] = value
+        _FLAGS[full] = bool(value) if full == "FLAGS_check_nan_inf" else value
+    if _CHECKS.intersection(map(_known, flags)):
+        _check_numbers()
+
+
+def _check_numbers() -> None:
+    """Switch the checker of results as the flags say."""
+    debugging = import_module("argosy.amp.debugging")
+    modes = debugging.DebugMode
+    mode = modes.CHECK_NAN_INF if _FLAGS["FLAGS_check_nan_inf_level"] else modes.CHECK_NAN_INF_AND_ABORT
+    debugging.enable_tensor_checker(debugging.TensorCheckerConfig(_FLAGS["FLAGS_check_nan_inf"], mode))
 
 
 def get_cuda_rng_state() -> list[Tensor]:

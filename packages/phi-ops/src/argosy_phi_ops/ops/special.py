@@ -61,7 +61,7 @@ def _real(name: str, x: Tensor) -> Tensor:
 @operator(axes="... -> ...", promote="float", inplace=True)
 def i0(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
-    return _bessel(prim.abs(_real("i0", x)), 0, False)
+    return _bessel(_size(_real("i0", x)), 0, False)
 
 
 i0.samples(real)
@@ -95,7 +95,7 @@ i1e.samples(real)
 
 
 def _size(x: Tensor) -> Tensor:
-    """``|x|`` with derivative 1 at 0, so that an odd function of it has its derivative there."""
+    """``|x|`` with derivative 1 at 0, so that a smooth function of it, even or odd, has its derivatives there."""
     return prim.select(prim.lt(x, 0.0), prim.neg(x), x)
 
 
