@@ -83,6 +83,16 @@ def test_each_kind_of_optimisation_may_be_left_out(name, kind):
     run(name, without=KINDS if kind == "everything" else (kind,))
 
 
+@pytest.mark.parametrize("kind", [*KINDS, "everything"])
+def test_a_sum_over_nothing_is_zero_whatever_is_left_out(kind):
+    def program(x):
+        turned = prim.transpose(prim.tanh(x), permutation=(0, 2, 1))
+        sums = [prim.reduce_sum(turned, axes=axes) for axes in ((1, 2), (1,), (2,))]
+        return [*sums, prim.reduce_prod(x, axes=(1,))]
+
+    check(program, f32(5, 0, 7), options={"without": KINDS if kind == "everything" else (kind,)})
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_fuel_may_end_after_any_number_of_steps(name):
     function, arguments, states = PROGRAMS[name]

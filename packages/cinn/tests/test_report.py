@@ -5,6 +5,8 @@ import sys
 
 import numpy as np
 import pytest
+from programs import build
+from test_programs import region
 from test_threads import chain
 
 from argosy_cinn import CinnCompiler
@@ -12,6 +14,9 @@ from argosy_cinn.tools.limits import Limits, limits
 from argosy_cinn.tools.measure import add_program, measure, time
 from argosy_cinn.tools.report import Report, Table
 from argosy_hwadapt import device
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building, context
+from argosy_pir import Builder, Program, SymExpr, TensorType
 from argosy_tensorcore.storage import Strided
 
 
@@ -40,6 +45,35 @@ def test_a_kernel_that_is_called_often_is_one_line_and_each_step_another():
     assert {row[0]: int(row[1]) for row in rows} == {name: names.count(name) for name in names}
     steps = [line.split() for line in report["planned program"].splitlines()[2:]]
     assert [(int(row[0]), row[1]) for row in steps] == list(enumerate(names))
+
+
+@pytest.mark.parametrize(("bounds", "steps"), [((2, 9, 3), 3), ((5, 0, -2), 3), ((0, 0, 1), 0)])
+def test_a_loop_moves_and_computes_what_its_steps_do(bounds, steps):
+    x = np.ones((40, 8), np.float32)
+
+    def program(x):
+        start, stop, step = (prim.constant(n, "int64") for n in bounds)
+        body = region([start.type, x.type], lambda i, h: [prim.tanh(prim.mul(h, x))])
+        builder = context().builder
+        return builder.create("control.for", [start, stop, step, x], {}, [x.type], [body]).result
+
+    executable = CinnCompiler().compile(build(program, [x]), device("cpu"))
+    (call,) = executable.manifest.calls
+    assert call.text == f"for of {steps} steps: regions of 1 kernels"
+    assert (call.read, call.written) == (max(steps, 1) * 2 * x.nbytes, max(steps, 1) * x.nbytes)
+
+
+def test_a_program_of_symbolic_sizes_is_told_at_those_of_a_call():
+    n = SymExpr.symbol("n")
+    program = Program("symbolic")
+    x = program.add_input(TensorType((n, 16), "float32"))
+    with building(Builder.at_end(program.block)):
+        program.set_outputs([prim.tanh(x)])
+    arguments = [Strided(np.ones((5, 16), np.float32))]
+    executable = CinnCompiler().compile(program, device("cpu")).for_sizes(arguments, [])
+    report = Report("symbolic")
+    add_program(report, executable, measure(executable, arguments, repeats=2))
+    assert "320 B of outputs" in report["memory"]
 
 
 def test_a_prompt_shows_the_beginning_and_says_what_is_left_out():

@@ -39,7 +39,7 @@ from argosy_cinn.loops.schedule import (
 from argosy_cinn.ordering.emit import emit_order
 from argosy_cinn.ordering.kernel import OrderKernel
 from argosy_cinn.plan.steps import Plan, Step, nbytes
-from argosy_cinn.plan.traffic import Cost, kernel_cost, product_cost
+from argosy_cinn.plan.traffic import Cost, control_cost, kernel_cost, product_cost
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import LLVM_TYPES, VOID, Value
 from argosy_cinn.store.program_cache import Place
@@ -215,7 +215,7 @@ def _control_call(assembly: Assembly, plan: Plan, flow: ControlFlow) -> Call:
         emit_segment(assembly.module, functions[-1], calls, region.plan, [], None, export=False)
     slots = flow.slots()
     emit_control(assembly.module, name, flow, slots, functions)
-    return Call(name, [plan.places[key] for key in slots], 1, None, flow.summary())
+    return Call(name, [plan.places[key] for key in slots], 1, None, flow.summary(), control_cost(flow))
 
 
 # -- matrix products

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from argosy_cinn.loops.lowering import splat_constant
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.plan.shapes import count, sizes
 from argosy_cinn.printers.llvm import Function, Module
@@ -18,6 +19,7 @@ from argosy_cinn.printers.types import I8, I64, LLVM_TYPES, PTR, VOID, Index, co
 from argosy_cinn.printers.types import Value as MachineValue
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
+from argosy_pir.scalars import decode_scalar
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value
 
@@ -114,10 +116,21 @@ class ControlFlow:
         )
         return {key: i for i, key in enumerate(everything)}
 
+    @property
+    def steps(self) -> int | None:
+        """How often the body of a loop runs; None where that is found out while it does."""
+        if self.op.name == "control.scan":
+            return _length(self.op)
+        bounds = [splat_constant(v) for v in self.op.operands[:2]] if self.op.name == "control.for" else []
+        if not bounds or None in bounds:
+            return None
+        start, stop = (int(decode_scalar(b, v.dtype)) for b, v in zip(bounds, self.op.operands, strict=False))  # type: ignore[arg-type]
+        return len(range(start, stop, self.step))
+
     def summary(self) -> str:
         """A line for `explain`."""
         kernels = " and ".join(str(len(region.plan.steps)) for region in self.regions)
-        times = f" of {_length(self.op)} steps" if self.op.name == "control.scan" else ""
+        times = "" if self.steps is None else f" of {self.steps} steps"
         return f"{self.op.name[8:]}{times}: regions of {kernels} kernels"
 
 

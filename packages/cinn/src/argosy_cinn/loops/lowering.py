@@ -49,6 +49,8 @@ class Lowering:
         constant = splat_constant(value)
         if constant is not None and (self.immediates or value not in self.in_memory):
             return self.constant(constant, value.dtype)
+        if 0 in sizes(value):  # a loop that runs never: there is no element, nor a position of one
+            return self.constant(encode_scalar(0, value.dtype), value.dtype)
         key = (value, position.flat.key, self.guards)
         found = self._memo.get(key)
         if found is None:

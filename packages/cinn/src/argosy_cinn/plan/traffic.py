@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from argosy_cinn.assembly.control import ControlFlow
 from argosy_cinn.attention.strips import StripKernel
 from argosy_cinn.fourier.kernel import FourierKernel
 from argosy_cinn.fusion.kernels import Epilogue
@@ -19,7 +20,7 @@ from argosy_cinn.fusion.products import Product
 from argosy_cinn.loops.expressions import Expression
 from argosy_cinn.loops.schedule import COSTS, Kernel
 from argosy_cinn.ordering.kernel import OrderKernel
-from argosy_cinn.plan.shapes import count, smaller
+from argosy_cinn.plan.shapes import count, estimate, smaller
 from argosy_pir.types import ITEM_SIZES
 
 _FREE = frozenset({"load", "index", "constant", "cell", "reduced", "within"})
@@ -57,13 +58,25 @@ def product_cost(product: Product, epilogue: Epilogue) -> Cost:
 
 
 def body_cost(body: Any, product: Product | None) -> Cost:
-    """The cost of one part of a step; that of branches and loops is not known."""
+    """The cost of one part of a step."""
+    if isinstance(body, ControlFlow):
+        return control_cost(body)
     if isinstance(body, Kernel):
         return kernel_cost(body)
     if isinstance(body, Epilogue):
         assert product is not None
         return product_cost(product, body)
     return Cost(*body.work()) if isinstance(body, (StripKernel, OrderKernel, FourierKernel)) else Cost()
+
+
+def control_cost(flow: ControlFlow) -> Cost:
+    """The cost of a branch (of its larger way) or a loop: of one step where it is not known how many there are."""
+    regions = [[body_cost(b, step.group.product) for step in r.plan.steps for b in step.bodies] for r in flow.regions]
+    ways = [Cost(*(sum(x) for x in zip(*((c.read, c.written, c.operations) for c in r), strict=True))) for r in regions]
+    if flow.op.name == "control.if":
+        return max(ways, key=lambda way: estimate(way.operations) + estimate(way.read) + estimate(way.written))
+    times = flow.steps or 1
+    return Cost(*(times * sum(x) for x in zip(*((w.read, w.written, w.operations) for w in ways), strict=True)))
 
 
 def _operations(order: Iterable[Expression], variables: list[Any]) -> int:

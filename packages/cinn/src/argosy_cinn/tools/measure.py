@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from time import perf_counter
 
 from argosy_cinn.executable import Executable
@@ -163,7 +164,7 @@ def _figures(
 
 def _memory(executable: Executable, operations: Sequence[Operation]) -> list[str | Table]:
     manifest = executable.manifest
-    outputs = sum(_nbytes(v) for v in executable.compiled.outputs)
+    outputs = sum(prod(shape) * dtype.itemsize for shape, dtype, _ in executable.outputs)
     head = f"peak {size(manifest.arena_bytes)} of intermediate values, {size(outputs)} of outputs"
     heads = [head, *recomputed_lines(executable)]
     rows = []
@@ -172,12 +173,6 @@ def _memory(executable: Executable, operations: Sequence[Operation]) -> list[str
         line = places([b.position], operations)
         rows.append([size(b.nbytes), f"{b.first}-{b.last}", op.name, str(op.results[0].type), line])
     return [*heads, Table(["bytes", "steps", "made by", "type", "line"], [*rows])] if rows else [*heads]
-
-
-def _nbytes(value: object) -> int:
-    from argosy_cinn.plan.steps import nbytes
-
-    return nbytes(value)
 
 
 def time(seconds: float) -> str:
