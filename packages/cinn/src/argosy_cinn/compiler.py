@@ -6,8 +6,9 @@
 Options: ``threads`` (for the whole process), ``cache`` (an `ObjectCache`), ``passes`` (LLVM's level, None for none),
 ``fuel`` (how many optimisations may happen), ``without`` (kinds of them to leave out; see `argosy_cinn.fuel`),
 ``memory_budget`` (bytes that intermediate values may need: what does not fit is computed again), ``tune`` (measure
-how products are cut best; see `argosy_cinn.tuning.tuner`) and ``guard`` (end the process where code leaves its memory;
-see `argosy_cinn.guard`).
+how products are cut best; see `argosy_cinn.tuning.tuner`), ``guard`` (end the process where code leaves its memory;
+see `argosy_cinn.guard`) and ``winograd`` (whether convolutions may be made by minimal filtering; see
+`argosy_cinn.contraction.minimal`).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 from argosy_tensorcore.storage import Strided
 
-_OPTIONS = frozenset({"threads", "cache", "passes", "fuel", "without", "memory_budget", "tune", "guard"})
+_OPTIONS = frozenset({"threads", "cache", "passes", "fuel", "without", "memory_budget", "tune", "guard", "winograd"})
 _DIALECTS = frozenset({"prim", "builtin", "control", "phi"})
 
 

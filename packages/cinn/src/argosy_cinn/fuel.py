@@ -7,7 +7,8 @@ is told the count and the last step.
 
 Kinds: ``rewrite.<primitive>``, ``common`` (equal operations), ``control`` (native branches and loops), ``attention``,
 ``fuse``, ``recompute``, ``in-place``, ``stream``, ``twins`` (two products from one
-read), ``blocks`` (large batches in blocks of rows), ``rematerialise`` (under a memory budget).
+read), ``blocks`` (large batches in blocks of rows), ``rematerialise`` (under a memory budget), ``winograd``
+(convolutions by minimal filtering).
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from argosy_cinn.options import guarding, memory_budget
+from argosy_cinn.options import guarding, memory_budget, winograd
 from argosy_pir.core import Operation
 from argosy_pir.rewrite.fuel import process_fuel, settle
 from argosy_pir.values import OpResult
 
 KINDS = (
     "rewrite", "common", "control", "attention", "fuse", "recompute", "in-place", "stream", "twins", "blocks",
-    "rematerialise",
+    "rematerialise", "winograd",
 )  # fmt: skip
 _UNLIMITED = 1 << 62
 
@@ -96,10 +97,11 @@ class Budget:
         if unknown:
             raise ValueError(f"option without: there is no kind {unknown}; there are: {', '.join(KINDS)}")
         memory, guard = memory_budget(options), guarding(options)
+        left_out = without if winograd(options) else (*without, "winograd")
         if without or "fuel" in options:
-            return Budget(options.get("fuel"), without, memory=memory, guard=guard)
+            return Budget(options.get("fuel"), left_out, memory=memory, guard=guard)
         left = process_fuel()
-        return Budget(left, process=left is not None, memory=memory, guard=guard)
+        return Budget(left, left_out, process=left is not None, memory=memory, guard=guard)
 
     @contextmanager
     def simplifying(self) -> Iterator[None]:

@@ -40,12 +40,23 @@ def guarding(options: Mapping[str, Any]) -> str:
 
 def tuning(options: Mapping[str, Any]) -> bool:
     """Whether to measure: the option ``tune``, or ``ARGOSY_TUNE`` (1 or 0). Raises ValueError for anything else."""
-    given = options.get("tune")
+    return _switch(options, "tune", False)
+
+
+def winograd(options: Mapping[str, Any]) -> bool:
+    """Whether convolutions may be made by minimal filtering, which rounds differently (how much, says
+    `argosy_cinn.contraction.minimal`): the option ``winograd``, or ``ARGOSY_WINOGRAD`` (1 or 0). Raises ValueError for
+    anything else."""
+    return _switch(options, "winograd", True)
+
+
+def _switch(options: Mapping[str, Any], name: str, default: bool) -> bool:
+    given, variable = options.get(name), f"ARGOSY_{name.upper()}"
     if given is not None:
         if not isinstance(given, bool):
-            raise ValueError(f"option tune is {given!r}: expected True or False")
+            raise ValueError(f"option {name} is {given!r}: expected True or False")
         return given
-    text = os.environ.get("ARGOSY_TUNE", "")
+    text = os.environ.get(variable, "")
     if text not in ("", "0", "1"):
-        raise ValueError(f"ARGOSY_TUNE is {text!r}: expected 1 or 0")
-    return text == "1"
+        raise ValueError(f"{variable} is {text!r}: expected 1 or 0")
+    return text == "1" if text else default

@@ -13,7 +13,14 @@ from re import sub
 from typing import Any, TypeAlias
 
 from argosy_cinn.assembly.control import ControlFlow, emit_control
-from argosy_cinn.assembly.products import choose_variant, problem_of, problem_text, variant, variants_of
+from argosy_cinn.assembly.products import (
+    choose_variant,
+    filters_minimally,
+    problem_of,
+    problem_text,
+    variant,
+    variants_of,
+)
 from argosy_cinn.assembly.segments import Call, emit_segment
 from argosy_cinn.attention.emit import emit_combination, emit_strips
 from argosy_cinn.attention.strips import Partial as StripPartial
@@ -271,16 +278,17 @@ def _product_call(assembly: Assembly, places: Places, made: list[_Made]) -> Call
 
             choose_variant(b, problem, kinds, call)
 
-    line = _product_line(made)
+    line = _product_line(made, assembly.module.target)
     return Call(_once(assembly, text, name, build), places(slots), 0, product, line, _shared_cost(made))
 
 
-def _product_line(made: list[_Made]) -> str:
+def _product_line(made: list[_Made], target: Target) -> str:
     product, _ = made[0]
     shape = f"{'x'.join(map(str, product.batch))} of " if product.batch else ""
     shape = f"{len(made)} times {shape}" if len(made) > 1 else shape
     fused = sum(len(epilogue.graph.order) - 1 for _, epilogue in made)
-    return f"{shape}{product.rows} x {product.columns} x {product.depth}, epilogue of {fused} operations"
+    how = " by minimal filtering" if filters_minimally(product, target) else ""
+    return f"{shape}{product.rows} x {product.columns} x {product.depth}{how}, epilogue of {fused} operations"
 
 
 def _shared_cost(made: list[_Made]) -> Cost:

@@ -12,20 +12,28 @@ from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.packing import convert_element
 from argosy_cinn.contraction.problem import Prologue
 from argosy_cinn.contraction.thin import plan_thin
+from argosy_cinn.contraction.winograd import plan_winograd
 from argosy_cinn.fusion.kernels import Epilogue
 from argosy_cinn.fusion.products import OperandMatrix, Product
 from argosy_cinn.loops import elementwise
 from argosy_cinn.loops.expressions import describe
 from argosy_cinn.loops.vectorize import Evaluator
+from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import BFLOAT, FLOAT, LLVM_TYPES, PTR, Value, bytes_of, lanes_of
+from argosy_cinn.target import Target
 
-__all__ = ["choose_variant", "problem_of", "problem_text", "variant", "variants_of"]
+__all__ = ["choose_variant", "filters_minimally", "problem_of", "problem_text", "variant", "variants_of"]
 
 #: Rows for which copying the right operand does not pay.
 _FEW_ROWS = 64
 #: Bytes that a cache has lost before an epilogue reads them.
 _LEAST_TOUCHED = 1 << 20
+
+
+def filters_minimally(product: Product, target: Target) -> bool:
+    """Whether a product is a convolution that minimal filtering computes."""
+    return product.minimal and plan_winograd(problem_of(Instructions(), product, None, None), target) is not None
 
 
 def problem_text(product: Product, slots: dict[Any, int]) -> str:
@@ -35,11 +43,12 @@ def problem_text(product: Product, slots: dict[Any, int]) -> str:
         function = describe([m.function], {}) if m.function is not None else ""
         sides.append((slots[m.buffer], m.offset, m.dtype, function, m.run, m.jump, m.window))
     numbers = (product.batch, product.left_batch, product.right_batch, product.rows, product.columns, product.depth,
-               product.left_row, product.right_column, product.left_depth, product.right_depth)  # fmt: skip
+               product.left_row, product.right_column, product.left_depth, product.right_depth,
+               product.minimal)  # fmt: skip
     return f"product {sides} {numbers} {product.op.operand(0).dtype} {product.op.result.dtype}"
 
 
-def problem_of(b: Function, product: Product, epilogue: Epilogue | None, pointers: Any) -> Contraction:
+def problem_of(b: Instructions, product: Product, epilogue: Epilogue | None, pointers: Any) -> Contraction:
     """The product in a kernel, or, without ``pointers``, as far as its grid depends on it."""
     source, result = product.op.operand(0).dtype, product.op.result.dtype
     compute = source if source in elementwise.FLOATS else result
@@ -60,11 +69,11 @@ def problem_of(b: Function, product: Product, epilogue: Epilogue | None, pointer
         lambda b, cells: _epilogue(b, cells, product, epilogue, pointers),
         tuple(map(b.number, product.batch)), elementwise.REGISTER[compute], narrow=source == "bfloat16",
         touched=() if epilogue is None or pointers is None else _touched(b, epilogue, pointers),
-        run=product.run, location=str(product.op.location),
+        run=product.run, minimal=product.minimal, location=str(product.op.location),
     )  # fmt: skip
 
 
-def _touched(b: Function, epilogue: Epilogue, pointers: Any) -> tuple[Matrix, ...]:
+def _touched(b: Instructions, epilogue: Epilogue, pointers: Any) -> tuple[Matrix, ...]:
     """What an epilogue reads from memory that is no longer in the caches by then: matrices of the result's shape, such
     as moments that a gradient updates."""
     *batch, row, column = epilogue.variables

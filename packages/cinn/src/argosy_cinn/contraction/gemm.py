@@ -3,7 +3,8 @@
     chunks = grid(b, problem)                   # in the caller
     emit(b, problem, chunk, chunks)             # in the kernel that runs chunk after chunk
 
-Thin products have a plan of their own (`thin`); the others are blocked (`blocking`) into chunks of C (`nest`)
+Thin products have a plan of their own (`thin`), and so have convolutions by minimal filtering (`winograd`); the others
+are blocked (`blocking`) into chunks of C (`nest`)
 made of register tiles (`stage`, `tile`).
 """
 
@@ -16,6 +17,8 @@ from argosy_cinn.contraction.nest import Nest
 from argosy_cinn.contraction.orientation import turned
 from argosy_cinn.contraction.problem import Contraction
 from argosy_cinn.contraction.thin import emit_thin, plan_thin, thin_grid
+from argosy_cinn.contraction.winograd import plan_winograd
+from argosy_cinn.contraction.winograd_chunk import emit_winograd, winograd_grid
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import Index, Value
 from argosy_cinn.runtime.workers import thread_count
@@ -36,6 +39,8 @@ def grid(b: Function, problem: Contraction, blocking: Blocking | None = None) ->
     """
     if blocking is None and (thin := plan_thin(problem, b.module.target)) is not None:
         return thin_grid(b, problem, thin)
+    if blocking is None and (plan := plan_winograd(problem, b.module.target)) is not None:
+        return winograd_grid(b, problem, plan)
     blocking = blocking or choose(problem, b.module.target)
     problem = turned(problem) if blocking.turned else problem
     others = b.ceil_div(problem.n, blocking.columns)
@@ -65,6 +70,9 @@ def emit(b: Function, problem: Contraction, chunk: Value, chunks: Value, blockin
         alike = thin.dots and thin.few_rows
         for one in (problem,) if alike else (replace(problem, twins=()), *problem.twins):
             emit_thin(b, one, thin, chunk)
+        return
+    if blocking is None and (plan := plan_winograd(problem, b.module.target)) is not None:
+        emit_winograd(b, problem, plan, chunk, chunks)
         return
     for one in (problem, *problem.twins):
         Nest(b, one, blocking or choose(one, b.module.target)).emit(chunk, chunks)

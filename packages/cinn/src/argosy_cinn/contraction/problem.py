@@ -145,6 +145,8 @@ class Contraction:
     ``run``: terms of k that lie one stride apart in both operands; the next ones begin a `Matrix.jump` later (0: all
     are one run). It cuts the steps along k. B may be seen through a `Window`.
 
+    ``minimal``: windows of 3 x 3 may be summed by minimal filtering (`winograd`), with its rounding.
+
     Where both operands are bfloat16, or ``narrow`` is set (operands are then rounded to bfloat16 first; what a
     prologue makes of bytes has to be rounded already),
     machines with instructions for pairs of bfloat16 products use them: the order within a pair is then the
@@ -164,6 +166,7 @@ class Contraction:
     touched: tuple[Matrix, ...] = ()
     twins: tuple[Contraction, ...] = ()
     run: int = 0
+    minimal: bool = False
     location: str = field(default="")
 
 

@@ -18,6 +18,7 @@ from math import prod
 
 from argosy_cinn.attention.regions import Region
 from argosy_cinn.attention.strips import lower_region
+from argosy_cinn.contraction.winograd import sees_three_by_three
 from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, OWN, PRODUCT, SCAN, UPDATE, reduction_layout
 from argosy_cinn.fusion.cost import Memory
@@ -132,6 +133,7 @@ class Fusion:
 
     def _product(self, op: Operation, order: int) -> Group:
         product = lay_out(op, self.memory.values)
+        product.minimal = sees_three_by_three(product.right.window) and allowed("winograd", op)
         rows = prod(product.batch) * product.rows
         group = Group(self._count, "product", order, {op.result: "product"}, rows, product.columns, op)
         group.product = product

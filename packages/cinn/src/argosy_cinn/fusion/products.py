@@ -245,7 +245,7 @@ def _step_of(sizes: tuple[int, ...], side: OperandMatrix) -> int:
 @dataclass(slots=True)
 class Product:
     """A dot_general laid out for the matrix product emitters: batch axes (given ones, then free axes of either side
-    that do not merge), rows, columns, and the position of every result element."""
+    that do not merge), rows, columns, and the position of every result element. ``minimal`` as in `Contraction`."""
 
     op: Operation
     left: OperandMatrix
@@ -260,6 +260,7 @@ class Product:
     right_column: int
     left_depth: int
     right_depth: int
+    minimal: bool = False
 
     def result_index(self, variables: list[Variable]) -> Index:
         """The row-major position of result element (batch..., row, column)."""

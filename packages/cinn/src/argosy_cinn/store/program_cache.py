@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from argosy_cinn.once import once
-from argosy_cinn.options import guarding, memory_budget, tuning
+from argosy_cinn.options import guarding, memory_budget, tuning, winograd
 from argosy_cinn.plan.shapes import evaluated
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
 from argosy_cinn.target import Target
@@ -167,6 +167,7 @@ def program_key(program: Program, target: Target, options: Mapping[str, Any]) ->
     digest.update(f"{len(program.states)}|{target.key}|{code_generator_version()}|{_sources()}".encode())
     digest.update(repr([(k, options.get(k)) for k in ("passes", "fuel", "without")]).encode())
     digest.update(f"memory {memory_budget(options)} tune {tuning(options)} {guarding(options)}".encode())
+    digest.update(f"winograd {winograd(options)}".encode())
     return digest.hexdigest()
 
 

@@ -1,0 +1,149 @@
+"""Which convolutions are made by minimal filtering, and how they are cut into chunks: those with windows of 3 x 3 and
+stride one, where transforms cost less than three quarters of the arithmetic do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argosy_cinn.contraction.minimal import MADE, SEEN, TAPS
+from argosy_cinn.contraction.problem import Axis, Contraction, Window
+from argosy_cinn.printers.types import FLOAT
+from argosy_cinn.target import Target
+
+#: Factors of a tile, each of which is a product of matrices.
+POINTS = SEEN * SEEN
+#: Vectors of a panel of transformed tiles.
+VECTORS = 3
+#: Bytes of transformed tiles of a chunk, which should stay in a thread's share of the last-level cache.
+_MOST_BYTES = 4 << 20
+#: Channels and filters from which on transforms do not outweigh what products save.
+_FEWEST = 8
+#: What transforms cost beside one multiply-add of a vector: of a vector of tiles (for each channel, each filter), and
+#: of the taps of a channel and filter.
+_OF_IMAGE, _OF_RESULT, _OF_TAPS = 300, 250, 12
+#: The share of a plain product's time that minimal filtering must be expected to stay below.
+_WORTHWHILE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """What a window of 3 x 3 sees: ``channels``, ``images``, the places of the result (``height``, ``width``), elements
+    from channel to channel, image to image and row to row, and for rows and columns (first, size) of the coordinates
+    that are inside. ``axis``: that of the product's batch which images are; None where they are columns."""
+
+    channels: int
+    images: int
+    height: int
+    width: int
+    steps: tuple[int, int, int]
+    bounds: tuple[tuple[int, int], tuple[int, int]]
+    axis: int | None
+
+    @property
+    def tile_rows(self) -> int:
+        """Rows of tiles of an image."""
+        return -(-self.height // MADE)
+
+    @property
+    def tiles_across(self) -> int:
+        """Tiles of such a row."""
+        return -(-self.width // MADE)
+
+
+def sees_three_by_three(window: Window | None) -> bool:
+    """Whether a window is one of 3 x 3 taps beside each other, at neighbouring places."""
+    return window is not None and _image_axes(window) is not None
+
+
+def _image_axes(window: Window) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """The bounds of a window of 3 x 3 along both axes of an image."""
+    if len(window.rows) != 3 or len(window.columns) not in (2, 3) or any(window.rows[0].steps):
+        return None
+    if len(window.columns) == 3 and any(window.columns[0].steps):
+        return None
+    bounds, used = [], set()
+    for tap, place in zip(window.rows[1:], window.columns[-2:], strict=True):
+        if tap.extent != TAPS or tap.stride != place.stride or tap.steps != place.steps:
+            return None
+        found = [i for i, step in enumerate(place.steps) if step]
+        if len(found) > 1 or any(place.steps[i] != 1 or i in used for i in found):
+            return None
+        used.update(found)
+        bounds.append(window.bounds[found[0]] if found else (0, place.extent + TAPS - 1))
+    if window.columns[-1].stride != 1 or len(used) != len(window.bounds):
+        return None
+    rows, columns = bounds
+    return rows, columns
+
+
+def _images(problem: Contraction) -> Images | None:
+    """The images of a product, where minimal filtering can compute it."""
+    window, a, b = problem.b.window, problem.a, problem.b
+    plain = a.prologue is None and b.prologue is None and problem.column_sums is None and not problem.twins
+    if window is None or not plain or problem.run or problem.narrow or not isinstance(problem.m, int):
+        return None
+    bounds = _image_axes(window)
+    if bounds is None or any(kind != FLOAT for kind in (problem.compute, a.element, b.element)):
+        return None
+    *outer, high, wide = window.columns
+    images, step, axis = (outer[0].extent, outer[0].stride, None) if outer else (1, 0, None)
+    if not outer:
+        free = [i for i, (n, s) in enumerate(zip(problem.batch, a.batch, strict=True)) if s == 0 and n != 1]
+        axis = free[0] if free else None
+        if axis is not None:
+            images, step = problem.batch[axis], b.batch[axis]  # type: ignore[assignment]
+    sizes: tuple[object, ...] = (images, step, *problem.batch)
+    if not all(isinstance(n, int) for n in sizes):
+        return None
+    channels: Axis = window.rows[0]
+    return Images(channels.extent, images, high.extent, wide.extent, (channels.stride, step, high.stride), bounds, axis)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a convolution runs: ``images`` and ``rows`` of tiles of a chunk at most, and the lanes of a vector."""
+
+    seen: Images
+    images: int
+    rows: int
+    lanes: int
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of tiles of a whole chunk."""
+        return -(-self.images * self.rows * self.seen.tiles_across // self.lanes)
+
+    @property
+    def blocks(self) -> int:
+        """Chunks that all images are cut into, for all filters."""
+        return -(-self.seen.images // self.images) * -(-self.seen.tile_rows // self.rows)
+
+
+def plan_winograd(problem: Contraction, target: Target) -> Plan | None:
+    """The plan of a product that minimal filtering makes faster, or None."""
+    seen = _images(problem) if problem.minimal and target.vector_bits == 512 else None
+    if seen is None or not isinstance(problem.m, int) or min(seen.channels, problem.m) < _FEWEST:
+        return None
+    plan = _cut(seen, target.lanes(FLOAT))
+    return plan if _share_of_plain(plan, problem.m) < _WORTHWHILE else None
+
+
+def _cut(seen: Images, lanes: int) -> Plan:
+    """Chunks of whole images where several fit, else of equal parts of one."""
+    most = max(_MOST_BYTES // (4 * POINTS * seen.channels), VECTORS * lanes)
+    row, rows = seen.tiles_across, seen.tile_rows
+    images = min(max(most // (row * rows), 1), seen.images)
+    images = -(-seen.images // -(-seen.images // images))
+    parts = -(-row * rows // most) if images == 1 else 1
+    return Plan(seen, images, -(-rows // min(parts, rows)), lanes)
+
+
+def _share_of_plain(plan: Plan, filters: int) -> float:
+    """The time of minimal filtering divided by that of a plain product, in multiply-adds of a vector."""
+    seen, depth = plan.seen, plan.seen.channels
+    vectors = plan.blocks * plan.vectors
+    products = vectors * POINTS * filters * depth
+    transforms = vectors * (_OF_IMAGE * depth + _OF_RESULT * filters) + plan.blocks * _OF_TAPS * filters * depth
+    plain = -(-seen.images * seen.height * seen.width // plan.lanes) * TAPS * TAPS * filters * depth
+    return (products + transforms) / plain

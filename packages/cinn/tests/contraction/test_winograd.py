@@ -1,0 +1,171 @@
+"""Convolutions by minimal filtering: right for every shape, as exact as stated, and left out where asked for."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from programs import build, check
+
+from argosy_cinn import CinnCompiler
+from argosy_cinn.runtime import set_threads
+from argosy_cinn.target import Target
+from argosy_hwadapt import device
+from argosy_phi_ops import prim
+from argosy_tensorcore.storage import Strided
+
+pytestmark = pytest.mark.skipif(Target.host().vector_bits != 512, reason="minimal filtering takes vectors of 512 bits")
+#: The largest factor by which transforms multiply what rounding does to a sum (`argosy_cinn.contraction.minimal`).
+AMPLIFICATION, UNIT = 189, 2.0**-24
+
+
+def f32(*shape, seed=3):
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+def conv(padding=((1, 1), (1, 1)), groups=1):
+    ones = (1, 1)
+    return lambda x, w: prim.conv(
+        x, w, strides=ones, padding=padding, lhs_dilation=ones, rhs_dilation=ones, groups=groups
+    )
+
+
+def run(function, *arguments, **options):
+    """The first result, and what the kernels are said to do."""
+    executable = CinnCompiler().compile(build(function, arguments), device("cpu"), options=options)
+    first, *_ = executable.run([Strided.from_array(a) for a in arguments])
+    return first.array().copy(), executable.describe()
+
+
+def exact(x, w, padding=((1, 1), (1, 1))):
+    """The convolution in float64."""
+    x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), *padding))
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+    return np.einsum("nchwij,fcij->nfhw", windows, w.astype(np.float64), optimize=True)
+
+
+#: Images, filters, padding and groups: tiles that end inside and outside of an image, rows of more vectors than one,
+#: chunks of parts of an image and of several, panels that end anywhere, filters that are no multiple of any block.
+SEEN = {
+    "whole tiles": ((2, 16, 16, 16), 16, ((1, 1), (1, 1)), 1),
+    "odd rows": ((3, 24, 15, 13), 21, ((1, 1), (1, 1)), 1),
+    "few places": ((9, 40, 7, 7), 36, ((1, 1), (1, 1)), 1),
+    "wide": ((1, 16, 10, 150), 17, ((1, 1), (1, 1)), 1),
+    "parts of an image": ((2, 130, 36, 33), 16, ((1, 1), (1, 1)), 1),
+    "no padding": ((2, 16, 23, 34), 20, ((0, 0), (0, 0)), 1),
+    "uneven padding": ((2, 16, 18, 17), 20, ((2, 0), (0, 2)), 1),
+    "groups": ((5, 48, 14, 14), 60, ((1, 1), (1, 1)), 3),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_every_place_of_every_shape(name):
+    """Operands end where no memory follows, or begin where none comes before."""
+    image, filters, padding, groups = SEEN[name]
+    x, w = f32(*image), f32(filters, image[1] // groups, 3, 3)
+    executable = check(conv(padding, groups), x, w, scale=100)
+    assert "minimal filtering" in executable.describe()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 5), st.integers(8, 40), st.integers(8, 40), st.integers(5, 40), st.integers(5, 70),
+       st.integers(0, 2), st.integers(0, 2))  # fmt: skip
+def test_random_shapes(images, channels, filters, height, width, low, high):
+    padding = ((low, high), (high, low))
+    check(conv(padding), f32(images, channels, height, width), f32(filters, channels, 3, 3), scale=100)
+
+
+def test_what_follows_is_still_the_epilogue():
+    """Convolution, shift, addition and rectification are one kernel."""
+
+    def block(x, w, shift, other):
+        y = conv()(x, w)
+        wide = prim.broadcast(shift, shape=y.shape, axes=(1,))
+        y = prim.add(prim.add(y, wide), other)
+        return prim.select(prim.gt(y, 0.0), y, prim.mul(y, 0.0))
+
+    executable = check(block, f32(2, 16, 20, 20), f32(24, 16, 3, 3), f32(24), f32(2, 24, 20, 20), scale=100)
+    assert "minimal filtering" in executable.describe()
+    assert "1 kernels" in executable.describe()
+
+
+@pytest.mark.parametrize("channels", [16, 256])
+def test_rounding_is_as_stated(channels):
+    """About twice that of a plain sum in the mean square, and below the bound for the worst case."""
+    x, w = f32(2, channels, 24, 24), f32(16, channels, 3, 3)
+    want, (got, text), (plain, _) = exact(x, w), run(conv(), x, w), run(conv(), x, w, winograd=False)
+    assert "minimal filtering" in text
+    mean = [np.sqrt(np.mean((y - want) ** 2)) for y in (got, plain)]
+    assert mean[0] < 2.7 * mean[1]
+    largest = AMPLIFICATION * (channels + 40) * UNIT * np.abs(w).sum((1, 2, 3)) * np.abs(x).max()
+    assert (np.abs(got - want) < largest[:, None, None]).all()
+
+
+def test_the_worst_operands_stay_below_the_bound():
+    """Signs that let all terms of one place add up, and cancel at its neighbours."""
+    signs = np.where(np.arange(24)[:, None] % 2 == np.arange(24) % 2, 1.0, -1.0).astype(np.float32)
+    x = np.ascontiguousarray(np.broadcast_to(signs * np.float32(1.1), (1, 32, 24, 24)))
+    w = np.ascontiguousarray(np.broadcast_to(signs[:3, :3] * np.float32(0.3), (16, 32, 3, 3)))
+    got, text = run(conv(), x, w)
+    assert "minimal filtering" in text
+    bound = AMPLIFICATION * (32 + 40) * UNIT * np.abs(w[0]).sum() * np.abs(x).max()
+    assert np.abs(got - exact(x, w)).max() < bound
+
+
+def test_small_whole_numbers_are_close_to_exact():
+    x, w = (np.round(3 * a) for a in (f32(2, 16, 16, 16), f32(16, 16, 3, 3)))
+    got, _ = run(conv(), x, w)
+    assert np.abs(got - exact(x, w)).max() < 1e-3
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    """Filters are cut for more threads: no bit depends on that."""
+    x, w, found = f32(2, 32, 28, 28), f32(200, 32, 3, 3), []
+    try:
+        for threads in (1, 2, 3, 7):
+            set_threads(threads)
+            found.append(run(conv(), x, w)[0])
+    finally:
+        set_threads(os.cpu_count() or 1)
+    assert all((found[0] == y).all() for y in found)
+
+
+def test_it_can_be_left_out(monkeypatch):
+    x, w = f32(2, 16, 16, 16), f32(16, 16, 3, 3)
+    found = [run(conv(), x, w, winograd=False), run(conv(), x, w, without=("winograd",))]
+    monkeypatch.setenv("ARGOSY_WINOGRAD", "0")
+    found.append(run(conv(), x, w))
+    assert not any("minimal filtering" in text for _, text in found)
+    assert all((y == found[0][0]).all() for y, _ in found)
+    assert "minimal filtering" in run(conv(), x, w, winograd=True)[1]
+    with pytest.raises(ValueError, match="option winograd is 'no'"):
+        run(conv(), x, w, winograd="no")
+    monkeypatch.setenv("ARGOSY_WINOGRAD", "off")
+    with pytest.raises(ValueError, match="ARGOSY_WINOGRAD is 'off'"):
+        run(conv(), x, w)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16])
+def test_other_dtypes_are_plain_sums(dtype):
+    x, w = f32(2, 16, 16, 16).astype(dtype), f32(16, 16, 3, 3).astype(dtype)
+    assert "minimal filtering" not in run(conv(), x, w)[1]
+
+
+@pytest.mark.parametrize(
+    ("image", "filters", "settings"),
+    [
+        ((2, 16, 16, 16), 16, {"strides": (2, 2)}),
+        ((2, 16, 20, 20), 16, {"rhs_dilation": (2, 2)}),
+        ((2, 4, 16, 16), 16, {}),
+        ((1, 64, 4, 4), 64, {}),
+    ],
+)
+def test_what_it_cannot_do_or_would_not_save_is_a_plain_sum(image, filters, settings):
+    ones = (1, 1)
+    chosen = {"strides": ones, "padding": ((1, 1), (1, 1)), "lhs_dilation": ones, "rhs_dilation": ones, **settings}
+
+    def function(x, w):
+        return prim.conv(x, w, groups=1, **chosen)
+
+    assert "minimal filtering" not in check(function, f32(*image), f32(filters, image[1], 3, 3), scale=100).describe()
