@@ -42,6 +42,24 @@ def test_a_damaged_entry_is_removed(cache, damage):
     assert cache.get("a") == b"some machine code"
 
 
+def test_an_entry_under_another_name_is_damaged(cache):
+    """As after a copy of some files of another folder: whole, and code of something else."""
+    cache.put("a", b"code of a")
+    only_entry(cache).rename(cache.folder / "b.obj")
+    assert cache.get("b") is None
+    assert cache.names() == []
+
+
+def test_temporary_files_of_killed_processes_are_deleted_when_they_are_old(cache):
+    cache.put("a", b"code")
+    old, new = cache.folder / ".half1", cache.folder / ".half2"
+    for path in (old, new):
+        path.write_bytes(b"ha")
+    os.utime(old, (1, 1))
+    cache.trim()
+    assert (old.exists(), new.exists(), cache.get("a")) == (False, True, b"code")
+
+
 @posix
 def test_only_the_owner_may_read_or_write(cache):
     """Folder and entries are closed to others."""

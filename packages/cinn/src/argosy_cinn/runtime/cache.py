@@ -1,10 +1,11 @@
 """Compiled objects on disk, so that a program compiles once per machine.
 
-An entry is one file: a header, the SHA-256 of its content, the content. Its name is the key: a hash of
-everything that decides the machine code. Machine code is trusted, so the folder must belong to the user and
-be writable by nobody else; a folder that is not is refused, and the cache then holds nothing. Writes go to a
-temporary file in the folder and are renamed into place: readers in other processes see a whole entry or none.
-A damaged entry is deleted and compiled again.
+An entry is one file: a header, the SHA-256 of its key and content, the content. Its name is the key: a hash of
+everything that decides the machine code; a file under another's name is damaged, too. Machine code is trusted, so the
+folder must belong to the user and be writable by nobody else; a folder that is not is refused, and the cache then holds
+nothing. Writes go to a temporary file in the folder and are renamed into place: readers in other processes see a whole
+entry or none. A damaged entry is deleted and compiled again; temporary files of processes that were killed go with old
+entries.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ import sys
 import tempfile
 import warnings
 from pathlib import Path
+from time import time
 
 from argosy_cinn.once import once
 
-_MAGIC = b"argosy-object-1\n"
+_MAGIC = b"argosy-object-2\n"
 _SUFFIX = ".obj"
+#: Seconds after which a temporary file is nobody's.
+_ABANDONED = 3600
 DEFAULT_LIMIT = 1 << 30
 
 
@@ -43,6 +47,10 @@ def code_generator_version() -> tuple[str, str]:
     return __version__, sys.platform
 
 
+def _header(key: str, content: bytes) -> bytes:
+    return _MAGIC + hashlib.sha256(key.encode() + b"\n" + content).digest()
+
+
 class ObjectCache:
     """A folder of entries, bounded in size; ``folder=None`` is a cache that holds nothing."""
 
@@ -63,9 +71,8 @@ class ObjectCache:
             data = path.read_bytes() if path is not None else b""
         except OSError:
             data = b""
-        start = len(_MAGIC) + 32
-        content = data[start:]
-        if data[:start] != _MAGIC + hashlib.sha256(content).digest():
+        content = data[len(_MAGIC) + 32 :]
+        if data[: len(data) - len(content)] != _header(key, content):
             self.misses += 1
             if data and path is not None:
                 self._remove(path)
@@ -87,7 +94,7 @@ class ObjectCache:
             return
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(content).digest() + content)
+                file.write(_header(key, content) + content)
             os.replace(temporary, path)
         except OSError as error:
             self._remove(Path(temporary))
@@ -109,7 +116,11 @@ class ObjectCache:
         )
 
     def trim(self) -> None:
-        """Delete the least recently used entries until the folder is within its limit."""
+        """Delete abandoned files, then the least recently used entries until the folder is within its limit."""
+        for path in self.folder.glob(".*") if self.folder is not None else ():
+            with contextlib.suppress(OSError):
+                if path.stat().st_mtime < time() - _ABANDONED:
+                    path.unlink()
         found = []
         for path in self.folder.glob("*" + _SUFFIX) if self.folder is not None else ():
             with contextlib.suppress(OSError):
