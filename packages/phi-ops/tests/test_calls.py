@@ -206,3 +206,14 @@ def test_a_bounded_table_drops_its_oldest_entry():
     for key in "abbc":
         kept[key] = key.upper()
     assert dict(kept) == {"b": "B", "c": "C"}
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "pow", "maximum"])
+def test_numpys_float64_counts_as_a_float_of_python(name):
+    """As in Paddle: integers beside it become float32, and nothing is cut off."""
+    x, number = Tensor(np.array([3, 2])), np.float64(2.5)
+    for made in (get_operator(name)(x, number), get_operator(name)(x, 2.5)):
+        assert made.dtype.name == "float32"
+    np.testing.assert_array_equal(get_operator(name)(x, number).numpy(), get_operator(name)(x, 2.5).numpy())
+    assert (x + number).dtype.name == (number / x).dtype.name == (x**number).dtype.name == "float32"
+    assert (x * np.complex128(1j)).dtype.name == "complex64"

@@ -254,16 +254,16 @@ def test_tensors_inside_a_graph_are_copied_out_of_it_and_not_pickled():
         pickle.dumps(tensor)
 
 
-def test_deepcopy_takes_gradient_and_attributes_along():
-    """A copied parameter keeps its flags, its own attributes and a gradient of its own."""
+def test_deepcopy_takes_attributes_along_and_no_gradient():
+    """A copied parameter keeps its flags and its own attributes; it has no gradient yet, as in Paddle."""
     tensor = Parameter([1.0])
     tensor.grad = Tensor([2.0])
     tensor.optimize_attr = {"learning_rate": 0.5}
     twin = copy.deepcopy(tensor)
-    tensor.grad.set_value(np.array([9.0], np.float32))
     tensor.optimize_attr["learning_rate"] = 1.0
     assert isinstance(twin, Parameter)
-    assert twin.grad.tolist() == [2.0]
+    assert twin.grad is None
+    assert tensor.grad.tolist() == [2.0]
     assert twin.optimize_attr == {"learning_rate": 0.5}
 
 
@@ -370,3 +370,10 @@ def test_text_is_no_tensor(data):
     """Text raises TypeError, as in Paddle."""
     with pytest.raises(TypeError, match="number"):
         Tensor(data)
+
+
+def test_tensors_in_a_list_keep_their_dtype():
+    """A list that holds a tensor takes its dtype, where one of numbers takes the default."""
+    assert Tensor([Tensor(np.float64(1)), 2.0]).dtype is as_dtype("float64")
+    assert Tensor([[Tensor(np.float16(1))], [Tensor(np.float16(2))]]).dtype is as_dtype("float16")
+    assert Tensor([np.float64(1), 2.0]).dtype is as_dtype("float32")

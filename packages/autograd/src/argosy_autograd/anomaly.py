@@ -108,7 +108,7 @@ class detect_anomaly:
     def __enter__(self) -> detect_anomaly:
         global checks, _blocks
         _blocks += 1
-        context().layers.insert(0, self._layer)  # the innermost one: it sees what is applied in the end
+        context().put_everywhere(self._layer)  # the innermost one: it sees what is applied in the end
         AMBIENT.word += 1
         checks += self._check
         return self
@@ -118,7 +118,7 @@ class detect_anomaly:
         _blocks -= 1
         checks -= self._check
         AMBIENT.word -= 1
-        context().layers.remove(self._layer)
+        context().take_everywhere(self._layer)
 
 
 class set_detect_anomaly:

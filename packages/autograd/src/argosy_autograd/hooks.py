@@ -118,19 +118,19 @@ class saved_tensors_hooks:
         global active
         active += 1
         AMBIENT.word += 1
-        context().values.setdefault(_KEY, []).append(self)
+        context().own_values.setdefault(_KEY, []).append(self)
         return self
 
     def __exit__(self, *error: object) -> None:
         global active
         active -= 1
         AMBIENT.word -= 1
-        context().values[_KEY].pop()
+        context().own_values[_KEY].pop()
 
 
 def packing() -> bool:
     """Whether :class:`saved_tensors_hooks` are on here."""
-    return bool(active and context().values.get(_KEY))
+    return bool(active and context().own_values.get(_KEY))
 
 
 class _Packed:
@@ -143,7 +143,7 @@ class _Packed:
 
 def pack_saved(tensor: Tensor) -> tuple[_Packed, None]:
     """What to keep for ``tensor`` by the innermost hooks."""
-    hooks = context().values[_KEY][-1]
+    hooks = context().own_values[_KEY][-1]
     return _Packed(hooks.pack_hook(Tensor._wrap(tensor.payload)), hooks.unpack_hook), None
 
 

@@ -30,7 +30,7 @@ class _Chain:
 @contextmanager
 def token_chain(builder: Builder) -> Iterator[None]:
     """Within the block :func:`communicate` continues the chain of tokens that ends before ``builder``'s place."""
-    values = context().values
+    values = context().own_values
     if _KEY in values:  # a derivative inside a derivative: one chain
         yield
         return
@@ -58,7 +58,7 @@ def _latest_token(builder: Builder, op: Operation | None) -> Value | None:
 
 def communicate(name: str, x: Value, **attributes: Any) -> Any:
     """Emit the communication primitive ``name`` on ``x`` at the end of the chain; returns its tensor."""
-    chain = context().values[_KEY]
+    chain = context().own_values[_KEY]
     if chain.last is None:
         chain.last = prim.create_token()
     result, chain.last = getattr(prim, name)(x, chain.last, **attributes)

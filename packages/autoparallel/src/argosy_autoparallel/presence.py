@@ -28,13 +28,12 @@ class Presence:
         self._context, self._layer = ambient, layer
         self._ambient.word += 1
         self._ambient.quiet += 1
-        ambient.layers.insert(0, layer)
+        ambient.put_everywhere(layer)
 
     def __del__(self) -> None:
         self._ambient.word -= 1
         self._ambient.quiet -= 1
-        if self._layer in self._context.layers:
-            self._context.layers.remove(self._layer)
+        self._context.take_everywhere(self._layer)
 
 
 def serve(layer: Any) -> None:

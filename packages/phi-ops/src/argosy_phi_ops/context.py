@@ -10,6 +10,7 @@ perhaps recording: silent threads, and layers that stay for payloads of their ow
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -44,26 +45,87 @@ class _Ambient:
 AMBIENT = _Ambient()
 
 
+class _Stack(list[Any]):
+    """A thread's layers. Told apart by identity, so that a context can find those of all its threads."""
+
+    __slots__ = ("__weakref__",)
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
 class Context:
     """The ambient state of one rank.
 
-    ``layers`` is the interpreter stack, innermost last; ``builder`` and ``location`` are where primitives emit while an
-    operator's body is expanded; ``values`` holds what other packages keep for each rank, under keys of their own.
-    ``grad_enabled`` is each thread's own, and True at first.
+    Each thread has its own ``layers``, the interpreter stack, innermost last; ``builder`` and ``location``, where
+    primitives emit while an operator's body is expanded; ``grad_enabled``, True at first; and ``own_values``: so a
+    capture, or autocast, is that of the thread that began it. All threads share ``values``. Both hold what other
+    packages keep, under keys of their own.
     """
 
-    __slots__ = ("_generator", "_of_thread", "builder", "layers", "location", "mesh", "rank", "size", "values")
+    __slots__ = ("_everywhere", "_generator", "_of_thread", "_stacks", "mesh", "rank", "size", "values")
+    _changing = threading.RLock()  # taken by finalisers, too
 
     def __init__(self, rank: int = 0, size: int = 1) -> None:
-        self.layers: list[Any] = []
         self._of_thread = threading.local()
-        self.builder: Builder | None = None
-        self.location: Location | None = None
+        self._everywhere: list[Any] = []  # layers at the bottom of every thread's stack
+        self._stacks: weakref.WeakSet[_Stack] = weakref.WeakSet()
         self.rank = rank
         self.size = size
         self.mesh: object | None = None
         self.values: dict[str, Any] = {}
         self._generator: Generator | None = None
+
+    @property
+    def layers(self) -> list[Any]:
+        """The interpreter stack of this thread."""
+        try:
+            return self._of_thread.layers  # type: ignore[no-any-return]
+        except AttributeError:
+            with self._changing:
+                stack = self._of_thread.layers = _Stack(self._everywhere)
+                self._stacks.add(stack)
+            return stack
+
+    def put_everywhere(self, layer: Any) -> None:
+        """Have ``layer`` at the bottom of the stack of every thread of this rank."""
+        with self._changing:
+            for stack in (self._everywhere, *self._stacks):
+                stack.insert(0, layer)
+
+    def take_everywhere(self, layer: Any) -> None:
+        """The end of :meth:`put_everywhere`."""
+        with self._changing:
+            for stack in (self._everywhere, *self._stacks):
+                if layer in stack:
+                    stack.remove(layer)
+
+    @property
+    def own_values(self) -> dict[str, Any]:
+        """What other packages keep for this thread."""
+        held: dict[str, Any] | None = getattr(self._of_thread, "values", None)
+        if held is None:
+            held = self._of_thread.values = {}
+        return held
+
+    @property
+    def builder(self) -> Builder | None:
+        """Where primitives emit on this thread, if anywhere."""
+        return getattr(self._of_thread, "builder", None)
+
+    @builder.setter
+    def builder(self, builder: Builder | None) -> None:
+        self._of_thread.builder = builder
+
+    @property
+    def location(self) -> Location | None:
+        """The location that operations get on this thread."""
+        return getattr(self._of_thread, "location", None)
+
+    @location.setter
+    def location(self, location: Location | None) -> None:
+        self._of_thread.location = location
 
     @property
     def grad_enabled(self) -> bool:
@@ -152,5 +214,6 @@ def set_grad_enabled(enabled: bool) -> bool:
         AMBIENT.word += step
         AMBIENT.quiet += step
         AMBIENT.silent += step
-        AMBIENT.silenced = threading.get_ident() if AMBIENT.silent == 1 and not enabled else 0
+        thread = threading.get_ident()
+        AMBIENT.silenced = thread if AMBIENT.silent == 1 and not enabled else 0
     return previous

@@ -227,7 +227,7 @@ def _write_data(target: Tensor, value: Tensor) -> None:
 
 @contextmanager
 def layer(interpreter: Interpreter) -> Iterator[Interpreter]:
-    """Push ``interpreter`` on the stack of this rank within the block."""
+    """Push ``interpreter`` on the stack of this thread within the block."""
     layers = context().layers
     layers.append(interpreter)
     AMBIENT.word += 1
@@ -241,14 +241,14 @@ def layer(interpreter: Interpreter) -> Iterator[Interpreter]:
 @contextmanager
 def suspended() -> Iterator[None]:
     """Run eagerly within the block, whatever layers are active (for state made while capturing)."""
-    ambient = context()
-    layers, ambient.layers = ambient.layers, [each for each in ambient.layers if each.stays]
+    layers = context().layers
+    held = list(layers)
+    layers[:] = [each for each in held if each.stays]
     try:
         yield
     finally:
-        staying = [each for each in ambient.layers if each.stays]
-        layers[:] = staying + [each for each in layers if not each.stays]
-        ambient.layers = layers
+        staying = [each for each in layers if each.stays]
+        layers[:] = staying + [each for each in held if not each.stays]
 
 
 # The kernel runner

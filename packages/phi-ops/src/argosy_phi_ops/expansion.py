@@ -83,7 +83,8 @@ def _promote(op: Operator, operands: Sequence[Any]) -> list[Value]:
 def describe(x: Any) -> promotion.Operand:
     """Dtype and whether there are axes, of an IR value, a tensor or a Python number."""
     if isinstance(x, (bool, int, float, complex)):
-        return f"python {type(x).__name__}", False
+        kind = next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))  # numpy's float64 is a float
+        return f"python {kind.__name__}", False
     if isinstance(x, Value):
         if not isinstance(x.type, TensorType):
             raise OperatorError(f"operators take tensors, got a value of type {x.type}")

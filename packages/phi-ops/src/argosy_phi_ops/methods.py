@@ -134,7 +134,10 @@ def _acceptable(y: object) -> bool:
 def _as_operand(y: Any) -> Any:
     if type(y) is Tensor or type(y) in _NUMBERS:
         return y
-    return Tensor(y)  # a numpy array or scalar keeps its dtype
+    for kind in (float, complex):
+        if isinstance(y, kind):  # numpy's float64 is a float of Python, too, and counts as one, as in Paddle
+            return kind(y)
+    return Tensor(y)  # another scalar or an array of numpy keeps its dtype
 
 
 def _binary(op: Operator, name: str) -> Callable[[Tensor, Any], Any]:

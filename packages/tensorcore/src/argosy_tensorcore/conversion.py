@@ -124,7 +124,22 @@ def new_array(data: Any, dtype: DType | None) -> Array:
         ) from error
     if a.dtype == object or a.dtype.kind in "USV":
         raise ValueError(f"cannot make a tensor of {data!r}: nested sequences must be rectangular and hold numbers")
+    if dtype is None and (held := _dtypes_within(data)):
+        return np.array(a, np.result_type(*held))
     return np.array(a, (dtype or _inferred(a.dtype)).numpy)
+
+
+def _dtypes_within(data: Any) -> set[np.dtype[Any]]:
+    """Those of the tensors in nested lists, which keep theirs."""
+    if not isinstance(data, (list, tuple)):
+        held = getattr(data, "payload", None)
+        return set() if held is None else {held.dtype.numpy}
+    if set(map(type, data)) <= _NUMBERS:
+        return set()
+    return set().union(*map(_dtypes_within, data))
+
+
+_NUMBERS = {bool, int, float, complex}
 
 
 def _inferred(dtype: np.dtype[Any]) -> DType:
@@ -155,14 +170,15 @@ def write(tensor: Tensor, value: Any, operator: str, cast: bool) -> None:
 
 
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A copy with data, gradient and attributes of its own: a leaf, also of a tensor that an operator has made."""
+    """A copy with data and attributes of its own: a leaf, also of a tensor that an operator has made, with no gradient
+    yet, as in Paddle."""
     from copy import deepcopy
 
     copy = shallow_copy(tensor)
     copy._node, copy._slot = None, 0
     memo[id(tensor)] = copy
     copy.payload = _duplicate(tensor)
-    copy._grad = deepcopy(tensor._grad, memo)
+    copy._grad = None
     copy.__dict__.update(deepcopy(tensor.__dict__, memo))
     return copy
 

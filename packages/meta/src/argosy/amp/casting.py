@@ -85,14 +85,14 @@ def _is_float(x: Any) -> bool:
 
 def current() -> AutoCast | None:
     """The innermost active layer of this rank."""
-    found: AutoCast | None = context().values.get(_KEY)
+    found: AutoCast | None = context().own_values.get(_KEY)
     return found
 
 
 @contextmanager
 def applied(chosen: AutoCast | None) -> Iterator[None]:
     """Push ``chosen`` within the block (nothing for None) in place of any that is active."""
-    values = context().values
+    values = context().own_values
     outer = values.get(_KEY)
     layers = context().layers
     hidden = [(at, held) for at, held in enumerate(layers) if isinstance(held, AutoCast)]

@@ -417,7 +417,7 @@ class Layer(Checked, Conversions):
         """
         return state.restore(self, state_dict, use_structured_name)
 
-    set_dict = set_state_dict
+    set_dict = load_dict = set_state_dict
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False

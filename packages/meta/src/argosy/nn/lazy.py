@@ -22,18 +22,18 @@ class LazyGuard:
     """
 
     def __enter__(self) -> None:
-        values = context().values
+        values = context().own_values
         values[_KEY] = values.get(_KEY, 0) + 1
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        context().values[_KEY] -= 1
+        context().own_values[_KEY] -= 1
 
 
 def waiting() -> bool:
     """Whether this rank is within a :class:`LazyGuard`."""
-    return bool(context().values.get(_KEY))
+    return bool(context().own_values.get(_KEY))
 
 
 def set_init_func(self: Tensor, obj: Callable[..., Any]) -> None:

@@ -44,15 +44,15 @@ class Recording:
     def __init__(self, shapes: bool = False) -> None:
         self.events: list[Event] = []
         self._layer = _Operators(self.events, shapes)
-        self._stack: list[Any] = []
+        self._ambient = context()
 
     def start(self) -> None:
         """Begin. Raises RuntimeError while another recording runs."""
         if Recording.active is not None:
             raise RuntimeError("a profiler is recording already: stop() it first")
         Recording.active = self
-        self._stack = context().layers
-        self._stack.insert(0, self._layer)
+        self._ambient = context()
+        self._ambient.put_everywhere(self._layer)
         AMBIENT.word += 1
         tracing = _tracing()
         if tracing is not None:
@@ -64,7 +64,7 @@ class Recording:
         if tracing is not None:
             tracing.stop()
         AMBIENT.word -= 1
-        self._stack.remove(self._layer)
+        self._ambient.take_everywhere(self._layer)
         Recording.active = None
 
     def _compiled(self, events: Sequence[Any]) -> None:

@@ -21,14 +21,14 @@ _MODE = "static.mode"
 
 def being_built() -> tuple[Program, Program] | None:
     """The main and the startup program that record now, or None."""
-    stack = context().values.get(_STACK)
+    stack = context().own_values.get(_STACK)
     return stack[-1] if stack else None
 
 
 @contextmanager
 def built(main: Program, startup: Program) -> Iterator[None]:
     """Let ``main`` record operators, and ``startup`` how parameters begin, within the block."""
-    stack = context().values.setdefault(_STACK, [])
+    stack = context().own_values.setdefault(_STACK, [])
     stack.append((main, startup))
     try:
         with layer(main.tracer), building(main.tracer.builder):
@@ -48,17 +48,17 @@ def note_parameter(parameter: Tensor, initializer: Callable[[Tensor], Any]) -> N
 
 def in_static_mode() -> bool:
     """Whether ``enable_static()`` was called last on this rank."""
-    return _MODE in context().values
+    return _MODE in context().own_values
 
 
 def start_static_mode(main: Program, startup: Program) -> None:
     """Let the programs record until :func:`stop_static_mode`."""
-    held = context().values[_MODE] = ExitStack()
+    held = context().own_values[_MODE] = ExitStack()
     held.enter_context(built(main, startup))
 
 
 def stop_static_mode() -> None:
     """The end of :func:`start_static_mode`."""
-    held = context().values.pop(_MODE, None)
+    held = context().own_values.pop(_MODE, None)
     if held is not None:
         held.close()

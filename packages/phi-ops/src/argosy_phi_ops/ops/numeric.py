@@ -25,6 +25,8 @@ def diff(x: Tensor, n: int = 1, axis: int = -1, prepend: Tensor | None = None, a
         x = prim.concat(*parts, axis=at)
     for _ in range(n):
         size = x.shape[at]
+        if size == 0:
+            return x
         ahead, behind = section(x, at, 1, size), section(x, at, 0, size - 1)
         x = prim.logical_xor(ahead, behind) if x.dtype == "bool" else prim.sub(ahead, behind)
     return x
@@ -35,6 +37,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     x = rng.standard_normal((3, 5))
     yield Sample(x)
     yield Sample(x, 2, 0)
+    yield Sample(rng.standard_normal((0, 3)), 1, 0)
     yield Sample(x, 1, 1, rng.standard_normal((3, 1)), rng.standard_normal((3, 2)))
 
 

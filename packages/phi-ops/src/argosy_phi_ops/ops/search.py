@@ -78,6 +78,8 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def kthvalue(x: Tensor, k: int, axis: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The `k`-th smallest element along `axis` (counted from 1) and its index."""
     at = axis_of("kthvalue", -1 if axis is None else axis, x.ndim)
+    if not x.ndim and k == 1:
+        return x, prim.constant(0, "int64")
     shape = tuple(n for i, n in enumerate(x.shape) if i != at)
     found = [section(part, at, k - 1, k) for part in _with_indices(x, at, False)]
     values, order = found if keepdim else (prim.reshape(part, shape=shape) for part in found)
@@ -88,6 +90,7 @@ def kthvalue(x: Tensor, k: int, axis: int | None = None, keepdim: bool = False) 
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((3, 6)), 2)
     yield Sample(rng.standard_normal((3, 6)), 1, 0, keepdim=True)
+    yield Sample(rng.standard_normal(()), 1)
 
 
 @operator(aliases={"input": "x", "dim": "axis"})
@@ -189,6 +192,8 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def mode(x: Tensor, axis: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The most frequent element along `axis` (of equally frequent ones the smallest) and its last index."""
     at = axis_of("mode", axis, x.ndim)
+    if not x.ndim:
+        return x, prim.constant(0, "int64")
     moved = prim.transpose(x, permutation=(*(i for i in range(x.ndim) if i != at), at))
     return _mode_last(moved, x, at, keepdim)
 
@@ -211,3 +216,4 @@ def _mode_last(moved: Tensor, x: Tensor, at: int, keepdim: bool) -> tuple[Tensor
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.integers(0, 3, (3, 6)))
     yield Sample(rng.integers(0, 3, (5, 2)).astype(np.float64), 0, keepdim=True)
+    yield Sample(rng.standard_normal(()))
