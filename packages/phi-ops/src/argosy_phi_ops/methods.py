@@ -134,9 +134,10 @@ def _acceptable(y: object) -> bool:
 def _as_operand(y: Any) -> Any:
     if type(y) is Tensor or type(y) in _NUMBERS:
         return y
-    for kind in (float, complex):
-        if isinstance(y, kind):  # numpy's float64 is a float of Python, too, and counts as one, as in Paddle
-            return kind(y)
+    if isinstance(y, float):  # numpy's float64 is a float of Python, too, and counts as one, as in Paddle
+        return float(y)
+    if isinstance(y, complex):
+        return complex(y)
     return Tensor(y)  # another scalar or an array of numpy keeps its dtype
 
 
