@@ -38,10 +38,10 @@ def run(function, *arguments, **options):
     return first.array().copy(), executable.describe()
 
 
-def exact(x, w, padding=((1, 1), (1, 1))):
+def exact(x, w, padding=((1, 1), (1, 1)), taps=(3, 3)):
     """The convolution in float64."""
     x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), *padding))
-    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+    windows = np.lib.stride_tricks.sliding_window_view(x, taps, (2, 3))
     return np.einsum("nchwij,fcij->nfhw", windows, w.astype(np.float64), optimize=True)
 
 
@@ -126,6 +126,64 @@ def test_any_number_of_threads_gives_the_same_bits():
         for threads in (1, 2, 3, 7):
             set_threads(threads)
             found.append(run(conv(), x, w)[0])
+    finally:
+        set_threads(os.cpu_count() or 1)
+    assert all((found[0] == y).all() for y in found)
+
+
+def weights(padding=((1, 1), (1, 1))):
+    """The gradient of weights, of the image and the result's gradient."""
+
+    def function(x, g):
+        turned = [prim.transpose(v, permutation=(1, 0, 2, 3)) for v in (x, g)]
+        return prim.transpose(conv(padding)(*turned), permutation=(1, 0, 2, 3))
+
+    return function
+
+
+#: Images, filters and padding: sums of one step and of several, parts of an image, chunks of filters and of channels,
+#: panels of one to three vectors, images too small for terms in runs.
+GRADIENTS = {
+    "whole tiles": ((2, 16, 16, 16), 16, ((1, 1), (1, 1))),
+    "odd rows": ((3, 24, 15, 13), 21, ((1, 1), (1, 1))),
+    "few places": ((9, 40, 7, 7), 72, ((1, 1), (1, 1))),
+    "one image": ((1, 33, 30, 30), 32, ((1, 1), (1, 1))),
+    "several chunks": ((2, 200, 14, 14), 150, ((1, 1), (1, 1))),
+    "parts of an image": ((2, 70, 90, 34), 16, ((1, 1), (1, 1))),
+    "wide": ((1, 16, 10, 150), 17, ((1, 1), (1, 1))),
+    "no padding": ((2, 16, 23, 34), 20, ((0, 0), (0, 0))),
+    "uneven padding": ((3, 47, 18, 17), 36, ((2, 0), (0, 2))),
+}
+
+
+def operands_of_gradient(image, filters, padding):
+    places = (n + low + high - 2 for n, (low, high) in zip(image[2:], padding, strict=True))
+    return f32(*image), f32(image[0], filters, *places, seed=5)
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_of_weights(name):
+    image, filters, padding = GRADIENTS[name]
+    executable = check(weights(padding), *operands_of_gradient(image, filters, padding), scale=300)
+    assert "minimal filtering" in executable.describe()
+
+
+def test_a_gradient_of_weights_is_rounded_about_as_a_plain_sum():
+    x, g = operands_of_gradient((4, 32, 28, 28), 24, ((1, 1), (1, 1)))
+    (got, text), (plain, _) = run(weights(), x, g), run(weights(), x, g, winograd=False)
+    assert "minimal filtering" in text
+    want = exact(x.transpose(1, 0, 2, 3), g.transpose(1, 0, 2, 3), taps=(28, 28)).transpose(1, 0, 2, 3)
+    mean = [np.sqrt(np.mean((y - want) ** 2)) for y in (got, plain)]
+    assert mean[0] < 2.7 * mean[1]
+
+
+def test_any_number_of_threads_gives_the_same_gradient_of_weights():
+    x, g = operands_of_gradient((2, 32, 28, 28), 200, ((1, 1), (1, 1)))
+    found = []
+    try:
+        for threads in (1, 2, 3, 7):
+            set_threads(threads)
+            found.append(run(weights(), x, g)[0])
     finally:
         set_threads(os.cpu_count() or 1)
     assert all((found[0] == y).all() for y in found)

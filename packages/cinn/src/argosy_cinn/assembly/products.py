@@ -13,6 +13,7 @@ from argosy_cinn.contraction.packing import convert_element
 from argosy_cinn.contraction.problem import Prologue
 from argosy_cinn.contraction.thin import plan_thin
 from argosy_cinn.contraction.winograd import plan_winograd
+from argosy_cinn.contraction.winograd_weights import plan_winograd_weights
 from argosy_cinn.fusion.kernels import Epilogue
 from argosy_cinn.fusion.products import OperandMatrix, Product
 from argosy_cinn.loops import elementwise
@@ -33,7 +34,10 @@ _LEAST_TOUCHED = 1 << 20
 
 def filters_minimally(product: Product, target: Target) -> bool:
     """Whether a product is a convolution that minimal filtering computes."""
-    return product.minimal and plan_winograd(problem_of(Instructions(), product, None, None), target) is not None
+    if not product.minimal:
+        return False
+    problem = problem_of(Instructions(), product, None, None)
+    return plan_winograd(problem, target) is not None or plan_winograd_weights(problem, target) is not None
 
 
 def problem_text(product: Product, slots: dict[Any, int]) -> str:

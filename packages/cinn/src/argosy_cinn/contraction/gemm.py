@@ -19,6 +19,11 @@ from argosy_cinn.contraction.problem import Contraction
 from argosy_cinn.contraction.thin import emit_thin, plan_thin, thin_grid
 from argosy_cinn.contraction.winograd import plan_winograd
 from argosy_cinn.contraction.winograd_chunk import emit_winograd, winograd_grid
+from argosy_cinn.contraction.winograd_weights import (
+    emit_winograd_weights,
+    plan_winograd_weights,
+    winograd_weights_grid,
+)
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import Index, Value
 from argosy_cinn.runtime.workers import thread_count
@@ -41,6 +46,8 @@ def grid(b: Function, problem: Contraction, blocking: Blocking | None = None) ->
         return thin_grid(b, problem, thin)
     if blocking is None and (plan := plan_winograd(problem, b.module.target)) is not None:
         return winograd_grid(b, problem, plan)
+    if blocking is None and (weights := plan_winograd_weights(problem, b.module.target)) is not None:
+        return winograd_weights_grid(b, problem, weights)
     blocking = blocking or choose(problem, b.module.target)
     problem = turned(problem) if blocking.turned else problem
     others = b.ceil_div(problem.n, blocking.columns)
@@ -73,6 +80,9 @@ def emit(b: Function, problem: Contraction, chunk: Value, chunks: Value, blockin
         return
     if blocking is None and (plan := plan_winograd(problem, b.module.target)) is not None:
         emit_winograd(b, problem, plan, chunk, chunks)
+        return
+    if blocking is None and (weights := plan_winograd_weights(problem, b.module.target)) is not None:
+        emit_winograd_weights(b, problem, weights, chunk, chunks)
         return
     for one in (problem, *problem.twins):
         Nest(b, one, blocking or choose(one, b.module.target)).emit(chunk, chunks)

@@ -8,6 +8,8 @@ normal distribution an output's error is about twice that of a plain sum in the 
 channels, maximum over the tile, u = 2**-24), where a plain sum has ``9 * channels`` for the first two factors. An
 element that is infinite or NaN makes all places of its tiles NaN.
 
+The same numbers transposed give gradients of the taps, as sums over tiles: ``G' [(A dy A') * (B' d B)] G``.
+
 Each function emits one transform on vectors whose lanes are independent, along one axis: two make it two-dimensional.
 """
 
@@ -47,6 +49,24 @@ def of_products(f: Function, m: Sequence[Value]) -> list[Value]:
         f.fma(beyond, _ROOT, f.fmul(turned, _ROOT / 2)),
         f.fma(far, 2.0, f.fmul(near, 0.5)),
         f.fadd(f.fma(beyond, 2 * _ROOT, f.fmul(turned, _ROOT / 4)), m[5]),
+    ]
+
+
+def of_gradient(f: Function, y: Sequence[Value]) -> list[Value]:
+    """``A y``: four elements of the result's gradient as six factors."""
+    even, odd = f.fma(y[2], 0.5, y[0]), f.fma(y[3], _ROOT / 4, f.fmul(y[1], _ROOT / 2))
+    low, high = f.fma(y[2], 2.0, y[0]), f.fma(y[3], 2 * _ROOT, f.fmul(y[1], _ROOT))
+    return [y[0], f.fadd(even, odd), f.fsub(even, odd), f.fadd(low, high), f.fsub(low, high), y[3]]
+
+
+def as_taps(f: Function, m: Sequence[Value]) -> list[Value]:
+    """``G' m``: six products as the gradients of three taps."""
+    near, far = f.fadd(m[1], m[2]), f.fadd(m[3], m[4])
+    turned, beyond = f.fsub(m[2], m[1]), f.fsub(m[3], m[4])
+    return [
+        f.fma(far, 1 / 6, f.fma(near, -2 / 3, m[0])),
+        f.fma(beyond, _ROOT / 6, f.fmul(turned, _ROOT / 3)),
+        f.fma(f.fsub(far, near), 1 / 3, m[5]),
     ]
 
 

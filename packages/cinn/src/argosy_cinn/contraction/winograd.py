@@ -17,13 +17,15 @@ POINTS = SEEN * SEEN
 VECTORS = 3
 #: Bytes of transformed tiles of a chunk, which should stay in a thread's share of the last-level cache.
 _MOST_BYTES = 4 << 20
+#: Bytes of them where a single row of tiles has more.
+_MOST_SCRATCH = 32 << 20
 #: Channels and filters from which on transforms do not outweigh what products save.
-_FEWEST = 8
+FEWEST = 8
 #: What transforms cost beside one multiply-add of a vector: of a vector of tiles (for each channel, each filter), and
 #: of the taps of a channel and filter.
-_OF_IMAGE, _OF_RESULT, _OF_TAPS = 300, 250, 12
+OF_IMAGE, OF_RESULT, _OF_TAPS = 300, 250, 12
 #: The share of a plain product's time that minimal filtering must be expected to stay below.
-_WORTHWHILE = 0.8
+WORTHWHILE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +54,29 @@ class Images:
 
 
 def sees_three_by_three(window: Window | None) -> bool:
-    """Whether a window is one of 3 x 3 taps beside each other, at neighbouring places."""
-    return window is not None and _image_axes(window) is not None
+    """Whether a window is one of 3 x 3 taps beside each other, at neighbouring places: along its rows, channel by
+    channel, or (for gradients of weights) along its columns, tap by tap."""
+    if window is None:
+        return False
+    ways = (window.rows, window.columns), (channels_first(window.columns), window.rows)
+    return any(image_bounds(window, *way) is not None for way in ways)
 
 
-def _image_axes(window: Window) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """The bounds of a window of 3 x 3 along both axes of an image."""
-    if len(window.rows) != 3 or len(window.columns) not in (2, 3) or any(window.rows[0].steps):
+def channels_first(taps: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """The axes of taps whose last one is that of channels, with that before the others."""
+    return (*taps[-1:], *taps[:-1])
+
+
+def image_bounds(
+    window: Window, taps: tuple[Axis, ...], places: tuple[Axis, ...]
+) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """The bounds of both axes of an image, seen through a window whose ``taps`` are 3 x 3 for every channel."""
+    if len(taps) != 3 or len(places) not in (2, 3) or any(taps[0].steps):
         return None
-    if len(window.columns) == 3 and any(window.columns[0].steps):
+    if len(places) == 3 and any(places[0].steps):
         return None
     bounds, used = [], set()
-    for tap, place in zip(window.rows[1:], window.columns[-2:], strict=True):
+    for tap, place in zip(taps[1:], places[-2:], strict=True):
         if tap.extent != TAPS or tap.stride != place.stride or tap.steps != place.steps:
             return None
         found = [i for i, step in enumerate(place.steps) if step]
@@ -71,20 +84,28 @@ def _image_axes(window: Window) -> tuple[tuple[int, int], tuple[int, int]] | Non
             return None
         used.update(found)
         bounds.append(window.bounds[found[0]] if found else (0, place.extent + TAPS - 1))
-    if window.columns[-1].stride != 1 or len(used) != len(window.bounds):
+    if places[-1].stride != 1 or len(used) != len(window.bounds):
         return None
     rows, columns = bounds
     return rows, columns
 
 
+def is_plain(problem: Contraction) -> bool:
+    """Whether a product of float32 numbers is nothing but that, before its epilogue."""
+    a, b = problem.a, problem.b
+    plain = a.prologue is None and b.prologue is None and problem.column_sums is None and not problem.twins
+    floats = all(kind == FLOAT for kind in (problem.compute, a.element, b.element))
+    known = isinstance(problem.m, int) and all(isinstance(n, int) for n in problem.batch)
+    return plain and floats and known and not problem.narrow
+
+
 def _images(problem: Contraction) -> Images | None:
     """The images of a product, where minimal filtering can compute it."""
     window, a, b = problem.b.window, problem.a, problem.b
-    plain = a.prologue is None and b.prologue is None and problem.column_sums is None and not problem.twins
-    if window is None or not plain or problem.run or problem.narrow or not isinstance(problem.m, int):
+    if window is None or problem.run or not is_plain(problem):
         return None
-    bounds = _image_axes(window)
-    if bounds is None or any(kind != FLOAT for kind in (problem.compute, a.element, b.element)):
+    bounds = image_bounds(window, window.rows, window.columns)
+    if bounds is None:
         return None
     *outer, high, wide = window.columns
     images, step, axis = (outer[0].extent, outer[0].stride, None) if outer else (1, 0, None)
@@ -93,8 +114,7 @@ def _images(problem: Contraction) -> Images | None:
         axis = free[0] if free else None
         if axis is not None:
             images, step = problem.batch[axis], b.batch[axis]  # type: ignore[assignment]
-    sizes: tuple[object, ...] = (images, step, *problem.batch)
-    if not all(isinstance(n, int) for n in sizes):
+    if not isinstance(images, int) or not isinstance(step, int):
         return None
     channels: Axis = window.rows[0]
     return Images(channels.extent, images, high.extent, wide.extent, (channels.stride, step, high.stride), bounds, axis)
@@ -123,20 +143,22 @@ class Plan:
 def plan_winograd(problem: Contraction, target: Target) -> Plan | None:
     """The plan of a product that minimal filtering makes faster, or None."""
     seen = _images(problem) if problem.minimal and target.vector_bits == 512 else None
-    if seen is None or not isinstance(problem.m, int) or min(seen.channels, problem.m) < _FEWEST:
+    if seen is None or not isinstance(problem.m, int) or min(seen.channels, problem.m) < FEWEST:
         return None
-    plan = _cut(seen, target.lanes(FLOAT))
-    return plan if _share_of_plain(plan, problem.m) < _WORTHWHILE else None
+    lanes = target.lanes(FLOAT)
+    plan = Plan(seen, *cut(seen, max(_MOST_BYTES // (4 * POINTS * seen.channels), VECTORS * lanes)), lanes)
+    fits = 4 * POINTS * seen.channels * lanes * plan.vectors <= _MOST_SCRATCH
+    return plan if fits and _share_of_plain(plan, problem.m) < WORTHWHILE else None
 
 
-def _cut(seen: Images, lanes: int) -> Plan:
-    """Chunks of whole images where several fit, else of equal parts of one."""
-    most = max(_MOST_BYTES // (4 * POINTS * seen.channels), VECTORS * lanes)
+def cut(seen: Images, most: int) -> tuple[int, int]:
+    """Images, and rows of tiles of each, of parts with at most so many tiles where a row has no more: whole images
+    where several fit, else equal parts of one."""
     row, rows = seen.tiles_across, seen.tile_rows
     images = min(max(most // (row * rows), 1), seen.images)
     images = -(-seen.images // -(-seen.images // images))
     parts = -(-row * rows // most) if images == 1 else 1
-    return Plan(seen, images, -(-rows // min(parts, rows)), lanes)
+    return images, -(-rows // min(parts, rows))
 
 
 def _share_of_plain(plan: Plan, filters: int) -> float:
@@ -144,6 +166,6 @@ def _share_of_plain(plan: Plan, filters: int) -> float:
     seen, depth = plan.seen, plan.seen.channels
     vectors = plan.blocks * plan.vectors
     products = vectors * POINTS * filters * depth
-    transforms = vectors * (_OF_IMAGE * depth + _OF_RESULT * filters) + plan.blocks * _OF_TAPS * filters * depth
+    transforms = vectors * (OF_IMAGE * depth + OF_RESULT * filters) + plan.blocks * _OF_TAPS * filters * depth
     plain = -(-seen.images * seen.height * seen.width // plan.lanes) * TAPS * TAPS * filters * depth
     return (products + transforms) / plain

@@ -14,17 +14,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from argosy_cinn.contraction.minimal import MADE, SEEN, TAPS, every_fourth, of_image, of_products, of_taps, side_by_side
+from argosy_cinn.contraction.minimal import MADE, SEEN, TAPS, of_products, of_taps, side_by_side
 from argosy_cinn.contraction.packing import SLACK, pack_a
 from argosy_cinn.contraction.problem import Block, Cells, Contraction, Format, coordinates, origin
-from argosy_cinn.contraction.tile import NULL, Tile, TileArguments, call_tile
+from argosy_cinn.contraction.tile import NULL, TileArguments
 from argosy_cinn.contraction.winograd import POINTS, VECTORS, Plan
+from argosy_cinn.contraction.winograd_tiles import ROWS, Part, Tiles, call_vectors
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import FLOAT, I1, I32, Index, Value, vector
+from argosy_cinn.printers.types import FLOAT, Index, Value, vector
 from argosy_cinn.runtime.workers import scratch, thread_count
 
-#: Rows of a register tile, and of a block of filters.
-_ROWS, _FILTERS = 8, 16
+#: Rows of a block of filters.
+_FILTERS = 16
 #: Elements between matrices of a point, so that they do not fight for the same cache sets.
 _STAGGER = 16
 #: Chunks for each thread.
@@ -73,9 +74,9 @@ class _Winograd:
         self.width = min(plan.vectors, VECTORS) * plan.lanes  # of a panel
         self.places = plan.vectors * plan.lanes  # of a chunk
         self.point = self.seen.channels * self.width + _STAGGER  # from point to point in a panel
-        self.taps = self.seen.channels * _ROWS + _STAGGER  # the same of transformed taps
+        self.taps = self.seen.channels * ROWS + _STAGGER  # the same of transformed taps
         self.sums = _FILTERS * self.places + _STAGGER  # and of sums
-        self.line = MADE * self.places + 2 * MADE * plan.lanes  # of a row of elements, and what is stored beyond
+        self.tiles = Tiles(plan.seen, SEEN, plan.lanes, plan.vectors, self.point, f"panels of {self.width}")
 
     def emit(self, chunk: Value, chunks: Value) -> None:
         self._allocate()
@@ -85,12 +86,13 @@ class _Winograd:
             source = origin(b, self.problem.b, at.batch)
             if seen.axis is None:
                 source = b.at(source, b.mul(at.image, seen.steps[1]))
-            self._image(source, at)
+            part = Part(source, at.row, at.rows, at.images, seen.channels)
+            self.tiles.transform(b, part, self.lines, self.panels, self._place)
             count = b.ceil_div(b.mul(b.mul(at.images, at.rows), seen.tiles_across), self.lanes)
             rows = origin(b, self.problem.a, at.batch)
             with b.loop(at.filter, at.end, _FILTERS) as block:
                 filters = b.minimum(_FILTERS, b.sub(at.end, block.index))
-                with b.loop(0, filters, _ROWS) as r:
+                with b.loop(0, filters, ROWS) as r:
                     self._taps(rows, at.batch, b.add(block.index, r.index), r.index)
                 self._products(count, filters)
                 with b.loop(0, filters) as r:
@@ -101,12 +103,12 @@ class _Winograd:
         """Panels of the image, transformed taps, sums, then rows of elements: of the image before they are transformed
         along the other axis, or of the result; taps as they are copied share the place of sums."""
         panels = -(-self.plan.vectors * self.lanes // self.width)
-        copied = _ROWS * self.seen.channels * TAPS * TAPS + SLACK
+        copied = ROWS * self.seen.channels * TAPS * TAPS + SLACK
         sizes = [
             panels * POINTS * self.point,
-            _FILTERS // _ROWS * POINTS * self.taps,
+            _FILTERS // ROWS * POINTS * self.taps,
             max(POINTS * self.sums, copied),
-            2 * SEEN * self.line,
+            self.tiles.buffer,
         ]
         starts = [sum(sizes[:i]) + 208 * i for i in range(len(sizes) + 1)]
         slab = scratch(self.b, 4 * starts[-1])
@@ -131,29 +133,6 @@ class _Winograd:
             row, b.minimum(plan.rows, b.sub(seen.tile_rows, row)), first, b.minimum(b.add(first, height), self.filters),
         )  # fmt: skip
 
-    def _image(self, source: Value, at: _Chunk) -> None:
-        """Transform the tiles of a chunk: of every channel along the image's columns, then along its rows."""
-        b, seen = self.b, self.seen
-        parameters = [("ptr noalias readonly", "source"), ("i64", "first"), ("i64", "rows"), ("i64", "images"),
-                      ("ptr noalias", "lines"), ("ptr noalias", "out")]  # fmt: skip
-
-        def define(name: str) -> None:
-            with b.module.function(name, parameters, export=False, attributes="noinline") as f:
-                source, first, rows, images, lines, out = f.arguments
-                tiles = f.mul(f.mul(rows, images), seen.tiles_across)
-                with f.loop(0, seen.channels) as c:
-                    image = f.at(source, f.mul(c.index, seen.steps[0]))
-                    with f.loop(0, images) as n, f.loop(0, rows) as r:
-                        row = f.add(f.mul(n.index, rows), r.index)
-                        place = f.at(lines, f.mul(row, MADE * seen.tiles_across))
-                        self._down(f, f.at(image, f.mul(n.index, seen.steps[1])), f.add(first, r.index), place)
-                    with f.loop(0, f.ceil_div(tiles, self.lanes)) as v, f.loop(0, SEEN) as u:
-                        line = f.at(lines, f.add(f.mul(u.index, self.line), f.mul(v.index, MADE * self.lanes)))
-                        self._across(f, line, f.at(out, self._place(f, v.index, f.mul(u.index, SEEN), c.index)))
-
-        name = b.module.once(("winograd image", self.plan, self.width), "winograd_image", define)
-        b.call(name, "void", source, *map(b.index, (at.row, at.rows, at.images)), self.lines, self.panels)
-
     def _place(self, f: Function, v: Index, point: Index, channel: Index) -> Index:
         """Where a vector of tiles lies in the panels."""
         per = self.width // self.lanes
@@ -161,45 +140,13 @@ class _Winograd:
         within = f.add(f.mul(channel, self.width), f.mul(f.rem(v, per), self.lanes))
         return f.add(f.mul(panel, self.point), within)
 
-    def _down(self, f: Function, image: Value, row: Index, out: Value) -> None:
-        """Transform a row of tiles along the columns of an image, into six lines, and into six lines that begin four
-        elements later: there the last two elements of each tile are beside each other, too."""
-        seen, lanes = self.seen, self.lanes
-        (first_row, height), (first_column, width) = seen.bounds
-        top = f.mul(row, MADE)
-        inside = [f.icmp("ult", f.index(f.add(f.add(top, i), first_row)), height) for i in range(SEEN)]
-        corner = f.at(image, f.mul(top, seen.steps[2]))
-        with f.loop(0, MADE * seen.tiles_across + SEEN - MADE, lanes) as x:
-            columns = f.binary("add", f.splat(f.convert("trunc", x.index, I32), lanes), f.iota(I32, lanes))
-            mask = f.icmp("ult", f.binary("add", columns, first_column), width)
-            none = f.constant(vector(I1, lanes), False)
-            start = f.at(corner, x.index)
-            read = [
-                f.masked_load(self.type, f.at(start, i * seen.steps[2]), f.select(exists, mask, none))
-                for i, exists in enumerate(inside)
-            ]
-            behind = f.icmp("uge", columns, MADE)
-            place = f.at(out, x.index)
-            for i, value in enumerate(of_image(f, read)):
-                f.store(value, f.at(place, i * self.line))
-                f.masked_store(value, f.at(place, (SEEN + i) * self.line - MADE), behind)
-
-    def _across(self, f: Function, line: Value, out: Value) -> None:
-        """Transform a vector of tiles along a line."""
-        lanes = self.lanes
-        read = [f.load(self.type, f.at(line, i * lanes)) for i in range(MADE)]
-        later = [f.load(self.type, f.at(line, SEEN * self.line + i * lanes)) for i in range(MADE)]
-        tiles = [*every_fourth(f, read), *every_fourth(f, later, SEEN - MADE)]
-        for i, value in enumerate(of_image(f, tiles)):
-            f.store(value, f.at(out, i * self.point))
-
     def _taps(self, rows: Value, batch: tuple[Index, ...], first: Index, position: Index) -> None:
         """Transform the taps of a register tile's filters."""
         b, channels = self.b, self.seen.channels
-        count = b.minimum(_ROWS, b.sub(self.filters, first))
+        count = b.minimum(ROWS, b.sub(self.filters, first))
         block = Block(self.problem.a, rows, first, 0, count, channels * TAPS * TAPS, batch)
-        pack_a(b, block, self.products, _ROWS, Format(FLOAT))
-        type = vector(FLOAT, _ROWS)
+        pack_a(b, block, self.products, ROWS, Format(FLOAT))
+        type = vector(FLOAT, ROWS)
 
         def define(name: str) -> None:
             parameters = [("ptr noalias readonly", "source"), ("ptr noalias", "out")]
@@ -207,44 +154,29 @@ class _Winograd:
                 b.module.function(name, parameters, export=False, attributes="noinline") as f,
                 f.loop(0, channels) as c,
             ):
-                source = f.at(f.arguments[0], f.mul(c.index, TAPS * TAPS * _ROWS))
-                taps = [f.load(type, f.at(source, i * _ROWS)) for i in range(TAPS * TAPS)]
+                source = f.at(f.arguments[0], f.mul(c.index, TAPS * TAPS * ROWS))
+                taps = [f.load(type, f.at(source, i * ROWS)) for i in range(TAPS * TAPS)]
                 columns = [of_taps(f, taps[i::TAPS]) for i in range(TAPS)]
                 for u in range(SEEN):
                     for v, value in enumerate(of_taps(f, [column[u] for column in columns])):
-                        place = f.add(f.mul(c.index, _ROWS), (u * SEEN + v) * self.taps)
+                        place = f.add(f.mul(c.index, ROWS), (u * SEEN + v) * self.taps)
                         f.store(value, f.at(f.arguments[1], place))
 
         name = b.module.once(("winograd taps", channels), "winograd_taps", define)
-        out = b.at(self.factors, b.mul(b.div(position, _ROWS), POINTS * self.taps))
+        out = b.at(self.factors, b.mul(b.div(position, ROWS), POINTS * self.taps))
         b.call(name, "void", self.products, out)
 
     def _products(self, count: Index, filters: Index) -> None:
         """The sums over channels of every point, for a block of filters."""
         b, per = self.b, self.width // self.lanes
-        with b.loop(0, count, per) as v, b.loop(0, POINTS) as point, b.loop(0, filters, _ROWS) as r:
+        with b.loop(0, count, per) as v, b.loop(0, POINTS) as point, b.loop(0, filters, ROWS) as r:
             panel = b.at(self.panels, self._place(b, v.index, point.index, 0))
-            tile = b.add(b.mul(b.div(r.index, _ROWS), POINTS), point.index)
+            tile = b.add(b.mul(b.div(r.index, ROWS), POINTS), point.index)
             taps = b.at(self.factors, b.mul(tile, self.taps))
             sums = b.add(b.mul(point.index, self.sums), b.add(b.mul(r.index, self.places), b.mul(v.index, self.lanes)))
-            operands = TileArguments(taps, 0, panel, 0, self.seen.channels, _ROWS, self.width, NULL,
+            operands = TileArguments(taps, 0, panel, 0, self.seen.channels, ROWS, self.width, NULL,
                                      b.at(self.products, sums), self.places, NULL)  # fmt: skip
-            self._by_vectors(b.minimum(per, b.sub(count, v.index)), operands)
-
-    def _by_vectors(self, vectors: Index, operands: TileArguments) -> None:
-        """A register tile of as many vectors as there are."""
-        b = self.b
-
-        def call(many: int) -> list[Value]:
-            call_tile(b, Tile(FLOAT, self.lanes, _ROWS, many, self.width, "packed"), operands)
-            return []
-
-        def choose(many: int) -> list[Value]:
-            if many == 1:
-                return call(1)
-            return b.either(b.icmp("eq", b.index(vectors), many), lambda: call(many), lambda: choose(many - 1))
-
-        choose(self.width // self.lanes)
+            call_vectors(b, b.minimum(per, b.sub(count, v.index)), per, self.lanes, "packed", operands)
 
     def _result(self, count: Index, r: Index) -> None:
         """Transform the sums of a filter to lines of the result."""
@@ -263,7 +195,7 @@ class _Winograd:
                     columns.append(of_products(f, read))
                 for i in range(MADE):
                     made = of_products(f, [column[i] for column in columns])
-                    place = f.at(f.arguments[1], f.add(f.mul(v.index, MADE * self.lanes), i * self.line))
+                    place = f.at(f.arguments[1], f.add(f.mul(v.index, MADE * self.lanes), i * self.tiles.line))
                     for j, value in enumerate(side_by_side(f, made)):
                         f.store(value, f.at(place, j * self.lanes))
 
@@ -277,7 +209,7 @@ class _Winograd:
             top = b.mul(b.add(at.row, r.index), MADE)
             line = b.mul(b.add(b.mul(n.index, at.rows), r.index), MADE * seen.tiles_across)
             with b.loop(0, b.minimum(MADE, b.sub(seen.height, top))) as i:
-                source = b.at(self.lines, b.add(line, b.mul(i.index, self.line)))
+                source = b.at(self.lines, b.add(line, b.mul(i.index, self.tiles.line)))
                 column = b.mul(b.add(top, i.index), seen.width)
                 self._finish_line(at, row, n.index, column, source)
 
