@@ -284,8 +284,31 @@ def rematerialised(
     before = placed(orders[0])
     if before <= budget:
         return list(orders[0]), None
-    needs = [placed(order) for order in orders]
-    schedule.steps = list(orders[needs.index(min(needs))])
+    # What frees early may be no better before anything is dropped, and much better then.
+    tried = [_dropped(schedule, order, budget, placed) for order in orders]
+    best = min(tried, key=lambda made: (max(made.peak, budget), made.work))
+    if best.peak >= before:  # nothing that helps can be dropped
+        return list(orders[0]), Recomputation(budget, before, 0, 0.0)
+    for step, renamed in zip(best.steps, best.names, strict=True):
+        step.renamed = renamed
+    return best.steps, Recomputation(budget, before, sum(step.repeated for step in best.steps), best.work)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """Steps in an order, the versions of values that each reads and makes, the arena they need, and repeated work."""
+
+    steps: list[Step]
+    names: list[dict[Hashable, Hashable]]
+    peak: int
+    work: float
+
+
+def _dropped(
+    schedule: Schedule, order: Sequence[Step], budget: int, placed: Callable[[Sequence[Step]], int]
+) -> _Attempt:
+    """Drop what an order allows to be dropped, until its plan fits. Steps are left as they were."""
+    schedule.steps = list(order)
     limit = budget
     for _ in range(_ATTEMPTS):
         least = schedule.fit(limit)
@@ -294,11 +317,10 @@ def rematerialised(
         if peak <= budget or least > limit:
             break
         limit -= max(peak - budget, 1)
-    if peak >= before:  # nothing that helps can be dropped
-        for step in orders[0]:
-            step.renamed = {}
-        return list(orders[0]), Recomputation(budget, before, 0, 0.0)
-    return schedule.steps, Recomputation(budget, before, len(schedule.repeated), schedule.work())
+    made = _Attempt(schedule.steps, [step.renamed for step in schedule.steps], peak, schedule.work())
+    for step in order:
+        step.renamed = {}
+    return made
 
 
 def step_cost(costs: Sequence[Any]) -> int:
