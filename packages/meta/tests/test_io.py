@@ -22,7 +22,7 @@ from argosy.io import (
     get_worker_info,
     random_split,
 )
-from argosy.io.pool import WorkerError
+from argosy.io.dataloader.pool import WorkerError
 
 
 class Squares(Dataset):

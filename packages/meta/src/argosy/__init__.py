@@ -19,7 +19,7 @@ _SUBMODULES = (
     "nn", "linalg", "fft", "special", "functional", "optimizer", "io", "jit", "models", "autograd", "static", "device",
     "distributed", "amp", "metric", "callbacks", "profiler", "regularizer", "incubate", "science", "library", "compat",
     "framework", "tensor", "vision", "base", "distribution", "signal", "geometric", "sparse",
-    "utils", "version", "hub", "text", "audio",
+    "utils", "version", "hub", "text", "audio", "common_ops_import", "hapi", "pir",
 )  # fmt: skip
 
 _FRAMEWORK = (

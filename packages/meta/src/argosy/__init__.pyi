@@ -44,6 +44,7 @@ from argosy import callbacks as callbacks
 from argosy_tensorcore.dtype import complex128 as cdouble
 from argosy_tensorcore.dtype import complex64 as cfloat
 from argosy.framework import check_shape as check_shape
+from argosy import common_ops_import as common_ops_import
 from argosy import compat as compat
 from argosy_tensorcore.dtype import complex128 as complex128
 from argosy_tensorcore.dtype import complex64 as complex64
@@ -82,6 +83,7 @@ from argosy.framework import get_flags as get_flags
 from argosy.random import get_rng_state as get_rng_state
 from argosy.autograd import grad as grad
 from argosy_tensorcore.dtype import float16 as half
+from argosy import hapi as hapi
 from argosy import hub as hub
 from argosy_tensorcore.dtype import iinfo as iinfo
 from argosy.modes import in_dynamic_mode as in_dynamic_mode
@@ -111,6 +113,7 @@ from argosy import models as models
 from argosy import nn as nn
 from argosy.autograd import no_grad as no_grad
 from argosy import optimizer as optimizer
+from argosy import pir as pir
 from argosy import profiler as profiler
 from argosy.dtypes import pstring as pstring
 from argosy.dtypes import raw as raw

@@ -6,12 +6,22 @@ from argosy.static.program import default_main_program, default_startup_program
 from argosy.static.session import in_static_mode, start_static_mode, stop_static_mode
 from argosy_phi_ops.capture import active_tracer
 
-__all__ = ["disable_static", "enable_static", "in_dynamic_mode"]
+__all__ = ["disable_static", "enable_static", "in_dynamic_mode", "in_dynamic_or_pir_mode", "use_pir_api"]
 
 
 def in_dynamic_mode() -> bool:
     """True unless operators are recorded on this rank: by a capture (``jit.to_static``) or into a static program."""
     return active_tracer() is None
+
+
+def in_dynamic_or_pir_mode() -> bool:
+    """True: what is recorded is PIR."""
+    return True
+
+
+def use_pir_api() -> bool:
+    """True: programs are PIR, there is no older representation."""
+    return True
 
 
 def disable_static(place: object = None) -> None:

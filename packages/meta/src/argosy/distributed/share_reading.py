@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
-from argosy.io.dataloader import DataLoader
+from argosy.io.dataloader.loader import DataLoader
 from argosy.io.sampler import BatchSampler
 from argosy_autoparallel import Placement, ProcessMesh, local_slice
 

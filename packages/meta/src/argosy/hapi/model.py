@@ -12,7 +12,7 @@ from argosy.hapi.callbacks import Callbacks, LRScheduler, ModelCheckpoint, defau
 from argosy.hapi.precision import Precision
 from argosy.hapi.progress import ProgBarLogger
 from argosy.hapi.summary import summary
-from argosy.io.dataloader import DataLoader
+from argosy.io.dataloader.loader import DataLoader
 from argosy.io.dataset import Dataset
 from argosy.jit.export import save as export
 from argosy.metric.metric import Metric

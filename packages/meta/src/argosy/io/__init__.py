@@ -11,10 +11,11 @@ _MODULES = {
         "BatchSampler", "DistributedBatchSampler", "RandomSampler", "Sampler", "SequenceSampler",
         "SubsetRandomSampler", "WeightedRandomSampler",
     ),
-    "dataloader": ("DataLoader",),
-    "worker": ("WorkerInfo", "get_worker_info"),
-    "collate": ("default_collate_fn", "default_convert_fn"),
+    "dataloader.loader": ("DataLoader",),
+    "dataloader.worker": ("WorkerInfo", "get_worker_info"),
+    "dataloader.collate": ("default_collate_fn", "default_convert_fn"),
 }  # fmt: skip
 _TABLE = {name: f"argosy.io.{module}:{name}" for module, names in _MODULES.items() for name in names}
+_TABLE |= {"dataloader": "argosy.io.dataloader"}
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())

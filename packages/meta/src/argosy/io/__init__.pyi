@@ -4,7 +4,7 @@ from argosy.io.sampler import BatchSampler as BatchSampler
 from argosy.io.dataset import ChainDataset as ChainDataset
 from argosy.io.dataset import ComposeDataset as ComposeDataset
 from argosy.io.dataset import ConcatDataset as ConcatDataset
-from argosy.io.dataloader import DataLoader as DataLoader
+from argosy.io.dataloader.loader import DataLoader as DataLoader
 from argosy.io.dataset import Dataset as Dataset
 from argosy.io.sampler import DistributedBatchSampler as DistributedBatchSampler
 from argosy.io.dataset import IterableDataset as IterableDataset
@@ -15,8 +15,9 @@ from argosy.io.dataset import Subset as Subset
 from argosy.io.sampler import SubsetRandomSampler as SubsetRandomSampler
 from argosy.io.dataset import TensorDataset as TensorDataset
 from argosy.io.sampler import WeightedRandomSampler as WeightedRandomSampler
-from argosy.io.worker import WorkerInfo as WorkerInfo
-from argosy.io.collate import default_collate_fn as default_collate_fn
-from argosy.io.collate import default_convert_fn as default_convert_fn
-from argosy.io.worker import get_worker_info as get_worker_info
+from argosy.io.dataloader.worker import WorkerInfo as WorkerInfo
+from argosy.io import dataloader as dataloader
+from argosy.io.dataloader.collate import default_collate_fn as default_collate_fn
+from argosy.io.dataloader.collate import default_convert_fn as default_convert_fn
+from argosy.io.dataloader.worker import get_worker_info as get_worker_info
 from argosy.io.dataset import random_split as random_split

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from argosy.io.transfer import receive
-from argosy.io.worker import DONE, Recipe, WorkerInfo, work
+from argosy.io.dataloader.transfer import receive
+from argosy.io.dataloader.worker import DONE, Recipe, WorkerInfo, work
 
 __all__ = ["WorkerError", "WorkerPool"]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from argosy.io.collate import as_arrays
-from argosy.io.transfer import send
+from argosy.io.dataloader.collate import as_arrays
+from argosy.io.dataloader.transfer import send
 from argosy_phi_ops.context import context
 
 __all__ = ["DONE", "Recipe", "WorkerInfo", "get_worker_info", "work"]

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from argosy.checked import checked
-from argosy.io.collate import as_tensors, collate_arrays, default_convert_fn
+from argosy.io.dataloader.collate import as_tensors, collate_arrays, default_convert_fn
+from argosy.io.dataloader.pool import WorkerPool
+from argosy.io.dataloader.worker import Recipe
 from argosy.io.dataset import Dataset, IterableDataset
-from argosy.io.pool import WorkerPool
 from argosy.io.sampler import BatchSampler, SequenceSampler
-from argosy.io.worker import Recipe
 from argosy_phi_ops.context import context
 
 __all__ = ["DataLoader"]

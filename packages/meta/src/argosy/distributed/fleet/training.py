@@ -1,0 +1,178 @@
+"""Data-parallel training as older scripts write it: ``fleet.init``, then ``distributed_model`` and
+``distributed_optimizer``. Other kinds of parallelism go by annotation: ``argosy.distributed.parallelize``,
+``shard_layer`` and ``shard_optimizer``."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from argosy.distributed.collective import all_reduce, barrier
+from argosy.distributed.data_parallel import DataParallel
+from argosy.distributed.environment import get_rank, get_world_size, init_parallel_env
+from argosy.distributed.reduction import ReduceOp
+from argosy.nn.layer import Layer
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = [
+    "DistributedStrategy", "barrier_worker", "distributed_model", "distributed_optimizer", "distributed_scaler",
+    "fused_allreduce_gradients", "init", "is_first_worker", "is_worker", "worker_index", "worker_num",
+]  # fmt: skip
+
+T = TypeVar("T")
+
+_HARMLESS: dict[str, Any] = {
+    "find_unused_parameters": False,
+    "fuse_all_reduce_ops": True,
+    "fuse_grad_size_in_MB": 32,
+    "last_comm_group_size_MB": 1,
+    "nccl_comm_num": 1,
+    "sync_nccl_allreduce": True,
+    "cudnn_exhaustive_search": False,
+    "conv_workspace_size_limit": 512,
+    "cudnn_batchnorm_spatial_persistent": False,
+    "without_graph_optimization": True,
+}
+"""Settings that change no result: they may be set to anything."""
+_INSTEAD = {
+    "amp": "amp.auto_cast and amp.GradScaler",
+    "recompute": "fleet.recompute",
+    "gradient_merge": "several backward() before step()",
+    "sharding": "distributed.shard_optimizer",
+    "pipeline": "distributed.parallelize",
+    "tensor_parallel": "distributed.parallelize",
+    "semi_auto": "distributed.shard_tensor",
+    "auto": "distributed.shard_tensor",
+    "sync_batch_norm": "nn.SyncBatchNorm.convert_sync_batchnorm",
+    "lamb": "optimizer.Lamb",
+    "lars": "optimizer.Momentum with a trust ratio of your own",
+}
+"""What scripts may take for a setting that is not implemented."""
+_DEGREES = ("dp_degree", "mp_degree", "pp_degree", "sharding_degree", "sep_degree", "ep_degree")
+
+_strategy: list[DistributedStrategy] = []
+
+
+class DistributedStrategy:
+    """How :func:`init` is to train: copies of the model on all ranks, each with data of its own.
+
+    Settings that change no result may be set to anything. Raises NotImplementedError, with what to use instead, where
+    another one is switched on, and for ``hybrid_configs`` of a degree above 1 other than ``dp_degree``.
+    """
+
+    def __init__(self) -> None:
+        self.__dict__.update(_HARMLESS, hybrid_configs=dict.fromkeys(_DEGREES, 1) | {"dp_degree": -1})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "hybrid_configs":
+            self._set_degrees(value)
+        elif name in _HARMLESS:
+            self.__dict__[name] = value
+        elif value:
+            other = _INSTEAD.get(name)
+            raise NotImplementedError(
+                f"DistributedStrategy.{name} is not implemented" + (f"; use {other}" if other else "")
+            )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return {} if name.endswith("_configs") else False
+
+    def _set_degrees(self, given: Mapping[str, Any]) -> None:
+        for name, degree in given.items():
+            if name.endswith("_degree") and name != "dp_degree" and degree not in (1, -1):
+                raise NotImplementedError(
+                    f"DistributedStrategy.hybrid_configs: {name} of {degree} is not implemented here; annotate: "
+                    "distributed.parallelize, shard_layer, shard_optimizer"
+                )
+        self.__dict__["hybrid_configs"] = {**self.hybrid_configs, **given}
+
+
+def init(
+    role_maker: object = None,
+    is_collective: bool = False,
+    strategy: DistributedStrategy | None = None,
+    log_level: int | str = "INFO",
+) -> Any:
+    """Get this process ready as one of several ranks. Returns the module ``fleet``.
+
+    Raises NotImplementedError for parameter servers, which are what ``is_collective=False`` with a ``role_maker`` asks
+    for, and for a ``dp_degree`` that is not the number of ranks.
+    """
+    if role_maker is not None and not is_collective and not getattr(role_maker, "_is_collective", False):
+        raise NotImplementedError("fleet.init(): parameter servers are not implemented; use is_collective=True")
+    logging.getLogger("argosy").setLevel(log_level)
+    init_parallel_env()
+    chosen = DistributedStrategy() if strategy is None else strategy
+    degree = chosen.hybrid_configs["dp_degree"]
+    if degree not in (-1, get_world_size()):
+        raise ValueError(f"fleet.init(): dp_degree is {degree}, but there are {get_world_size()} ranks")
+    _strategy[:] = [chosen]
+    from argosy.distributed import fleet
+
+    return fleet
+
+
+def distributed_model(model: Layer) -> Layer:
+    """``model`` as :class:`argosy.distributed.DataParallel`; itself where there is one rank.
+
+    Raises RuntimeError before :func:`init`.
+    """
+    if not _strategy:
+        raise RuntimeError("fleet.distributed_model(): call fleet.init(is_collective=True) first")
+    if not isinstance(model, Layer):
+        raise TypeError(f"fleet.distributed_model(): argument 'model' must be a Layer, got {type(model).__name__}")
+    if get_world_size() == 1:
+        return model
+    return DataParallel(model, comm_buffer_size=_strategy[0].fuse_grad_size_in_MB)
+
+
+def distributed_optimizer(optimizer: T, strategy: DistributedStrategy | None = None) -> T:
+    """The optimizer itself: gradients are averaged in the backward pass. Raises RuntimeError before :func:`init`."""
+    if not _strategy:
+        raise RuntimeError("fleet.distributed_optimizer(): call fleet.init(is_collective=True) first")
+    if strategy is not None:
+        _strategy[:] = [strategy]
+    return optimizer
+
+
+def distributed_scaler(scaler: T) -> T:
+    """The scaler itself: averages of gradients are finite on all ranks or on none."""
+    return scaler
+
+
+def fused_allreduce_gradients(parameter_list: Iterable[Tensor], hcg: object = None) -> None:
+    """Replace the gradients of the parameters by their means over all ranks, for code that went back within
+    ``DataParallel.no_sync()``. ``hcg`` is ignored: the group is all ranks."""
+    if get_world_size() == 1:
+        return
+    for parameter in parameter_list:
+        if not parameter.stop_gradient and parameter.grad is not None:
+            all_reduce(parameter.grad, ReduceOp.AVG)
+
+
+def worker_index() -> int:
+    """The number of this rank."""
+    return get_rank()
+
+
+def worker_num() -> int:
+    """How many ranks there are."""
+    return get_world_size()
+
+
+def is_first_worker() -> bool:
+    """Whether this is rank 0."""
+    return get_rank() == 0
+
+
+def is_worker() -> bool:
+    """True: every rank trains."""
+    return True
+
+
+def barrier_worker() -> None:
+    """Wait until all ranks are here."""
+    barrier()

@@ -1,0 +1,7 @@
+"""What Paddle calls ``pir``: in argosy the variables of a program being recorded are tensors, too."""
+
+from argosy.faces import face
+
+_TABLE = {"Value": "argosy.runtime:Tensor", "Program": "argosy.static:Program"}
+
+__getattr__, __dir__ = face(__name__, _TABLE, globals())

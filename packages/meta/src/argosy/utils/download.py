@@ -1,0 +1,54 @@
+"""Files that scripts fetch by address: those that lie where Paddle would have put them. Nothing is downloaded."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+__all__ = ["get_path_from_url", "get_weights_path_from_url"]
+
+_PACKED = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".zip")
+
+
+def get_weights_path_from_url(url: str, md5sum: str | None = None) -> str:
+    """The file of that name in ``~/.cache/paddle/hapi/weights``, Paddle's folder for weights.
+
+    Raises FileNotFoundError where it is not there, naming the address to fetch it from and where to put it; ValueError
+    where its MD5 sum differs from ``md5sum``.
+    """
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return get_path_from_url(url, str(home / "paddle" / "hapi" / "weights"), md5sum, decompress=False)
+
+
+def get_path_from_url(
+    url: str,
+    root_dir: str,
+    md5sum: str | None = None,
+    check_exist: bool = True,
+    decompress: bool = True,
+    method: str = "get",
+) -> str:
+    """The file of ``root_dir`` that has the last name of ``url``; with ``decompress`` the folder unpacked beside it,
+    where it is an archive.
+
+    Raises FileNotFoundError where it is not there, naming the address to fetch it from and where to put it; ValueError
+    where its MD5 sum differs from ``md5sum``.
+    """
+    path = Path(root_dir) / url.rstrip("/").rpartition("/")[2]
+    ending = next((end for end in _PACKED if path.name.endswith(end)), None) if decompress else None
+    unpacked = None if ending is None else path.with_name(path.name.removesuffix(ending))
+    if unpacked is not None and unpacked.exists():
+        return str(unpacked)
+    if unpacked is not None:
+        raise FileNotFoundError(f"argosy downloads nothing: fetch {url} and unpack it as {unpacked}")
+    if not path.is_file():
+        raise FileNotFoundError(f"argosy downloads nothing: fetch {url} and put it into {path.parent}")
+    if md5sum is not None and _sum(path) != md5sum:
+        raise ValueError(f"{path} has another MD5 sum than {md5sum}: it is damaged or another version")
+    return str(path)
+
+
+def _sum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()

@@ -1,0 +1,22 @@
+"""The transforms where Paddle has them, with a helper that other libraries take from there."""
+
+from typing import Any
+
+from argosy.faces import face
+from argosy.vision import transforms
+
+__all__: list[str] = []
+
+_TABLE = {name: f"argosy.vision.transforms:{name}" for name in dir(transforms) if name[:1].isupper()}
+
+
+def _get_image_size(img: Any) -> tuple[int, int]:
+    """(width, height) of a picture: a PIL image, an array [height, width, ...] or a tensor [..., height, width]."""
+    size = getattr(img, "size", None)
+    if isinstance(size, tuple):
+        return size[0], size[1]
+    height, width = img.shape[:2] if type(img).__module__ == "numpy" else img.shape[-2:]
+    return int(width), int(height)
+
+
+__getattr__, __dir__ = face(__name__, _TABLE, globals())

@@ -1,0 +1,193 @@
+"""Names and module paths of Paddle that libraries built on it import, beside those of its public pages."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy.distributed import debug, fleet
+from argosy.nn import init
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "framework.core:set_prim_eager_enabled", "framework.core:default_cpu_generator", "framework.io:load",
+        "framework:in_dynamic_or_pir_mode", "base.core:is_compiled_with_cuda", "base.framework:EagerParamBase",
+        "base.framework:in_dygraph_mode", "pir:Value", "common_ops_import:check_variable_and_dtype",
+        "io.dataloader.collate:default_collate_fn", "io.dataloader:DataLoader", "utils.download:get_path_from_url",
+        "vision.transforms.transforms:_get_image_size", "vision.transforms.transforms:RandomCrop", "vision:Compose",
+        "vision:resnet18", "vision:MNIST", "distributed.fleet.utils.hybrid_parallel_util:fused_allreduce_gradients",
+        "nn.init:trunc_normal_",
+    ],
+)  # fmt: skip
+def test_paths_of_libraries(path: str) -> None:
+    module, _, name = path.partition(":")
+    assert callable(getattr(import_module(f"argosy.{module}"), name))
+
+
+def test_switches_and_marks_of_the_core_change_nothing() -> None:
+    core = paddle.framework.core
+    core.set_prim_eager_enabled(True)
+    core._set_prim_all_enabled(True)
+    core.nvprof_nvtx_push("a part")
+    core.nvprof_nvtx_pop()
+    assert core.get_cuda_device_count() == 0
+    assert not core.is_compiled_with_cuda()
+    assert isinstance(paddle.zeros([2]), core.eager.Tensor)
+    assert isinstance(paddle.zeros([2]), paddle.pir.Value)
+    assert isinstance(paddle.nn.Linear(2, 2).weight, paddle.base.framework.EagerParamBase)
+    assert not isinstance(paddle.zeros([2]), paddle.base.framework.EagerParamBase)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        paddle.framework.nothing  # noqa: B018
+
+
+def test_initialisers_as_functions_are_those_of_the_classes() -> None:
+    of, wide = paddle.nn.initializer, ("leaky_relu", "fan_out")
+    cases = [
+        (lambda t: init.kaiming_normal_(t, a=0.1, mode="fan_out"), of.KaimingNormal(None, 0.1, *wide)),
+        (lambda t: init.kaiming_uniform_(t, nonlinearity="relu"), of.KaimingUniform()),
+        (lambda t: init.xavier_normal_(t, 2.0), of.XavierNormal(gain=2.0)),
+        (lambda t: init.xavier_uniform_(t, fan_in=3, fan_out=5), of.XavierUniform(3, 5)),
+        (lambda t: init.uniform_(t, -1.0, 2.0), of.Uniform(-1.0, 2.0)),
+        (lambda t: init.normal_(t, 1.0, 0.1), of.Normal(1.0, 0.1)),
+        (lambda t: init.trunc_normal_(t, std=0.02, a=-0.04, b=0.04), of.TruncatedNormal(0.0, 0.02, -0.04, 0.04)),
+        (lambda t: init.orthogonal_(t, 3.0), of.Orthogonal(3.0)),
+    ]  # fmt: skip
+    for fill, same in cases:
+        x, y = paddle.zeros([6, 4]), paddle.zeros([6, 4])
+        paddle.seed(3)
+        assert fill(x) is x
+        paddle.seed(3)
+        same(y)
+        np.testing.assert_array_equal(x.numpy(), y.numpy())
+        assert float(x.abs().sum()) > 0
+
+
+def test_initialisers_without_chance() -> None:
+    x = paddle.nn.Linear(3, 4).weight
+    np.testing.assert_array_equal(init.eye_(x).numpy(), np.eye(3, 4))
+    np.testing.assert_array_equal(init.ones_(x).numpy(), np.ones((3, 4)))
+    np.testing.assert_array_equal(init.constant_(x, 0.5).numpy(), np.full((3, 4), 0.5))
+    np.testing.assert_array_equal(init.zeros_(x).numpy(), np.zeros((3, 4)))
+    filters = init.dirac_(paddle.zeros([2, 2, 3]))
+    np.testing.assert_array_equal(filters.numpy()[:, :, 1], np.eye(2))
+    assert init._calculate_fan_in_and_fan_out(paddle.zeros([8, 4, 3, 3])) == (36, 72)
+    assert not x.stop_gradient
+    with pytest.raises(ValueError, match="must be a matrix, got"):
+        init.eye_(filters)
+    with pytest.raises(TypeError, match="argument 'tensor' must be a Tensor"):
+        init.ones_([1.0])
+
+
+def test_files_by_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    download = paddle.utils.download
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    url = "https://example.org/models/small.pdparams"
+    with pytest.raises(FileNotFoundError, match=r"downloads nothing: fetch .*small.pdparams and put"):
+        download.get_weights_path_from_url(url)
+    folder = tmp_path / "paddle" / "hapi" / "weights"
+    folder.mkdir(parents=True)
+    (folder / "small.pdparams").write_bytes(b"weights")
+    right = hashlib.md5(b"weights", usedforsecurity=False).hexdigest()
+    assert download.get_weights_path_from_url(url, right) == str(folder / "small.pdparams")
+    with pytest.raises(ValueError, match="another MD5 sum"):
+        download.get_weights_path_from_url(url, "0" * 32)
+    with pytest.raises(FileNotFoundError, match=r"fetch .*data.tar.gz and unpack it as .*data"):
+        download.get_path_from_url("https://example.org/data.tar.gz", str(tmp_path))
+    (tmp_path / "data").mkdir()
+    assert download.get_path_from_url("https://example.org/data.tar.gz", str(tmp_path)) == str(tmp_path / "data")
+
+
+def test_sizes_of_pictures() -> None:
+    from PIL import Image
+
+    from argosy.vision.transforms.transforms import _get_image_size
+
+    assert _get_image_size(Image.new("RGB", (5, 3))) == (5, 3)
+    assert _get_image_size(np.zeros((3, 5, 1))) == (5, 3)
+    assert _get_image_size(paddle.zeros([1, 3, 5])) == (5, 3)
+
+
+def test_checks_of_older_layers() -> None:
+    checks = paddle.common_ops_import
+    x = paddle.zeros([2], "int64")
+    checks.check_variable_and_dtype(x, "x", ["int32", "int64"], "mine")
+    with pytest.raises(TypeError, match=r"mine\(\): argument 'x' must have dtype float32, got int64"):
+        checks.check_dtype(x.dtype, "x", "float32", "mine")
+    with pytest.raises(TypeError, match=r"mine\(\): argument 'x' must be list or tuple, got Tensor. Really"):
+        checks.check_type(x, "x", (list, tuple), "mine", "Really")
+    assert checks.convert_dtype("bfloat16") == "uint16"
+    assert checks.convert_dtype(np.float32) == "float32"
+
+
+def test_nests() -> None:
+    nest = {"b": [1, (2, 3)], "a": 4}
+    assert paddle.utils.flatten(nest) == [4, 1, 2, 3]
+    assert paddle.utils.pack_sequence_as(nest, [40, 10, 20, 30]) == {"b": [10, (20, 30)], "a": 40}
+    assert paddle.utils.map_structure(lambda x: -x, nest) == {"b": [-1, (-2, -3)], "a": -4}
+
+
+# ---- fleet
+
+
+def _trained(seen: list[list[float]]) -> None:
+    strategy = fleet.DistributedStrategy()
+    strategy.find_unused_parameters = True
+    strategy.hybrid_configs = {"dp_degree": fleet.worker_num()}
+    assert fleet.init(is_collective=True, strategy=strategy) is fleet
+    paddle.seed(5)
+    layer = paddle.nn.Linear(2, 1)
+    model = fleet.distributed_model(layer)
+    optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=layer.parameters()))
+    data = np.arange(8, dtype=np.float32).reshape(4, 2) / 8
+    part = data[fleet.worker_index() :: fleet.worker_num()]
+    for _ in range(2):
+        model(paddle.to_tensor(part)).square().mean().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+    fleet.barrier_worker()
+    if fleet.is_first_worker():
+        seen.append(layer.weight.numpy().ravel().tolist())
+
+
+def test_fleet_trains_as_one_process_does() -> None:
+    alone: list[list[float]] = []
+    together: list[list[float]] = []
+    _trained(alone)
+    debug.run_ranks(lambda: _trained(together), 2)
+    np.testing.assert_allclose(together, alone, rtol=1e-6)
+
+
+def test_means_of_gradients_by_hand() -> None:
+    def run() -> None:
+        x = paddle.to_tensor([1.0 + fleet.worker_index()], stop_gradient=False)
+        (x * x).sum().backward()
+        fleet.utils.hybrid_parallel_util.fused_allreduce_gradients([x], None)
+        np.testing.assert_allclose(x.grad.numpy(), [3.0])
+
+    debug.run_ranks(run, 2)
+
+
+def test_what_fleet_lacks_is_named() -> None:
+    strategy = fleet.DistributedStrategy()
+    assert strategy.amp is False
+    assert strategy.amp_configs == {}
+    strategy.amp = False
+    with pytest.raises(NotImplementedError, match=r"DistributedStrategy.amp is not implemented; use amp.auto_cast"):
+        strategy.amp = True
+    with pytest.raises(NotImplementedError, match="mp_degree of 2 is not implemented"):
+        strategy.hybrid_configs = {"mp_degree": 2}
+    strategy.hybrid_configs = {"dp_degree": 7}
+    with pytest.raises(ValueError, match="dp_degree is 7, but there are 1 ranks"):
+        fleet.init(is_collective=True, strategy=strategy)
+    with pytest.raises(NotImplementedError, match="parameter servers"):
+        fleet.init(role_maker=object())
+    fleet.init(is_collective=True)
+    with pytest.raises(TypeError, match="argument 'model' must be a Layer, got int"):
+        fleet.distributed_model(3)
