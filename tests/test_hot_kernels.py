@@ -27,6 +27,7 @@ def some(*shape: int) -> np.ndarray:
     return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
+LABELS = paddle.to_tensor(np.array([[1, 2], [3, 3]], np.int32))
 INDICES = np.array([[0, 3, 1], [2, 2, 0]])
 CASES = {
     "gelu": (lambda x: F.gelu(x), [some(4, 33)]),
@@ -44,6 +45,7 @@ CASES = {
     "logsumexp": (lambda x: paddle.logsumexp(x, axis=-1), [some(3, 7)]),
     "silu": (lambda x: F.silu(x), [some(5)]),
     "std": (lambda x: paddle.std(x), [some(5, 6)]),
+    "ctc_loss": (lambda x: F.ctc_loss(x, LABELS, paddle.to_tensor([6, 5]), paddle.to_tensor([2, 1])), [some(6, 2, 4)]),
 }
 
 
@@ -260,3 +262,18 @@ def test_hot_random_operators_are_native_and_follow_the_default_dtype() -> None:
     finally:
         paddle.set_default_dtype("float32")
     assert paddle.rand([64, 50]).dtype == paddle.float32
+
+
+def test_recurrent_layers_become_native_loops(compiled, monkeypatch):
+    """The loop over the steps is compiled with what is around it, and the loop of its derivative."""
+    monkeypatch.setattr(hot, "BUDGET", 1)
+    layer, x = paddle.nn.LSTM(3, 4), paddle.to_tensor(some(2, 5, 3))
+    seen = []
+    for _ in range(12):
+        out, _ = layer(x)
+        out.pow(2).sum().backward()
+        seen.append([out.numpy(), *(p.grad.numpy() for p in layer.parameters())])
+        layer.clear_gradients()
+    for first, last in zip(seen[0], seen[-1], strict=True):
+        np.testing.assert_allclose(last, first, rtol=1e-5, atol=1e-6)
+    assert any("lstm" in name for name in compiled)

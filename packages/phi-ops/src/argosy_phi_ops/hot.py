@@ -20,7 +20,7 @@ import numpy as np
 from argosy_phi_ops.compiler import NativeCode, available_compilers, get_compiler
 from argosy_phi_ops.errors import CaptureError, CompileError, OperatorError
 from argosy_phi_ops.primitives import PRIMITIVES
-from argosy_pir.core import Operation
+from argosy_pir.core import Block, Operation
 from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value
 from argosy_tensorcore.storage import Strided
@@ -33,6 +33,7 @@ BUDGET = 10_000_000
 _FIRST_LOOK = 4  # calls before the program is looked at: most applications are never seen again
 _LONGEST = 400  # operations of a program worth compiling for one operator
 _CALL = 1000  # nanoseconds of a numpy call, about, and of an element
+_INTERPRETED = 5  # times what steps of a loop cost more, which the general interpreter runs
 _ELEMENT = {"light": 0.3, "heavy": 2.0}
 _PRODUCTS_PER_NANOSECOND = 40
 _RANDOM = 200_000, 60  # nanoseconds of ten rounds of Philox in numpy, about, and of a word
@@ -144,24 +145,40 @@ def _not_shortly(arrays: Sequence[Any]) -> None:
 def _cost(program: Program, least: int = 2) -> int:
     """Nanoseconds that numpy takes for a program, about; 0 where native code would gain nothing: fewer than ``least``
     light steps, or results that are operands as they are. Who gains from one step does from copying alone."""
-    from argosy_phi_ops.reference.straight import is_straight
-
-    operations = [op for op in list(program.block)[:-1] if op.name != "builtin.constant"]
-    if len(operations) > _LONGEST or not is_straight(program):
+    given = any(_is_given(value) for value in program.outputs)
+    if (given and least > 1) or sum(1 for _ in program.walk()) > _LONGEST:
         return 0
+    measured = _measured(program.block)
+    if measured is None:
+        return 0
+    steps, total = measured[0] + given, measured[1] + given * _CALL
+    return round(total) if steps >= least else 0
+
+
+def _measured(block: Block) -> tuple[int, float] | None:
+    """Light steps of a block and the nanoseconds that numpy takes; None where something in it has no native code, or
+    sizes are not known."""
+    from argosy_phi_ops.reference.straight import is_plain
+
     steps, total = 0, 0.0
-    if any(_is_given(value) for value in program.outputs):
-        if least > 1:
-            return 0
-        steps, total = 1, float(_CALL)
-    for op in operations:
+    for op in list(block)[:-1]:
         name = op.name.removeprefix("prim.")
-        if PRIMITIVES[name].category not in _NATIVE:
-            return 0
-        if name not in _FREE:
+        if op.name == "control.scan":
+            within, length = _measured(op.regions[0].blocks[0]), _length(op)
+            if within is None or not isinstance(length, int):
+                return None
+            steps, total = steps + 2 * within[0], total + _INTERPRETED * length * within[1]
+        elif not is_plain(op) or (name in PRIMITIVES and PRIMITIVES[name].category not in _NATIVE):
+            return None
+        elif name in PRIMITIVES and name not in _FREE:
             steps += 1 if name in _LIGHT else 2
             total += _CALL + _time_of(op, name)
-    return round(total) if steps >= least else 0
+    return steps, total
+
+
+def _length(scan: Operation) -> Any:
+    """How many steps a scan makes."""
+    return scan.operands[0].shape[0] if scan.attributes["inputs"] else scan.attributes["length"]
 
 
 def _is_given(value: Value) -> bool:

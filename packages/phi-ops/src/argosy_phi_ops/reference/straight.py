@@ -27,10 +27,11 @@ _SMALL = 4096  # elements of a result that is worth keeping
 
 def is_straight(program: Program) -> bool:
     """Whether `program` holds only primitives and constants of static shapes."""
-    return all(_is_plain(op) for op in list(program.block)[:-1])
+    return all(is_plain(op) for op in list(program.block)[:-1])
 
 
-def _is_plain(op: Operation) -> bool:
+def is_plain(op: Operation) -> bool:
+    """Whether an operation is a primitive or constant of static shapes."""
     if op.dialect != "prim" and op.name != "builtin.constant":
         return False
     return all(isinstance(v.type, TensorType) and v.type.is_static for v in (*op.operands, *op.results))
