@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,8 @@ STAGGER = 832
 PAGE = 4096
 _ALIGN = 64
 _STAGGERED = 1 << 14
+Offsets: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
+Offset = TypeVar("Offset", int, Offsets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +37,17 @@ class Lifetime:
 
 def plan(lifetimes: Sequence[Lifetime]) -> tuple[dict[Hashable, int], int]:
     """Offset of every value, and the size of the arena in bytes."""
-    spans: list[tuple[int, int]] = []
-    lives = np.empty((2, len(lifetimes)), np.int64)  # first and last steps of what is placed
+    placed = np.empty((4, len(lifetimes)), np.int64)  # first and last steps of what is placed, where it starts and ends
     offsets: dict[Hashable, int] = {}
     size, colour = 0, 0
-    for value in sorted(lifetimes, key=lambda v: (-v.nbytes, v.first, v.last)):
+    for count, value in enumerate(sorted(lifetimes, key=lambda v: (-v.nbytes, v.first, v.last))):
         nbytes = value.nbytes + _ALIGN
         if value.nbytes >= _STAGGERED:
             colour = (colour + STAGGER) % PAGE // _ALIGN * _ALIGN
-        count = len(spans)
-        (meets,) = np.nonzero((lives[0, :count] <= value.last) & (value.first <= lives[1, :count]))
-        busy = sorted([spans[i] for i in meets.tolist()])
-        start = _lowest(busy, nbytes, colour if value.nbytes >= _STAGGERED else 0)
-        lives[:, count] = value.first, value.last
-        spans.append((start, start + nbytes))
+        first, last, starts, ends = placed[:, :count]
+        meets = (first <= value.last) & (value.first <= last)
+        start = _lowest(starts[meets], ends[meets], nbytes, colour if value.nbytes >= _STAGGERED else 0)
+        placed[:, count] = value.first, value.last, start, start + nbytes
         offsets[value.key] = start
         size = max(size, start + nbytes)
     return offsets, size
@@ -112,17 +112,17 @@ class Arrangement:
         return starts, max(ends, default=0)
 
 
-def _lowest(busy: Sequence[tuple[int, int]], nbytes: int, colour: int) -> int:
-    """The lowest start of ``nbytes`` outside the busy spans, which are sorted, that has the colour modulo a page."""
-    start = _aligned(0, colour)
-    for a, z in busy:
-        if start + nbytes <= a:
-            return start
-        if z > start:
-            start = _aligned(z, colour)
-    return start
+def _lowest(starts: Offsets, ends: Offsets, nbytes: int, colour: int) -> int:
+    """The lowest start of ``nbytes`` outside the busy spans from ``starts`` to ``ends`` that has the colour modulo a
+    page."""
+    order = np.argsort(starts)
+    gaps = np.zeros(len(order) + 1, np.int64)  # where the space before each span begins, and that after the last
+    np.maximum.accumulate(ends[order], out=gaps[1:])
+    gaps = _aligned(gaps, colour)
+    (fitting,) = np.nonzero(gaps[:-1] + nbytes <= starts[order])
+    return int(gaps[fitting[0] if len(fitting) else -1])
 
 
-def _aligned(offset: int, colour: int) -> int:
+def _aligned(offset: Offset, colour: int) -> Offset:
     offset = -(-offset // _ALIGN) * _ALIGN
     return offset + (colour - offset) % PAGE if colour else offset
