@@ -145,7 +145,8 @@ class _Strips:
     def _strip(self, row0: Value, rows: Index) -> None:
         b, kernel = self.b, self.kernel
         buffers = [self.memory["buffer", i] for i in range(kernel.buffers)]
-        seen = lambda place: self._seen(row0, place)  # noqa: E731
+        step = max(self.lanes, self.height)  # whole vectors, and whole tiles of columns, which are read as such
+        seen = lambda place: self._seen(row0, place, step)  # noqa: E731
         arguments = (buffers, self.memory["rows", 0], self.leading, seen)
         self.sweep = Sweep(b, kernel, self.pointers, self.outer, *arguments)
         for i in range(len(kernel.scores)):
@@ -158,8 +159,8 @@ class _Strips:
             else:
                 self._contract_rows(i, sink, row0, rows)
 
-    def _seen(self, row0: Index, place: Index) -> tuple[Index, Index]:
-        """The columns, in whole panels, that the tile of rows around a row of the strip sees."""
+    def _sees(self, row0: Index, place: Index) -> tuple[Index, Index]:
+        """The columns that the tile of rows around a row of the strip sees."""
         b, height = self.b, self.height
         first = b.add(row0, b.mul(b.div(place, height), height))
         low: Index = 0
@@ -168,8 +169,12 @@ class _Strips:
             high = b.minimum(high, b.add(b.mul(b.add(first, height - 1), r), k + 1))
         for r, _, k in self.kernel.bounds.low:
             low = b.maximum(low, b.sub(b.mul(first, -r), k))
-        low = b.minimum(low, self.columns - 1)
-        return b.mul(b.div(low, self.panel), self.panel), b.mul(b.ceil_div(high, self.panel), self.panel)
+        return b.minimum(low, self.columns - 1), high
+
+    def _seen(self, row0: Index, place: Index, step: int) -> tuple[Index, Index]:
+        """The same in whole steps: what is computed of them."""
+        low, high = self._sees(row0, place)
+        return self.b.mul(self.b.div(low, step), step), self.b.mul(self.b.ceil_div(high, step), step)
 
     def _score(self, number: int, row0: Value, rows: Index) -> None:
         """The cells of a score, panel after panel, so that a panel of keys stays in the first-level cache."""
@@ -179,10 +184,10 @@ class _Strips:
         pack_a(b, Block(matrix, origin, row0, 0, rows, score.depth, ()), left, height, _FORMAT)
         buffer = self.memory["buffer", self.kernel.cells[score.cell.number]]
         tile = Tile(FLOAT, self.lanes, height, PANEL_VECTORS, self.panel, "packed")
-        start, _ = self._seen(row0, 0)
-        _, stop = self._seen(row0, b.sub(rows, 1))
+        start, _ = self._seen(row0, 0, self.panel)
+        _, stop = self._seen(row0, b.sub(rows, 1), self.panel)
         with b.loop(start, stop, self.panel) as j, b.loop(0, rows, height) as i:
-            low, high = self._seen(row0, i.index)
+            low, high = self._seen(row0, i.index, self.panel)
             inside = b.binary("and", b.icmp("sge", j.index, low), b.icmp("slt", j.index, high))
             with b.when(inside):
                 call_tile(b, tile, TileArguments(
@@ -205,12 +210,12 @@ class _Strips:
         b, height, panel, width = self.b, self.height, self._panel(sink), self._padded_width(sink)
         weights, other, sums = self._buffer(sink), self.memory["other", number], self.memory["sums", number]
         tile = Tile(FLOAT, self.lanes, height, self._vectors(sink), panel, "rows")
-        start, _ = self._seen(row0, 0)
-        _, stop = self._seen(row0, b.sub(rows, 1))
+        start, _ = self._seen(row0, 0, self.panel)
+        _, stop = self._seen(row0, b.sub(rows, 1), self.panel)
         with b.loop(start, b.minimum(stop, self.columns), _DEPTH) as k, b.loop(0, rows, height) as i:
-            low, high = self._seen(row0, i.index)
+            low, high = self._sees(row0, i.index)
             first = b.maximum(low, k.index)
-            end = b.minimum(b.minimum(high, self.columns), b.add(k.index, _DEPTH))
+            end = b.minimum(high, b.add(k.index, _DEPTH))
             with b.when(b.icmp("sgt", b.sub(end, first), 0)), b.loop(0, width, panel) as e:
                 out = b.at(sums, b.add(b.mul(i.index, width), e.index))
                 begins = b.icmp("sle", b.index(k.index), b.index(low))
@@ -259,8 +264,8 @@ class _Strips:
         self._pack(("other", number), sink.other, strides, (row0, 0, rows, sink.width), panel)
         weights, other, sums = self._buffer(sink), self.memory["other", number], self.memory["sums", number]
         tile = Tile(FLOAT, self.lanes, height, self._vectors(sink), panel, "columns")
-        start, _ = self._seen(row0, 0)
-        _, stop = self._seen(row0, b.sub(rows, 1))
+        start, _ = self._seen(row0, 0, self.panel)
+        _, stop = self._seen(row0, b.sub(rows, 1), self.panel)
         with b.loop(0, width, panel) as e, b.loop(start, stop, height) as c:
             first, end = self._seeing(row0, rows, c.index)
             with b.when(b.icmp("sgt", b.sub(end, first), 0)):
@@ -273,19 +278,16 @@ class _Strips:
                 ))  # fmt: skip
 
     def _seeing(self, row0: Value, rows: Index, column: Index) -> tuple[Index, Index]:
-        """The rows of the strip, in whole tiles, whose panels include a column: `_seen` the other way round."""
-        b, height = self.b, self.height
-        panel = b.mul(b.div(column, self.panel), self.panel)
+        """The rows of the strip that see one of a tile of columns: `_sees` the other way round."""
+        b = self.b
         first: Index = 0
         end: Index = rows
         for r, _, k in self.kernel.bounds.high:
             if r:
-                least = b.maximum(b.sub(panel, b.add(row0, k + height - 1)), 0)
-                first = b.maximum(first, b.mul(b.ceil_div(least, height), height))
+                first = b.maximum(first, b.sub(column, b.add(row0, k)))
         for r, _, k in self.kernel.bounds.low:
             if r:
-                most = b.maximum(b.sub(b.add(panel, self.panel + k), row0), 0)
-                end = b.minimum(end, b.mul(b.ceil_div(most, height), height))
+                end = b.minimum(end, b.sub(b.add(column, self.height + k), row0))
         return first, end
 
     # -- sums over rows
