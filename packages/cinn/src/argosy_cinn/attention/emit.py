@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argosy_cinn.attention.operands import Operand
-from argosy_cinn.attention.strips import Contraction, Partial, StripKernel
+from argosy_cinn.attention.strips import Contraction, Partial, Score, StripKernel
 from argosy_cinn.attention.sweep import PANEL_VECTORS, Sweep
 from argosy_cinn.contraction.packing import SLACK, pack_a, pack_b
 from argosy_cinn.contraction.problem import Block, Format, Matrix
@@ -30,6 +30,8 @@ _STAGGER = 832
 #: Terms of a sum over columns for which a panel stays in the first-level cache.
 _DEPTH = 256
 _FORMAT = Format(FLOAT)
+#: Of bfloat16, where the machine multiplies pairs of it.
+_PAIRS = Format(FLOAT, terms=2)
 
 
 def emit_strips(module: Module, name: str, kernel: StripKernel, slots: Mapping[Any, int]) -> None:
@@ -122,19 +124,36 @@ class _Strips:
         origin = b.at(self.pointers(operand.buffer), offset, element)
         return Matrix(origin, row, column, element), origin
 
-    def _pack(self, key: Any, operand: Operand, strides: tuple[int, int], area: tuple[Index, ...], width: int) -> None:
+    def _format(self, *dtypes: str) -> Format:
+        """How factors of some dtypes are packed: bfloat16 as such where the machine multiplies it."""
+        target = self.b.module.target
+        pairs = target.vector_bits == 512 and target.has("avx512bf16")
+        return _PAIRS if pairs and all(dtype == "bfloat16" for dtype in dtypes) else _FORMAT
+
+    def _score_format(self, score: Score) -> Format:
+        return self._format(score.left.buffer.dtype, score.right.buffer.dtype)
+
+    def _pack(
+        self,
+        key: Any,
+        operand: Operand,
+        strides: tuple[int, int],
+        area: tuple[Index, ...],
+        width: int,
+        format: Format = _FORMAT,
+    ) -> None:
         """Pack an area (row, column, rows, columns) of an operand into panels."""
         matrix, origin = self._matrix(operand, *strides)
         row, column, rows, columns = area
-        pack_b(
-            self.b, Block(matrix, origin, row, column, rows, columns, ()), self.memory[key], width, self.lanes, _FORMAT
-        )
+        block = Block(matrix, origin, row, column, rows, columns, ())
+        pack_b(self.b, block, self.memory[key], width, self.lanes, format)
 
     def _pack_wide(self) -> None:
         """What every strip reads: keys along the depth, values along the columns."""
         for i, score in enumerate(self.kernel.scores):
             strides = score.right.contracted, score.right.free
-            self._pack(("right", i), score.right, strides, (0, 0, score.depth, self.columns), self.panel)
+            area = (0, 0, score.depth, self.columns)
+            self._pack(("right", i), score.right, strides, area, self.panel, self._score_format(score))
         for i, sink in enumerate(self.kernel.sinks):
             if sink.along == "columns":
                 strides = sink.other.contracted, sink.other.free
@@ -181,9 +200,11 @@ class _Strips:
         b, score, height = self.b, self.kernel.scores[number], self.height
         matrix, origin = self._matrix(score.left, score.left.free, score.left.contracted)
         left, right = self.memory["left", number], self.memory["right", number]
-        pack_a(b, Block(matrix, origin, row0, 0, rows, score.depth, ()), left, height, _FORMAT)
+        format = self._score_format(score)
+        depth = format.places(b, score.depth)
+        pack_a(b, Block(matrix, origin, row0, 0, rows, score.depth, ()), left, height, format)
         buffer = self.memory["buffer", self.kernel.cells[score.cell.number]]
-        tile = Tile(FLOAT, self.lanes, height, PANEL_VECTORS, self.panel, "packed")
+        tile = Tile(FLOAT, self.lanes, height, PANEL_VECTORS, self.panel, "packed", terms=format.terms)
         start, _ = self._seen(row0, 0, self.panel)
         _, stop = self._seen(row0, b.sub(rows, 1), self.panel)
         with b.loop(start, stop, self.panel) as j, b.loop(0, rows, height) as i:
@@ -191,9 +212,9 @@ class _Strips:
             inside = b.binary("and", b.icmp("sge", j.index, low), b.icmp("slt", j.index, high))
             with b.when(inside):
                 call_tile(b, tile, TileArguments(
-                    a=b.at(left, b.mul(i.index, score.depth)), a_step=0,
-                    b=b.at(right, b.mul(j.index, score.depth)), b_step=0,
-                    k=score.depth, rows=height, columns=self.panel, partial=NULL,
+                    a=b.at(left, b.mul(i.index, depth)), a_step=0,
+                    b=b.at(right, b.mul(j.index, depth)), b_step=0,
+                    k=depth, rows=height, columns=self.panel, partial=NULL,
                     out=b.at(buffer, b.add(b.mul(i.index, self.leading), j.index)), out_step=self.leading, ahead=NULL,
                 ))  # fmt: skip
 
