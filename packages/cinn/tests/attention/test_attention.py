@@ -264,6 +264,61 @@ def test_narrow_floats_accumulate_in_float32(dtype):
     assert fused(check(Attention(where(causal)).both, *arguments, scale=4))
 
 
+def shifted(by, reach=None):
+    """Queries that see keys up to ``by`` behind themselves, and no more than ``reach`` of them."""
+
+    def keep(s):
+        near = prim.le(index(s, 3), prim.add(index(s, 2), by))
+        if reach is None:
+            return near
+        return prim.logical_and(near, prim.gt(index(s, 3), prim.sub(prim.add(index(s, 2), by), reach)))
+
+    return where(keep)
+
+
+PAIRS = {
+    "full": (None, 0), "causal": (shifted(0), 0), "even": (shifted(6), 6), "odd": (shifted(5), 5),
+    "window": (shifted(0, 20), 0), "odd window": (shifted(0, 21), 0), "behind": (shifted(4, 30), 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+@pytest.mark.parametrize("case", PAIRS)
+@pytest.mark.parametrize("length", [7, 64, 129, 183])
+def test_cells_that_were_not_computed_are_not_read(length, case, dtype):
+    """Strips of rows are in memory that holds anything: here what a run on NaN left there. Pairs of bfloat16 numbers
+    begin at even places, whatever the length and the bound."""
+    mask, behind = PAIRS[case]
+    arguments = [values(RNG, x.shape, dtype, -1, 1) for x in operands(length, length + behind, 17, 33, 1, 2)]
+    arguments[-1][:, :, -1] = 64  # so that it shows where the last row's share is missing
+    program = build(Attention(mask).both, arguments, ())
+    executable = CinnCompiler().compile(program, device("cpu"))
+    assert fused(executable)
+    nothing = [np.full_like(a, np.nan) for a in arguments]
+    executable.run([Strided.from_array(a) for a in nothing])
+    got = executable.run([Strided.from_array(a) for a in arguments])
+    want, _ = interpret(program, arguments, [])
+    for g, w in zip(got, want, strict=True):
+        assert_equal(g.array(), w, 10)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_hidden_keys_of_large_scores_do_not_overflow_beside_the_last_column(dtype):
+    """Beyond the last column there is no mask that would hide a score: its exponential is infinite."""
+    q, k, v, g = (values(RNG, x.shape, dtype, -1, 1) for x in operands(33, 33))
+    q[...], k[:, :, -1] = 3, 10
+    hidden = np.zeros((33,), q.dtype)
+    hidden[-1] = -np.inf
+
+    def program(q, k, v, g, hidden):
+        def mask(s):
+            return prim.add(s, prim.broadcast(hidden, shape=s.shape, axes=(3,))), lambda d: d
+
+        return Attention(mask).both(q, k, v, g)
+
+    assert fused(check(program, q, k, v, g, hidden, scale=10))
+
+
 def test_float64_is_not_fused_and_right():
     arguments = [x.astype(np.float64) for x in operands(30, 30)]
     assert not fused(check(Attention(where(causal)).both, *arguments, scale=10))

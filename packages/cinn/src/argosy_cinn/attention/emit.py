@@ -8,7 +8,7 @@ rows fits the second-level cache, and an exact softmax over it costs less than r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.plan.shapes import ceil_div
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import FLOAT, I64, LLVM_TYPES, Index, Value, vector
+from argosy_cinn.printers.types import BFLOAT, FLOAT, I64, LLVM_TYPES, Index, Value, vector
 from argosy_cinn.runtime.workers import scratch
 
 _STAGGER = 832
@@ -60,6 +60,7 @@ class _Strips:
         self.columns = kernel.column.extent
         self.padded = ceil_div(self.columns, self.panel) * self.panel
         self.leading = self.padded + 16
+        self.pairs = self._stored_as_pairs()
 
     def emit(self, chunk: Value) -> None:
         """One chunk."""
@@ -94,6 +95,8 @@ class _Strips:
             rows, sums = (self.columns, kernel.strip) if sink.along == "columns" else (kernel.strip, self.padded)
             sizes["other", i] = rows * width + SLACK
             sizes["sums", i] = sums * width
+            if sink.along == "rows" and sink.root.number in self.pairs:
+                sizes["turned", i] = kernel.strip * self.padded + SLACK
         for i in range(kernel.buffers):
             sizes["buffer", i] = kernel.strip * self.leading
         sizes["rows", 0] = kernel.strip * max(len(kernel.reductions), 1) * 2
@@ -133,6 +136,19 @@ class _Strips:
     def _score_format(self, score: Score) -> Format:
         return self._format(score.left.buffer.dtype, score.right.buffer.dtype)
 
+    def _sink_format(self, sink: Contraction) -> Format:
+        return _PAIRS if sink.root.number in self.pairs else _FORMAT
+
+    def _stored_as_pairs(self) -> frozenset[int]:
+        """What sinks contract that is stored as bfloat16, in the first halves of its rows: the last phase writes there
+        what it has read."""
+        kernel = self.kernel
+        narrow: dict[int, bool] = {}
+        for sink in kernel.sinks:
+            fits = self._format(sink.root.dtype, sink.other.buffer.dtype) is _PAIRS
+            narrow[sink.root.number] = narrow.get(sink.root.number, True) and fits
+        return frozenset(number for number in kernel.held[-1] if narrow.get(number, False))
+
     def _pack(
         self,
         key: Any,
@@ -157,7 +173,8 @@ class _Strips:
         for i, sink in enumerate(self.kernel.sinks):
             if sink.along == "columns":
                 strides = sink.other.contracted, sink.other.free
-                self._pack(("other", i), sink.other, strides, (0, 0, self.columns, sink.width), self._panel(sink))
+                area = (0, 0, self.columns, sink.width)
+                self._pack(("other", i), sink.other, strides, area, self._panel(sink), self._sink_format(sink))
 
     # -- a strip
 
@@ -166,7 +183,7 @@ class _Strips:
         buffers = [self.memory["buffer", i] for i in range(kernel.buffers)]
         step = max(self.lanes, self.height)  # whole vectors, and whole tiles of columns, which are read as such
         seen = lambda place: self._seen(row0, place, step)  # noqa: E731
-        arguments = (buffers, self.memory["rows", 0], self.leading, seen)
+        arguments = (buffers, self.memory["rows", 0], self.leading, seen, self.pairs)
         self.sweep = Sweep(b, kernel, self.pointers, self.outer, *arguments)
         for i in range(len(kernel.scores)):
             self._score(i, row0, rows)
@@ -230,20 +247,22 @@ class _Strips:
         """Rows of the strip times a wide operand: blocks of columns, then tiles of rows, then panels."""
         b, height, panel, width = self.b, self.height, self._panel(sink), self._padded_width(sink)
         weights, other, sums = self._buffer(sink), self.memory["other", number], self.memory["sums", number]
-        tile = Tile(FLOAT, self.lanes, height, self._vectors(sink), panel, "rows")
+        format = self._sink_format(sink)
+        element = BFLOAT if format.terms == 2 else FLOAT
+        tile = Tile(FLOAT, self.lanes, height, self._vectors(sink), panel, "rows", terms=format.terms)
         start, _ = self._seen(row0, 0, self.panel)
         _, stop = self._seen(row0, b.sub(rows, 1), self.panel)
         with b.loop(start, b.minimum(stop, self.columns), _DEPTH) as k, b.loop(0, rows, height) as i:
             low, high = self._sees(row0, i.index)
-            first = b.maximum(low, k.index)
+            first = b.maximum(b.mul(b.div(low, format.terms), format.terms), k.index)
             end = b.minimum(high, b.add(k.index, _DEPTH))
             with b.when(b.icmp("sgt", b.sub(end, first), 0)), b.loop(0, width, panel) as e:
                 out = b.at(sums, b.add(b.mul(i.index, width), e.index))
                 begins = b.icmp("sle", b.index(k.index), b.index(low))
                 call_tile(b, tile, TileArguments(
-                    a=b.at(weights, b.add(b.mul(i.index, self.leading), first)), a_step=self.leading * 4,
-                    b=b.at(other, b.add(b.mul(e.index, self.columns), b.mul(first, panel))), b_step=0,
-                    k=b.sub(end, first), rows=b.sub(rows, i.index), columns=panel,
+                    a=b.at(b.at(weights, b.mul(i.index, self.leading)), first, element), a_step=self.leading * 4,
+                    b=self._panel_at(other, format, self.columns, e.index, first, panel), b_step=0,
+                    k=format.places(b, b.sub(end, first)), rows=b.sub(rows, i.index), columns=panel,
                     partial=b.select(begins, NULL, out), out=out, out_step=width, ahead=NULL,
                 ))  # fmt: skip
         with b.loop(0, rows) as i:
@@ -251,6 +270,12 @@ class _Strips:
             scope = self.sweep.row_scope(row, i.index, self.kernel.phases)
             factor = None if sink.factor is None else (sink.factor[0], scope.value(sink.factor[1]))
             self._store_row(sink, b.at(sums, b.mul(i.index, width)), row, factor)
+
+    def _panel_at(self, packed: Value, format: Format, depth: Index, column: Index, first: Index, width: int) -> Value:
+        """Term ``first`` of the panel of ``width`` that begins at a column, of an operand of ``depth`` terms."""
+        b = self.b
+        start = b.mul(column, format.places(b, depth))
+        return b.at(packed, b.add(start, b.mul(b.div(first, format.terms), width)))
 
     def _store_row(self, sink: Contraction, source: Value, row: Index, factor: tuple[str, Value] | None) -> None:
         """A finished row of a sink, to where it belongs."""
@@ -282,21 +307,38 @@ class _Strips:
         """The strip's columns times rows of the other operand, added to the chunk's sums."""
         b, height, panel, width = self.b, self.height, self._panel(sink), self._padded_width(sink)
         strides = sink.other.contracted, sink.other.free
-        self._pack(("other", number), sink.other, strides, (row0, 0, rows, sink.width), panel)
-        weights, other, sums = self._buffer(sink), self.memory["other", number], self.memory["sums", number]
-        tile = Tile(FLOAT, self.lanes, height, self._vectors(sink), panel, "columns")
+        format = self._sink_format(sink)
+        self._pack(("other", number), sink.other, strides, (row0, 0, rows, sink.width), panel, format)
+        other, sums = self.memory["other", number], self.memory["sums", number]
         start, _ = self._seen(row0, 0, self.panel)
         _, stop = self._seen(row0, b.sub(rows, 1), self.panel)
+        weights = self._weights(number, sink, (start, stop), rows)
+        order = "packed" if format.terms == 2 else "columns"
+        tile = Tile(FLOAT, self.lanes, height, self._vectors(sink), panel, order, terms=format.terms)
         with b.loop(0, width, panel) as e, b.loop(start, stop, height) as c:
             first, end = self._seeing(row0, rows, c.index)
+            first = b.mul(b.div(first, format.terms), format.terms)  # tiles of rows, which see alike, are whole pairs
             with b.when(b.icmp("sgt", b.sub(end, first), 0)):
                 out = b.at(sums, b.add(b.mul(c.index, width), e.index))
                 call_tile(b, tile, TileArguments(
-                    a=b.at(weights, b.add(b.mul(first, self.leading), c.index)), a_step=self.leading * 4,
-                    b=b.at(other, b.add(b.mul(e.index, rows), b.mul(first, panel))), b_step=0,
-                    k=b.sub(end, first), rows=height, columns=panel,
+                    a=weights(c.index, first), a_step=self.leading * 4,
+                    b=self._panel_at(other, format, rows, e.index, first, panel), b_step=0,
+                    k=format.places(b, b.sub(end, first)), rows=height, columns=panel,
                     partial=out, out=out, out_step=width, ahead=NULL,
                 ))  # fmt: skip
+
+    def _weights(
+        self, number: int, sink: Contraction, columns: tuple[Index, Index], rows: Index
+    ) -> Callable[[Index, Index], Value]:
+        """Where a tile of columns of the strip begins at a row: in the strip itself, or among its pairs of rows, which
+        are packed here."""
+        b, buffer, (start, stop) = self.b, self._buffer(sink), columns
+        if sink.root.number not in self.pairs:
+            return lambda column, row: b.at(buffer, b.add(b.mul(row, self.leading), column))
+        turned = self.memory["turned", number]
+        matrix = Matrix(buffer, 1, 2 * self.leading, BFLOAT)
+        pack_a(b, Block(matrix, buffer, start, 0, b.sub(stop, start), rows, ()), turned, self.height, _PAIRS)
+        return lambda column, row: self._panel_at(turned, _PAIRS, rows, b.sub(column, start), row, self.height)
 
     def _seeing(self, row0: Value, rows: Index, column: Index) -> tuple[Index, Index]:
         """The rows of the strip that see one of a tile of columns: `_sees` the other way round."""

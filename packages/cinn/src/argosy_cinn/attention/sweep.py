@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from argosy_cinn.attention.bounds import Bound
@@ -13,7 +13,7 @@ from argosy_cinn.loops.expressions import Expression, children
 from argosy_cinn.loops.schedule import COSTS
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import FLOAT, I1, I32, Index, Value, constant, vector
+from argosy_cinn.printers.types import BFLOAT, FLOAT, I1, I32, Index, Value, constant, vector
 
 #: Vectors of a panel: what is computed at the end of a row is whole panels.
 PANEL_VECTORS = 2
@@ -40,7 +40,8 @@ class CellEvaluator(Evaluator):
 class Sweep:
     """Emits the phases of one strip. ``buffers``: addresses of the strip's buffers; ``row_values``: that of the
     finished reductions, ``[reduction][strip]``; ``leading``: elements between rows of a buffer; ``seen(i)`` gives the
-    columns [from, to) that are computed for the tile of rows that row ``i`` of the strip lies in."""
+    columns [from, to) that are computed for the tile of rows that row ``i`` of the strip lies in; ``pairs``: nodes that
+    are stored as bfloat16."""
 
     def __init__(
         self,
@@ -52,9 +53,11 @@ class Sweep:
         row_values: Value,
         leading: int,
         seen: Callable[[Index], tuple[Index, Index]],
+        pairs: Container[int],
     ) -> None:
         self.b, self.kernel, self.pointers, self.outer = b, kernel, pointers, outer
         self.buffers, self.row_values, self.leading, self.seen = buffers, row_values, leading, seen
+        self.pairs = pairs
         self.lanes = b.module.target.lanes(FLOAT)
         self.column = kernel.column
 
@@ -159,12 +162,23 @@ class Sweep:
                 state[slot] = reductions.combine(b, r.kind, r.dtype, state[slot], value)
             for number, buffer in self.kernel.held[phase].items():
                 node = next(n for n in self.kernel.graph.order if n.number == number)
-                value = cells.full(node)
-                stores.append((value, self._cell(buffer, place, column, value.type)))
+                stores.append(self._stored(cells, node, buffer, place, column))
         for value, at in stores:
             b.store(value, at)
         if state:
             loop.next(*state)
+
+    def _stored(
+        self, cells: CellEvaluator, node: Expression, buffer: int, place: Index, column: Index
+    ) -> tuple[Value, Value]:
+        """What is stored of a node, and where."""
+        b, value = self.b, cells.full(node)
+        if node.number not in self.pairs:
+            return value, self._cell(buffer, place, column, value.type)
+        if cells.mask is not None:  # the other half of a last pair is zero times this
+            value = b.select(cells.mask, value, b.zero(value.type))
+        row = b.at(self.buffers[buffer], b.mul(place, self.leading), FLOAT)
+        return b.convert("fptrunc", value, BFLOAT), b.at(row, column, BFLOAT)
 
     def _cell(self, buffer: int, place: Index, column: Index, type: str) -> Value:
         offset = self.b.add(self.b.mul(place, self.leading), column)
