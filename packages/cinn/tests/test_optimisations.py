@@ -88,7 +88,8 @@ def test_a_sum_over_nothing_is_zero_whatever_is_left_out(kind):
     def program(x):
         turned = prim.transpose(prim.tanh(x), permutation=(0, 2, 1))
         sums = [prim.reduce_sum(turned, axes=axes) for axes in ((1, 2), (1,), (2,))]
-        return [*sums, prim.reduce_prod(x, axes=(1,))]
+        product = prim.dot_general(turned, prim.exp(turned), lhs_contract=(0, 2), rhs_contract=(0, 2))
+        return [*sums, prim.reduce_prod(x, axes=(1,)), product]
 
     check(program, f32(5, 0, 7), options={"without": KINDS if kind == "everything" else (kind,)})
 

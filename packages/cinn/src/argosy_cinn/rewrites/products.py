@@ -14,11 +14,7 @@ from argosy_pir.values import Value
 
 
 def _dot(op: Operation) -> Value | None:
-    """A sum of no products is zero; a product with a constant is a scaled sum."""
-    lhs = op.operand(0)
-    empty = any(lhs.shape[axis] == 0 for axis in op.attributes["lhs_contract"])
-    if empty and 0 not in op.result.shape:
-        return constant(0, result_type(op))
+    """A product with a constant is a scaled sum."""
     for index, side in ((0, "lhs"), (1, "rhs")):
         number = splat_of(op.operand(1 - index))
         if number is not None and np.isfinite(number):

@@ -34,11 +34,14 @@ def _reduce(op: Operation) -> Value | None:
     return None
 
 
-def empty_reduction(op: Operation) -> Value | None:
-    """A reduction of no elements is what the reference kernel makes of none."""
+def of_nothing(op: Operation) -> Value | None:
+    """A reduction of no elements is what the reference kernel makes of none; a sum of no products is zero."""
     name = op.name[5:]
-    if not name.startswith("reduce_") or 0 not in op.operand(0).shape or 0 in op.result.shape:
+    summed = name == "dot_general" or name.startswith("reduce_")
+    if not summed or 0 not in op.operand(0).shape or 0 in op.result.shape:
         return None
+    if name == "dot_general":
+        return constant(0, result_type(op))
     empty = np.empty((0,), numpy_dtype(op.result.dtype))
     return constant(kernel_for(name)(empty, axes=(0,)), result_type(op))
 

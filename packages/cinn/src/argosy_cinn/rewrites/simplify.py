@@ -14,7 +14,7 @@ from argosy_cinn.rewrites import arithmetic, layout, products, reductions
 from argosy_cinn.rewrites.building import Rule
 from argosy_cinn.rewrites.constants import fold_constants
 from argosy_cinn.rewrites.convolution import as_product
-from argosy_cinn.rewrites.reductions import empty_reduction
+from argosy_cinn.rewrites.reductions import of_nothing
 from argosy_phi_ops.context import building
 from argosy_pir.attributes import attributes_key
 from argosy_pir.builder import Builder
@@ -106,7 +106,7 @@ def _apply(op: Operation) -> Value | None:
             if allowed(f"rewrite.{name}", op):
                 return result
             break
-    return empty_reduction(op)  # always: a loop nest without rows or columns is that of something else
+    return of_nothing(op)  # always: a loop nest without rows or columns is that of something else
 
 
 def _common(op: Operation, seen: dict[Any, Operation]) -> None:
