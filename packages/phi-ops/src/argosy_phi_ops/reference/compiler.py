@@ -81,9 +81,9 @@ class ReferenceExecutable:
         return lambda inputs: self.run(inputs, held)
 
     def report(self) -> dict[str, Any]:
-        """host_calls: kernels called by the last run; the rest is nought, for there is no native code."""
+        """host_calls: kernels called by the last run, by primitive; the rest is nought, for there is no native code."""
         return {
-            "host_calls": self._plan.count,
+            "host_calls": dict(self._plan.calls),
             "kernels": 0,
             "arena_bytes": 0,
             "compile_seconds": self._compile_seconds,

@@ -38,16 +38,16 @@ _ATTRIBUTES_OF_PASSES = frozenset({"phase"})  # marks that operations carry for 
 
 
 class Run:
-    """One execution: the sizes of this call and the communicators. `count` is the number of kernels called
-    so far.
+    """One execution: the sizes of this call and the communicators. `calls` counts the kernels called so far,
+    by primitive.
     """
 
-    __slots__ = ("communicators", "count", "symbols")
+    __slots__ = ("calls", "communicators", "symbols")
 
     def __init__(self, symbols: Symbols, communicators: Mapping[tuple[int, ...], Any]) -> None:
         self.symbols = symbols
         self.communicators = communicators
-        self.count = 0
+        self.calls: dict[str, int] = {}
 
 
 class BlockPlan:
@@ -151,7 +151,7 @@ def _plan_primitive(op: Operation) -> Step:
             where = "" if op.location.is_unknown else f" at {op.location}"
             error.add_note(f"while interpreting '{op.name}'{where}")
             raise
-        run.count += 1
+        run.calls[op.name] = run.calls.get(op.name, 0) + 1
         values = (outcome,) if len(results) == 1 else outcome
         for result, value in zip(results, values, strict=True):
             _check_result(op, result, value, run.symbols)
@@ -233,7 +233,7 @@ class ProgramPlan:
             BlockPlan(function.block, program)
         self.program = program
         self.block = BlockPlan(program.block, program)
-        self.count = 0  # kernels called by the last run
+        self.calls: dict[str, int] = {}  # kernels called by the last run
 
     def run(
         self, inputs: Sequence[Array], states: Sequence[Array] = (), communicators: Any = ()
@@ -247,7 +247,7 @@ class ProgramPlan:
         symbols = bind_symbols(zip(labels, program.block.arguments, arrays, strict=True))
         run = Run(symbols, communicator_table(communicators))
         returned = self.block.run(run, {}, arrays)
-        self.count = run.count
+        self.calls = run.calls
         split = len(returned) - len(states)
         return returned[:split], returned[split:]
 
