@@ -137,3 +137,12 @@ def test_real_spectra_have_no_imaginary_parts(dtype):
         step[1, 2] = 1e-2
         energy = [(np.fft.irfft(x + s * step) ** 2).sum() for s in (1, -1)]
         np.testing.assert_allclose(g.numpy()[1, 2], (energy[0] - energy[1]) / 2e-2, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2"])
+def test_transforms_of_planes_take_two_axes(name):
+    """As in Paddle; one axis, or three, were transformed without a word."""
+    x = paddle.ones([3, 4, 5])
+    for keywords in ({"axes": (0,)}, {"axes": (0, 1, 2)}, {"axes": 1}, {"s": (3,), "axes": (0, 1)}, {"s": 3}):
+        with pytest.raises(ValueError, match=f"{name}: (s|axes) should be two integers, got"):
+            getattr(paddle.fft, name)(x, **keywords)

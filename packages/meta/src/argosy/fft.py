@@ -44,6 +44,13 @@ def _placed(name: str, x: Tensor, s: Sizes, axes: Sizes) -> tuple[tuple[int, ...
     return along, tuple(s)
 
 
+def _check_two(name: str, s: Sizes, axes: Sizes) -> None:
+    """Raise ValueError for other numbers of axes or sizes than two, where they are given."""
+    for argument, value in (("s", s), ("axes", axes)):
+        if value is not None and (not isinstance(value, (list, tuple)) or len(value) != 2):
+            raise ValueError(f"{name}: {argument} should be two integers, got {value!r}")
+
+
 def _resized(x: Tensor, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
     """``x`` cut, or padded with zeros at the end, to ``sizes`` along ``axes``."""
     for axis, n in zip(axes, sizes, strict=True):
@@ -164,6 +171,7 @@ def ihfftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward
 @taking_out
 def fft2(x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None) -> Tensor:
     """:func:`fftn` along two axes."""
+    _check_two("fft2", s, axes)
     return fftn(x, s, axes, norm)
 
 
@@ -172,6 +180,7 @@ def ifft2(
     x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
 ) -> Tensor:
     """:func:`ifftn` along two axes."""
+    _check_two("ifft2", s, axes)
     return ifftn(x, s, axes, norm)
 
 
@@ -180,6 +189,7 @@ def rfft2(
     x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
 ) -> Tensor:
     """:func:`rfftn` along two axes."""
+    _check_two("rfft2", s, axes)
     return rfftn(x, s, axes, norm)
 
 
@@ -188,6 +198,7 @@ def irfft2(
     x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
 ) -> Tensor:
     """:func:`irfftn` along two axes."""
+    _check_two("irfft2", s, axes)
     return irfftn(x, s, axes, norm)
 
 
@@ -196,6 +207,7 @@ def hfft2(
     x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
 ) -> Tensor:
     """:func:`hfftn` along two axes."""
+    _check_two("hfft2", s, axes)
     return hfftn(x, s, axes, norm)
 
 
@@ -204,6 +216,7 @@ def ihfft2(
     x: Tensor, s: Sizes = None, axes: Sizes = (-2, -1), norm: str = "backward", name: str | None = None
 ) -> Tensor:
     """:func:`ihfftn` along two axes."""
+    _check_two("ihfft2", s, axes)
     return ihfftn(x, s, axes, norm)
 
 

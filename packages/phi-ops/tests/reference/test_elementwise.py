@@ -6,7 +6,7 @@ import operator
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -71,6 +71,7 @@ def test_float_remainders_have_the_sign_of_dividend_or_divisor(a, b):
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "exp", "log", "sqrt", "rsqrt", "tanh", "logistic", "sin"])
 @pytest.mark.parametrize("dtype", NARROW)
+@settings(deadline=None)
 @given(data=st.data())
 def test_narrow_floats_compute_in_float32_and_round_once(name, dtype, data):
     values = st.floats(-50, 50, width=16)

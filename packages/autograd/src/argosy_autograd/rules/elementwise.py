@@ -221,10 +221,11 @@ def _(r: Value, x: Value, y: Value, dx: Value | None, dy: Value | None) -> Value
 
 
 def _power_by_base(x: Value, y: Value) -> Value:
-    """d(x ** y)/dx = y x ** (y - 1), and zero for y = 0 whatever x is."""
+    """d(x ** y)/dx = y x ** (y - 1), and zero for y = 0 whatever x is, 0 included, as are its derivatives by x."""
     exponent = constant_number(y)
     if exponent is None:
-        return where(prim.eq(y, 0), 0, y * prim.pow(x, y - 1))
+        nothing = prim.logical_and(prim.eq(x, 0), prim.eq(y, 0))
+        return y * prim.pow(where(nothing, 1, x), y - 1)
     if exponent == 0:
         return zeros_like(x)
     if exponent == 1:

@@ -11,7 +11,17 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import OperatorError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import along, axis_of, between, in_float32, narrowed, positive_part, real, restore
+from argosy_phi_ops.ops.arguments import (
+    along,
+    axis_of,
+    between,
+    in_float32,
+    narrowed,
+    positive_part,
+    real,
+    restore,
+    softplus_parts,
+)
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_phi_ops.reference.kernels.registry import Array, ieee, rounded, widened
 from argosy_tensorcore.tensor import Tensor
@@ -239,7 +249,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
 
 def _softplus(x: Tensor) -> Tensor:
     """``log(1 + exp(x))`` without overflow."""
-    return prim.add(prim.maximum(x, 0.0), prim.log1p(prim.exp(prim.neg(prim.abs(x)))))
+    return prim.add(*softplus_parts(x))
 
 
 @softplus.samples

@@ -187,6 +187,19 @@ def positive_part(x: Any) -> Any:
     return prim.select(prim.le(x, 0), 0, x)
 
 
+def size_of(x: Any) -> Any:
+    """``|x|`` of real `x` with slope 1 at 0: a smooth function of it, even or odd, then has all of its derivatives
+    there, which the slope 0 of ``prim.abs`` cuts off."""
+    return prim.select(prim.lt(x, 0), prim.neg(x), x)
+
+
+def softplus_parts(x: Any) -> tuple[Any, Any]:
+    """``max(x, 0)`` and ``log(1 + exp(-|x|))``, whose sum is ``log(1 + exp(x))``: without overflow, and smooth."""
+    negative = prim.lt(x, 0)
+    tail = prim.log1p(prim.exp(prim.select(negative, x, prim.neg(x))))
+    return prim.select(negative, 0, x), tail
+
+
 def between(x: Any, low: float, high: float) -> Any:
     """`x` moved into [low, high], with derivative 0 on the bounds; NaN stays."""
     return prim.select(prim.le(x, low), low, prim.select(prim.ge(x, high), high, x))

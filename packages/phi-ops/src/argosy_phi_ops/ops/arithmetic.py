@@ -10,7 +10,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError, OperatorError, ShapeError
 from argosy_phi_ops.operator import Sample, get_operator, operator
-from argosy_phi_ops.ops.arguments import integer_pairs, pairs
+from argosy_phi_ops.ops.arguments import integer_pairs, pairs, size_of
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING, INTEGER
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
@@ -99,11 +99,13 @@ atan2.samples(pairs)
 @operator(axes="..., ... -> ...", promote="float", inplace=True)
 def hypot(x: Tensor, y: Tensor) -> Tensor:
     """``sqrt(x^2 + y^2)`` without overflow in between."""
-    a, b = prim.abs(x), prim.abs(y)
-    larger, smaller = prim.maximum(a, b), prim.minimum(a, b)
-    ratio = prim.div(smaller, prim.select(prim.eq(larger, 0.0), 1.0, larger))
+    a, b = size_of(x), size_of(y)
+    first = prim.lt(b, a)  # one of two that are equal: maximum would share the derivative, and cut off further ones
+    larger, smaller = prim.select(first, a, b), prim.select(first, b, a)
+    nothing = prim.eq(larger, 0.0)
+    ratio = prim.div(smaller, prim.select(nothing, 1.0, larger))
     length = prim.mul(larger, prim.sqrt(prim.add(prim.mul(ratio, ratio), 1.0)))
-    return prim.select(prim.is_inf(larger), larger, length)
+    return prim.select(prim.is_inf(larger), larger, prim.select(nothing, 0.0, length))
 
 
 hypot.samples(pairs)
@@ -112,9 +114,10 @@ hypot.samples(pairs)
 @operator(axes="..., ... -> ...", promote="float")
 def logaddexp(x: Tensor, y: Tensor) -> Tensor:
     """``log(exp(x) + exp(y))`` without overflow."""
-    larger = prim.maximum(x, y)
-    both = prim.eq(x, y)  # equal infinities would give NaN below
-    difference = prim.select(both, 0.0, prim.neg(prim.abs(prim.sub(x, y))))
+    below = prim.lt(x, y)
+    larger = prim.select(below, y, x)
+    both = prim.logical_and(prim.eq(x, y), prim.is_inf(x))  # equal infinities would give NaN below
+    difference = prim.select(both, 0.0, prim.select(below, prim.sub(x, y), prim.sub(y, x)))
     return prim.add(larger, prim.log1p(prim.exp(difference)))
 
 

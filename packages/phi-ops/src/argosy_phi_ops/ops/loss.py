@@ -15,7 +15,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.activation import largest
-from argosy_phi_ops.ops.arguments import along, axis_of, positive_part, restore, without
+from argosy_phi_ops.ops.arguments import along, axis_of, positive_part, restore, size_of, softplus_parts, without
 from argosy_phi_ops.ops.reduction import count_of
 from argosy_phi_ops.primitives.checks import INTEGER
 from argosy_phi_ops.promotion import kind_of
@@ -303,7 +303,7 @@ def smooth_l1_loss(
     input: Tensor, label: Tensor, reduction: str = "mean", delta: float = 1.0, is_huber: bool = True
 ) -> Tensor:
     """Quadratic up to `delta`, linear beyond (Huber, 1964); divided by `delta` unless `is_huber`."""
-    size = prim.abs(_difference("smooth_l1_loss", input, label))
+    size = size_of(_difference("smooth_l1_loss", input, label))
     quadratic = prim.mul(prim.mul(size, size), 0.5)
     linear = prim.mul(prim.sub(size, delta / 2), delta)
     loss = prim.select(prim.lt(size, delta), quadratic, linear)
@@ -375,12 +375,12 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """Binary cross-entropy of ``sigmoid(logit)``, without overflow; `pos_weight` weighs positive labels."""
-    loss = prim.log1p(prim.exp(prim.neg(prim.abs(logit))))  # softplus(-|logit|)
     if pos_weight is None:
-        loss = prim.add(prim.sub(prim.maximum(logit, 0.0), prim.mul(logit, label)), loss)
+        above, tail = softplus_parts(logit)
+        loss = prim.add(prim.sub(above, prim.mul(logit, label)), tail)
     else:
         factor = prim.add(prim.mul(prim.sub(pos_weight, 1.0), label), 1.0)
-        negative = prim.add(loss, prim.maximum(prim.neg(logit), 0.0))  # softplus(-logit)
+        negative = prim.add(*softplus_parts(prim.neg(logit)))
         loss = prim.add(prim.mul(prim.sub(1.0, label), logit), prim.mul(factor, negative))
     return reduced("binary_cross_entropy_with_logits", loss if weight is None else prim.mul(loss, weight), reduction)
 
@@ -423,8 +423,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def soft_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     """``log(1 + exp(-label * input))`` with labels 1 and -1."""
     x = prim.neg(prim.mul(prim.cast(label, dtype=input.dtype), input))
-    loss = prim.add(prim.maximum(x, 0.0), prim.log1p(prim.exp(prim.neg(prim.abs(x)))))
-    return reduced("soft_margin_loss", loss, reduction)
+    return reduced("soft_margin_loss", prim.add(*softplus_parts(x)), reduction)
 
 
 @soft_margin_loss.samples

@@ -222,7 +222,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def normalize(x: Tensor, p: float = 2, axis: int = 1, epsilon: float = 1e-12) -> Tensor:
     """`x` divided by its p-norm along `axis`, which counts as at least `epsilon`."""
     at = (axis_of("normalize", axis, x.ndim),)
-    divisor = prim.maximum(length(prim.abs(x), p, at), epsilon)
+    divisor = prim.maximum(length(x, p, at), epsilon)
     return prim.div(x, prim.broadcast_to(keep(divisor, x.shape, at, True), x.shape))
 
 

@@ -11,6 +11,7 @@ from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of
 from argosy_phi_ops.ops.reduction import keep
+from argosy_phi_ops.primitives.checks import COMPLEX
 from argosy_tensorcore.tensor import Tensor
 
 INF = float("inf")
@@ -46,11 +47,14 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def vector_norm(x: Tensor, p: float = 2.0, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """``sum(|x|^p)^(1/p)`` over `axis` (all by default); infinite `p` give extremes, 0 counts what is not zero."""
     axes = axes_of("vector_norm", axis, x.ndim)
-    return keep(length(prim.abs(x), p, axes), x.shape, axes, keepdim)
+    return keep(length(x, p, axes), x.shape, axes, keepdim)
 
 
-def length(size: Tensor, p: float, axes: Sequence[int]) -> Tensor:
-    """The p-norm of non-negative magnitudes over `axes`."""
+def length(x: Tensor, p: float, axes: Sequence[int]) -> Tensor:
+    """The p-norm over `axes`."""
+    if p % 2 == 0 and p not in (0, INF, -INF):
+        return _root(prim.reduce_sum(_even_power(x, p), axes=axes), p)
+    size = prim.abs(x)
     if p == INF:
         return prim.reduce_max(size, axes=axes)
     if p == -INF:
@@ -59,9 +63,22 @@ def length(size: Tensor, p: float, axes: Sequence[int]) -> Tensor:
         return prim.reduce_sum(prim.cast(prim.ne(size, 0.0), dtype=size.dtype), axes=axes)
     if p == 1:
         return prim.reduce_sum(size, axes=axes)
-    if p == 2:
-        return prim.sqrt(prim.reduce_sum(prim.mul(size, size), axes=axes))
-    return prim.pow(prim.reduce_sum(prim.pow(size, float(p)), axes=axes), 1 / p)
+    return _root(prim.reduce_sum(prim.pow(size, float(p)), axes=axes), p)
+
+
+def _root(total: Tensor, p: float) -> Tensor:
+    """The root of a sum of powers; where that is zero its derivative is taken as zero, as Paddle does."""
+    if p < 0:
+        return prim.pow(total, 1 / p)
+    nothing = prim.eq(total, 0.0)
+    positive = prim.select(nothing, 1.0, total)
+    return prim.select(nothing, 0.0, prim.sqrt(positive) if p == 2 else prim.pow(positive, 1 / p))
+
+
+def _even_power(x: Tensor, p: float) -> Tensor:
+    """``|x|^p`` for an even number `p`, without the kink of ``|x|``, at which second derivatives would be lost."""
+    square = prim.mul(x, x) if x.dtype not in COMPLEX else prim.real(prim.mul(x, prim.conj(x)))
+    return square if p == 2 else prim.pow(square, p / 2)
 
 
 @vector_norm.samples
@@ -86,7 +103,7 @@ def matrix_norm(x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1
 
 def _matrix_norm(x: Tensor, p: float | str, first: int, second: int) -> Tensor:
     if p == "fro":
-        return length(prim.abs(x), 2, tuple(sorted((first, second))))
+        return length(x, 2, tuple(sorted((first, second))))
     if p in (2, -2, "nuc"):
         others = tuple(i for i in range(x.ndim) if i not in (first, second))
         values = prim.svd(prim.transpose(x, permutation=(*others, first, second)))[1]

@@ -103,8 +103,8 @@ lcm.samples(integer_pairs)
 @operator(promote="binary")
 def dist(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
     """The p-norm of the difference of two tensors that broadcast."""
-    size = prim.abs(prim.sub(x, y))
-    return length(size, p, tuple(range(size.ndim)))
+    difference = prim.sub(x, y)
+    return length(difference, p, tuple(range(difference.ndim)))
 
 
 @dist.samples
@@ -123,8 +123,8 @@ def cdist(x: Tensor, y: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_
         raise ShapeError(f"cdist takes rows of one length, got {x.type} and {y.type}")
     left = prim.reshape(x, shape=(*x.shape[:-1], 1, x.shape[-1]))
     right = prim.reshape(y, shape=(*y.shape[:-2], 1, *y.shape[-2:]))
-    size = prim.abs(prim.sub(left, right))
-    return length(size, p, (size.ndim - 1,))
+    difference = prim.sub(left, right)
+    return length(difference, p, (difference.ndim - 1,))
 
 
 @cdist.samples
@@ -136,9 +136,9 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 @operator()
 def pairwise_distance(x: Tensor, y: Tensor, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of ``x - y + epsilon`` over the last axis."""
-    size = prim.abs(prim.add(prim.sub(x, y), epsilon))
-    result = length(size, p, (size.ndim - 1,))
-    return prim.reshape(result, shape=(*size.shape[:-1], 1)) if keepdim else result
+    difference = prim.add(prim.sub(x, y), epsilon)
+    result = length(difference, p, (difference.ndim - 1,))
+    return prim.reshape(result, shape=(*difference.shape[:-1], 1)) if keepdim else result
 
 
 @pairwise_distance.samples

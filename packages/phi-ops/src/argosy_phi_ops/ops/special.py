@@ -11,7 +11,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError, OperatorError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import real
+from argosy_phi_ops.ops.arguments import real, size_of
 from argosy_phi_ops.primitives.checks import COMPLEX
 from argosy_tensorcore.tensor import Tensor
 
@@ -61,7 +61,7 @@ def _real(name: str, x: Tensor) -> Tensor:
 @operator(axes="... -> ...", promote="float", inplace=True)
 def i0(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
-    return _bessel(_size(_real("i0", x)), 0, False)
+    return _bessel(size_of(_real("i0", x)), 0, False)
 
 
 i0.samples(real)
@@ -79,7 +79,7 @@ i0e.samples(real)
 @operator(axes="... -> ...", promote="float")
 def i1(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind of order 1; odd."""
-    return _odd(x, _bessel(_size(x), 1, False))
+    return _odd(x, _bessel(size_of(x), 1, False))
 
 
 i1.samples(real)
@@ -88,15 +88,10 @@ i1.samples(real)
 @operator(axes="... -> ...", promote="float")
 def i1e(x: Tensor) -> Tensor:
     """The modified Bessel function of order 1, times ``exp(-|x|)``; odd."""
-    return _odd(x, _bessel(_size(x), 1, True))
+    return _odd(x, _bessel(size_of(x), 1, True))
 
 
 i1e.samples(real)
-
-
-def _size(x: Tensor) -> Tensor:
-    """``|x|`` with derivative 1 at 0, so that a smooth function of it, even or odd, has its derivatives there."""
-    return prim.select(prim.lt(x, 0.0), prim.neg(x), x)
 
 
 def _odd(x: Tensor, positive: Tensor) -> Tensor:
