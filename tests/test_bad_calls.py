@@ -6,6 +6,8 @@ The calls are the parity cases' (:mod:`parity.spoiled`): wrong dtypes, ranks, si
 from __future__ import annotations
 
 import builtins
+import re
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from zlib import crc32
@@ -43,6 +45,39 @@ def calls() -> tuple[tuple[str, Case], ...]:
     return tuple(found)
 
 
+EXPECTED = (
+    "should", "must", "expected", "expects", "takes", "needs", "does not", "do not", "cannot", " not ", " is no ",
+    "out of range", "only", "none of", "at most", "at least", "divisible", "differ", "unknown; there are", "are wanted",
+    "missing", "unexpected", "positive", "one of", "alike", "are integers", "are float", "fits", "fit ", "repeat",
+    "more", "for each", "describes", ", got ", "has no ", " may ", "out of bounds",
+)  # fmt: skip
+SHARE = 0.99
+"""How many of the errors should tell all three: which argument, what came, what was expected. What is missing as a
+whole (``NotImplementedError``) is no matter of arguments."""
+
+
+def tells(error: Exception) -> bool:
+    """Whether an error names an argument, shows what came, and says in words what was expected."""
+    if isinstance(error, NotImplementedError):
+        return True
+    text = str(error)
+    given = "[given " in text or "cannot take these arguments: " in text
+    named = given or re.search(r"arguments? |cannot be indexed|cannot make a tensor", text) is not None
+    came = given or re.search("got |cannot be indexed by |cannot make a tensor of ", text) is not None
+    return named and came and any(word in text.partition(" [given ")[0] for word in EXPECTED)
+
+
+def refused(how: str, bad: Case) -> Exception | None:
+    """What a spoiled call raises; None where it is computed, or where a method's tensor is none."""
+    if bad.target.startswith("Tensor.") and how in ("args[0] is None", "args[0] is text"):
+        return None  # methods are called on tensors
+    try:
+        getattr(_Run(paddle), bad.kind)(bad)
+    except Exception as error:  # noqa: BLE001 (which is the question)
+        return error
+    return None
+
+
 def complaint(error: Exception) -> str:
     """What is wrong with an error; empty where nothing is."""
     text, kind = str(error), type(error)
@@ -59,14 +94,10 @@ def complaint(error: Exception) -> str:
 def bad_errors(part: int, parts: int) -> Iterator[str]:
     """The errors that are not for users, in one part of the calls."""
     for how, bad in calls()[part::parts]:
-        if bad.target.startswith("Tensor.") and how in ("args[0] is None", "args[0] is text"):
-            continue  # methods are called on tensors
-        try:
-            getattr(_Run(paddle), bad.kind)(bad)
-        except Exception as error:  # noqa: BLE001 (which is the question)
-            wrong = complaint(error)
-            if wrong:
-                yield f"{bad.id} ({how}): {wrong}"
+        error = refused(how, bad)
+        wrong = complaint(error) if error is not None else ""
+        if wrong:
+            yield f"{bad.id} ({how}): {wrong}"
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -75,6 +106,15 @@ def test_what_is_refused_is_refused_in_words_for_users(part):
     """No error of a spoiled call is one of Python's or numpy's insides."""
     with np.errstate(all="ignore"):
         assert list(bad_errors(part, 4)) == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_errors_tell_the_argument_what_came_and_what_was_expected():
+    """All but a few: of every fourth of the calls. ``python tests/test_bad_calls.py`` counts them all."""
+    with np.errstate(all="ignore"):
+        found = [error for how, bad in calls()[::4] if (error := refused(how, bad)) is not None]
+    silent = sorted({str(error)[:120] for error in found if not tells(error)})
+    assert sum(map(tells, found)) >= SHARE * len(found), silent
 
 
 INDICES = {
@@ -128,3 +168,19 @@ def test_results_beyond_memory_are_refused_before_they_are_made(name):
     ) as info:
         HUGE[name]()
     assert isinstance(info.value, ValueError)
+
+
+def count() -> None:
+    """Print how many of all spoiled calls are refused, and how many of the errors tell what they should."""
+    global DIVISOR
+    DIVISOR = 1
+    warnings.simplefilter("ignore")
+    with np.errstate(all="ignore"):
+        made = len(calls())
+        found = [error for how, bad in calls() if (error := refused(how, bad)) is not None]
+    told = sum(map(tells, found))
+    print(f"{made} spoiled calls, {len(found)} refused; {told} errors tell all ({told / len(found):.1%})")  # noqa: T201
+
+
+if __name__ == "__main__":
+    count()

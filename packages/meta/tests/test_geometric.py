@@ -73,7 +73,7 @@ def test_a_layer_on_a_graph_is_captured_and_trains():
         (lambda x, i: G.segment_sum(x, i[:1]), "segment_ids should have the shape"),
         (lambda x, i: G.sample_neighbors(ROW, COLUMNS, i + 4), "input_nodes should be from 0 to 3"),
         (lambda x, i: G.sample_neighbors(ROW, COLUMNS, i, 1, None, True), "needs eids"),
-        (lambda x, i: G.reindex_graph(i, i, i + 1), "neighbors holds 2"),
+        (lambda x, i: G.reindex_graph(i, i, i + 1), "neighbors should hold as many, got 2"),
     ],
 )
 def test_wrong_input_is_named(call, said):

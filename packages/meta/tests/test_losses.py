@@ -107,7 +107,10 @@ def test_fractional_pooling_draws_its_windows():
     [
         (lambda: F.ctc_loss(*[paddle.ones([2, 2])] * 4), "ctc_loss"),
         (lambda: F.hsigmoid_loss(paddle.ones([2, 2]), paddle.ones([2]), 1, paddle.ones([1, 2])), "num_classes"),
-        (lambda: F.max_unpool2d(paddle.ones([1, 1, 1, 1]), paddle.full([1, 1, 1, 1], 9, "int32"), 2), "from 9 to 9"),
+        (
+            lambda: F.max_unpool2d(paddle.ones([1, 1, 1, 1]), paddle.full([1, 1, 1, 1], 9, "int32"), 2),
+            "should be from 0 to 3, got 9 to 9",
+        ),
         (lambda: paddle.nn.AdaptiveLogSoftmaxWithLoss(4, 8, [5, 3]), "cutoffs"),
         (lambda: paddle.nn.AdaptiveLogSoftmaxWithLoss(8, 8, [3])(paddle.ones([1, 8]), paddle.to_tensor([9])), "9"),
         (lambda: F.grid_sample(paddle.ones([1, 1, 2, 2]), paddle.ones([1, 2, 2, 3])), "grid_sample"),

@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Checked", "blame_inputs", "check_arguments", "checked", "named"]
+__all__ = ["Checked", "blame_inputs", "check_arguments", "checked", "held", "named"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -221,11 +221,52 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def held(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator: arguments are held against annotations before ``function`` runs; its own errors, which may be of
+    user's code that it calls, stand as they are."""
+    skip = int(_parameters(function)[:1] == ("self",))  # type: ignore[arg-type]
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        check_arguments(function.__qualname__, function, args[skip:], kwargs, skip)  # type: ignore[arg-type]
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _undecorated(function: Any) -> Any:
+    """What decorators have wrapped (inspect's own takes milliseconds to import)."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
+
+
+def _telling(make: FunctionType) -> Any:
+    """A constructor whose errors, where they name no argument, tell which came."""
+
+    @wraps(make)
+    def construct(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            make(self, *args, **kwargs)
+        except (ValueError, TypeError) as error:
+            _add_given(type(self).__name__, _undecorated(make), args, kwargs, error, skip=1)
+            raise
+
+    return construct
+
+
 class Checked:
-    """A base of classes of argosy whose constructors' arguments are held against their annotations."""
+    """A base of classes whose constructors, where they are argosy's, hold their arguments against their annotations,
+    and tell in errors what came."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        make = cls.__dict__.get("__init__")
+        if isinstance(make, FunctionType) and _is_own(cls.__module__):
+            cls.__init__ = _telling(make)  # type: ignore[method-assign]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        make: Any = cls.__init__
+        make = _undecorated(cls.__init__)
         if isinstance(make, FunctionType) and _is_own(make.__module__):
             check_arguments(cls.__name__, make, args, kwargs, skip=1)
         return super().__new__(cls)

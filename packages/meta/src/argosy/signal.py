@@ -146,7 +146,7 @@ def istft(
     hop, weights = _weights("istft", x, n_fft, hop_length, win_length, window)
     wanted = n_fft // 2 + 1 if onesided else n_fft
     _require(x.shape[-2] == wanted, f"istft: {wanted} frequencies are expected of n_fft={n_fft}, got {x.shape[-2]}")
-    _require(x.shape[-1] > 0, "istft: x holds no frame")
+    _require(x.shape[-1] > 0, "istft: x should hold a frame")
     spectra: Any = x if rank == 3 else x.unsqueeze(0)
     frames = _frames_of(spectra, n_fft, normalized, onesided, return_complex, weights) * weights.unsqueeze(-1)
     cut = slice(*_extent((x.shape[-1] - 1) * hop + n_fft, n_fft, center, length))
@@ -154,7 +154,7 @@ def istft(
     square: Any = (weights * weights).unsqueeze(-1).expand([n_fft, x.shape[-1]])
     envelope: Any = overlap_add(square, hop)[cut]
     if not envelope.payload.is_traced:
-        _require(bool(envelope.abs().min() >= 1e-11), "istft: the windows leave out an element of the signal")
+        _require(bool(envelope.abs().min() >= 1e-11), "istft: the windows should reach every element of the signal")
     signal = signal / envelope
     return signal if rank == 3 else signal.squeeze(0)
 

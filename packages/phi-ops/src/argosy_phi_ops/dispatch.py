@@ -155,8 +155,8 @@ def write(target: Tensor, value: Tensor) -> None:
     _check_writable(target)
     if tuple(target.payload.shape) != tuple(value.payload.shape):
         raise ValueError(
-            f"an in-place operation cannot change the shape: target {list(target.payload.shape)}, "
-            f"result {list(value.payload.shape)}"
+            f"an in-place operation cannot change the shape: argument 'x' is {list(target.payload.shape)}, "
+            f"the result got {list(value.payload.shape)}"
         )
     layers = tuple(context().layers) if AMBIENT.word else ()
     _descend_write(layers, len(layers) - 1, target, value)

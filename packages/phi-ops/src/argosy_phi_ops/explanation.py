@@ -42,8 +42,10 @@ def explained(
         return None
     if isinstance(error, OperatorError) and not isinstance(error, OperatorMemoryError):
         return completed(op, operands, attributes, error)
-    if "." in op.name or str(error).startswith((f"{op.name}:", f"{op.name}(")) or not _is_inner(error):
+    if "." in op.name or not _is_inner(error):
         return None
+    if str(error).startswith((f"{op.name}:", f"{op.name}(")):  # on purpose
+        return _with_arguments(op, operands, attributes, error)
     notes = op.body.__annotations__
     for name, value in attributes.items():
         value, note = normalise_attribute(value), notes.get(name, "")
@@ -52,7 +54,44 @@ def explained(
             return unfit(op.name, name, wanted, value)
     if type(error) is NotImplementedError:
         return None
-    return _kind(error)(f"{op.name}: {error or type(error).__name__} [{_described(op, operands, attributes)}]")
+    return _kind(error)(f"{op.name}: {_in_words(error)} [{_described(op, operands, attributes)}]")
+
+
+def _with_arguments(
+    op: _Function, operands: Sequence[Any], attributes: Mapping[str, Any], error: Exception
+) -> OperatorError | None:
+    """An error that names the operator, with what its arguments were; None where it says so already."""
+    message = str(error)
+    if type(error) not in (ValueError, TypeError, IndexError) or f"[{_GIVEN}" in message or "argument '" in message:
+        return None
+    return _kind(error)(f"{message} [{_described(op, operands, attributes)}]")
+
+
+_INNER_WORDS = {
+    "tuple index out of range": "an operand needs more axes than it has",
+    "zip() argument": "sequences that belong together should be of one length",
+    "unsupported operand type": "an argument should be a number",
+    "could not convert string": "an argument should be a number",
+    "zero-size array to reduction": "it needs a tensor with elements",
+    "has no len()": "an argument should be a sequence",
+    "of an empty sequence": "it needs a tensor with elements",
+    "Invalid integer data type": "it needs numbers, not booleans",
+    "did not contain a loop with signature matching": "it does not take tensors of this dtype",
+    "Cannot cast array data": "it does not take tensors of this dtype",
+    "for desired array": "it needs a tensor of one axis",
+    "Cannot cast ufunc": "it does not take tensors of these dtypes together",
+    "could not be broadcast together": "the shapes should broadcast: axes of equal size or 1",
+    "Invalid number of FFT data points": "a transform needs a positive number of points",
+    "division by zero": "it needs a tensor with elements",
+    "negative dimensions": "sizes should not be negative",
+}
+"""What errors of Python's and numpy's insides mean to users of operators."""
+
+
+def _in_words(error: Exception) -> str:
+    message = str(error)
+    words = next((words for inner, words in _INNER_WORDS.items() if inner in message), "")
+    return words or message or type(error).__name__
 
 
 def completed(

@@ -110,7 +110,9 @@ def new_array(data: Any, dtype: DType | None) -> Array:
     """A fresh ndarray of data (tensor, array, number, nested lists) in the dtype Paddle's to_tensor picks."""
     held = getattr(data, "payload", None)
     if isinstance(data, (str, bytes)):
-        raise TypeError(f"cannot make a tensor of {data!r}: expected a number, nested lists, an array or a tensor")
+        raise TypeError(
+            f"cannot make a tensor of {data!r}: argument 'data' should be a number, nested lists, an array or a tensor"
+        )
     if held is not None:
         source = host_array(data, "to_tensor")
         return np.array(source, source.dtype if dtype is None else dtype.numpy)
@@ -162,9 +164,10 @@ def write(tensor: Tensor, value: Any, operator: str, cast: bool) -> None:
     target: Strided = tensor.payload
     if source.shape != target.shape:
         shapes = list(target.shape), list(source.shape)
-        raise DataError(f"{operator}: the tensor has shape {shapes[0]}, the value has shape {shapes[1]}")
+        raise DataError(f"{operator}: argument 'value' should have the tensor's shape {shapes[0]}, got {shapes[1]}")
     if not cast and as_dtype(source.dtype) is not target.dtype:
-        raise DataError(f"{operator}: the tensor is {target.dtype.name}, the value is {as_dtype(source.dtype).name}")
+        got = as_dtype(source.dtype).name
+        raise DataError(f"{operator}: argument 'value' should be {target.dtype.name} as the tensor, got {got}")
     target.fill_from(source)
     target.bump_version()
 

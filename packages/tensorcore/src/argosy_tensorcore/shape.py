@@ -81,8 +81,8 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
             if result[axis] != 1:
                 shown = " and ".join(str(list(s)) for s in shapes)
                 raise ValueError(
-                    f"shapes {shown} do not broadcast: axis {axis - len(result)} has sizes "
-                    f"{result[axis]} and {size}; sizes must be equal or 1"
+                    f"broadcast_shapes(): the arguments, got {shown}, do not broadcast: axis {axis - len(result)} has "
+                    f"sizes {result[axis]} and {size}; sizes must be equal or 1"
                 )
             result[axis] = size
     return tuple(result)

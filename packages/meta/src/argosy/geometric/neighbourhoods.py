@@ -38,7 +38,7 @@ def reindex_graph(
     known, beside, counts = x.numpy(), neighbors.numpy(), count.numpy()
     if counts.sum() != beside.size or counts.size % max(known.size, 1):
         stated = f"{counts.sum()} neighbours of {known.size} nodes"
-        raise ValueError(f"reindex_graph: count says {stated}; neighbors holds {beside.size}")
+        raise ValueError(f"reindex_graph: count says {stated}; neighbors should hold as many, got {beside.size}")
     nodes, first = np.unique(np.concatenate([known, beside]), return_index=True)
     order = np.argsort(first, kind="stable")
     number = np.empty_like(order)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import held
 from argosy.hapi.callbacks import Callbacks, LRScheduler, ModelCheckpoint, default_callbacks
 from argosy.hapi.precision import Precision
 from argosy.hapi.progress import ProgBarLogger
@@ -118,6 +119,7 @@ class Model:
 
     # ---- loops
 
+    @held
     def fit(
         self,
         train_data: Any = None,
@@ -245,6 +247,7 @@ class Model:
 
     # ---- files
 
+    @held
     def save(self, path: str, training: bool = True) -> None:
         """``<path>.pdparams`` and ``<path>.pdopt``; with ``training=False`` the program that ``jit.save`` writes."""
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
@@ -255,6 +258,7 @@ class Model:
         if self._optimizer is not None:
             save(self._optimizer.state_dict(), f"{path}.pdopt")
 
+    @held
     def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
         """Read what :meth:`save` wrote. With ``skip_mismatch`` names that are missing or misshaped are warned about,
         else RuntimeError names them.

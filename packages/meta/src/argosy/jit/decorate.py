@@ -81,6 +81,8 @@ def not_to_static(func: Callable[..., Any] | None = None) -> Any:
     """Mark ``func`` so that :func:`to_static` leaves it as it is."""
     if func is None:
         return not_to_static
+    if not callable(func):
+        raise TypeError(f"not_to_static(): argument 'func' must be a function, got {func!r:.80}")
     func._argosy_not_to_static = True  # type: ignore[attr-defined]
     return func
 

@@ -27,7 +27,8 @@ class Accuracy(Metric):
         self._names = [base] if self.maxk == 1 else [f"{base}_top{k}" for k in self.topk]
         self.reset()
 
-    def compute(self, pred: Any, label: Any, *args: Any) -> Tensor:
+    @checked
+    def compute(self, pred: Tensor, label: Tensor, *args: Any) -> Tensor:
         """[N, ..., maxk] float32: 1 where the class at that rank is the label.
 
         pred: scores [N, ..., classes]; label: indices [N, ...] or [N, ..., 1], or one-hot [N, ..., classes].

@@ -58,7 +58,9 @@ def _check(labels: Any, rows: Any, classes: int) -> None:
         return
     low, high = int(labels.min()), int(labels.max())
     if low < 0 or high >= classes:
-        raise ValueError(f"adaptive_log_softmax_with_loss: labels from {low} to {high} for {classes} classes")
+        raise ValueError(
+            f"adaptive_log_softmax_with_loss: labels should be from 0 to {classes - 1}, got {low} to {high}"
+        )
 
 
 def _cluster(rows: Any, weights: Sequence[Any]) -> Any:

@@ -346,6 +346,8 @@ class Layer(Checked, Conversions):
 
     def apply(self, fn: Callable[[Layer], Any]) -> Self:
         """Call ``fn`` on every layer below, then on this one."""
+        if not callable(fn):
+            raise TypeError(f"{type(self).__name__}.apply(): argument 'fn' must be a function, got {fn!r:.80}")
         for layer in self.children():
             layer.apply(fn)
         fn(self)

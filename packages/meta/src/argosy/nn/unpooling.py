@@ -53,7 +53,7 @@ def _check_places(function: str, indices: Any, plane: int) -> None:
         return
     low, high = int(indices.min()), int(indices.max())
     if low < 0 or high >= plane:
-        raise ValueError(f"{function}: indices from {low} to {high} for planes of {plane} elements")
+        raise ValueError(f"{function}: indices should be from 0 to {plane - 1}, got {low} to {high}")
 
 
 @named

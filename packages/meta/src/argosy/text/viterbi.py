@@ -29,7 +29,7 @@ def viterbi_decode(
     batch, steps = _checked(potentials, transition_params, lengths)
     longest = int(lengths.max()) if batch else 0
     if batch and not 1 <= int(lengths.min()) <= longest <= steps:
-        raise ValueError(f"viterbi_decode(): lengths should be from 1 to {steps}, got {lengths.numpy()}")
+        raise ValueError(f"viterbi_decode(): argument 'lengths' should be from 1 to {steps}, got {lengths.numpy()}")
     alpha, came = potentials[:, 0], []
     if include_bos_eos_tag:
         alpha = alpha + transition_params[-1]
@@ -48,7 +48,7 @@ def _checked(potentials: Any, transitions: Any, lengths: Any) -> tuple[int, int]
     shapes = [list(t.shape) for t in (potentials, transitions, lengths)]
     if len(shapes[0]) != 3 or shapes[1] != [shapes[0][2]] * 2 or shapes[2] != shapes[0][:1]:
         wanted = "potentials [batch, steps, tags], transition_params [tags, tags] and lengths [batch]"
-        raise ValueError(f"viterbi_decode(): {wanted} are wanted, got {', '.join(map(str, shapes))}")
+        raise ValueError(f"viterbi_decode(): arguments {wanted} are wanted, got {', '.join(map(str, shapes))}")
     return int(shapes[0][0]), int(shapes[0][1])
 
 

@@ -39,7 +39,7 @@ def select_scatter(x: Tensor, values: Tensor, axis: int, index: int) -> Tensor:
     at = axis_of("select_scatter", axis, x.ndim)
     shape = [n for i, n in enumerate(x.shape) if i != at]
     if list(values.shape) != shape:
-        raise ShapeError(f"select_scatter: values of shape {list(values.shape)} for a slice of shape {shape}")
+        raise ShapeError(f"select_scatter: values of shape {list(values.shape)} should have the slice's, {shape}")
     return _with(x, (*[slice(None)] * at, index), values)
 
 
@@ -60,7 +60,7 @@ def diagonal_scatter(x: Tensor, y: Tensor, offset: int = 0, axis1: int = 0, axis
     rest = [i for i in range(x.ndim) if i not in (first, second)]
     wanted = [x.shape[i] for i in rest] + [rows.shape[0]]
     if list(y.shape) != wanted:
-        raise ShapeError(f"diagonal_scatter: y of shape {list(y.shape)} for a diagonal of shape {wanted}")
+        raise ShapeError(f"diagonal_scatter: y of shape {list(y.shape)} should have the diagonal's, {wanted}")
     order = [first, second, *rest]
     moved = get_operator("assign")(get_operator("transpose")(x, order))
     moved[rows, columns] = get_operator("moveaxis")(y, -1, 0)

@@ -195,7 +195,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> list[int]:
     result: tuple[int, ...] = ()
     for shape in shapes:
         if not isinstance(shape, int) and not hasattr(type(shape), "__iter__"):
-            raise TypeError(f"broadcast_shapes(): shapes are sequences of integers, got {shape!r:.60}")
+            raise TypeError(f"broadcast_shapes(): arguments should be sequences of integers, got {shape!r:.60}")
         result = tuple(common_shape(result, (shape,) if isinstance(shape, int) else tuple(shape)))
     return list(result)
 

@@ -144,7 +144,9 @@ def _weights(x: Tensor, count: int, fweights: Tensor | None, aweights: Tensor | 
         if given is None:
             continue
         if given.ndim != 1 or given.shape[0] != count:
-            raise ShapeError(f"cov: {name} of shape {list(given.shape)} for {count} observations")
+            raise ShapeError(
+                f"cov: {name} should hold {count} numbers, one for each observation, got {list(given.shape)}"
+            )
         real = given.astype(x.dtype)
         product = real if product is None else product * real
     return product
@@ -195,7 +197,7 @@ def _limits(x: Tensor, low: float, high: float, name: str) -> tuple[float, float
     if low == high == 0 and x.size:
         low, high = float(op("min")(x)), float(op("max")(x))
     if low > high:
-        raise OperatorError(f"{name}: the range from {low} to {high} is empty")
+        raise OperatorError(f"{name}: the range from {low} to {high} should not be empty")
     return (low - 0.5, high + 0.5) if low == high else (low, high)
 
 
@@ -240,7 +242,7 @@ def _edges(points: Tensor, bins: Any, ranges: Sequence[float] | None) -> list[Te
     count = points.shape[1]
     each = [bins] * count if isinstance(bins, int) else list(bins)
     if len(each) != count:
-        raise ShapeError(f"histogramdd: {len(each)} entries of bins for points of {count} coordinates")
+        raise ShapeError(f"histogramdd: {len(each)} entries of bins should be one for each of the {count} coordinates")
     if ranges is not None and len(ranges) != 2 * count:
         raise ShapeError(f"histogramdd: ranges should hold {2 * count} numbers, got {len(ranges)}")
     edges = []

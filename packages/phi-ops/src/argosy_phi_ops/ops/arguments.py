@@ -36,7 +36,10 @@ def narrowed(x: Any, dtype: str) -> Any:
 def axis_of(name: str, axis: int, rank: int) -> int:
     """`axis` counted from the front. Raises :class:`AxisError` outside ``[-rank, rank)`` (a 0-D tensor has axis 0)."""
     if not -max(rank, 1) <= axis < max(rank, 1):
-        raise AxisError(f"{name}: axis {axis} is outside a tensor of {rank} axes")
+        least = max(rank, 1)
+        raise AxisError(
+            f"{name}: axis {axis} is outside a tensor of {rank} axes; it should be from {-least} to {least - 1}"
+        )
     return axis + rank if axis < 0 and rank else max(axis, 0)
 
 

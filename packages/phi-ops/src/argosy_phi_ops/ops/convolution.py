@@ -211,7 +211,7 @@ def _transposed(
     if any(isinstance(e, int) and not 0 <= e < max(s, d) for e, s, d in zip(extra, strides, dilations, strict=True)):
         argument = "output_padding" if output_size is None else "output_size"
         raise ShapeError(
-            f"{name}(): argument {argument!r} should add at least 0 and less than stride or dilation, it adds {extra}"
+            f"{name}(): argument {argument!r} should add at least 0 and less than stride or dilation, got {extra}"
         )
     reach = [(k - 1) * d for k, d in zip(window, dilations, strict=True)]
     result = prim.conv(

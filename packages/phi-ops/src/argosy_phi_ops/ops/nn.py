@@ -56,6 +56,8 @@ def embedding(
     dense, also with `sparse`. Raises, when run eagerly, :class:`AxisError` for an index outside the table (a compiled
     program clamps it).
     """
+    if weight.ndim != 2:
+        raise ShapeError(f"embedding(): argument 'weight' should be [classes, features], got {weight.type}")
     indices = prim.reshape(x, shape=(*x.shape, 1))
     rows = prim.gather(weight, indices, axes=(0,))
     if scale_grad_by_freq:

@@ -26,7 +26,9 @@ def affine_grid(theta: Tensor, out_shape: Sequence[int], align_corners: bool = T
     rank = len(sizes)
     known_sizes("affine_grid", theta.shape[1:])
     if rank not in (2, 3) or theta.shape[1:] != (rank, rank + 1):
-        raise ShapeError(f"affine_grid: theta {theta.type} and out_shape {list(out_shape)} are no maps of 2 or 3 axes")
+        raise ShapeError(
+            f"affine_grid: theta {theta.type} and out_shape {list(out_shape)} should be maps of 2 or 3 axes"
+        )
     shape = (*sizes, 1)
     axes = [_centres(shape, axis, align_corners, theta.dtype) for axis in reversed(range(rank))]
     places = prim.concat(*axes, prim.constant(1.0, theta.dtype, shape), axis=rank)  # [*sizes, rank + 1]

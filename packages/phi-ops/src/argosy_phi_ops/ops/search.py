@@ -63,7 +63,7 @@ def topk(
         return x, prim.constant(0, "int64")
     size = x.shape[at]
     if isinstance(size, int) and k > size:
-        raise ShapeError(f"topk: axis {at} of {x.type} has fewer than {k} elements")
+        raise ShapeError(f"topk: axis {at} of {x.type} should have {k} elements or more")
     values, order = _with_indices(x, at, largest)
     return section(values, at, 0, k), section(order, at, 0, k)
 

@@ -21,7 +21,7 @@ def _check_strides(shape: Sequence[int], stride: Sequence[int], offset: int, siz
         raise ShapeError(f"as_strided: shape {list(shape)}, stride {list(stride)} and offset {offset} do not fit")
     last = offset + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
     if all(shape) and last >= size:
-        raise ShapeError(f"as_strided: element {last} is wanted of a tensor of {size}")
+        raise ShapeError(f"as_strided: element {last} of a tensor of {size}; elements should be from 0 to {size - 1}")
 
 
 def _elements(offset: int, itemsize: int) -> int:
@@ -104,11 +104,13 @@ def crop(x: Tensor, shape: Sequence[int] | None = None, offsets: Sequence[int] |
     sizes = tuple(x.shape) if shape is None else tuple(shape)
     starts = (0,) * x.ndim if offsets is None else tuple(offsets)
     if len(sizes) != x.ndim or len(starts) != x.ndim:
-        raise ShapeError(f"crop: shape {list(sizes)} and offsets {list(starts)} for {x.type}")
+        raise ShapeError(
+            f"crop: shape {list(sizes)} and offsets {list(starts)} should have one entry for each axis of {x.type}"
+        )
     limits = tuple(n if size == -1 else start + size for n, size, start in zip(x.shape, sizes, starts, strict=True))
     for axis, (start, limit, n) in enumerate(zip(starts, limits, x.shape, strict=True)):
         if isinstance(n, int) and not 0 <= start <= limit <= n:
-            raise ShapeError(f"crop: elements {start} to {limit} of axis {axis} of {x.type}")
+            raise ShapeError(f"crop: elements {start} to {limit} should lie within axis {axis} of {x.type}")
     return prim.slice(x, start=starts, limit=limits, stride=(1,) * x.ndim)
 
 

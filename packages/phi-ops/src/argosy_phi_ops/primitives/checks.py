@@ -52,7 +52,9 @@ def check_axes(name: str, axes: Sequence[Any], rank: int) -> None:
     """Raise :class:`AxisError` unless ``axes`` are distinct ints in ``[0, rank)``."""
     for axis in axes:
         if not isinstance(axis, int) or not 0 <= axis < rank:
-            raise AxisError(f"prim.{name}: axis {axis} is outside a tensor of rank {rank}")
+            raise AxisError(
+                f"prim.{name}: axis {axis} is outside a tensor of rank {rank}; it should be from 0 to {rank - 1}"
+            )
     if len(set(axes)) != len(axes):
         raise AxisError(f"prim.{name}: axes {tuple(axes)} repeat")
 

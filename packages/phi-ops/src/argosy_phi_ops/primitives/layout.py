@@ -55,7 +55,8 @@ def reshape(x: TensorType, *, shape: Shape) -> TensorType:
     """The elements of ``x`` in row-major order, in another ``shape`` of equal size."""
     require(
         dim_product(x.shape) == dim_product(shape),
-        f"prim.reshape: {x} has {dim_product(x.shape)} elements, {format_shape(shape)} has {dim_product(shape)}",
+        f"prim.reshape: {x} has {dim_product(x.shape)} elements, {format_shape(shape)} has {dim_product(shape)}; "
+        "the two should be equal",
     )
     return TensorType(tuple(shape), x.dtype)
 
@@ -90,7 +91,7 @@ def slice_(x: TensorType, *, start: Shape, limit: Shape, stride: Shape) -> Tenso
         static = all(isinstance(v, int) for v in (size, lo, hi))
         require(
             step >= 1 and (not static or 0 <= lo <= hi <= size),
-            f"prim.slice: [{lo}:{hi}:{step}] is outside an axis of {size}",
+            f"prim.slice: [{lo}:{hi}:{step}] is outside an axis of {size}; it should lie within",
         )
     return TensorType(tuple((hi - lo + s - 1) // s for lo, hi, s in zip(start, limit, stride, strict=True)), x.dtype)
 
@@ -123,7 +124,9 @@ def _padded(size: Any, low: Any, high: Any, interior: int) -> Any:
     spread = size + (size - 1) * interior if interior and size != 0 else size
     result = spread + low + high
     if isinstance(result, int):
-        require(result >= 0, f"prim.pad: an axis of {size} padded by {low} and {high} has negative size")
+        require(
+            result >= 0, f"prim.pad: an axis of {size} padded by {low} and {high} has a negative size; it should not"
+        )
     return result
 
 

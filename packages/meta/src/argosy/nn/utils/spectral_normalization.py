@@ -39,6 +39,8 @@ def spectral_norm(
     dim: the axis that becomes the rows of the matrix; by default that of the layer's outputs. Raises ValueError for no
     iterations or an unknown parameter, RuntimeError for a second call.
     """
+    if not isinstance(layer, Layer):
+        raise TypeError(f"spectral_norm(): argument 'layer' must be a Layer, got {layer!r:.80}")
     if n_power_iterations < 1:
         raise ValueError(f"spectral_norm: n_power_iterations must be positive, got {n_power_iterations}")
     if any(isinstance(hook, SpectralNormHook) and hook.name == name for hook, _ in layer._forward_pre_hooks.values()):
