@@ -196,3 +196,17 @@ def test_datasets_and_samplers():
     assert set(WeightedRandomSampler([0, 1, 0], 5)) == {1}
     shares = [list(DistributedBatchSampler(data, 2, num_replicas=4, rank=r)) for r in range(4)]
     assert shares == [[[0, 1]], [[2, 3]], [[4, 5]], [[0, 1]]]
+
+
+def test_batches_of_ranks_are_shuffled_in_paddles_order():
+    """What the wheel (3.3.1) gives for eleven samples on three ranks in epochs 3 and 4."""
+    epochs = []
+    for rank in range(3):
+        sampler = DistributedBatchSampler(range(11), 2, num_replicas=3, rank=rank, shuffle=True)
+        sampler.set_epoch(3)
+        epochs.append([list(sampler), list(sampler)])
+    assert epochs == [
+        [[[5, 4], [7, 0]], [[3, 4], [0, 0]]],
+        [[[1, 2], [3, 9]], [[6, 9], [1, 5]]],
+        [[[0, 6], [8, 10]], [[8, 2], [7, 10]]],
+    ]

@@ -76,10 +76,12 @@ def test_lines_are_in_paddles_format(capsys):
     assert f"step 5/5 [{'=' * 30}] - loss: " in shown
 
 
-def test_checkpoints_are_written_and_read(tmp_path):
+def test_checkpoints_are_written_and_read(tmp_path, capsys):
     """fit saves .pdparams and .pdopt for each epoch and at the end, from which another model goes on."""
     model = _model()
     model.fit(_data(), batch_size=5, epochs=2, verbose=0, save_dir=str(tmp_path))
+    told = [f"save checkpoint at {tmp_path / name}" for name in ("0", "1", "final")]
+    assert capsys.readouterr().out.splitlines() == told
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         f"{name}.{kind}" for name in ("0", "1", "final") for kind in ("pdopt", "pdparams")
     ]

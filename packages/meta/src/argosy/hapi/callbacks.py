@@ -122,12 +122,17 @@ class ModelCheckpoint(Callback):
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Save when it is the epoch's turn."""
         if self.save_dir is not None and epoch % self.save_freq == 0:
-            self.model.save(os.path.join(self.save_dir, str(epoch)))
+            self._save(str(epoch))
 
     def on_train_end(self, logs: Logs = None) -> None:
         """Save the final model."""
         if self.save_dir is not None:
-            self.model.save(os.path.join(self.save_dir, "final"))
+            self._save("final")
+
+    def _save(self, name: str) -> None:
+        path = os.path.join(str(self.save_dir), name)
+        print(f"save checkpoint at {os.path.abspath(path)}")  # noqa: T201 (as Paddle tells)
+        self.model.save(path)
 
 
 class LRScheduler(Callback):

@@ -191,9 +191,10 @@ class DistributedBatchSampler(BatchSampler):
 
     def __iter__(self) -> Iterator[list[int]]:  # type: ignore[override]
         count = len(self.dataset)
-        order = permutation(count, self.epoch) if self.shuffle else list(range(count))
         total = self.num_samples * self.nranks
-        filled = (order * math.ceil(total / count))[:total] if count else []
+        filled = (list(range(count)) * math.ceil(total / count))[:total] if count else []
+        if self.shuffle:
+            np.random.RandomState(self.epoch).shuffle(filled)  # Paddle's order: so the same batches in each epoch
         self.sampler = self._share(filled)
         self.epoch += self.shuffle
         return super().__iter__()
