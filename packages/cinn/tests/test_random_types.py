@@ -110,7 +110,52 @@ def there_and_back(a, b, i):
     return a if wider is None else prim.cast(prim.cast(a, dtype=wider), dtype=a.dtype)
 
 
-STEPS = (arithmetic, arithmetic, alone, chosen, turned, cut, reduced, running, product, there_and_back)
+def counted(shape, axis, factor, below):
+    """Whole numbers that repeat in an order of their own: indices and keys that no rounding decides."""
+    place = prim.iota(shape=shape, axis=axis, dtype="int64")
+    return prim.rem(prim.mul(place, factor), below)
+
+
+def indexed(a, b, i):
+    """Rows looked up or written at places of which some repeat, and some are outside."""
+    rows = a.shape[0]
+    if 0 in a.shape:
+        return a
+    places = counted((rows, 1), 0, i + 1, rows + 1)
+    if i % 2:
+        return prim.gather(a, places, axes=(0,))
+    return prim.scatter(a, places, b, axes=(0,), kind="set")
+
+
+def ordered(a, b, i):
+    return prim.sort(counted(a.shape, i % 2, 7, 5), a, axis=i % 2, descending=bool(i % 3))[1]
+
+
+def replaced(a, b, i):
+    """A block of half of the rows, or of all of them, put in where a computed number says."""
+    rows = a.shape[0] if i % 3 else (a.shape[0] + 1) // 2
+    block = prim.slice(b, start=(0, 0), limit=(rows, a.shape[1]), stride=(1, 1))
+    start = prim.reduce_sum(prim.cumulative(counted((5,), 0, i, 7), axis=0, kind="sum"), axes=(0,))
+    return prim.dynamic_update_slice(a, block, start, prim.constant(3, "int32"))
+
+
+def filtered(a, b, i):
+    """Sums over three neighbours."""
+    if a.dtype in ("bool", *STORED) or 0 in a.shape:
+        return a
+    rows, columns = a.shape
+    image = prim.reshape(a, shape=(rows, 1, columns) if i % 2 else (1, rows, columns))
+    weights = prim.constant(1, a.dtype, (1, 1, 3) if i % 2 else (rows, rows, 3))
+    made = prim.conv(image, weights, strides=(1,), padding=((1, 1),), lhs_dilation=(1,), rhs_dilation=(1,))
+    made = prim.reshape(made, shape=a.shape)
+    count = float(3 if i % 2 else 3 * rows)
+    return prim.div(made, prim.constant(count, a.dtype, a.shape)) if a.dtype in (*COMPLEX, *FLOATS) else made
+
+
+STEPS = (
+    arithmetic, arithmetic, alone, chosen, turned, cut, reduced, running, product, there_and_back, indexed, ordered,
+    replaced, filtered,
+)  # fmt: skip
 
 
 def strided(array, kind):
