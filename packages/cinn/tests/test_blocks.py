@@ -265,3 +265,18 @@ def test_most_random_programs_have_loops():
         program, arguments = random_program(rng, int(rng.choice([160, 171])))
         found += bool(loops(program, *arguments))
     assert found >= 8
+
+
+def test_quantised_weights_are_no_batch():
+    """The hidden units of two products with weights of eight bits are rows, too; but products convert those where they
+    read them, so that blocks would save nothing and copy what is not one after the other."""
+    gate, down = (RNG.integers(-128, 128, shape).astype(np.int8) for shape in ((64, 96), (96, 64)))
+    x = f32(1, 96)
+
+    def feed_forward(gate, x, down):
+        wide = [prim.cast(w, dtype="float32") for w in (gate, down)]
+        hidden = prim.tanh(prim.dot_general(x, wide[0], lhs_contract=(1,), rhs_contract=(1,)))
+        return prim.dot_general(hidden, wide[1], lhs_contract=(1,), rhs_contract=(1,))
+
+    assert loops(feed_forward, gate, x, down) == []
+    check(feed_forward, gate, x, down, scale=100)

@@ -6,6 +6,7 @@ import pytest
 from programs import build, check, values
 
 from argosy_cinn import CinnCompiler
+from argosy_cinn.runtime import set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.reference.interpreter import interpret
@@ -173,3 +174,78 @@ def test_results_are_rounded_to_nearest_even_whatever_rounds_them(after):
         want = x.astype(np.float32).sum(1).astype(ml_dtypes.bfloat16).astype(np.float32)
     for result, sign in zip(got, (1, -1), strict=False):
         np.testing.assert_array_equal(result, np.tile(sign * want[:, None], 40))
+
+
+def unpacked(x, w, accumulate="float32"):
+    """Four-bit numbers where they lie in an int32, as `weight_only_linear` reads them."""
+    wide = prim.cast(w, dtype="int32")
+    parts = [prim.shift_left(wide, 28), prim.bitwise_and(wide, -16)]
+    return [thin(x, prim.cast(part, dtype=x.dtype), accumulate) for part in parts]
+
+
+def thin(x, w, accumulate="float32"):
+    return prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(1,), accumulate=accumulate)
+
+
+def exact_products(x, w, stored):
+    """What the products should be, in float64, and the sums of absolute terms."""
+    bits = w.astype(np.int32)
+    parts = [(bits << 28), bits & -16] if stored == "int4" else [w]
+    wide = x.astype(np.float64)
+    pairs = [(wide, part.astype(np.float64).T) for part in parts]
+    return [a @ b for a, b in pairs], [np.abs(a) @ (np.abs(b) + 14) for a, b in pairs]
+
+
+@pytest.mark.parametrize("stored", ["bfloat16", "int8", "uint8", "int4"])
+@pytest.mark.parametrize("rows", [1, 2, 5, 8])
+@pytest.mark.parametrize("size", [16, 31, 64, 97, 513, 6200])
+def test_pairs_of_bfloat16_give_sums_in_float32(rows, size, stored):
+    """Every length, complete lines or not: the error is that of float32 sums; threads change no bit."""
+    x = values(RNG, (rows, size), "bfloat16")
+    w = RNG.integers(0, 256, (67, size)).astype(np.uint8)
+    w = (
+        values(RNG, (67, size), "bfloat16")
+        if stored == "bfloat16"
+        else w.view(np.uint8 if stored == "uint8" else np.int8)
+    )
+
+    def program(x, w):
+        return unpacked(x, w) if stored == "int4" else [thin(x, prim.cast(w, dtype="bfloat16"))]
+
+    executable = CinnCompiler().compile(build(program, [x, w]), device("cpu"))
+    operands = [Strided.from_array(a) for a in (x, w)]
+    got = [out.array() for out in executable.run(operands)]
+    for result, exact, room in zip(got, *exact_products(x, w, stored), strict=True):
+        assert (np.abs(result - exact) <= room * 2.0**-24 * (size**0.5 + 4)).all()
+    bits = set()
+    for count in (1, 3):
+        set_threads(count)
+        bits.add(tuple(out.array().tobytes() for out in executable.run(operands)))
+    assert len(bits) == 1
+
+
+@pytest.mark.parametrize("stored", ["bfloat16", "int8"])
+@pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan, 3e38, 2.0**119])
+def test_large_and_infinite_activations_times_bytes(special, stored):
+    """An infinite number times a weight of any sign is infinite, and a sum that fits is not: bytes are taken apart only
+    where their parts cannot overflow."""
+    x = np.zeros((1, 200), ml_dtypes.bfloat16)
+    x[0, 77] = special
+    w = np.arange(-100, 100).repeat(200).reshape(200, 200).astype(np.int8)
+    w = w.astype(ml_dtypes.bfloat16) if stored == "bfloat16" else w
+    with np.errstate(all="ignore"):
+        exact = (x.astype(np.float32)[:, 77:78] * w.astype(np.float32)[:, 77]).astype(np.float32)
+    program = build(lambda x, w: thin(x, prim.cast(w, dtype="bfloat16")), [x, w])
+    (got,) = CinnCompiler().compile(program, device("cpu")).run([Strided.from_array(a) for a in (x, w)])
+    np.testing.assert_array_equal(got.array(), exact)
+
+
+def test_activations_in_float32_are_not_rounded_for_narrow_weights():
+    """Pairs of bfloat16 are for operands that are exact in it."""
+    x, w = values(RNG, (1, 300), "float32"), values(RNG, (64, 300), "int8")
+    executable = CinnCompiler().compile(
+        build(lambda x, w: thin(x, prim.cast(w, dtype="float32")), [x, w]), device("cpu")
+    )
+    (got,) = executable.run([Strided.from_array(a) for a in (x, w)])
+    wide = x.astype(np.float64), w.astype(np.float64).T
+    assert (np.abs(got.array() - wide[0] @ wide[1]) <= np.abs(wide[0]) @ np.abs(wide[1]) * 2.0**-21).all()

@@ -17,6 +17,7 @@ from argosy_cinn.contraction.winograd_weights import plan_winograd_weights
 from argosy_cinn.fusion.kernels import Epilogue
 from argosy_cinn.fusion.products import OperandMatrix, Product
 from argosy_cinn.loops import elementwise
+from argosy_cinn.loops.bytewise import numbers_of_bytes
 from argosy_cinn.loops.expressions import describe
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.instructions import Instructions
@@ -64,7 +65,8 @@ def problem_of(b: Instructions, product: Product, epilogue: Epilogue | None, poi
         start = Value(PTR, "null") if pointers is None else b.at(pointers(side.buffer), side.offset, element)
         prologue = _prologue(side, elementwise.REGISTER[compute], source) if side.function is not None else None
         jump = b.number(product.jump(side, column if side is product.left else row))
-        return Matrix(start, row, column, element, steps, prologue, unsigned, jump, side.window)
+        numbers = numbers_of_bytes(side.function, side.element) if prologue is not None else None
+        return Matrix(start, row, column, element, steps, prologue, unsigned, jump, side.window, numbers)
 
     left = matrix(product.left, product.left_row, product.left_depth, product.left_batch)
     right = matrix(product.right, product.right_depth, product.right_column, product.right_batch)

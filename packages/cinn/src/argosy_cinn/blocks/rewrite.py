@@ -15,6 +15,7 @@ from typing import Any
 from argosy_cinn.blocks.rows import RowWise
 from argosy_cinn.fuel import allowed
 from argosy_cinn.plan.shapes import count, sizes
+from argosy_cinn.rewrites.building import splat_of
 from argosy_cinn.rewrites.simplify import has_effect, remove_dead
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
@@ -25,7 +26,7 @@ from argosy_pir.builder import Builder
 from argosy_pir.core import Block, Operation, Region
 from argosy_pir.program import Program
 from argosy_pir.types import ITEM_SIZES, TensorType
-from argosy_pir.values import Value
+from argosy_pir.values import OpResult, Value
 
 #: Rows of a block: products of fewer do not fill their tiles, and the loop itself has a cost.
 _LEAST, _MOST = 128, 4096
@@ -83,7 +84,19 @@ def _moved(rows: RowWise) -> set[Value]:
     """What blocks make and products read and write."""
     made = {op.result for op in rows.steps}
     products = [op for op in rows.steps if op.name == "prim.dot_general"]
-    return {v for op in products for v in (*op.operands, op.result) if v in rows.axes and v in made}
+    found = {v for op in products for v in (*op.operands, op.result) if v in rows.axes and v in made}
+    return {v for v in found if not _is_converted(rows, v)}
+
+
+def _is_converted(rows: RowWise, value: Value) -> bool:
+    """Whether a product computes the value from single narrower elements as it reads those (quantised weights)."""
+    source = value
+    while source not in rows.given and isinstance(source, OpResult):
+        read = [v for v in source.op.operands if splat_of(v) is None]
+        if PRIMITIVES[source.op.name[5:]].category != "elementwise" or len(read) != 1:
+            return False
+        (source,) = read
+    return source in rows.given and ITEM_SIZES[source.dtype] < ITEM_SIZES[value.dtype]
 
 
 def _most_alive(rows: RowWise, moved: set[Value]) -> int:

@@ -89,7 +89,7 @@ class Matrix:
     ``element`` is the LLVM element type in memory, ``unsigned`` tells how to widen integers. ``prologue``
     changes elements as they are read (see `Prologue`). Where terms of k come in runs (`Contraction.run`), ``jump`` is
     from the first element of a run to that of the next. With a ``window`` elements are where that says, and ``row`` and
-    ``column`` mean nothing.
+    ``column`` mean nothing. ``numbers``: what the prologue makes of each byte (0..255), where that is known.
     """
 
     pointer: Value
@@ -101,6 +101,7 @@ class Matrix:
     unsigned: bool = False
     jump: Index = 0
     window: Window | None = None
+    numbers: tuple[float, ...] | None = None
 
     def transposed(self) -> Matrix:
         """The same memory with rows and columns exchanged (no prologue)."""

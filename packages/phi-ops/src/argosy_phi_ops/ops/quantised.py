@@ -176,8 +176,8 @@ def _scaled_product(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
     """``x`` [..., in] times a quantised weight [out, in] with scales [groups, out], in float32."""
     groups, out = scales.shape
     *outer, size = x.shape
-    # Few rows wait for memory: their weights are not rounded. int32 that is no byte is too wide for float16.
-    if weight.dtype == "int32" and (x.dtype == "float16" or all(n == 1 for n in outer)):
+    # Numbers of four bits at the upper end of an int32 are bfloat16, but too large for float16.
+    if weight.dtype == "int32" and x.dtype == "float16":
         x = prim.cast(x, dtype="float32")
     last, values = len(outer), prim.cast(weight, dtype=x.dtype)
     if groups == 1:

@@ -1,0 +1,159 @@
+"""Operands of a thin product, and how terms of k are multiplied: `FloatTerms` in the type of the sums.
+
+`pairs.PairTerms` does the same in pairs of bfloat16.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from argosy_cinn.contraction.packing import convert_element, read_strided
+from argosy_cinn.contraction.problem import Cells, Contraction, Matrix, origin
+from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.types import Index, Value, bytes_of, is_float, vector
+
+
+class Operands:
+    """The wide operand and the ``count`` thin vectors of a chunk: where they are, and their elements.
+
+    ``few_rows``: the wide one is B. ``products`` are those that read it.
+    """
+
+    def __init__(self, b: Function, problem: Contraction, few_rows: bool, count: int, batch: tuple[Index, ...]) -> None:
+        self.b, self.few_rows, self.count, self.batch = b, few_rows, count, batch
+        self.products = (problem, *problem.twins)
+        self.compute, self.k = problem.compute, problem.k
+        self.wide, self.thin = (problem.b, problem.a) if few_rows else (problem.a, problem.b)
+        self.wide_origin, self.thin_origin = (origin(b, m, batch) for m in (self.wide, self.thin))
+        self.thin_stride = self.thin.column if few_rows else self.thin.row
+        self.thin_step = self.thin.row if few_rows else self.thin.column
+
+    def wide_of(self, product: Contraction) -> Matrix:
+        """The wide operand as a product sees it."""
+        return product.b if self.few_rows else product.a
+
+    def thin_vector(self, t: int, k: Index, lanes: int, mask: Value | None) -> Value:
+        """Terms of a thin vector from k on, converted and given to their prologue."""
+        row, column = (t, k) if self.few_rows else (k, t)
+        cells = self._load(self.thin, self.thin_origin, row, column, int(self.few_rows), lanes, mask)
+        return self.made(self.thin, cells)
+
+    def wide_vector(self, r: Index, k: Index, along_k: bool, lanes: int, mask: Value | None) -> Cells:
+        """Elements of the wide operand from (r, k) on, along k or along r, as they are in memory."""
+        row, column = (k, r) if self.few_rows else (r, k)
+        axis = int(along_k != self.few_rows)
+        return self._load(self.wide, self.wide_origin, row, column, axis, lanes, mask)
+
+    def wide_place(self, r: Index, k: Index) -> Value:
+        """The address of an element of the wide operand."""
+        b, wide = self.b, self.wide
+        r_step, k_step = (wide.column, wide.row) if self.few_rows else (wide.row, wide.column)
+        return b.at(self.wide_origin, b.add(b.mul(r, r_step), b.mul(k, k_step)), wide.element)
+
+    def _load(
+        self, matrix: Matrix, origin: Value, row: Index, column: Index, axis: int, lanes: int, mask: Value | None
+    ) -> Cells:
+        b = self.b
+        stride = matrix.column if axis == 1 else matrix.row
+        place = b.at(origin, b.add(b.mul(row, matrix.row), b.mul(column, matrix.column)), matrix.element)
+        value = read_strided(b, place, matrix.element, stride, lanes, mask)
+        return Cells(self.batch, row, column, [value], [mask], axis)
+
+    def made(self, matrix: Matrix, cells: Cells) -> Value:
+        """What an operand's prologue, or a conversion, makes of loaded elements."""
+        if matrix.prologue is not None:
+            return matrix.prologue(self.b, cells)
+        return convert_element(self.b, cells.values[0], self.compute, matrix.unsigned)
+
+
+class Terms(Protocol):
+    """How ``width`` terms of k are multiplied at a time, into ``chains`` vectors of sums for each pair of a wide row
+    (as a product sees it) and a thin vector."""
+
+    width: int
+    chains: int
+
+    @property
+    def bytes_of_term(self) -> int:
+        """Bytes of a term of a thin vector, as it is read again and again."""
+        ...
+
+    def bytes(self) -> Index:
+        """Memory that `prepare` needs."""
+        ...
+
+    def prepare(self, memory: Value) -> None:
+        """Copy the thin vectors to where steps read them, unless they can be used in place."""
+        ...
+
+    def step(self, rows: list[Index], k: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
+        """``sums`` plus the terms from k on: those of the first chain of all pairs, then those of the next one."""
+        ...
+
+
+class FloatTerms:
+    """One vector of the type of the sums at a time (floats, or integers); `place` tells where thin vectors are."""
+
+    chains = 1
+
+    def __init__(self, operands: Operands, lanes: int) -> None:
+        self.operands, self.width = operands, lanes
+        self.type = vector(operands.compute, lanes)
+        thin, stride = operands.thin, operands.thin_stride
+        plain = thin.prologue is None and thin.element == operands.compute
+        self._in_place = plain and isinstance(stride, int) and stride == 1
+        self._vectors, self._between = operands.thin_origin, operands.thin_step
+
+    @property
+    def bytes_of_term(self) -> int:
+        """See `Terms`."""
+        return bytes_of(self.operands.compute)
+
+    def _padded(self) -> Index:
+        b = self.operands.b
+        return b.mul(b.ceil_div(self.operands.k, self.width), self.width)
+
+    def bytes(self) -> Index:
+        """See `Terms`."""
+        return 0 if self._in_place else self.operands.b.mul(self._padded(), self.operands.count * self.bytes_of_term)
+
+    def prepare(self, memory: Value) -> None:
+        """See `Terms`."""
+        if self._in_place:
+            return
+        x, b = self.operands, self.operands.b
+        self._vectors, self._between = memory, self._padded()
+        for t in range(x.count):
+            with b.loop(0, x.k, self.width) as k:
+                mask = b.tail_mask(b.sub(x.k, k.index), self.width)
+                b.store(x.thin_vector(t, k.index, self.width, mask), self.place(t, k.index))
+
+    def place(self, t: int, k: Index) -> Value:
+        """The address of a term of a thin vector."""
+        b = self.operands.b
+        return b.at(self._vectors, b.add(b.mul(t, self._between), k), self.operands.compute)
+
+    def step(self, rows: list[Index], k: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
+        """See `Terms`."""
+        b = self.operands.b
+        thin = [b.masked_load(self.type, self.place(t, k), mask) for t in range(self.operands.count)]
+        terms = [(wide, x) for row in rows for wide in self._wide(row, k, mask) for x in thin]
+        return [self.multiply_add(wide, x, total) for (wide, x), total in zip(terms, sums, strict=True)]
+
+    def _wide(self, row: Index, k: Index, mask: Value | None) -> list[Value]:
+        """What each of the products makes of a vector of the wide operand, which is loaded once."""
+        x, b = self.operands, self.operands.b
+        loaded = x.wide_vector(row, k, True, self.width, mask)
+        found = []
+        for product in x.products:
+            wide = x.made(x.wide_of(product), loaded)
+            blank = mask is not None and x.wide.prologue is not None
+            found.append(b.select(mask, wide, b.zero(self.type)) if blank else wide)  # type: ignore[arg-type]
+        return found
+
+    def multiply_add(self, x: Value, y: Value, total: Value) -> Value:
+        """``x * y + total``, in one rounding where these are floats."""
+        b = self.operands.b
+        if is_float(self.operands.compute):
+            return b.fma(x, y, total)
+        return b.binary("add", b.binary("mul", x, y), total)
