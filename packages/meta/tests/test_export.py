@@ -224,3 +224,20 @@ def test_files_name_no_methods_that_layers_have(tmp_path, names):
     save_program(found.program, found.states, path)
     with pytest.raises(ProgramFileError, match=r"names methods .*, which are none of a layer"):
         paddle.jit.load(path)
+
+
+def test_a_loaded_layer_is_saved_again_and_captured_within_others(tmp_path):
+    """What was trained further after loading is exported like any layer, sizes left open included."""
+    spec = [paddle.static.InputSpec([None, 4], "float32")]
+    layer = paddle.nn.Sequential(paddle.nn.Linear(4, 8), paddle.nn.ReLU(), paddle.nn.Linear(8, 2))
+    paddle.jit.save(layer, str(tmp_path / "first"), input_spec=spec)
+    loaded = paddle.jit.load(str(tmp_path / "first"))
+    with paddle.no_grad():
+        loaded.parameters()[0].set_value(loaded.parameters()[0] * 2)
+    paddle.jit.save(loaded, str(tmp_path / "second"), input_spec=spec)
+    again = paddle.jit.load(str(tmp_path / "second"))
+    within = paddle.jit.to_static(lambda x: loaded(x) * 2, full_graph=True)
+    for rows in (1, 3):
+        x = paddle.ones([rows, 4])
+        np.testing.assert_allclose(again(x).numpy(), loaded(x).numpy(), rtol=1e-6)
+        np.testing.assert_allclose(within(x).numpy(), loaded(x).numpy() * 2, rtol=1e-6)

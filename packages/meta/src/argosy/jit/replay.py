@@ -19,15 +19,24 @@ from argosy_pir.types import TensorType
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["check_replayable", "replay"]
+__all__ = ["check_replayable", "is_replayable", "replay"]
 
 _OTHERS = ("builtin.constant", "prim.stop_gradient", "builtin.return")
+
+
+def is_replayable(program: Program) -> bool:
+    """Whether a program holds operators alone, which a capture can take in."""
+    return all(map(_is_operator, program.block))
+
+
+def _is_operator(op: Operation) -> bool:
+    return op.name.startswith("phi.") or op.name in _OTHERS
 
 
 def check_replayable(program: Program) -> None:
     """Raises NotImplementedError naming an operation that is no operator, such as a loop."""
     for op in program.block:
-        if not op.name.startswith("phi.") and op.name not in _OTHERS:
+        if not _is_operator(op):
             raise NotImplementedError(
                 f"{op.name} ({op.location}) of an exported program runs compiled only: it cannot be trained"
             )

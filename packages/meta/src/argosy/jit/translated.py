@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from argosy.jit.paddle_format.program import load_paddle_program
-from argosy.jit.replay import check_replayable, replay
+from argosy.jit.replay import check_replayable, is_replayable, replay
 from argosy.nn.layer import Layer
 from argosy_infer.errors import ProgramFileError
 from argosy_infer.export import LoadedProgram, load_program
 from argosy_infer.predictor import Predictor
+from argosy_phi_ops.capture import active_tracer
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -56,6 +57,7 @@ class TranslatedLayer(Layer):
         predictor = self._programs[method]
         if self.training:
             check_replayable(predictor.program)
+        if self.training or (active_tracer() is not None and is_replayable(predictor.program)):
             tensors = [x if type(x) is Tensor else Tensor(x) for x in inputs]
             results = replay(predictor.program, tensors, {**self._parameters, **self._buffers})
             return results[0] if len(results) == 1 else results
