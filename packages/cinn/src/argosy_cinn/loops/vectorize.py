@@ -21,6 +21,11 @@ from argosy_cinn.printers.types import I1, I32, I64, LLVM_TYPES, Value, bytes_of
 from argosy_cinn.printers.types import Index as MachineIndex
 from argosy_pir.scalars import decode_scalar
 
+#: Lanes of vectors that are permuted by numbers in a vector, each of which is a divisor at most.
+_PERMUTED = 16
+#: Zeros before the first bit and after the last one.
+_ENDS = ("cttz", "ctlz")
+
 
 class Evaluator:
     """Values of expressions at one point of a nest. ``parent`` holds what was computed in enclosing loops.
@@ -248,6 +253,9 @@ class Evaluator:
             loaded = b.masked_load(type, place, mask)
         elif step == 2 and mask is None:
             loaded = self._every_second(b.at(self.pointers(buffer), self.scalar(index), memory), memory)
+        elif (spread := self._spread(varying, memory)) is not None:
+            place = b.at(self.pointers(buffer), self.scalar(index), memory)
+            loaded = self._repeated(place, memory, spread, mask)
         else:
             indices = self.lanewise(index, _index_type(index))
             loaded = b.gather(type, self.pointers(buffer), indices, mask)
@@ -261,6 +269,39 @@ class Evaluator:
         mask = self._mask(scalar, lanes)
         assert mask is not None
         return self.b.intrinsic("llvm.vector.reduce.or", I1, mask, overloads=(mask.type,))
+
+    def _spread(self, varying: list[tuple[Atom, int]], element: str) -> Quotient | None:
+        """The quotient by which lanes in a row read the same element, and then the next one (what lies between gaps, or
+        is repeated), where a vector can be permuted."""
+        atom, step = varying[0]
+        if len(varying) > 1 or step != 1 or not isinstance(atom, Quotient) or not isinstance(atom.divisor, int):
+            return None
+        inner = [(a, c) for a, c in atom.index.terms if a.variables & self.lane_bit]
+        plain = atom.divisor <= _PERMUTED and len(inner) == 1 and isinstance(inner[0][0], Variable) and inner[0][1] == 1
+        fits = self.lanes == _PERMUTED and bytes_of(element) == 4 and self.b.module.target.has("avx512f")
+        return atom if plain and fits else None
+
+    def _repeated(self, place: Value, element: str, spread: Quotient, mask: Value | None) -> Value:
+        """Elements that are read by several lanes each: one load of those between the first and the last lane that
+        exist, permuted. A gather would take a load for every lane."""
+        b, lanes, divisor = self.b, self.lanes, spread.divisor
+        before = b.rem(b.index(self.scalar(spread.index)), divisor)
+        shifted = b.binary("add", b.iota(I32, lanes), b.splat(b.convert("trunc", b.index(before), I32), lanes))
+        picks = b.binary("udiv", shifted, divisor)
+        last: MachineIndex = lanes - 1
+        needed: Value | None = None
+        if mask is not None:
+            bits = b.convert("zext", b.bitcast(mask, f"i{lanes}"), I32)
+            ends = [b.intrinsic(f"llvm.{kind}", I32, bits, b.constant(I1, False), overloads=(I32,)) for kind in _ENDS]
+            first, last = (b.convert("sext", x, I64) for x in (ends[0], b.binary("sub", 31, ends[1])))
+            low = b.convert("trunc", b.index(b.div(b.add(first, before), divisor)), I32)
+            needed = b.icmp("sge", b.iota(I32, lanes), b.splat(low, lanes))
+        beyond = b.div(b.add(b.add(last, before), divisor), divisor)
+        within = b.tail_mask(beyond, lanes)
+        needed = within if needed is None else b.binary("and", needed, within)
+        read = b.bitcast(b.masked_load(vector(element, lanes), place, needed), vector("float", lanes))
+        permuted = b.call("llvm.x86.avx512.permvar.sf.512", read.type, read, picks)
+        return b.bitcast(permuted, vector(element, lanes))
 
     def _every_second(self, place: Value, element: str) -> Value:
         """Elements 0, 2, 4, ... from two loads, of which the second ends with the last of them."""
