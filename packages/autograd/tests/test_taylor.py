@@ -181,6 +181,29 @@ def test_a_laplacian_costs_a_forward_pass_for_each_dimension_and_two_more(dimens
     assert work(taylor) <= 1.1 * (dimensions + 2) * work(forward)
 
 
+def test_a_laplacian_in_many_dimensions_is_a_sweep():
+    """Slopes are one stack of 200, whatever their number."""
+    shapes = ((N, 200), (200, 8), (8, 1))
+    program = built(lambda b, q, *w: laplacian(b, network(q, *w), q), *shapes)
+    assert TaylorMode().run(program)
+    assert not any(op.dialect == "ad" for op in program.block)
+
+
+@pytest.mark.parametrize("dimensions", [3, 40])
+def test_products_with_a_hessian_of_many_components_are_left_to_reverse_mode(dimensions):
+    """They want all components of a second derivative at once: a sweep has a coefficient for each pair."""
+
+    def make(builder, q, v, *w):
+        (g,) = gradient(builder, [total(network(q, *w))], [q])
+        return gradient(builder, [total(g * v)], [q])[0]
+
+    shapes = ((N, dimensions), (N, dimensions), (dimensions, 8), (8, 1))
+    program = built(make, *shapes)
+    check(program, *arrays(*shapes))
+    TaylorMode("always").run(program)
+    assert any(op.name == "ad.gradient" for op in program.block) == (dimensions > 16)
+
+
 @pytest.mark.parametrize("dimensions", [1, 3, 5])
 def test_a_biharmonic_operator(dimensions):
     """Values, slopes, second derivatives, Laplacians, their slopes and Laplacians: all else travels in sums."""

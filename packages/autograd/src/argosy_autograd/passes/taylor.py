@@ -75,6 +75,9 @@ _MANY = 48
 """The order times the number of nested requests from which on nested reverse mode is not even tried: its program alone
 takes seconds to write down."""
 
+_MOST_AT_ONCE = 16
+"""Components of a derivative of a derivative that are wanted together, up to which a sweep is tried."""
+
 _PREFERENCE = 0.9
 """Sweeps at equal counts are faster: they keep and read fewer values (measured: 10 to 15 % on PINN steps)."""
 
@@ -100,9 +103,14 @@ def _repeated(requests: Sequence[Operation]) -> set[Operation]:
     """Those that differentiate again by an input that one they depend on differentiates by, and those ones."""
     found: set[Operation] = set()
     for outer in requests:
-        again = {inner for inner in _upstream_requests(outer) if set(parts(inner)[1]) & set(parts(outer)[1])}
-        found |= {outer, *again} if again else set()
+        inner = _inner(outer)
+        found |= {outer, *inner} if inner else set()
     return found
+
+
+def _inner(outer: Operation) -> set[Operation]:
+    """The requests that ``outer`` depends on and that differentiate by an input that it differentiates by."""
+    return {inner for inner in _upstream_requests(outer) if set(parts(inner)[1]) & set(parts(outer)[1])}
 
 
 def _upstream_requests(request: Operation) -> list[Operation]:
@@ -145,6 +153,7 @@ def _rewrite(program: Program, which: str, refused: set[int]) -> bool:
     requests = [op for op in program.block if op.name == "ad.gradient"]
     chosen = set(requests) if which == "all" else nested(requests)
     repeated = _repeated(requests)
+    again = {op for op in repeated if _inner(op)}
     promises = Promises(Sweep())
     directions: dict[tuple[Value, int, int], int] = {}
     analysis = cache(lambda source, count: RowAxes(source, count, promises.sweep.base))
@@ -154,7 +163,7 @@ def _rewrite(program: Program, which: str, refused: set[int]) -> bool:
             continue
         found = [understood(op, i, analysis) for i, r in enumerate(op.results) if r.has_uses]
         readable = [r for r in found if r and (r.count or op in repeated) and can_move(r, analysis)]
-        if len(readable) < len(found):
+        if len(readable) < len(found) or (op in again and any(map(_is_wide, readable))):
             continue
         promises.request = number
         with building(Builder.before(op), op.location):
@@ -175,6 +184,13 @@ def _take_over(program: Program, made: Program) -> None:
         state.argument = other.argument
     program.region = made.region
     program.region.parent = program
+
+
+def _is_wide(request: Request) -> bool:
+    """Whether a request that differentiates again wants so many components at once, products with a Hessian say, that
+    reverse mode is better: each takes a coefficient for each component of the first derivative."""
+    whole = any(_single_component(user, request) is None for user in request.result.users)
+    return whole and request.components > _MOST_AT_ONCE
 
 
 def _replace(promises: Promises, request: Request, directions: dict[tuple[Value, int, int], int]) -> None:

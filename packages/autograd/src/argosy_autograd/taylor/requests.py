@@ -24,8 +24,9 @@ from argosy_pir.values import OpResult
 
 __all__ = ["MOST_COMPONENTS", "Request", "Summand", "can_move", "component", "understood"]
 
-MOST_COMPONENTS = 128
-"""Inputs with more components than this in each row are left to reverse mode."""
+MOST_COMPONENTS, MOST_ELEMENTS = 1024, 128
+"""Inputs with more components than this in each row are left to reverse mode, and inputs without rows with more
+elements: what depends on all of them is seldom a sum that collapses."""
 
 Analysis = Callable[[Value, int], RowAxes]
 
@@ -67,7 +68,7 @@ def understood(op: Operation, number: int, analysis: Analysis) -> Request | None
     if is_complex(source):
         return None
     for count in range(source.ndim, -1, -1):
-        if not 0 < _count(source.shape[count:]) <= MOST_COMPONENTS:
+        if not 0 < _count(source.shape[count:]) <= (MOST_COMPONENTS if count else MOST_ELEMENTS):
             continue
         rows = analysis(source, count)
         found: list[Summand] | None = []
