@@ -1,11 +1,8 @@
-"""Activation layers: each holds the arguments of a function of ``nn.functional``."""
+"""Activation layers: each holds the settings of a function of ``nn.functional``."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-from argosy.nn import functional as F
-from argosy.nn.layer import Layer
+from argosy.nn.settings import FunctionLayer
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -14,22 +11,18 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Activation(Layer):
-    """``functional.<function>(x, **arguments)``; subclasses name both."""
+class _Activation(FunctionLayer):
+    """An activation function with its settings; subclasses name both."""
 
-    function: ClassVar[str]
-
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__()
-        self._arguments = arguments
+    prefix = "_"
 
     def forward(self, x: Tensor) -> Tensor:
         """The activation of ``x``."""
-        return getattr(F, self.function)(x, **self._arguments)  # type: ignore[no-any-return]
+        return self._applied(x)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
-        """The arguments."""
-        return ", ".join(f"{name}={value}" for name, value in self._arguments.items())
+        """The settings."""
+        return ", ".join(f"{name}={value}" for name, value in self._settings.items())
 
 
 class _Plain(_Activation):

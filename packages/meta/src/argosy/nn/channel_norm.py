@@ -10,6 +10,7 @@ from argosy.attributes import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Normal
 from argosy.nn.layer import Layer, own_dtype
+from argosy.nn.settings import FunctionLayer
 from argosy.nn.spectrum import largest_singular_value
 from argosy_tensorcore.tensor import Tensor
 
@@ -127,8 +128,10 @@ class InstanceNorm3D(_InstanceNorm):
         super().__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format, name)
 
 
-class LocalResponseNorm(Layer):
+class LocalResponseNorm(FunctionLayer):
     """Normalisation by ``size`` neighbouring channels (Krizhevsky et al., 2012)."""
+
+    function = "local_response_norm"
 
     def __init__(
         self,
@@ -139,17 +142,16 @@ class LocalResponseNorm(Layer):
         data_format: str = "NCHW",
         name: str | None = None,
     ) -> None:
-        super().__init__()
-        self._settings = (size, alpha, beta, k, data_format)
+        super().__init__(size=size, alpha=alpha, beta=beta, k=k, data_format=data_format)
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input."""
-        return F.local_response_norm(input, *self._settings)
+        return self._applied(input)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         """The settings."""
-        shown = "size={}, alpha={}, beta={}, k={}".format(*self._settings)
-        return shown if self._settings[4] == "NCHW" else f"{shown}, data_format={self._settings[4]}"
+        shown = f"size={self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+        return shown if self.data_format == "NCHW" else f"{shown}, data_format={self.data_format}"
 
 
 class SpectralNorm(Layer):

@@ -76,7 +76,10 @@ class Embedding(Layer):
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(f"Embedding: padding_idx {padding_idx} is not in [-{num_embeddings}, {num_embeddings})")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self._options = (max_norm, norm_type, sparse, scale_grad_by_freq)
+        self._size = [num_embeddings, embedding_dim]
+        self._num_embeddings, self._embedding_dim = num_embeddings, embedding_dim
+        self._max_norm, self._norm_type = max_norm, norm_type
+        self._sparse, self._scale_grad_by_freq = sparse, scale_grad_by_freq
         self._padding_idx = padding_idx if padding_idx is None or padding_idx >= 0 else padding_idx + num_embeddings
         if _weight is not None and list(_weight.shape) != [num_embeddings, embedding_dim]:
             raise ValueError(
@@ -96,13 +99,14 @@ class Embedding(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         """The rows."""
-        return F.embedding(x, self.weight, self.padding_idx, *self._options)
+        options = (self._max_norm, self._norm_type, self._sparse, self._scale_grad_by_freq)
+        return F.embedding(x, self.weight, self.padding_idx, *options)
 
     def extra_repr(self) -> str:
         """Sizes and padding index."""
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        sparse, scaled = self._options[2:]
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}, sparse={sparse}, scale_grad_by_freq={scaled}"
+        flags = f"sparse={self._sparse}, scale_grad_by_freq={self._scale_grad_by_freq}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}, {flags}"
 
 
 class Dropout(Layer):

@@ -26,8 +26,6 @@ class _Conv(Layer):
     weight: Any
     bias: Any
 
-    _settings: tuple[Any, ...]
-
     def _make(
         self, channels: tuple[int, int], kernel_size: int | Sequence[int], groups: int, attrs: Sequence[Any]
     ) -> None:
@@ -36,7 +34,7 @@ class _Conv(Layer):
         name = type(self).__name__
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{name}: {in_channels} and {out_channels} channels do not split into {groups} groups")
-        self._kernel_size = [kernel_size] * self.spatial if isinstance(kernel_size, int) else list(kernel_size)
+        self._kernel_size = _of_axes(kernel_size, self.spatial)
         sizes = {"in_channels": [in_channels], "out_channels": [out_channels], "kernel_size": self._kernel_size}
         for argument, given in sizes.items():
             if any(n < 1 for n in given):
@@ -54,8 +52,8 @@ class _Conv(Layer):
         check_settings(kind, self.spatial, data_format, padding, stride=stride, dilation=dilation)
         if mode not in ("zeros", "reflect", "replicate", "circular"):
             raise ValueError(f"{kind}: padding_mode is zeros, reflect, replicate or circular, got {mode!r}")
-        self._padding_mode = mode
-        self._settings = (stride, padding, dilation, groups, data_format)
+        self._padding_mode, self._padding, self._data_format = mode, padding, data_format
+        self._stride, self._dilation = _of_axes(stride, self.spatial), _of_axes(dilation, self.spatial)
         self._edges = self._padded_by_hand(padding, mode, self._kernel_size, dilation)
 
     def _padded_by_hand(
@@ -78,18 +76,26 @@ class _Conv(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         """The convolved input."""
-        stride, padding, dilation, groups, data_format = self._settings
         if self._edges is not None:
-            x, padding = F.pad(x, self._edges, mode=self._padding_mode, data_format=data_format), 0
-        return getattr(F, self.function)(  # type: ignore[no-any-return]
-            x, self.weight, self.bias, stride, padding, dilation, groups, data_format
-        )
+            x = F.pad(x, self._edges, mode=self._padding_mode, data_format=self._data_format)
+        settings = (self._stride, self._updated_padding, self._dilation, self._groups, self._data_format)
+        return getattr(F, self.function)(x, self.weight, self.bias, *settings)  # type: ignore[no-any-return]
+
+    @property
+    def _updated_padding(self) -> Any:
+        """What the convolution itself pads with zeros."""
+        return self._padding if self._edges is None else 0
 
     def extra_repr(self) -> str:
         """Channels, kernel, layout, and what is not as by default."""
-        stride, padding, dilation, groups, data_format = self._settings
-        changed = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-        return _shown_settings(self._shown, self.spatial, data_format, changed | {"padding_mode": self._padding_mode})
+        names = ("stride", "padding", "dilation", "groups", "padding_mode")
+        changed = {name: getattr(self, f"_{name}") for name in names}
+        return _shown_settings(self._shown, self.spatial, self._data_format, changed)
+
+
+def _of_axes(given: int | Sequence[int], count: int) -> list[int]:
+    """One number for each axis."""
+    return [given] * count if isinstance(given, int) else list(given)
 
 
 def _shown_settings(sizes: str, spatial: int, data_format: str, settings: dict[str, Any]) -> str:
@@ -208,7 +214,7 @@ class _ConvTranspose(Layer):
         name = type(self).__name__
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{name}: {in_channels} and {out_channels} channels do not split into {groups} groups")
-        kernel = [kernel_size] * self.spatial if isinstance(kernel_size, int) else list(kernel_size)
+        kernel = self._kernel_size = _of_axes(kernel_size, self.spatial)
         if len(kernel) != self.spatial:
             raise ValueError(f"{name}: kernel_size needs {self.spatial} numbers, got {kernel}")
         shape = [in_channels, out_channels // groups, *kernel]
@@ -218,11 +224,17 @@ class _ConvTranspose(Layer):
 
     def _set(self, groups: int, data_format: str, padding: Any, **steps: Any) -> None:
         check_settings(type(self).__name__, self.spatial, data_format, padding, **steps)
-        self._settings = {"padding": padding, **steps, "groups": groups, "data_format": data_format}
+        self._padding, self._data_format, self.output_padding = padding, data_format, steps["output_padding"]
+        self._stride = _of_axes(steps["stride"], self.spatial)
+        self._dilation = _of_axes(steps["dilation"], self.spatial)
+
+    def _settings(self) -> dict[str, Any]:
+        names = ("stride", "padding", "dilation", "groups", "data_format")
+        return {"output_padding": self.output_padding, **{name: getattr(self, f"_{name}") for name in names}}
 
     def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
         """The larger input; ``output_size`` says how large where a stride leaves that open."""
-        settings = dict(self._settings)
+        settings = self._settings()
         if output_size is not None:
             settings["output_padding"] = 0
         return getattr(F, self.function)(  # type: ignore[no-any-return]
@@ -231,7 +243,7 @@ class _ConvTranspose(Layer):
 
     def extra_repr(self) -> str:
         """Channels, kernel, layout, and what is not as by default."""
-        return _shown_settings(self._shown, self.spatial, self._settings["data_format"], self._settings)
+        return _shown_settings(self._shown, self.spatial, self._data_format, self._settings())
 
 
 class Conv1DTranspose(_ConvTranspose):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
 
-from argosy.nn import functional as F
-from argosy.nn.layer import Layer
+from argosy.nn.settings import FunctionLayer
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -16,17 +14,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Loss(Layer):
-    """A loss function with its settings by name; subclasses name the function and its tensors."""
-
-    function: ClassVar[str]
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__()
-        self._settings = settings
+class _Loss(FunctionLayer):
+    """A loss function with its settings; subclasses name the function and its tensors."""
 
     def _loss(self, *tensors: Tensor) -> Tensor:
-        return getattr(F, self.function)(*tensors, **self._settings)  # type: ignore[no-any-return]
+        return self._applied(*tensors)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         """The settings."""

@@ -58,6 +58,7 @@ class Layer(Checked, Conversions):
     """
 
     training: bool
+    _name: str | None = None  # of an operation of a static program in Paddle; subclasses of its layers read it
 
     def __init__(self, name_scope: str | None = None, dtype: object = "float32") -> None:
         own = self.__dict__
@@ -122,6 +123,8 @@ class Layer(Checked, Conversions):
         outputs. With ``always_call`` also when something raised, then with the outputs so far, or None.
         """
         return self._forward_post_hooks.add(hook, prepend, with_kwargs, always_call)  # type: ignore[no-any-return]
+
+    register_forward_hook = register_forward_post_hook
 
     # ---- attributes
 
@@ -246,6 +249,8 @@ class Layer(Checked, Conversions):
         """:meth:`add_sublayer`."""
         self.add_sublayer(name, module)
 
+    register_module = add_module
+
     def set_sublayer(self, target: str, layer: Layer, strict: bool = False) -> None:
         """Put ``layer`` in the place of the dotted name ``target``; with ``strict`` there must be a layer already.
 
@@ -258,6 +263,8 @@ class Layer(Checked, Conversions):
         if strict and not isinstance(owner._sub_layers.get(name), Layer):
             raise AttributeError(f"{type(owner).__name__} has no layer {name!r}")
         owner.add_sublayer(name, layer)
+
+    set_submodule = set_sublayer
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True) -> None:
         """Register a tensor that is no parameter; in the state dict when ``persistable``."""
@@ -335,6 +342,8 @@ class Layer(Checked, Conversions):
     def get_sublayer(self, target: str) -> Layer:
         """The layer of that dotted name. Raises AttributeError naming the part that is missing."""
         return traversal.find_layer(self, target)  # type: ignore[no-any-return]
+
+    get_submodule = get_sublayer
 
     def get_parameter(self, target: str) -> Tensor:
         """The parameter of that dotted name. Raises AttributeError when there is none."""

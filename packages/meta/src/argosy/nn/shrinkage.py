@@ -73,7 +73,7 @@ class Hardshrink(_Activation):
     @property
     def lambd(self) -> float:
         """The threshold."""
-        return self._arguments["threshold"]  # type: ignore[no-any-return]
+        return self._threshold  # type: ignore[no-any-return]
 
 
 class Softshrink(_Activation):
@@ -87,7 +87,7 @@ class Softshrink(_Activation):
     @property
     def lambd(self) -> float:
         """The threshold."""
-        return self._arguments["threshold"]  # type: ignore[no-any-return]
+        return self._threshold  # type: ignore[no-any-return]
 
 
 class Hardtanh(_Activation):
@@ -119,7 +119,7 @@ class GLU(_Activation):
     @property
     def dim(self) -> int:
         """The axis."""
-        return self._arguments["axis"]  # type: ignore[no-any-return]
+        return self._axis  # type: ignore[no-any-return]
 
 
 class Maxout(_Activation):

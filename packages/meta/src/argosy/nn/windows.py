@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from argosy.nn import functional as F
-from argosy.nn.layer import Layer
+from argosy.nn.settings import FunctionLayer
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -15,24 +14,23 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Pool(Layer):
-    """A pooling function with its settings by name; subclasses name the function."""
+_KSIZE = {"kernel_size": "ksize"}  # what pools of two and three axes have in Paddle
 
-    function: ClassVar[str]
+
+class _Pool(FunctionLayer):
+    """A pooling function with its settings; subclasses name the function."""
+
     shown: ClassVar[tuple[str, ...]] = ("kernel_size", "stride", "padding", "output_size", "return_mask")
     """Which settings are printed."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__()
-        self._pooling = settings
-
     def forward(self, x: Tensor) -> Any:
         """The pooled input, with ``return_mask`` also the places of the maxima."""
-        return getattr(F, self.function)(x, **self._pooling)
+        return self._applied(x)
 
     def extra_repr(self) -> str:
         """The settings."""
-        return ", ".join(f"{name}={self._pooling[name]}" for name in self.shown if name in self._pooling)
+        settings = self._settings
+        return ", ".join(f"{name}={settings[name]}" for name in self.shown if name in settings)
 
 
 class MaxPool1D(_Pool):
@@ -66,6 +64,7 @@ class MaxPool3D(_Pool):
     shown = ("kernel_size", "stride", "padding")
 
     function = "max_pool3d"
+    renamed = _KSIZE
 
     def __init__(
         self,
@@ -110,6 +109,7 @@ class AvgPool3D(_Pool):
     """The mean of windows of [N, C, D, H, W]."""
 
     function = "avg_pool3d"
+    renamed = _KSIZE | {"divisor_override": "divisor"}
 
     def __init__(
         self,
@@ -154,6 +154,7 @@ class AdaptiveAvgPool3D(_Pool):
     """The means of ``output_size`` windows of [N, C, D, H, W]."""
 
     function = "adaptive_avg_pool3d"
+    prefix = "_"
 
     def __init__(
         self,
@@ -166,14 +167,16 @@ class AdaptiveAvgPool3D(_Pool):
     @property
     def output_size(self) -> Any:
         """The number of windows along each axis."""
-        return self._pooling["output_size"]
+        return self._output_size
 
 
 class _AdaptiveMax(_Pool):
+    prefix = "_"
+
     @property
     def return_indices(self) -> bool:
         """Whether the places of the maxima come, too."""
-        return self._pooling["return_mask"]  # type: ignore[no-any-return]
+        return self._return_mask  # type: ignore[no-any-return]
 
 
 class AdaptiveMaxPool1D(_AdaptiveMax):
@@ -228,6 +231,7 @@ class LPPool1D(_Pool):
     shown = ("norm_type", "kernel_size", "stride", "padding")
 
     function = "lp_pool1d"
+    renamed = _KSIZE
 
     def __init__(
         self,
@@ -254,6 +258,7 @@ class LPPool2D(_Pool):
 
     shown = ("norm_type", "kernel_size", "stride", "padding")
     function = "lp_pool2d"
+    renamed = _KSIZE
 
     def __init__(
         self,
