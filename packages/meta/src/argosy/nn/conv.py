@@ -104,8 +104,8 @@ def _shown_settings(sizes: str, spatial: int, data_format: str, settings: dict[s
     parts = [sizes]
     for name, default in plain.items():
         value = settings.get(name, default)
-        if name in ("stride", "dilation") and isinstance(value, int):
-            value, default = [value] * spatial, [default] * spatial
+        if name in ("stride", "dilation"):
+            value, default = _of_axes(value, spatial), [default] * spatial
         if value != default:
             parts.append(f"{name}={value}")
     return ", ".join([*parts, f"data_format={data_format}"])
