@@ -8,7 +8,7 @@ Options: ``threads`` (for the whole process), ``cache`` (an `ObjectCache`), ``pa
 ``memory_budget`` (bytes that intermediate values may need: what does not fit is computed again), ``tune`` (measure
 how products are cut best; see `argosy_cinn.tuning.tuner`), ``guard`` (end the process where code leaves its memory;
 see `argosy_cinn.guard`) and ``winograd`` (whether convolutions may be made by minimal filtering; see
-`argosy_cinn.contraction.minimal`).
+`argosy_cinn.contraction.winograd.transforms`).
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ def tuning(options: Mapping[str, Any]) -> bool:
 
 def winograd(options: Mapping[str, Any]) -> bool:
     """Whether convolutions may be made by minimal filtering, which rounds differently (how much, says
-    `argosy_cinn.contraction.minimal`): the option ``winograd``, or ``ARGOSY_WINOGRAD`` (1 or 0). Raises ValueError for
-    anything else."""
+    `argosy_cinn.contraction.winograd.transforms`): the option ``winograd``, or ``ARGOSY_WINOGRAD`` (1 or 0). Raises
+    ValueError for anything else."""
     return _switch(options, "winograd", True)
 
 

@@ -16,7 +16,7 @@ from argosy_phi_ops import prim
 from argosy_tensorcore.storage import Strided
 
 pytestmark = pytest.mark.skipif(Target.host().vector_bits != 512, reason="minimal filtering takes vectors of 512 bits")
-#: The largest factor by which transforms multiply what rounding does to a sum (`argosy_cinn.contraction.minimal`).
+#: The largest factor by which transforms multiply what rounding does to a sum (`winograd.transforms`).
 AMPLIFICATION, UNIT = 189, 2.0**-24
 
 

@@ -12,8 +12,8 @@ from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.packing import convert_element
 from argosy_cinn.contraction.problem import Prologue
 from argosy_cinn.contraction.thin import plan_thin
-from argosy_cinn.contraction.winograd import plan_winograd
-from argosy_cinn.contraction.winograd_weights import plan_winograd_weights
+from argosy_cinn.contraction.winograd.plan import plan_winograd
+from argosy_cinn.contraction.winograd.weights import plan_winograd_weights
 from argosy_cinn.fusion.kernels import Epilogue
 from argosy_cinn.fusion.products import OperandMatrix, Product
 from argosy_cinn.loops import elementwise

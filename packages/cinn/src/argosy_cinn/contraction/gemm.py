@@ -17,9 +17,9 @@ from argosy_cinn.contraction.nest import Nest
 from argosy_cinn.contraction.orientation import turned
 from argosy_cinn.contraction.problem import Contraction
 from argosy_cinn.contraction.thin import emit_thin, plan_thin, thin_grid
-from argosy_cinn.contraction.winograd import plan_winograd
-from argosy_cinn.contraction.winograd_chunk import emit_winograd, winograd_grid
-from argosy_cinn.contraction.winograd_weights import (
+from argosy_cinn.contraction.winograd.chunk import emit_winograd, winograd_grid
+from argosy_cinn.contraction.winograd.plan import plan_winograd
+from argosy_cinn.contraction.winograd.weights import (
     emit_winograd_weights,
     plan_winograd_weights,
     winograd_weights_grid,

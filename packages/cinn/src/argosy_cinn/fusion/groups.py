@@ -18,7 +18,7 @@ from math import prod
 
 from argosy_cinn.attention.regions import Region
 from argosy_cinn.attention.strips import lower_region
-from argosy_cinn.contraction.winograd import sees_three_by_three
+from argosy_cinn.contraction.winograd.plan import sees_three_by_three
 from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, OWN, PRODUCT, SCAN, UPDATE, reduction_layout
 from argosy_cinn.fusion.cost import Memory

@@ -1,4 +1,4 @@
-"""A chunk of a convolution by minimal filtering (`winograd`): transforms, products, and transforms back.
+"""A chunk of a convolution by minimal filtering (`plan`): transforms, products, and transforms back.
 
 A chunk is some rows of tiles (of 4 x 4 places of the result) of some images, and some filters. It transforms the
 image's tiles once, into panels ``[panel][36][channels][width]`` of scratch memory that stay in the last-level cache,
@@ -14,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from argosy_cinn.contraction.minimal import MADE, SEEN, TAPS, of_products, of_taps, side_by_side
 from argosy_cinn.contraction.packing import SLACK, pack_a
 from argosy_cinn.contraction.problem import Block, Cells, Contraction, Format, coordinates, origin
 from argosy_cinn.contraction.tile import NULL, TileArguments
-from argosy_cinn.contraction.winograd import POINTS, VECTORS, Plan
-from argosy_cinn.contraction.winograd_tiles import ROWS, Part, Tiles, call_vectors
+from argosy_cinn.contraction.winograd.plan import POINTS, VECTORS, Plan
+from argosy_cinn.contraction.winograd.tiles import ROWS, Part, Tiles, call_vectors
+from argosy_cinn.contraction.winograd.transforms import MADE, SEEN, TAPS, of_products, of_taps, side_by_side
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import FLOAT, Index, Value, vector
 from argosy_cinn.runtime.workers import scratch, thread_count

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from argosy_cinn.contraction.minimal import MADE, SEEN, every_fourth, of_gradient, of_image
 from argosy_cinn.contraction.tile import Tile, TileArguments, call_tile
-from argosy_cinn.contraction.winograd import Images
+from argosy_cinn.contraction.winograd.plan import Images
+from argosy_cinn.contraction.winograd.transforms import MADE, SEEN, every_fourth, of_gradient, of_image
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import FLOAT, I1, I32, Index, Value, vector
 

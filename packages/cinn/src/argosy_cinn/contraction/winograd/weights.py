@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from argosy_cinn.contraction.minimal import MADE, SEEN, TAPS, as_taps
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, origin
 from argosy_cinn.contraction.tile import NULL, TileArguments
-from argosy_cinn.contraction.winograd import (
+from argosy_cinn.contraction.winograd.plan import (
     FEWEST,
     OF_IMAGE,
     OF_RESULT,
@@ -28,7 +27,8 @@ from argosy_cinn.contraction.winograd import (
     image_bounds,
     is_plain,
 )
-from argosy_cinn.contraction.winograd_tiles import ROWS, Part, Tiles, call_vectors
+from argosy_cinn.contraction.winograd.tiles import ROWS, Part, Tiles, call_vectors
+from argosy_cinn.contraction.winograd.transforms import MADE, SEEN, TAPS, as_taps
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import FLOAT, Index, Value, vector
 from argosy_cinn.runtime.workers import scratch, thread_count

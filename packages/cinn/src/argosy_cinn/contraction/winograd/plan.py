@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argosy_cinn.contraction.minimal import MADE, SEEN, TAPS
 from argosy_cinn.contraction.problem import Axis, Contraction, Window
+from argosy_cinn.contraction.winograd.transforms import MADE, SEEN, TAPS
 from argosy_cinn.printers.types import FLOAT
 from argosy_cinn.target import Target
 
