@@ -62,6 +62,33 @@ def test_hermitian_of_several_axes(norm):
     np.testing.assert_allclose(paddle.fft.hfft2(plane, (4, 6), norm=norm).numpy(), y, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("n", [227, 1009])
+def test_lines_of_large_primes_and_their_gradients_when_captured(n, dtype):
+    """Both directions along either axis. With L = sum w |F x|^2 the gradient g is 2 F' w F x, F' the adjoint, n
+    times the inverse; that of sum |g|^2 is 8 n F' w^2 F x."""
+    x, weight = signal("fft", (3, n)).astype(dtype), RNG.uniform(0.5, 1.5, (3, n))
+    w = paddle.to_tensor(weight.astype("float32" if dtype == "complex64" else "float64"))
+
+    def gradients(x):
+        y = paddle.fft.fft(x)
+        (g,) = paddle.grad((w * (y.real() ** 2 + y.imag() ** 2)).sum(), x, create_graph=True)
+        return g, paddle.grad((g.real() ** 2 + g.imag() ** 2).sum(), x)[0]
+
+    def program(x):
+        columns = paddle.fft.fft(paddle.transpose(x, [1, 0]), axis=0)
+        return paddle.fft.fft(x), paddle.fft.ifft(x, norm="ortho"), columns, *gradients(x)
+
+    run = paddle.jit.to_static(program, full_graph=True)
+    got = run(paddle.to_tensor(x, stop_gradient=False))
+    y = np.fft.fft(x.astype("complex128"))
+    want = [y, np.fft.ifft(x, norm="ortho"), y.T]
+    want += [2 * n * np.fft.ifft(weight * y), 8 * n**2 * np.fft.ifft(weight**2 * y)]
+    for a, b in zip(got, want, strict=True):
+        assert a.numpy().dtype == dtype
+        assert np.linalg.norm(a.numpy() - b) < 50 * np.finfo(dtype).eps * np.linalg.norm(b)
+
+
 @pytest.mark.parametrize("name", [*ONE, *SEVERAL, "hfft2", "ihfft2"])
 def test_gradients_to_second_order(name):
     """Of sum |f(x)|^3, against finite differences: real and complex inputs, odd lengths, cut and padded."""

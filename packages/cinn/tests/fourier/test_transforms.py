@@ -7,7 +7,7 @@ import pytest
 from programs import build, check
 
 from argosy_cinn import CinnCompiler
-from argosy_cinn.fourier.factors import has_radices, radices, split
+from argosy_cinn.fourier.factors import around, has_radices, radices, split
 from argosy_cinn.fourier.rewrite import _pieces
 from argosy_cinn.fourier.roots import root, roots
 from argosy_cinn.runtime import set_threads
@@ -199,6 +199,42 @@ def test_lengths_with_large_prime_factors_are_convolutions(shape, axis, dtype):
         exact = x.astype("complex128")
         want = np.fft.ifft(exact, axis=axis, norm="forward") if inverse else np.fft.fft(exact, axis=axis)
         assert np.linalg.norm(got - want) <= 8 * EPSILON[dtype] * np.linalg.norm(want)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("n", [67, 227, 479, 1009, 2 * 1283, 16381])
+def test_a_convolution_is_one_kernel_whatever_it_is_multiplied_with(n, dtype):
+    """Primes p, of which p - 1 has a large prime factor too (227, 479), and an even number with one; nothing beside the
+    lines is read or written."""
+    for inverse in (False, True):
+
+        def program(x, inverse=inverse):
+            return prim.mul(prim.fft(prim.mul(x, 3.0), axes=(1,), kind="c2c", inverse=inverse), 1 / n)
+
+        made = native(program, numbers((3, n), dtype))
+        assert made.report()["kernel_calls"] == 1
+
+
+@pytest.mark.parametrize("lanes", [2, 8, 16])
+def test_convolutions_are_of_whole_vectors_and_long_enough(lanes):
+    for n in (67, 1009, 4099, 16381):
+        rows, columns = around(n, lanes, 4096)
+        assert rows % lanes == columns % lanes == 0
+        assert 2 * n - 1 <= rows * columns <= max(lanes * lanes, 1 << (2 * n - 2).bit_length())
+    assert around(16411, lanes, 4096) is None
+
+
+def test_convolutions_do_not_depend_on_the_number_of_threads():
+    x, found = numbers((70, 1009), "complex64"), []
+    made = CinnCompiler().compile(build(transform(axes=(1,), kind="c2c"), [x]), device("cpu"))
+    before = made.report().get("threads")
+    try:
+        for threads in (1, 3):
+            set_threads(threads)
+            found.append(made.run([Strided.from_array(x)], [])[0].array().tobytes())
+    finally:
+        set_threads(before or 1)
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("n", [67, 134, 4099, 8192, 9000])

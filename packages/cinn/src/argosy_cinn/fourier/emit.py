@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.fourier.butterfly import Number, multiplied
+from argosy_cinn.fourier.convolution import emit_convolutions
 from argosy_cinn.fourier.factors import radices
 from argosy_cinn.fourier.halves import emit_completed, emit_kept, emit_put_together, emit_taken_apart
 from argosy_cinn.fourier.kernel import FourierKernel
@@ -52,8 +53,16 @@ def emit_fourier(module: Module, name: str, kernel: FourierKernel) -> None:
         size = kernel.chunk_groups(most)
         begin = b.mul(chunk, size)
         end = b.minimum(b.add(begin, size), kernel.groups(most))
-        body = _emit_pieces if kernel.pieces else emit_squares if kernel.is_square(most) else _emit_groups
-        body(b, kernel, pointers(kernel.source), pointers(kernel.target), begin, end)
+        _body(kernel, most)(b, kernel, pointers(kernel.source), pointers(kernel.target), begin, end)
+
+
+def _body(kernel: FourierKernel, most: int) -> Callable[[Function, FourierKernel, Value, Value, Index, Index], None]:
+    """What emits a kernel's groups."""
+    if kernel.is_convolution:
+        return emit_convolutions
+    if kernel.pieces:
+        return _emit_pieces
+    return emit_squares if kernel.is_square(most) else _emit_groups
 
 
 def _emit_groups(b: Function, kernel: FourierKernel, source: Value, target: Value, begin: Index, end: Index) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from math import isqrt
+from math import isqrt, prod
 
 #: Composite radices whose butterflies fit into registers, or nearly so: larger ones were measured to be slower. Primes
 #: up to 61 are several times faster than convolutions, and take half the time of a library; larger ones are long code.
@@ -13,6 +13,8 @@ RADICES = (61, 59, 53, 47, 43, 41, 37, 31, 29, 23, 19, 17, 13, 11, 10, 9, 8, 7, 
 _SIDE = 8
 #: What loads, stores and twiddle factors of a pass cost each number, in vector instructions.
 _PASS = 12.0
+#: The longest lines that are convolved: the tables are part of the code; libraries are faster where they are longer.
+LONGEST_CONVOLVED = 1 << 14
 
 
 @cache
@@ -70,6 +72,18 @@ def split(n: int, lanes: int, longest: int) -> tuple[int, int] | None:
     vectors of ``lanes`` best, and of such the nearest to each other. None where there are none from 4 on."""
     pairs = [(i, n // i) for i in range(4, isqrt(n) + 1) if n % i == 0 and n // i <= longest]
     return min(reversed(pairs), key=lambda pair: filling(pair, lanes), default=None)
+
+
+@cache
+def around(n: int, lanes: int, longest: int) -> tuple[int, int] | None:
+    """Two factors, whole vectors of ``lanes``, of the length from ``2 n - 1`` on that is cheapest to convolve lines of
+    ``n`` with: see `convolution`. None for lines that are too long."""
+    if n > LONGEST_CONVOLVED:
+        return None
+    least, most = -(-(2 * n - 1) // lanes), 1 << (2 * n - 2).bit_length()
+    sides = [side for side in range(lanes, min(longest, most) + 1, lanes) if has_radices(side)]
+    pairs = [(a, b) for a in sides for b in sides if a <= b and least * lanes <= a * b <= max(most, lanes * lanes)]
+    return min(pairs, key=lambda pair: (prod(pair) * (cost(pair[0]) + cost(pair[1])), pair[1]), default=None)
 
 
 def filling(pair: tuple[int, int], lanes: int) -> float:

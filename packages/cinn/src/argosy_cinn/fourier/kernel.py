@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import isqrt, log2
+from math import isqrt, log2, prod
 
 from argosy_cinn.fourier.factors import fits_square
 from argosy_cinn.plan.shapes import count
@@ -42,7 +42,8 @@ class FourierKernel:
     scale: float
     turn: int
     pieces: tuple[int, ...] = ()
-    """The two lengths that each line, which lies in one piece, is taken apart into and transformed by."""
+    """The two lengths that each line, which lies in one piece, is taken apart into and transformed by; where their
+    product is longer than the line, those of a convolution."""
     streaming: bool = False
     """Whether the target is too large for the caches to keep."""
 
@@ -58,6 +59,11 @@ class FourierKernel:
         while found * 2 <= min(most, self.lanes):
             found *= 2
         return found
+
+    @property
+    def is_convolution(self) -> bool:
+        """Whether lines are convolved with a chirp, see `convolution`."""
+        return bool(self.pieces) and prod(self.pieces) != self.length
 
     def is_square(self, most: int) -> bool:
         """Whether lines are transformed in registers of ``most`` lanes, see `squares`."""
@@ -119,7 +125,8 @@ class FourierKernel:
 
     def work(self) -> tuple[int, int, int]:
         """Bytes read and written, and operations."""
-        cells = self.outers * self.lanes * self.length
+        transformed = 2 * prod(self.pieces) if self.is_convolution else self.length
+        cells = self.outers * self.lanes * transformed
         read, written = (count(v) * ITEM_SIZES[v.dtype] for v in (self.source, self.target))
         return read, written, round(_WORK * cells * log2(max(self.length, 2)))
 

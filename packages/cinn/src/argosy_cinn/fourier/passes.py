@@ -30,7 +30,12 @@ def roots_table(
 ) -> Value:
     """A table of powers of the root of unity, shared by what asks for the same: numbers, or ``lanes`` of them in a pair
     of vectors."""
-    powers = roots(exponents.reshape(-1, lanes), n)
+    return numbers_table(b, roots(exponents, n), element, lanes)
+
+
+def numbers_table(b: Function, numbers: np.ndarray[Any, Any], element: str, lanes: int) -> Value:
+    """A table of complex numbers in the same form."""
+    powers = numbers.reshape(-1, lanes)
     values = np.stack([powers.real, powers.imag], 1).astype(_DTYPES[element]).tobytes()
     name = b.module.once(("bytes", values), "roots", lambda name: b.module.constant_bytes(name, values))
     return Value(PTR, f"@{name}")
@@ -131,4 +136,4 @@ def _blocks(b: Function, count: int, size: int, block: Callable[[Index, int], No
         block(count - size, size)
 
 
-__all__ = ["emit_pass", "number_at", "roots_table", "transposed_in", "transposed_out"]
+__all__ = ["emit_pass", "number_at", "numbers_table", "roots_table", "transposed_in", "transposed_out"]

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from argosy_cinn.dialect import FOURIER
-from argosy_cinn.fourier.factors import filling, fits_square, has_radices, split
+from argosy_cinn.fourier.factors import around, filling, fits_square, has_radices, split
 from argosy_cinn.fourier.lengths import Lines, has_transform
 from argosy_cinn.fuel import allowed
 from argosy_cinn.plan.shapes import sizes
@@ -70,7 +70,7 @@ def _has_steps(op: Operation) -> bool:
     real = REAL_OF.get(op.operand(0).dtype, op.operand(0).dtype)
     whole = y if a["kind"] == "c2r" else x
     return all(
-        has_radices(whole[i]) and (whole[i] <= _LONGEST or _pieces(a["kind"], whole, i, real) is not None)
+        (has_radices(whole[i]) and whole[i] <= _LONGEST) or _pieces(a["kind"], whole, i, real) is not None
         for i in a["axes"]
     )
 
@@ -103,6 +103,8 @@ def _pieces(kind: str, shape: tuple[int, ...], axis: int, real: str) -> tuple[in
     """The two lengths that the lines along an axis are taken apart into, where that is possible and better."""
     n, others, inner = shape[axis], prod(shape[:axis]), prod(shape[axis + 1 :])
     lanes = Target.host().lanes(LLVM_TYPES[real])
+    if not has_radices(n):
+        return around(n, lanes, _LONGEST) if kind == "c2c" and inner == 1 else None
     if inner == 1 and kind == "c2c" and fits_square(n, others, lanes):
         return None
     parts = split(n, lanes, _LONGEST) if kind == "c2c" and inner == 1 and n >= _SHORT else None
@@ -139,7 +141,7 @@ def _along(builder: Builder, x: Value, axis: int, kind: str, length: int, invers
     made = TensorType((*shape[:axis], length, *shape[axis + 1 :]), real if kind == "c2r" else _COMPLEX_OF[real])
     pieces = _pieces(kind, shape, axis, real)
     if pieces is not None:
-        if n <= _NEAR[outer >= _SEVERAL]:
+        if n <= _NEAR[outer >= _SEVERAL] or not has_radices(n):
             lines, steps = (1, outer, n), (0, n, 1)
             return _step(builder, x, made, lines, steps, steps, "c2c", inverse, scale, pieces=pieces)
         first, second = pieces

@@ -31,3 +31,13 @@ def roots(k: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
     y = np.where(eighth < 4, -y, y)
     found: np.ndarray[Any, Any] = x + 1j * y
     return found
+
+
+def chirps(n: int, length: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The factors ``exp(-pi i k^2 / n)``, and the transform of their conjugates around 0 over ``length``."""
+    k = np.arange(n, dtype=np.int64)
+    chirp = roots(k * k % (2 * n), 2 * n)
+    around = np.zeros(length, np.complex128)
+    around[:n] = chirp.conj()
+    around[length - n + 1 :] = chirp[1:].conj()[::-1]
+    return chirp, np.fft.fft(around) / length
