@@ -171,6 +171,8 @@ SAMPLES: list[tuple] = [
         (cplx(3, 3) + 3 * np.eye(3), cplx(3, 2)),
         {"lower": True, "transpose": True, "conjugate": True},
     ),
+    ("solve", (normal(2, 3, 3) + 3 * np.eye(3), normal(2, 3, 2)), {}),
+    ("solve", (cplx(3, 3), cplx(3, 2)), {}),
     ("lu", (normal(2, 3, 3),), {}),
     ("lu", (normal(3, 5),), {}),
     ("lu", (normal(5, 3),), {}),

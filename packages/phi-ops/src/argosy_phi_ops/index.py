@@ -64,6 +64,8 @@ MODULES: dict[str, str] = {
     "index_sample": "indexing", "index_select": "indexing", "masked_select": "indexing",
     "nonzero": "indexing", "put_along_axis": "indexing", "scatter": "indexing", "scatter_nd": "indexing",
     "scatter_nd_add": "indexing", "take": "indexing", "take_along_axis": "indexing", "unique": "indexing",
+    # least_squares
+    "least_squares": "least_squares", "pinv": "least_squares",
     # linalg
     "matmul": "linalg",
     # loss
@@ -142,8 +144,8 @@ MODULES: dict[str, str] = {
     # solvers
     "cholesky": "solvers", "cholesky_inverse": "solvers", "cholesky_solve": "solvers", "det": "solvers",
     "eig": "solvers", "eigh": "solvers", "eigvals": "solvers", "eigvalsh": "solvers", "inv": "solvers",
-    "lu_factor": "solvers", "matrix_power": "solvers", "permutation_of": "solvers", "pinv": "solvers",
-    "qr": "solvers", "slogdet": "solvers", "solve": "solvers", "svd": "solvers", "svdvals": "solvers",
+    "lu_factor": "solvers", "matrix_power": "solvers", "permutation_of": "solvers", "qr": "solvers",
+    "slogdet": "solvers", "solve": "solvers", "svd": "solvers", "svdvals": "solvers",
     "triangular_solve": "solvers",
     # special
     "frexp": "special", "gammainc": "special", "gammaincc": "special", "i0": "special", "i0e": "special",

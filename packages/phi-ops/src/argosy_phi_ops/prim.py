@@ -13,7 +13,7 @@ from argosy_phi_ops.primitives.communication import (
     send,
 )
 from argosy_phi_ops.primitives.contraction import conv, dot_general
-from argosy_phi_ops.primitives.decomposition import cholesky, eig, eigh, lu, qr, svd, triangular_solve
+from argosy_phi_ops.primitives.decomposition import cholesky, eig, eigh, lu, qr, solve, svd, triangular_solve
 from argosy_phi_ops.primitives.elementwise import abs_ as abs
 from argosy_phi_ops.primitives.elementwise import (
     acos,
@@ -128,6 +128,6 @@ __all__ = [
     "logical_xor", "logistic", "lt", "lu", "maximum", "minimum", "mul", "ne", "neg", "nextafter", "pad", "permute",
     "pow", "qr", "real", "recv", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_scatter",
     "reduce_sum", "relayout", "rem", "reshape", "reverse", "rng_bits", "round", "rsqrt", "scatter", "select", "send",
-    "shift_left", "shift_right", "sign", "sin", "sinh", "slice", "sort", "sqrt", "stop_gradient", "sub", "svd", "tan",
-    "tanh", "to_local", "transpose", "triangular_solve", "trunc",
+    "shift_left", "shift_right", "sign", "sin", "sinh", "slice", "solve", "sort", "sqrt", "stop_gradient", "sub", "svd",
+    "tan", "tanh", "to_local", "transpose", "triangular_solve", "trunc",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ def matrices(*shape: int, dtype: str = "float64") -> np.ndarray:
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_lu_reassembles_to_the_permuted_matrix(shape, dtype):
     x = matrices(*shape, dtype=dtype)
-    packed, pivots = KERNELS["lu"](x)
+    packed, pivots, order = KERNELS["lu"](x)
     least = min(shape[-2:])
     assert pivots.dtype == np.int32
     assert pivots.shape == (*shape[:-2], least)
@@ -29,10 +29,12 @@ def test_lu_reassembles_to_the_permuted_matrix(shape, dtype):
         for k, row in enumerate(rows):
             matrix[[k, row]] = matrix[[row, k]]
     np.testing.assert_allclose(lower @ upper, permuted.reshape(shape), atol=1e-12)
+    np.testing.assert_array_equal(np.take_along_axis(x, order[..., None], -2), permuted.reshape(shape))
+    assert order.dtype == np.int32
 
 
 def test_lu_of_a_singular_matrix_has_a_zero_pivot():
-    packed, _ = KERNELS["lu"](np.ones((2, 2)))
+    packed, *_ = KERNELS["lu"](np.ones((2, 2)))
     assert packed[1, 1] == 0
 
 

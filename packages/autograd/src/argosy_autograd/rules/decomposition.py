@@ -1,6 +1,6 @@
 """Derivatives of matrix decompositions, by differentiating their defining equations.
 
-Only tangents are written down (but for the triangular solve, which they are made of). Each is linear in the
+Only tangents are written down (but for solves, which they are made of). Each is linear in the
 tangent of the matrix and made of primitives, so the cotangent rule is its transpose, taken by reverse mode
 itself. Sources: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
 differentiation" (2008); Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with
@@ -18,6 +18,7 @@ from argosy_autograd.algebra import (
     conj,
     is_complex,
     matmul,
+    plus,
     swap_last,
     where,
     zeros,
@@ -27,9 +28,8 @@ from argosy_autograd.errors import MissingRule
 from argosy_autograd.registry import jvp, vjp
 from argosy_autograd.reverse import vjp_values
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building, context
+from argosy_phi_ops.context import context
 from argosy_phi_ops.pivots import zero_pivots
-from argosy_pir import Block, Builder, Region
 
 # Triangles and diagonals of the last two axes
 
@@ -158,16 +158,16 @@ def _read_part(x: Value, lower: bool, unit: bool) -> Value:
 
 
 @jvp("lu")
-def _(results: tuple[Value, Value], x: Value, dx: Value) -> tuple[Value, None]:
-    packed, pivots = results
+def _(results: tuple[Value, Value, Value], x: Value, dx: Value) -> tuple[Value, None, None]:
+    packed, _, order = results
     rows, columns = x.shape[-2:]
     low, up = _square_factors(packed, rows, columns)
     filled = zero_pivots(_diagonal(up))
     up = up + where(_on_diagonal(up), _as_rows(filled, up), 0)
-    inner = _solve(low, matmul(_permutation(pivots, x), dx), lower=True, unit=True)
+    inner = _solve(low, matmul(_permutation(order, x), dx), lower=True, unit=True)
     inner = _solve(up, inner, lower=False, left=False)
     unit_low = where(_on_diagonal(low), 1, _below(low))
-    return matmul(unit_low, _below(inner)) + matmul(_above(inner), _above(up)), None
+    return matmul(unit_low, _below(inner)) + matmul(_above(inner), _above(up)), None, None
 
 
 def _square_factors(packed: Value, rows: Any, columns: Any) -> tuple[Value, Value]:
@@ -193,40 +193,23 @@ def _continued(x: Value, size: int) -> Value:
     return where(new, 1, full)
 
 
-def _permutation(pivots: Value, x: Value) -> Value:
-    """The matrix P of row exchanges, [..., m, m]: at step k rows k and pivots[k] are exchanged."""
+def _permutation(order: Value, x: Value) -> Value:
+    """The matrix P, [..., m, m], that puts rows in this order."""
     shape = (*x.shape[:-1], x.shape[-2])
-    identity = prim.iota(shape=x.shape[:-1], axis=x.ndim - 2, dtype="int32")
-    last = pivots.ndim - 1
-    steps = prim.transpose(pivots, permutation=(last, *range(last)))
-    numbers = prim.iota(shape=(pivots.shape[-1],), axis=0, dtype="int32")
-    row_of = _exchanged(steps, numbers, identity)
-    spread = prim.broadcast(row_of, shape=shape, axes=tuple(range(row_of.ndim)))
-    column = prim.iota(shape=shape, axis=len(shape) - 1, dtype="int32")
-    return prim.cast(prim.eq(spread, column), dtype=x.dtype)
+    spread = prim.broadcast(order, shape=shape, axes=tuple(range(order.ndim)))
+    return prim.cast(prim.eq(spread, prim.iota(shape=shape, axis=len(shape) - 1, dtype="int32")), dtype=x.dtype)
 
 
-def _exchanged(pivots: Value, numbers: Value, order: Value) -> Value:
-    """``order`` [..., m] after exchanging, for each step k in turn, its elements k and pivots[k] ([steps, ...])."""
-    step = pivots.type.with_shape(pivots.shape[1:])
-    body = Block([step, numbers.type.with_shape(()), order.type])
-    with building(Builder.at_end(body)) as builder:
-        pivot, number, current = body.arguments
-        index = prim.iota(shape=order.shape, axis=order.ndim - 1, dtype="int32")
-        here = prim.eq(index, prim.broadcast_to(number, order.shape))
-        there = prim.eq(index, prim.broadcast(pivot, shape=order.shape, axes=tuple(range(pivot.ndim))))
-        new = where(here, _element(current, there), where(there, _element(current, here), current))
-        builder.create("control.yield", [new])
-    outer = context().builder
-    assert outer is not None
-    scan = outer.create("control.scan", [pivots, numbers, order], {"inputs": 2}, regions=[Region([body])])
-    return scan.results[0]
+@jvp("solve")
+def _(y: Value, a: Value, b: Value, da: Value | None, db: Value | None) -> Value:
+    right_side = plus(db, None if da is None else -matmul(da, y))
+    return prim.solve(a, right_side)
 
 
-def _element(x: Value, chosen: Value) -> Value:
-    """The one element along the last axis that is chosen, repeated along it."""
-    one = prim.reduce_sum(where(chosen, x, 0), axes=(x.ndim - 1,))
-    return prim.broadcast(one, shape=x.shape, axes=tuple(range(one.ndim)))
+@vjp("solve")
+def _(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
+    gb = prim.solve(adjoint(a), g)
+    return -matmul(gb, adjoint(y)), gb
 
 
 @jvp("qr")
@@ -315,17 +298,10 @@ def _outside(u: Value, dx: Value, v: Value, s: Value, needed: bool) -> Value:
 @jvp("eig")
 def _(results: tuple[Value, Value], x: Value, dx: Value) -> tuple[Value, Value]:
     values, vectors = results
-    inner = _divided_by(vectors, matmul(_widened(dx, vectors), vectors))
+    inner = prim.solve(vectors, matmul(_widened(dx, vectors), vectors))
     moved = matmul(vectors, inner * _reciprocal_gaps(values, inner))
     along = prim.real(_diagonal(matmul(adjoint(vectors), moved)))  # keeps the vectors at length one
     return _diagonal(inner), moved - vectors * _as_columns(_widened(along, vectors), vectors)
-
-
-def _divided_by(a: Value, b: Value) -> Value:
-    """a^-1 b for square a."""
-    packed, pivots = prim.lu(a)
-    inner = _solve(packed, matmul(_permutation(pivots, a), b), lower=True, unit=True)
-    return _solve(packed, inner, lower=False)
 
 
 def _transposed(name: str) -> None:

@@ -28,7 +28,7 @@ _SUM: dict[str, tuple[str, ...]] = {
     "scatter": ("P R P",),
     "dynamic_slice": ("P R*",),
     "dynamic_update_slice": ("P P R*",),
-    "triangular_solve": ("R P",),
+    **dict.fromkeys(("triangular_solve", "solve"), ("R P",)),
 }
 _EXTREMA: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("copy", "stop_gradient", "reshape", "transpose", "broadcast", "slice", "reverse"), ("P",)),

@@ -209,11 +209,7 @@ def lstsq(x: Tensor, y: Tensor, rcond: float | None = None, driver: str | None =
         raise OperatorError(f"lstsq: driver {driver!r} is none of 'gels', 'gelsy', 'gelsd' and 'gelss'")
     rows, columns = _matrix("lstsq", x)
     precision = finfo(x.dtype).eps * max(rows, columns) if rcond is None else rcond
-    values = op("svdvals")(x)
-    solution = op("matmul")(op("pinv")(x, precision), y)
-    ranks = op("sum")((values > precision * op("max")(values, -1, True)).astype("int32"), -1).astype("int32")
-    gap = op("matmul")(x, solution) - y
-    residuals = op("sum")(op("square")(op("abs")(gap)), -2)
+    solution, residuals, ranks, values = op("least_squares")(x, y, precision)
     empty = op("zeros")([0], x.dtype)
     full = chosen != "gelsy" and rows > columns and bool(op("all")(ranks == columns))
     return (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,17 @@ from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.linalg import matmul
 from argosy_phi_ops.pivots import zero_pivots
 from argosy_phi_ops.primitives.checks import COMPLEX
+from argosy_phi_ops.reference.kernels.decomposition import lu, row_order
+from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
 
-def _transposed(x: Tensor) -> Tensor:
+def transposed(x: Tensor) -> Tensor:
     return prim.transpose(x, permutation=(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
-def _adjoint(x: Tensor) -> Tensor:
-    flipped = _transposed(x)
+def adjoint(x: Tensor) -> Tensor:
+    flipped = transposed(x)
     return prim.conj(flipped) if x.dtype in COMPLEX else flipped
 
 
@@ -49,7 +52,7 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     """The lower factor L of ``x = L L^H``, or its adjoint if `upper`; `x` is Hermitian positive definite."""
     _square("cholesky", x)
     lower = prim.cholesky(x)
-    return _adjoint(lower) if upper else lower
+    return adjoint(lower) if upper else lower
 
 
 @cholesky.samples
@@ -152,7 +155,7 @@ def _exchanged(y: Tensor, index: Tensor, k: int, other: Tensor, axis: int) -> Te
 def _refuse_singular(name: str, x: Any, result: Any) -> None:
     """Raise :class:`OperatorError` where a pivot of `x` is zero or NaN: then a result is not finite."""
     if not np.isfinite(result).all():
-        _refuse_zeros(name, prim.lu(x)[0])
+        _refuse_zeros(name, lu(x)[0])
 
 
 def _refuse_zeros(name: str, factors: Any) -> None:
@@ -162,26 +165,19 @@ def _refuse_zeros(name: str, factors: Any) -> None:
         raise OperatorError(f"{name}(): argument 'x' {shape} is not invertible: it has a pivot of {diagonal.min()}")
 
 
-def solved(x: Tensor, y: Tensor) -> Tensor:
-    """The solution Z of ``x Z = y`` by LU decomposition with partial pivoting."""
-    packed, pivots = prim.lu(x)
-    first = prim.triangular_solve(packed, _permuted(y, pivots), lower=True, unit=True)
-    return prim.triangular_solve(packed, first, lower=False)
-
-
 @operator(promote="same", aliases={"A": "x", "B": "y"})
 def solve(x: Tensor, y: Tensor, left: bool = True) -> Tensor:
-    """The solution Z of ``x Z = y`` (of ``Z x = y`` unless `left`); `y` may be a vector."""
+    """The solution Z of ``x Z = y`` (of ``Z x = y`` unless `left`) by LU with partial pivoting; `y` may be a vector."""
     _square("solve", x)
     vector = y.ndim == 1
     if vector:
         y = prim.reshape(y, shape=(*y.shape, 1))
     if not left:
-        x, y = _transposed(x), y if vector else _transposed(y)
-    result = solved(*_batched(x, y))
+        x, y = transposed(x), y if vector else transposed(y)
+    result = prim.solve(*_batched(x, y))
     if vector:
         return prim.reshape(result, shape=result.shape[:-1])
-    return result if left else _transposed(result)
+    return result if left else transposed(result)
 
 
 @solve.refusing
@@ -201,7 +197,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def inv(x: Tensor) -> Tensor:
     """The inverse matrices."""
     _square("inv", x)
-    return solved(x, _identity(x))
+    return prim.solve(x, _identity(x))
 
 
 @inv.refusing
@@ -234,8 +230,8 @@ def det(x: Tensor) -> Tensor:
     """
     size = _square("det", x)
     if isinstance(size, int) and 1 <= size <= 3:
-        return _expanded(x, size)
-    packed, pivots = prim.lu(x)
+        return _expanded(partial(_entry, x), size)
+    packed, pivots, _ = prim.lu(x)
     diagonal = _diagonal(packed)
     filled = zero_pivots(diagonal)
     product = prim.reduce_prod(prim.add(diagonal, filled), axes=(x.ndim - 2,))
@@ -244,23 +240,39 @@ def det(x: Tensor) -> Tensor:
     return prim.mul(product, prim.cast(_swaps(pivots), dtype=x.dtype))
 
 
-def _expanded(x: Tensor, size: int) -> Tensor:
-    """The determinants of matrices of at most three rows, expanded along the first row."""
+@det.reference
+def _(x: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        if 1 <= x.shape[-1] <= 3:
+            return np.array(_expanded(lambda i, j: x[..., i, j], x.shape[-1]))
+        diagonal, swaps = _factors(x)
+        return np.asarray(diagonal.prod(-1) * swaps).astype(x.dtype, copy=False)
 
-    def entry(i: int, j: int) -> Tensor:
-        none = (0,) * (x.ndim - 2)
-        part = prim.slice(x, start=(*none, i, j), limit=(*x.shape[:-2], i + 1, j + 1), stride=(1,) * x.ndim)
-        return prim.reshape(part, shape=x.shape[:-2])
 
-    def minor(i: int, j: int) -> Tensor:  # of rows 1 and 2
-        return prim.sub(prim.mul(entry(1, i), entry(2, j)), prim.mul(entry(1, j), entry(2, i)))
+def _factors(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The pivots [..., n] of an LU decomposition, and the sign of its row exchanges."""
+    packed, pivots, _ = lu(x)
+    swaps = 1 - 2 * (np.count_nonzero(pivots != np.arange(x.shape[-1]), axis=-1) % 2)
+    return np.diagonal(packed, axis1=-2, axis2=-1), swaps
+
+
+def _expanded(entry: Callable[[int, int], Any], size: int) -> Any:
+    """The determinant of a matrix of at most three rows, expanded along the first row."""
+
+    def minor(i: int, j: int) -> Any:  # of rows 1 and 2
+        return entry(1, i) * entry(2, j) - entry(1, j) * entry(2, i)
 
     if size == 1:
         return entry(0, 0)
     if size == 2:
-        return prim.sub(prim.mul(entry(0, 0), entry(1, 1)), prim.mul(entry(0, 1), entry(1, 0)))
-    terms = [prim.mul(entry(0, i), minor(*rest)) for i, rest in enumerate(((1, 2), (2, 0), (0, 1)))]
-    return prim.add(prim.add(terms[0], terms[1]), terms[2])
+        return entry(0, 0) * entry(1, 1) - entry(0, 1) * entry(1, 0)
+    return entry(0, 0) * minor(1, 2) + entry(0, 1) * minor(2, 0) + entry(0, 2) * minor(0, 1)
+
+
+def _entry(x: Tensor, i: int, j: int) -> Tensor:
+    none = (0,) * (x.ndim - 2)
+    part = prim.slice(x, start=(*none, i, j), limit=(*x.shape[:-2], i + 1, j + 1), stride=(1,) * x.ndim)
+    return prim.reshape(part, shape=x.shape[:-2])
 
 
 def squares(rng: np.random.Generator) -> Iterator[Sample]:
@@ -276,13 +288,22 @@ det.samples(squares)
 def slogdet(x: Tensor) -> Tensor:
     """The sign and the logarithm of the absolute value of the determinants, side by side along a new first axis."""
     _square("slogdet", x)
-    packed, pivots = prim.lu(x)
+    packed, pivots, _ = prim.lu(x)
     diagonal = _diagonal(packed)
     sign = prim.mul(prim.reduce_prod(prim.sign(diagonal), axes=(x.ndim - 2,)), prim.cast(_swaps(pivots), dtype=x.dtype))
     size = prim.reduce_sum(prim.log(prim.abs(diagonal)), axes=(x.ndim - 2,))
     if x.dtype in COMPLEX:
         size = prim.cast(size, dtype=x.dtype)
     return prim.concat(*(prim.reshape(v, shape=(1, *v.shape)) for v in (sign, size)), axis=0)
+
+
+@slogdet.reference
+def _(x: np.ndarray) -> np.ndarray:
+    diagonal, swaps = _factors(x)
+    with np.errstate(all="ignore"):
+        size = np.abs(diagonal)
+        sign = np.sign(diagonal) if x.dtype.kind == "f" else np.where(size == 0, 0, diagonal / size)
+        return np.stack([sign.prod(-1) * swaps, np.log(size).sum(-1)]).astype(x.dtype)
 
 
 slogdet.samples(squares)
@@ -378,7 +399,7 @@ def matrix_power(x: Tensor, n: int) -> Tensor:
     """The product of `n` copies of square matrices, of their inverses for a negative `n`."""
     _square("matrix_power", x)
     if n < 0:
-        x, n = solved(x, _identity(x)), -n
+        x, n = prim.solve(x, _identity(x)), -n
     result = None
     while n:  # square and multiply
         if n & 1:
@@ -403,27 +424,9 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator()
-def pinv(x: Tensor, rcond: float = 1e-15, hermitian: bool = False) -> Tensor:
-    """The pseudo-inverse by singular values; those below `rcond` times the largest count as zero."""
-    u, s, vh = prim.svd(x)
-    last = s.ndim - 1
-    largest = prim.broadcast(prim.reduce_max(s, axes=(last,)), shape=s.shape, axes=tuple(range(last)))
-    kept = prim.gt(s, prim.mul(largest, rcond))
-    inverse = prim.select(kept, prim.div(1.0, prim.select(kept, s, 1.0)), 0.0)
-    if x.dtype in COMPLEX:
-        inverse = prim.cast(inverse, dtype=x.dtype)
-    shape = (*s.shape[:-1], vh.shape[-1], s.shape[-1])
-    spread = prim.broadcast(inverse, shape=shape, axes=(*range(last), last + 1))
-    return matmul(prim.mul(_adjoint(vh), spread), _adjoint(u))
-
-
-pinv.samples(rectangles)
-
-
-@operator()
 def lu_factor(x: Tensor) -> tuple[Tensor, Tensor]:
     """The packed factors of ``P L U = x`` with partial pivoting and the row exchanges (int32, counted from 1)."""
-    packed, pivots = prim.lu(x)
+    packed, pivots, _ = prim.lu(x)
     return packed, prim.add(pivots, 1)
 
 
@@ -437,7 +440,13 @@ def permutation_of(pivots: Tensor, rows: int, dtype: str = "float32") -> Tensor:
     line, column = (prim.iota(shape=shape, axis=len(shape) - i, dtype="int64") for i in (2, 1))
     identity = prim.cast(prim.eq(line, column), dtype=dtype)
     exchanged = _permuted(identity, prim.cast(prim.sub(pivots, 1), dtype="int32"))  # P^T
-    return _transposed(exchanged)
+    return transposed(exchanged)
+
+
+@permutation_of.reference
+def _(pivots: np.ndarray, rows: int, dtype: str = "float32") -> np.ndarray:
+    order = row_order(pivots - 1, rows)
+    return np.equal(np.arange(rows)[:, None], order[..., None, :]).astype(as_dtype(dtype).numpy)
 
 
 @permutation_of.samples

@@ -34,10 +34,12 @@ def cholesky(x: TensorType) -> TensorType:
 
 
 @primitive("decomposition")
-def lu(x: TensorType) -> tuple[TensorType, TensorType]:
-    """Partial-pivoting LU: the packed factors and the row exchanges (int32, 0-based, one for each step)."""
+def lu(x: TensorType) -> tuple[TensorType, TensorType, TensorType]:
+    """Partial-pivoting LU: the packed factors, the row exchanges (int32, 0-based, one for each step), and the order
+    of the rows that they make (int32, 0-based)."""
     rows, columns = _matrix("lu", x)
-    return x, TensorType((*x.shape[:-2], _least(rows, columns)), "int32")
+    batch = x.shape[:-2]
+    return x, TensorType((*batch, _least(rows, columns)), "int32"), TensorType((*batch, rows), "int32")
 
 
 @primitive("decomposition")
@@ -101,6 +103,18 @@ def triangular_solve(
     return b
 
 
+@primitive("decomposition")
+def solve(a: TensorType, b: TensorType) -> TensorType:
+    """X of ``a X = b`` for square ``a``, by LU with partial pivoting; not finite where a pivot is zero."""
+    check_same_dtype("solve", (a, b))
+    size, _ = _matrix("solve", a, square=True)
+    require(
+        len(b.shape) >= 2 and a.shape[:-2] == b.shape[:-2] and b.shape[-2] == size,
+        f"prim.solve: a {a} and b {b} do not fit",
+    )
+    return b
+
+
 def _mixes_matrix(rule: Primitive) -> None:
     def notation(*operands: TensorType, **attributes: object) -> AxisNotation:
         batch = [(f"b{i}",) for i in range(len(operands[0].shape) - 2)]
@@ -113,5 +127,5 @@ def _mixes_matrix(rule: Primitive) -> None:
     rule.axes(notation)
 
 
-for _rule in (cholesky, lu, qr, svd, eigh, eig, triangular_solve):
+for _rule in (cholesky, lu, qr, svd, eigh, eig, triangular_solve, solve):
     _mixes_matrix(_rule)

@@ -1,9 +1,12 @@
-"""Matrix decompositions through `numpy.linalg`, over any leading batch axes. numpy has no LU: that one is
-written out.
+"""Matrix decompositions through `numpy.linalg`, over any leading batch axes. What numpy does not offer, LU and
+triangular solves, is asked of the LAPACK behind it, and written out for where that is not to be had.
 """
+
+from math import prod
 
 import numpy as np
 
+from argosy_phi_ops.reference.kernels import lapack
 from argosy_phi_ops.reference.kernels.registry import Array, ieee, kernel
 
 
@@ -46,16 +49,9 @@ def eig(x: Array) -> tuple[Array, Array]:
     return values.astype(result), vectors.astype(result)
 
 
-@kernel("lu")
-@ieee
-def lu(x: Array) -> tuple[Array, Array]:
-    """Partial pivoting: L (unit, below the diagonal) and U packed in one matrix, and the row exchanged at
-    each step.
-
-    Step k swaps rows k and pivots[k] (0-based, int32). A column of zeros leaves a zero pivot, as LAPACK's
-    getrf does.
-    """
-    packed = x.copy().reshape(-1, *x.shape[-2:])
+def _packed(x: Array) -> tuple[Array, Array]:
+    """The packed factors and pivots by elimination, for all matrices of a stack at once: where no LAPACK is found."""
+    packed = x.copy().reshape(prod(x.shape[:-2]), *x.shape[-2:])
     steps = min(x.shape[-2:])
     pivots = np.zeros((packed.shape[0], steps), np.int32)
     every = np.arange(packed.shape[0])
@@ -67,6 +63,46 @@ def lu(x: Array) -> tuple[Array, Array]:
         packed[:, k + 1 :, k] = factors
         packed[:, k + 1 :, k + 1 :] -= factors[:, :, None] * packed[:, None, k, k + 1 :]
     return packed.reshape(x.shape), pivots.reshape(*x.shape[:-2], steps)
+
+
+def row_order(pivots: Array, rows: int) -> Array:
+    """The numbers int32 [..., rows] of the rows in the order in which the exchanges `pivots` (from 0) leave them."""
+    if pivots.ndim == 1:  # lists exchange elements quicker than arrays
+        order = list(range(rows))
+        for k, other in enumerate(pivots.tolist()):
+            order[k], order[other] = order[other], order[k]
+        return np.array(order, np.int32)
+    shape = (*pivots.shape[:-1], rows)
+    orders = np.tile(np.arange(rows, dtype=np.int32), (prod(pivots.shape[:-1]), 1))
+    every = np.arange(len(orders))
+    for k, other in enumerate(pivots.reshape(len(orders), pivots.shape[-1]).T):
+        orders[every, k], orders[every, other] = orders[every, other], orders[every, k]
+    return orders.reshape(shape)
+
+
+@kernel("lu")
+@ieee
+def lu(x: Array) -> tuple[Array, Array, Array]:
+    """Partial pivoting: L (unit, below the diagonal) and U packed in one matrix, the row exchanged at each step,
+    and the order of the rows that the exchanges make.
+
+    Step k swaps rows k and pivots[k] (0-based, int32); ``x[order] = L U``. A column of zeros leaves a zero pivot, as
+    LAPACK's getrf does, which this is where it is found.
+    """
+    packed, pivots = lapack.factored(x) or _packed(x)
+    return packed, pivots, row_order(pivots, x.shape[-2])
+
+
+@kernel("solve")
+def solve(a: Array, b: Array) -> Array:
+    """The y of ``a y = b`` by LAPACK's gesv, in the precision of `a`. A zero pivot gives infinities and NaN (in that
+    matrix of a stack)."""
+    found = lapack.solved(a, b)
+    if found is not None:
+        return found
+    packed, _, order = lu(a)
+    first = triangular_solve(packed, np.take_along_axis(b, order[..., None], -2), lower=True, unit=True)
+    return triangular_solve(packed, first, lower=False)
 
 
 def _substitute(a: Array, b: Array, lower: bool) -> Array:
@@ -95,8 +131,16 @@ def triangular_solve(
     """Solve ``op(a) y = b``, or ``y op(a) = b`` unless `left`; `op` transposes and conjugates as told.
 
     Only one triangle of `a` is read; `unit` takes the diagonal for ones. A zero on it gives infinities and
-    NaN.
+    NaN. By BLAS's trsm where it is found.
     """
+    if conjugate and not transpose:
+        a, conjugate = a.conj(), False
+    form = {"transpose": transpose, "conjugate": conjugate, "unit": unit, "left": left}
+    found = lapack.substituted(a, b, lower=lower, **form)
+    return _substituted(a, b, lower=lower, **form) if found is None else found
+
+
+def _substituted(a: Array, b: Array, *, lower: bool, transpose: bool, conjugate: bool, unit: bool, left: bool) -> Array:
     matrix = a.conj() if conjugate else a
     if unit:
         matrix = np.where(np.eye(a.shape[-1], dtype=bool), a.dtype.type(1), matrix)
