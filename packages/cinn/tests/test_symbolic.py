@@ -1,12 +1,15 @@
 """Programs with symbolic sizes: one compilation, right at every size."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import assert_equal
 
-from argosy_cinn import CinnCompiler
+from argosy_cinn import CinnCompiler, specialise
 from argosy_cinn.plan.shapes import surely_at_least, surely_less
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
@@ -267,3 +270,23 @@ def prim_sum(block, value):
     """The sum over axis 0, at the end of a block."""
     with building(Builder.at_end(block)):
         return prim.reduce_sum(value, axes=(0,))
+
+
+def test_code_of_single_sizes_is_kept_for_the_latest_used(monkeypatch):
+    monkeypatch.setattr(specialise, "_KEPT_SPECIALISED", 2)
+    program = program_of(lambda x: prim.fft(x, axes=(0,), kind="r2c"), [((T,), F)])
+    executable = CinnCompiler().compile(program, device("cpu"))
+    inputs = {n: [Strided.from_array(argument((T,), F, {"t": n}))] for n in (4, 5, 6)}
+    run = executable.bind([])
+    made = {n: weakref.ref(executable.for_sizes(inputs[n], [])) for n in (4, 5)}
+    for n in (4, 5, 4):
+        run(inputs[n])
+    assert executable.for_sizes(inputs[4], []) is made[4]()
+    np.testing.assert_allclose(run(inputs[6])[0].array(), np.fft.rfft(inputs[6][0].array()), rtol=1e-5)
+    assert executable.for_sizes(inputs[4], []) is made[4]()
+    assert executable.report()["specialisations"] == 3
+    run(inputs[4])
+    gc.collect()
+    assert made[5]() is None
+    run(inputs[5])
+    assert executable.report()["specialisations"] == 4

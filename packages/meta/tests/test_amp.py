@@ -165,7 +165,9 @@ def test_scaler_skips_overflows_and_adapts():
     assert scaler.state_dict()["scale"] == 4.0
     for _ in range(2):
         optimizer.clear_grad()
-        scaler.minimize(optimizer, scaler.scale(model(paddle.zeros([1, 2])).sum()).backward())
+        loss = scaler.scale(model(paddle.zeros([1, 2])).sum())
+        loss.backward()
+        scaler.minimize(optimizer, loss)
     assert scaler.state_dict()["scale"] == 8.0
     other = paddle.amp.GradScaler()
     other.load_state_dict(scaler.state_dict())
@@ -250,3 +252,13 @@ def test_a_captured_step_scales_and_skips_as_an_eager_one(backend):
     for (state, weight), (wanted, expected) in zip(*found, strict=True):
         assert state == wanted
         np.testing.assert_allclose(weight, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("enable", [True, False])
+def test_the_scaler_minimizes_tensors(enable):
+    w = paddle.create_parameter([2], "float32")
+    optimizer = paddle.optimizer.SGD(0.1, parameters=[w])
+    before = w.numpy().copy()
+    with pytest.raises(TypeError, match="argument 'loss' must be a Tensor, got 3"):
+        paddle.amp.GradScaler(enable=enable).minimize(optimizer, 3)
+    np.testing.assert_array_equal(w.numpy(), before)

@@ -172,3 +172,25 @@ def test_embeddings_without_rows_or_columns_are_refused(sizes, name):
     """As in Paddle."""
     with pytest.raises(ValueError, match=rf"Embedding\(\): argument '{name}' should be positive"):
         paddle.nn.Embedding(*sizes)
+
+
+@pytest.mark.parametrize(("sizes", "window", "padding", "expected"), [
+    ([3, 3], [4, 4], 0, [0, 0]), ([3, 5], [4, 4], 0, [0, 2]), ([0, 3], [1, 1], 0, [0, 3]), ([2, 3], [5, 2], 1, [0, 4]),
+])  # fmt: skip
+@pytest.mark.parametrize("captured", [False, True])
+def test_an_axis_one_short_of_a_window_gives_none(sizes, window, padding, expected, captured):
+    """As in paddlepaddle 3.3.1; gradients are zero where nothing is left."""
+    x = paddle.ones([2, 1, *sizes])
+    weight, bias = paddle.ones([3, 1, *window]), paddle.ones([3])
+    x.stop_gradient = weight.stop_gradient = False
+
+    def run(x, weight, bias):
+        y = paddle.nn.functional.conv2d(x, weight, bias, padding=padding)
+        return y, *paddle.grad(y.sum(), [x, weight])
+
+    y, *gradients = (paddle.jit.to_static(run, full_graph=True) if captured else run)(x, weight, bias)
+    assert y.shape == [2, 3, *expected]
+    assert [g.shape for g in gradients] == [x.shape, weight.shape]
+    assert all(not g.numpy().any() for g in gradients)
+    with pytest.raises(ValueError, match="does not fit a padded axis"):
+        paddle.nn.functional.conv2d(x, paddle.ones([3, 1, sizes[0] + 2 * padding + 2, 1]), padding=padding)

@@ -241,3 +241,39 @@ def test_a_loaded_layer_is_saved_again_and_captured_within_others(tmp_path):
         x = paddle.ones([rows, 4])
         np.testing.assert_allclose(again(x).numpy(), loaded(x).numpy(), rtol=1e-6)
         np.testing.assert_allclose(within(x).numpy(), loaded(x).numpy() * 2, rtol=1e-6)
+
+
+def test_a_copy_of_a_loaded_layer_has_weights_of_its_own(tmp_path):
+    class Both(paddle.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.linear = paddle.nn.Linear(4, 3)
+
+        @paddle.jit.to_static(input_spec=[paddle.static.InputSpec([None, 4])])
+        def forward(self, x):
+            return self.linear(x)
+
+        @paddle.jit.to_static(input_spec=[paddle.static.InputSpec([None, 4])])
+        def twice(self, x):
+            return self.linear(x) * 2
+
+    path = str(tmp_path / "both")
+    paddle.jit.save(Both(), path)
+    loaded = paddle.jit.load(path)
+    loaded.note = ["kept"]
+    loaded.parameters()[0].stop_gradient = True
+    twin = copy.deepcopy(loaded)
+    x = paddle.to_tensor(np.random.default_rng(0).standard_normal((2, 4)).astype("float32"))
+    before = loaded(x).numpy()
+    np.testing.assert_array_equal(twin(x), before)
+    assert twin.note == ["kept"]
+    assert twin.note is not loaded.note
+    assert [p.stop_gradient for p in twin.parameters()] == [p.stop_gradient for p in loaded.parameters()]
+    with paddle.no_grad():
+        for parameter in twin.parameters():
+            parameter.set_value(parameter + 1.0)
+    np.testing.assert_array_equal(loaded(x), before)
+    assert not np.allclose(twin(x), before)
+    np.testing.assert_allclose(twin.twice(x), 2 * twin(x).numpy(), rtol=1e-6)
+    twin.train()
+    np.testing.assert_allclose(twin(x), twin.eval()(x), rtol=1e-5)

@@ -85,3 +85,26 @@ def test_an_empty_graph_gives_nothing():
     none = paddle.zeros([0], "int64")
     assert G.send_u_recv(paddle.ones([2, 3]), none, none).tolist() == [[0.0] * 3] * 2
     assert G.segment_sum(paddle.ones([0, 3]), none).shape == [0, 3]
+
+
+@pytest.mark.parametrize(("reduce", "expected"), [("max", [[2.0, 1.0], [1.0, 1.0], [1.0, 0.0]]),
+                                                  ("min", [[2.0, 2.0], [1.0, 0.0], [1.0, 1.0]])])  # fmt: skip
+@pytest.mark.parametrize("captured", [False, True])
+def test_each_of_equal_messages_gets_the_whole_gradient(reduce, expected, captured):
+    """Recorded from paddlepaddle 3.3.1."""
+
+    def gradient(x, source, target):
+        y = G.send_u_recv(x, source, target, reduce)
+        return paddle.grad(y.sum(), x)[0]
+
+    x = paddle.to_tensor([[1.0, 2.0], [1.0, 5.0], [1.0, 2.0]], stop_gradient=False)
+    run = paddle.jit.to_static(gradient, full_graph=True) if captured else gradient
+    assert run(x, paddle.to_tensor([0, 1, 2, 0]), paddle.to_tensor([0, 0, 0, 1])).tolist() == expected
+
+
+def test_extremes_of_segments_may_be_infinite():
+    x = paddle.to_tensor([float("inf"), 1.0, 2.0, -float("inf")], stop_gradient=False)
+    y = G.segment_max(x, paddle.to_tensor([0, 0, 1, 1]))
+    y.sum().backward()
+    assert y.tolist() == [float("inf"), 2.0]
+    assert x.grad.tolist() == [0.0, 0.0, 1.0, 0.0]

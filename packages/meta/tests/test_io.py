@@ -210,3 +210,14 @@ def test_batches_of_ranks_are_shuffled_in_paddles_order():
         [[[1, 2], [3, 9]], [[6, 9], [1, 5]]],
         [[[0, 6], [8, 10]], [[8, 2], [7, 10]]],
     ]
+
+
+@pytest.mark.parametrize("places", ["gpu:0", "nowhere", 3, ["gpu:0"], [paddle.CPUPlace(), 3]])
+def test_batches_go_to_the_host_only(places):
+    with pytest.raises(ValueError, match="argument 'places'"):
+        DataLoader(TensorDataset([paddle.ones([4, 2])]), places=places)
+
+
+@pytest.mark.parametrize("places", ["cpu", ["cpu"], paddle.CPUPlace(), [paddle.CPUPlace()]])
+def test_the_host_may_be_named(places):
+    assert len(list(DataLoader(TensorDataset([paddle.ones([4, 2])]), places=places, batch_size=2))) == 2

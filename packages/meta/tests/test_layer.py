@@ -327,3 +327,9 @@ def test_a_line_about_a_layer_stands_beside_its_name():
     assert repr(model) == "Shown(size=1\n  (act): ReLU()\n)"
     model.text = "size=1\ndepth=2"
     assert repr(model) == "Shown(\n  size=1\n  depth=2\n  (act): ReLU()\n)"
+
+
+@pytest.mark.parametrize("wrong", [{"initializer": 3}, {"initializer": "uniform"}, {"name": 3}])
+def test_attributes_of_another_kind_are_refused(wrong):
+    with pytest.raises(TypeError, match=rf"argument '{next(iter(wrong))}'"):
+        paddle.ParamAttr(**wrong)

@@ -72,3 +72,12 @@ def test_rate_tensor_follows():
     schedule = lr.StepDecay(1.0, step_size=1, gamma=0.5)
     schedule.step()
     assert float(schedule.rate.tensor) == 0.5
+
+
+def test_one_cycle_ends_with_its_steps():
+    """The step after the last goes on along the last phase; rates recorded from paddlepaddle 3.3.1."""
+    schedule = lr.OneCycleLR(1.0, 3)
+    assert _rates(schedule, 3)[1:] == pytest.approx([0.4626886897114672, 0.0001])
+    assert schedule() == pytest.approx(0.4626886897114674)
+    with pytest.raises(ValueError, match="step 4 is beyond total_steps, 3"):
+        schedule.step()

@@ -293,3 +293,9 @@ def test_the_rate_is_found_where_users_look_for_it():
     scheduler = optim.lr.StepDecay(0.1, 2)
     assert optim.SGD(scheduler, parameters=[_parameter()])._learning_rate is scheduler
     assert optim.SGD(0.5, parameters=[_parameter()])._learning_rate == 0.5
+
+
+@pytest.mark.parametrize(("name", "rate"), [("NAdam", -1.0), ("RAdam", float("nan")), ("Rprop", -1.0), ("Rprop", 60.0)])
+def test_rates_that_paddle_refuses_are_refused(name, rate):
+    with pytest.raises(ValueError, match=f"{name}: learning_rate"):
+        getattr(paddle.optimizer, name)(learning_rate=rate, parameters=[_parameter()])

@@ -124,3 +124,17 @@ def test_a_variable_of_a_scope_is_saved_as_its_value(tmp_path):
     variable.set(np.array([1.0, 2.0], np.float32))
     paddle.save({"x": variable.get_tensor()}, str(tmp_path / "x.pdtensor"))
     assert paddle.load(str(tmp_path / "x.pdtensor"))["x"].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["none.pdparams", "none.safetensors"])
+def test_a_missing_file_is_what_paddle_and_python_raise(tmp_path, name):
+    for error in (ValueError, FileNotFoundError):
+        with pytest.raises(error, match=name):
+            paddle.load(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["a.pdparams", "a.safetensors"])
+def test_of_a_layer_the_state_is_saved(tmp_path, name):
+    for error in (ValueError, TypeError):
+        with pytest.raises(error, match=r"cannot write Linear at 'model'; save its state_dict\(\)"):
+            paddle.save({"model": paddle.nn.Linear(2, 2)}, str(tmp_path / name))

@@ -187,3 +187,14 @@ def test_kernels_do_not_warn_where_ieee_results_are_intended():
     assert np.isinf(get_operator("divide")(one, zero).numpy()).all()
     assert np.isnan(get_operator("log")(zero - one).numpy()).all()
     assert np.isinf(get_operator("exp")(one * 1e4).numpy()).all()
+
+
+@pytest.mark.parametrize(
+    "index", ["a", 1.5, ("a", 0), (0, 1.5), {}, ["a"], [None], [1.5], np.float32(1), slice("a", None), slice(0, 1.5)]
+)
+@pytest.mark.parametrize("writes", [False, True])
+def test_what_is_no_index_is_a_value_error(index, writes):
+    """As in Paddle."""
+    x = Tensor(np.ones((2, 3), np.float32))
+    with pytest.raises(ValueError, match=r"cannot be indexed by|cannot be an index|a slice goes between integers"):
+        x.__setitem__(index, 1.0) if writes else x[index]

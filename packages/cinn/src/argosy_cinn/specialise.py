@@ -23,8 +23,9 @@ from argosy_tensorcore.storage import Strided
 if TYPE_CHECKING:
     from argosy_cinn.fallback import InterpretedExecutable
 
-#: Combinations of sizes whose executables are kept.
+#: Combinations of sizes whose executables are kept: of code for all sizes, and of code of their own, which is large.
 _KEPT = 256
+_KEPT_SPECIALISED = 64
 
 Call = Callable[[Sequence[Strided]], list[Strided]]
 
@@ -57,7 +58,7 @@ class SpecialisingExecutable:
         self._made: dict[tuple[int, ...], Executable | InterpretedExecutable] = {}
         self._specialised: dict[tuple[int, ...], Executable | InterpretedExecutable] = {}
         self._latest: Executable | InterpretedExecutable | None = None
-        self._met = 0
+        self._met = self._compiled = 0
         self._symbols = program.symbols()
         self._labels = [f"input {i}" for i in range(len(program.inputs))]
         self._labels += [f"state {state.name!r}" for state in program.states]
@@ -73,21 +74,20 @@ class SpecialisingExecutable:
         """A callable for repeated execution on the same states."""
         held = list(states)
         bound: dict[tuple[Any, ...], Call] = {}
+        most = _KEPT_SPECIALISED if self._shared is None else _KEPT
         first: list[Bound] = []  # what was bound to the states by code for all sizes
 
         def call(inputs: Sequence[Strided]) -> list[Strided]:
             shapes = tuple([p.shape for p in inputs])
             found = bound.get(shapes)
             if found is None:
-                while len(bound) >= _KEPT:
-                    bound.pop(next(iter(bound)), None)
                 made = self.for_sizes(inputs, held, known=bool(bound))
                 if type(made) is not Executable or made.sizes.symbols is None:
                     found = made.bind(held)
                 else:
                     found = made.bind(held, first[0] if first else None)
                     first[:] = [found]
-                bound[shapes] = found
+                _keep(bound, shapes, found, most)
             return found(inputs)
 
         return call
@@ -98,17 +98,24 @@ class SpecialisingExecutable:
         """The executable for the sizes of these arguments; ``known``: for states that were checked before."""
         symbols = self.sizes_of(inputs, states, known)
         key = tuple([symbols[name] for name in self._symbols])
-        found = self._made.get(key) or self._specialised.get(key)
+        found = self._made.get(key) or self._again(key)
         if found is None:
             made = None if self._shared is None else self._shared.executable(symbols)
-            while made is not None and len(self._made) >= _KEPT:
-                self._made.pop(next(iter(self._made)), None)
             if made is not None:
-                found = self._made[key] = made
+                found = _keep(self._made, key, made, _KEPT)
             else:
-                found = self._specialised[key] = self._compile(specialise(self.program, symbols))
+                compiled = self._compile(specialise(self.program, symbols))
+                found = _keep(self._specialised, key, compiled, _KEPT_SPECIALISED)
+                self._compiled += 1
             self._met += 1
         self._latest = found
+        return found
+
+    def _again(self, key: tuple[int, ...]) -> Executable | InterpretedExecutable | None:
+        """The specialisation for these sizes, which is then the latest used: the last to be dropped."""
+        found = self._specialised.pop(key, None)
+        if found is not None:
+            self._specialised[key] = found
         return found
 
     def sizes_of(self, inputs: Sequence[Strided], states: Sequence[Strided], known: bool = False) -> dict[str, int]:
@@ -123,16 +130,16 @@ class SpecialisingExecutable:
 
     def report(self) -> dict[str, Any]:
         """The figures of the latest sizes, and: ``compilations``, how often code was generated (one for all sizes, one
-        for each specialisation); ``specialisations``, the combinations compiled in numbers; ``sizes``, the combinations
-        met; ``not_symbolic``, why there is no code for all sizes (empty where there is)."""
+        for each specialisation); ``specialisations``, how often in numbers; ``sizes``, the combinations met, those met
+        again after they were dropped; ``not_symbolic``, why there is no code for all sizes (empty if there is)."""
         latest = self._latest.report() if self._latest is not None else {
             "kernels": 0, "kernel_calls": 0, "host_calls": {},
             "arena_bytes": 0, "compile_seconds": 0.0, "cache_hit": False
         }  # fmt: skip
         return {
             **latest,
-            "compilations": int(self._shared is not None) + len(self._specialised),
-            "specialisations": len(self._specialised),
+            "compilations": int(self._shared is not None) + self._compiled,
+            "specialisations": self._compiled,
             "sizes": self._met,
             "not_symbolic": self._reason,
         }
@@ -144,6 +151,14 @@ class SpecialisingExecutable:
             lines.append(f"all sizes:\n{made.describe()}")
         lines += [f"sizes {key}:\n{made.describe()}" for key, made in self._specialised.items()]
         return "\n".join(lines)
+
+
+def _keep(held: dict[tuple[Any, ...], Any], key: tuple[Any, ...], made: Any, most: int) -> Any:
+    """Add to what is held, at the price of the oldest where there are ``most``."""
+    while len(held) >= most:
+        held.pop(next(iter(held)), None)
+    held[key] = made
+    return made
 
 
 def specialise(program: Program, symbols: dict[str, int]) -> Program:

@@ -9,7 +9,10 @@ __all__ = ["ParamAttr", "as_param_attr"]
 
 
 class ParamAttr:
-    """Name, initializer, learning-rate multiplier, regularizer, trainability and clipping of a parameter to be made."""
+    """Name, initializer, learning-rate multiplier, regularizer, trainability and clipping of a parameter to be made.
+
+    Raises TypeError for a name that is no string and an initializer that cannot be called.
+    """
 
     def __init__(
         self,
@@ -21,6 +24,10 @@ class ParamAttr:
         do_model_average: bool = True,
         need_clip: bool = True,
     ) -> None:
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"ParamAttr(): argument 'name' must be a string, got {name!r:.60}")
+        if initializer is not None and not callable(initializer):
+            raise TypeError(f"ParamAttr(): argument 'initializer' must be an initializer, got {initializer!r:.60}")
         self.name = name
         self.initializer = initializer
         self.learning_rate = learning_rate

@@ -34,11 +34,21 @@ _ELEMENTS = frozenset(
 # ---- writing
 
 
+class UnsavableError(TypeError, ValueError):
+    """What was to be saved, at a place such as ``model/weight``, is no tensor and no plain value. A ValueError, too,
+    which is Paddle's for a Layer."""
+
+    def __init__(self, x: object, where: str) -> None:
+        instead = "save its state_dict()" if hasattr(x, "state_dict") else "only tensors and plain values"
+        super().__init__(f"save() cannot write {type(x).__name__} at {where or 'the top'!r}; {instead}")
+
+
 def dumps(obj: Any, protocol: int = 4) -> bytes:
     """``obj`` as Paddle pickles it: a state dict as arrays with the table of names, any other nest with each tensor as
     ``(name, array)``. bfloat16 travels as its bits, uint16.
 
-    Raises ValueError for another protocol than 2, 3 or 4, TypeError naming the place of what is not plain data.
+    Raises ValueError for another protocol than 2, 3 or 4, :class:`UnsavableError` naming the place of what is not
+    plain data.
     """
     if protocol not in (2, 3, 4):
         raise ValueError(f"save() writes pickle protocols 2, 3 and 4, not {protocol!r}")
@@ -85,9 +95,7 @@ def _plain(x: Any, where: str, tensor: Callable[[Tensor], Any]) -> Any:
     if isinstance(x, (list, tuple, set, frozenset)):
         items = [_plain(item, f"{where}/{i}", tensor) for i, item in enumerate(x)]
         return items if isinstance(x, list) else type(x)(items) if type(x) in (set, frozenset) else tuple(items)
-    raise TypeError(
-        f"save() cannot write {type(x).__name__} at {where.strip('/') or 'the top'!r}; only tensors and plain values"
-    )
+    raise UnsavableError(x, where.strip("/"))
 
 
 # ---- reading

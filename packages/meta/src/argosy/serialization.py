@@ -25,11 +25,15 @@ from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["load", "replace_file", "save"]
+__all__ = ["MissingFileError", "load", "replace_file", "save"]
 
 TREE = "argosy.tree"
 _OTHER = (".pdiparams", ".pdmodel", ".json")
 _DEPTH = 64
+
+
+class MissingFileError(FileNotFoundError, ValueError):
+    """There is no file of that name. Paddle's scripts catch ValueError, Python's FileNotFoundError."""
 
 
 def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, protocol: int = 4, **configs: Any) -> None:
@@ -37,8 +41,8 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, protocol: int = 4, *
     name); atomically: on any error what was there stays.
 
     obj: tensors or arrays in nested dicts (with string keys), lists and tuples, beside numbers, strings, booleans,
-    None. protocol: of the pickle, in Paddle's formats. Raises TypeError naming the place of anything else,
-    NotImplementedError for other formats, OSError from the disk.
+    None. protocol: of the pickle, in Paddle's formats. Raises :class:`~argosy.pickled.UnsavableError` naming the place
+    of anything else, NotImplementedError for other formats, OSError from the disk.
     """
     if configs:
         raise TypeError(f"save() has no argument {sorted(configs)}")
@@ -59,11 +63,18 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, protocol: int = 4, *
 def load(path: str | os.PathLike[str] | BinaryIO, return_numpy: bool = False, **configs: Any) -> Any:
     """What :func:`save` wrote, with tensors (or arrays, with ``return_numpy``) of their own memory.
 
-    Raises FileNotFoundError, CheckpointError for a truncated or corrupted file and for a pickle that asks for anything
-    but plain data and arrays, NotImplementedError for other formats.
+    Raises :class:`MissingFileError`, CheckpointError for a truncated or corrupted file and for a pickle that asks for
+    anything but plain data and arrays, NotImplementedError for other formats.
     """
     if configs:
         raise TypeError(f"load() has no argument {sorted(configs)}")
+    try:
+        return _load(path, return_numpy)
+    except FileNotFoundError as error:
+        raise MissingFileError(error.errno, error.strerror, os.fspath(path)) from None  # type: ignore[arg-type]
+
+
+def _load(path: Any, return_numpy: bool) -> Any:
     if hasattr(path, "read"):
         return _load_pickled(path.read(), getattr(path, "name", "the file object"), return_numpy)
     if _is_pickled(path, "load"):
@@ -147,7 +158,7 @@ def _encode(x: Any, where: str, tensors: dict[str, Any]) -> Any:
     if isinstance(x, (list, tuple)):
         items = [_encode(v, _join(where, str(i)), tensors) for i, v in enumerate(x)]
         return {"tuple" if isinstance(x, tuple) else "list": items}
-    raise TypeError(f"save() cannot write {type(x).__name__} at {where or 'the top'!r}; only tensors and plain values")
+    raise pickled.UnsavableError(x, where)
 
 
 def _key(key: Any, where: str) -> str:

@@ -150,9 +150,13 @@ class GradScaler:
             self._scale, self._incr_count = self._scale * self._incr_ratio, 0
 
     def minimize(self, optimizer: Any, *args: Any, **kwargs: Any) -> tuple[list[Any], list[Any]]:
-        """:meth:`step` and :meth:`update`, after ``scale(loss).backward()``; the arguments of Paddle's are ignored."""
+        """:meth:`step` and :meth:`update`, after ``loss.backward()`` of a scaled loss, the first of the arguments of
+        ``Optimizer.minimize``; its others are ignored. Raises TypeError for a loss that is no tensor."""
         if not hasattr(optimizer, "_parameter_list"):
             raise TypeError(f"GradScaler.minimize(): argument 'optimizer' must be an Optimizer, got {optimizer!r:.60}")
+        loss = args[0] if args else kwargs.get("loss")
+        if not isinstance(loss, Tensor):
+            raise TypeError(f"GradScaler.minimize(): argument 'loss' must be a Tensor, got {loss!r:.60}")
         pairs = [(p, p.grad) for p in optimizer._parameter_list if not p.stop_gradient and p.grad is not None]
         self.step(optimizer)
         self.update()

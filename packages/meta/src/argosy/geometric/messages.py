@@ -22,8 +22,7 @@ def reduced(owner: str, rows: Any, index: Any, count: int, reduce: str) -> Tenso
         raise ValueError(f"{owner}: reduce_op should be one of {', '.join(REDUCTIONS)}, got {reduce!r}")
     zeros = get_operator("zeros")([count, *rows.shape[1:]], rows.dtype.name)
     if reduce in ("max", "min"):
-        every = index.reshape([-1, *[1] * (len(rows.shape) - 1)]).expand(list(rows.shape))
-        return get_operator("put_along_axis")(zeros, every, rows, 0, "a" + reduce, include_self=False)
+        return _extreme(zeros, rows, index, "a" + reduce)
     total: Any = get_operator("index_add")(zeros, index, 0, rows)
     if reduce == "sum":
         return total
@@ -32,6 +31,18 @@ def reduced(owner: str, rows: Any, index: Any, count: int, reduce: str) -> Tenso
     counts = get_operator("index_add")(get_operator("zeros")([count], exact), index, 0, ones)
     mean = total.cast(exact) / get_operator("clip")(counts, 1.0).reshape([-1, *[1] * (len(rows.shape) - 1)])
     return mean.cast(rows.dtype.name)
+
+
+def _extreme(zeros: Any, rows: Any, index: Any, reduce: str) -> Tensor:
+    """The largest or least of the rows that meet in a row. As in Paddle each of equal ones gets the whole gradient;
+    a reduction along an axis would share it out."""
+    every = index.reshape([-1, *[1] * (len(rows.shape) - 1)]).expand(list(rows.shape))
+    found: Any = get_operator("put_along_axis")(zeros, every, rows.detach(), 0, reduce, include_self=False)
+    if rows.stop_gradient:
+        return found
+    tied = (rows == get_operator("gather")(found, index, 0)).logical_and(rows.isfinite())
+    kept = get_operator("where")(tied, rows, 0.0)
+    return found + get_operator("index_add")(zeros, index, 0, kept - kept.detach())
 
 
 def _segments(owner: str, data: Any, segment_ids: Any, reduce: str) -> Tensor:
@@ -56,13 +67,13 @@ def segment_mean(data: Tensor, segment_ids: Tensor, name: str | None = None) -> 
 
 @named
 def segment_max(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
-    """The largest elements of each segment; see :func:`segment_sum`. Equal ones share the gradient."""
+    """The largest elements of each segment; see :func:`segment_sum`. Each of equal ones gets the whole gradient."""
     return _segments("segment_max", data, segment_ids, "max")
 
 
 @named
 def segment_min(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
-    """The least elements of each segment; see :func:`segment_sum`. Equal ones share the gradient."""
+    """The least elements of each segment; see :func:`segment_sum`. Each of equal ones gets the whole gradient."""
     return _segments("segment_min", data, segment_ids, "min")
 
 
@@ -84,8 +95,8 @@ def send_u_recv(
 ) -> Tensor:
     """Rows of ``x`` [nodes, ...] sent along edges from ``src_index`` to ``dst_index`` and reduced where they arrive.
 
-    reduce_op: sum, mean, max or min; out_size: how many rows the result has, as many as ``x`` by default. Nodes where
-    nothing arrives get 0.
+    reduce_op: sum, mean, max or min, of which each of equal ones gets the whole gradient; out_size: how many rows the
+    result has, as many as ``x`` by default. Nodes where nothing arrives get 0.
     """
     return reduced("send_u_recv", _picked(x, src_index), dst_index, _rows(x, out_size), reduce_op)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -48,6 +49,19 @@ class TranslatedLayer(Layer):
         for name in programs:
             if name != "forward":
                 self.__dict__[name] = partial(self._run, name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TranslatedLayer:
+        """A layer of the same programs with weights of its own."""
+        held = {**self._parameters, **self._buffers}
+        values = {name: tensor.numpy().copy() for name, tensor in held.items() if tensor is not None}
+        copy = _layer_of({name: LoadedProgram(p.program, values) for name, p in self._programs.items()})
+        memo[id(self)] = copy
+        for name, tensor in {**copy._parameters, **copy._buffers}.items():
+            tensor.stop_gradient = held[name].stop_gradient
+            memo[id(held[name])] = tensor
+        own = {"_programs", *self._programs}
+        copy.__dict__.update({name: deepcopy(x, memo) for name, x in self.__dict__.items() if name not in own})
+        return copy
 
     def forward(self, *inputs: Any) -> Any:
         """The program's outputs: one tensor, or a list of them. Raises InputError for inputs that do not fit."""
@@ -103,10 +117,14 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
     else:
         forward = read(base)
         methods = _listed(forward.program.attributes.get(METHODS, ()), base)
-    programs, states = {"forward": Predictor(forward)}, {}
-    states.update(programs["forward"].states)
-    for method in methods:
-        loaded = read(f"{base}.{method}")
+    return _layer_of({"forward": forward, **{method: read(f"{base}.{method}") for method in methods}})
+
+
+def _layer_of(methods: Mapping[str, LoadedProgram]) -> TranslatedLayer:
+    """The layer of the programs of methods. States of the same name are one state of all."""
+    programs: dict[str, Predictor] = {}
+    states: dict[str, Strided] = {}
+    for method, loaded in methods.items():
         shared = {name: states[name].array() if name in states else a for name, a in loaded.states.items()}
         programs[method] = Predictor(LoadedProgram(loaded.program, shared))
         states = {**programs[method].states, **states}

@@ -75,6 +75,8 @@ class Rprop(Optimizer):
             raise ValueError(f"Rprop: etas must be below and above 1, got {shrink}, {grow}")
         self._range, self._etas = (float(low), float(high)), (float(shrink), float(grow))
         self._start = self.get_lr()
+        if not low <= self._start <= high:
+            raise ValueError(f"Rprop: learning_rate must lie in learning_rate_range {low} to {high}, got {self._start}")
 
     def _update(self, parameter: Tensor, value: Any, grad: Any, rate: Any, shared: Any) -> Tensor:
         before: Any = self._accumulator("prevs", parameter)

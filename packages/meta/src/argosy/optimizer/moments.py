@@ -27,6 +27,11 @@ class _Moments(Optimizer):
                 raise ValueError(f"{type(self).__name__}: {label} must be in [0, 1), got {value}")
         self._beta1, self._beta2, self._epsilon = float(beta1), float(beta2), float(epsilon)
 
+    def _need_rate(self) -> None:
+        """Raise ValueError for a learning rate that is negative or NaN, as Paddle does in the newer ones."""
+        if not self.get_lr() >= 0:
+            raise ValueError(f"{type(self).__name__}: learning_rate must not be negative, got {self.get_lr()}")
+
     def _moments(self, parameter: Tensor, grad: Any) -> tuple[Any, Any]:
         first: Any = self._accumulator("moment1", parameter)
         second: Any = self._accumulator("moment2", parameter)
@@ -142,6 +147,7 @@ class NAdam(_Moments):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._need_rate()
         self._set(beta1, beta2, epsilon)
         self._momentum_decay = float(momentum_decay)
 
@@ -173,6 +179,7 @@ class RAdam(_Moments):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._need_rate()
         self._set(beta1, beta2, epsilon)
 
     def _update(self, parameter: Tensor, value: Any, grad: Any, rate: Any, shared: Any) -> Tensor:

@@ -103,12 +103,26 @@ def _convolved(
         x = channels_first(x)
     strides, dilations = per_axis(name, stride, rank, "stride"), per_axis(name, dilation, rank, "dilation")
     pairs = padding_pairs(name, padding, x.shape[2:], weight.shape[2:], strides, dilations, last)
+    windowless = _windowless(x.shape[2:], weight.shape[2:], pairs, dilations)
+    if windowless:
+        more = tuple([int(axis - 2 in windowless) for axis in range(x.ndim)])
+        x = prim.pad(x, prim.constant(0, x.dtype), low=(0,) * x.ndim, high=more, interior=(0,) * x.ndim)
     result = prim.conv(
         x, weight, strides=strides, padding=pairs, lhs_dilation=(1,) * rank, rhs_dilation=dilations, groups=groups
     )
+    if windowless:
+        limit = [0 if axis - 2 in windowless else size for axis, size in enumerate(result.shape)]
+        result = prim.slice(result, start=(0,) * x.ndim, limit=tuple(limit), stride=(1,) * x.ndim)
     if bias is not None:
         result = prim.add(result, along(bias, result.shape, 1))
     return channels_last(result) if last else result
+
+
+def _windowless(sizes: Sequence[Any], window: Sequence[int], pairs: Pairs, dilation: Sequence[int]) -> set[int]:
+    """The axes that are one short of a window, an empty one under a window of 1 among them: the formula of the sizes
+    gives 0 there, as Paddle has it. They are padded by one more element, and nothing is kept."""
+    terms = enumerate(zip(sizes, window, pairs, dilation, strict=True))
+    return {i for i, (n, k, pair, d) in terms if isinstance(n, int) and n + sum(pair) == (k - 1) * d}
 
 
 @operator(promote="same", aliases={"input": "x"})
@@ -122,7 +136,10 @@ def conv1d(
     groups: int = 1,
     data_format: str = "NCL",
 ) -> Tensor:
-    """Cross-correlation of x [N, C, L] (or [N, L, C], "NLC") with weight [out, C / groups, k]."""
+    """Cross-correlation of x [N, C, L] (or [N, L, C], "NLC") with weight [out, C / groups, k].
+
+    An axis that is one short of the window gives one of size 0. Raises :class:`ShapeError` for a shorter one.
+    """
     return _convolved("conv1d", x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
@@ -131,6 +148,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     x, w = rng.standard_normal((2, 4, 7)), rng.standard_normal((6, 2, 3))
     yield Sample(x, w, rng.standard_normal(6), 2, 1, groups=2)
     yield Sample(x.transpose(0, 2, 1).copy(), rng.standard_normal((6, 4, 2)), padding=[1, 0], data_format="NLC")
+    yield Sample(x, rng.standard_normal((6, 4, 8)), rng.standard_normal(6))
 
 
 @operator(promote="same", aliases={"input": "x"})

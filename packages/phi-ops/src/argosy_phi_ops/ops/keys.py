@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops.errors import AxisError, DTypeError
+from argosy_phi_ops.errors import AxisError, DTypeError, OperatorError
 from argosy_phi_ops.primitives.checks import INTEGER
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_phi_ops.signature import normalise_attribute
@@ -75,13 +75,19 @@ def _parse_part(part: Any, key: list[tuple[Any, ...]], tensors: list[Tensor], ma
             key.append(("int", int(array)))
         elif array.dtype.kind == "b":
             _parse_mask(array, key, tensors, masks)
+        elif array.dtype.kind not in "iufc":
+            raise _refusal(part)
         else:
             _parse_tensor(Tensor(array), key, tensors, masks)
     else:
-        raise TypeError(
-            f"a tensor cannot be indexed by {type(part).__name__} {part!r:.60}; expected integers, slices, None, an "
-            "ellipsis, masks, and arrays or tensors of integers"
-        )
+        raise _refusal(part)
+
+
+def _refusal(part: Any) -> OperatorError:
+    return OperatorError(
+        f"a tensor cannot be indexed by {type(part).__name__} {part!r:.60}; expected integers, slices, None, an "
+        "ellipsis, masks, and arrays or tensors of integers"
+    )
 
 
 def _parse_tensor(x: Tensor, key: list[tuple[Any, ...]], tensors: list[Tensor], masks: Masks) -> None:
@@ -110,4 +116,8 @@ def _parse_mask(mask: Array, key: list[tuple[Any, ...]], tensors: list[Tensor], 
 def _number(value: Any) -> Any:
     if value is None or type(value) is int or isinstance(value, int) or hasattr(value, "evaluate"):
         return value
-    return normalise_attribute((value,))[0] if isinstance(value, Tensor) else value.__index__()
+    if isinstance(value, Tensor):
+        return normalise_attribute((value,))[0]
+    if not hasattr(value, "__index__"):
+        raise OperatorError(f"a slice goes between integers, got {type(value).__name__} {value!r:.60}")
+    return value.__index__()

@@ -12,6 +12,7 @@ from argosy.io.dataloader.worker import Recipe
 from argosy.io.dataset import Dataset, IterableDataset
 from argosy.io.sampler import BatchSampler, SequenceSampler
 from argosy_phi_ops.context import context
+from argosy_tensorcore.place import as_place
 
 __all__ = ["DataLoader"]
 
@@ -23,7 +24,8 @@ class DataLoader:
     makes batches here, more in that many processes, in the same order; collate_fn: from a list of samples to a batch;
     timeout: seconds to wait for a worker (0: forever); worker_init_fn(id) runs first in each worker; prefetch_factor:
     batches under way per worker; persistent_workers keeps them from epoch to epoch; return_list False: for the executor
-    of a static program, lists of one dict by the names of the variables ``feed_list``.
+    of a static program, lists of one dict by the names of the variables ``feed_list``; places: where batches go, the
+    host: ValueError for anything else.
     """
 
     @checked
@@ -59,6 +61,7 @@ class DataLoader:
                 raise TypeError(f"DataLoader(): argument {argument!r} must be a function, got {given!r:.80}")
         if batch_sampler is not None and not hasattr(type(batch_sampler), "__iter__"):
             raise TypeError(f"DataLoader(): argument 'batch_sampler' must be an iterable, got {batch_sampler!r:.80}")
+        _check_places(places)
         if not return_list and not feed_list:
             raise ValueError("DataLoader(return_list=False) gives dicts by the names of feed_list, which is missing")
         self._names = None if return_list else [x.name for x in feed_list]
@@ -144,3 +147,15 @@ class DataLoader:
         if self.persistent_workers:
             self._pool = pool
         return pool
+
+
+def _check_places(places: Any) -> None:
+    for place in places if isinstance(places, (list, tuple)) else [places]:
+        try:
+            found = as_place(place)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"DataLoader(): argument 'places' must hold places such as 'cpu', got {place!r:.60}"
+            ) from error
+        if not found.is_cpu_place():
+            raise ValueError(f"DataLoader(): argument 'places': batches are made on the host, not on {place!r:.60}")

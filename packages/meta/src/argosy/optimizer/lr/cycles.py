@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 from argosy.optimizer.lr.scheduler import LRScheduler
 
@@ -70,7 +71,8 @@ class OneCycleLR(LRScheduler):
     """From ``max_learning_rate / divide_factor`` up for ``phase_pct`` of the steps, then down to
     ``end_learning_rate`` (Smith and Topin, 2019).
 
-    With ``three_phase`` down as steeply as up, then on to the end. Beyond ``total_steps`` the rate stays.
+    With ``three_phase`` down as steeply as up, then on to the end. Step ``total_steps``, one after the last, goes on
+    along the last phase, as in Paddle. Raises ValueError for a later one.
     """
 
     def __init__(
@@ -104,12 +106,15 @@ class OneCycleLR(LRScheduler):
         super().__init__(start, last_epoch, verbose)
 
     def get_lr(self) -> float:
-        """The rate at this step."""
+        """The rate at this step. Raises ValueError beyond ``total_steps``."""
         step = self.last_epoch
-        for (begin, low), (end, high) in zip(self._bends, self._bends[1:], strict=False):
-            if step <= end and end > begin:
-                return self._anneal(low, high, (step - begin) / (end - begin))
-        return self._bends[-1][1]
+        if step > self.total_steps:
+            raise ValueError(f"OneCycleLR: step {step} is beyond total_steps, {self.total_steps}")
+        phases = [pair for pair in pairwise(self._bends) if pair[1][0] > pair[0][0]]
+        if not phases:
+            return self._bends[-1][1]
+        (begin, low), (end, high) = next((pair for pair in phases if step <= pair[1][0]), phases[-1])
+        return self._anneal(low, high, (step - begin) / (end - begin))
 
 
 def _cosine(start: float, end: float, done: float) -> float:
