@@ -37,6 +37,30 @@ def test_shapes_that_do_not_fit_are_named(call: Callable[[], object], said: str)
         call()
 
 
+@pytest.mark.parametrize("count", [0, 1, 5, 64, 65, 300])
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.8])
+def test_boxes_remain_that_none_before_removes(count: int, threshold: float) -> None:
+    """One box after the other, as the definition says; some have no area, some are equal, some are NaN."""
+    rng = np.random.default_rng(count)
+    low = rng.random((count, 2)) * 30
+    boxes = np.concatenate([low, low + rng.random((count, 2)) * 20], 1)
+    boxes[3:5] = boxes[:2]
+    boxes[10:20, 2] = boxes[10:20, 0]
+    boxes[40:42] = np.nan
+    kept: list[int] = []
+    for i in range(count):
+        if not any(_overlap(boxes[k], boxes[i], threshold) for k in kept):
+            kept.append(i)
+    assert ops.nms(argosy.to_tensor(boxes), threshold).numpy().tolist() == kept
+
+
+def _overlap(a: np.ndarray, b: np.ndarray, threshold: float) -> bool:
+    sides = np.maximum(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), 0)
+    common = sides[0] * sides[1]
+    union = np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2]) - common
+    return not common <= threshold * (1 if union <= 0 else union)
+
+
 def test_the_loss_of_yolo_is_captured() -> None:
     rng = np.random.default_rng(0)
     x = argosy.to_tensor(rng.standard_normal((2, 14, 4, 4)).astype("float32"))

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from argosy_phi_ops.errors import AxisError, DTypeError, ShapeError
+from argosy_phi_ops.errors import AxisError, DTypeError, OperatorError, ShapeError
 from argosy_phi_ops.operator import get_operator
 from argosy_pir.types import TensorType
 from argosy_tensorcore.tensor import Tensor
@@ -250,3 +250,32 @@ def test_gelu_of_narrow_floats_is_computed_in_float32_and_rounded_once(approxima
     found = get_operator("gelu")(Tensor(x), approximate=approximate).numpy().view(ml_dtypes.bfloat16)
     step = 2.0 ** (np.frexp(want)[1] - 8)
     assert (np.abs(found.astype(np.float64) - want) <= 0.51 * step).all()
+
+
+@pytest.mark.parametrize(
+    ("data", "bins", "low", "high", "counts"),
+    [
+        (np.array([1, 1.4, 0.2, 1.9], np.float32), 4, 1.0, 1.0, [1, 1, 1, 1]),
+        (np.array([1, 1, 1], np.float32), 4, 0, 0, [0, 0, 3, 0]),
+        (np.array([np.nan, 1, 2], np.float32), 4, 0.0, 3.0, [0, 1, 1, 0]),
+        (np.arange(1, 11) / 10, 10, 0.0, 1.0, [0, 1, 1, 1, 1, 1, 1, 1, 1, 2]),
+        (np.array([1, 2, 3, 7]), 4, 0.5, 6.5, [1, 1, 1, 0]),
+        (np.array([[1, 2], [3, 7]], np.int32), 4, 0, 0, [2, 1, 0, 1]),
+        (np.zeros(0, np.float32), 4, 0, 0, [0, 0, 0, 0]),
+    ],
+)
+def test_histogram_counts_as_paddle(data, bins, low, high, counts):
+    """What the wheel gives: equal bounds are those of the data, integers cut them off, one division gives the part."""
+    result = get_operator("histogram")(Tensor(data), bins, low, high).numpy()
+    assert result.dtype == np.int64
+    assert result.tolist() == counts
+
+
+def test_histogram_refuses_ranges_that_are_none():
+    histogram, x = get_operator("histogram"), Tensor(np.array([np.nan, 1.0]))
+    with pytest.raises(OperatorError, match="range should be finite, got from min=nan"):
+        histogram(x, 4)
+    with pytest.raises(OperatorError, match=r"'min' should be at most 'max', got min=3\.0 and max=1\.0"):
+        histogram(x, 4, 3.0, 1.0)
+    with pytest.raises(OperatorError, match="'bins' should be at least 1, got 0"):
+        histogram(x, 0, 0.0, 1.0)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.errors import OperatorError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import axis_of, integer_pairs, section
 from argosy_phi_ops.ops.norms import length
-from argosy_phi_ops.reference.kernels.registry import Array
+from argosy_phi_ops.reference.kernels.registry import Array, widened
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -174,18 +175,46 @@ def histogram(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> Tensor:
-    """How many elements lie in each of `bins` equal parts of [min, max] (both 0: of the data's range). Eager only.
+    """How many elements lie in each of `bins` equal parts of [min, max] (equal ones: of the data's range). Eager only.
 
     With `weight` their weights are added up; `density` divides by the total and the width of a part. Both give float32.
+    Raises :class:`OperatorError` for a range that is not finite or upside down, and for less than one part.
     """
     raise NotImplementedError  # opaque: the kernel below is all there is
 
 
 @histogram.reference
 def _(input: Array, bins: int, min: float, max: float, weight: Array | None, density: bool) -> Array:
-    bounds = (input.min(), input.max()) if min == max == 0 and input.size else (min, max)
-    counts, _ = np.histogram(input, bins, bounds, density=density, weights=weight)
+    input = widened(input)
+    low, high = _range(input, bins, min, max)
+    inside = (input >= low) & (input <= high)
+    every = inside.all()
+    values = input.ravel() if every else input[inside]
+    if values.dtype.kind == "f":
+        part = ((values - low) * bins / (high - low)).astype(np.intp)
+    else:  # Paddle divides integers as integers
+        part = (values.astype(np.int64) - low) * bins // (high - low)
+    weights = None if weight is None else weight.ravel() if every else weight[inside]
+    counts = np.bincount(np.minimum(part, bins - 1), weights, bins)
+    if density:
+        counts = counts / ((counts.sum() or 1) * ((high - low) / bins))
     return counts.astype(np.int64 if weight is None and not density else np.float32)
+
+
+def _range(x: Array, bins: int, low: Any, high: Any) -> tuple[Any, Any]:
+    """The bounds in the dtype of `x` (integers cut off fractions); those of the data where they are equal, and one
+    further out on each side where these are equal, too: as in Paddle."""
+    if bins < 1:
+        raise OperatorError(f"histogram(): argument 'bins' should be at least 1, got {bins}")
+    kind = x.dtype.type if x.dtype.kind == "f" else int
+    if isfinite(low) and isfinite(high) and kind(low) == kind(high) and x.size:
+        low, high = x.min(), x.max()
+    if not (isfinite(low) and isfinite(high)):
+        raise OperatorError(f"histogram(): the range should be finite, got from min={low} to max={high}")
+    if low > high:
+        raise OperatorError(f"histogram(): argument 'min' should be at most 'max', got min={low} and max={high}")
+    low, high = kind(low), kind(high)
+    return (low - kind(1), high + kind(1)) if low == high else (low, high)
 
 
 @histogram.samples
