@@ -191,3 +191,61 @@ def test_what_fleet_lacks_is_named() -> None:
     fleet.init(is_collective=True)
     with pytest.raises(TypeError, match="argument 'model' must be a Layer, got int"):
         fleet.distributed_model(3)
+
+
+def test_layers_are_found_where_paddle_defines_them() -> None:
+    """``nn.layer.norm.LayerNorm`` is ``nn.LayerNorm``; PaddleSeg finds activations in their module's ``__dict__``."""
+    for module, names in {
+        "activation": ("ReLU", "GELU", "PReLU", "Softmax2D"),
+        "common": ("Linear", "Dropout2D", "Upsample", "Pad3D", "Fold"),
+        "container": ("Sequential", "LayerDict"),
+        "conv": ("Conv2D", "Conv3DTranspose"),
+        "distance": ("PairwiseDistance",),
+        "layers": ("Layer",),
+        "loss": ("CrossEntropyLoss", "CTCLoss", "HSigmoidLoss", "TripletMarginLoss"),
+        "norm": ("LayerNorm", "SpectralNorm", "InstanceNorm3D"),
+        "pooling": ("MaxPool2D", "LPPool1D", "MaxUnPool3D", "FractionalMaxPool2D"),
+        "rnn": ("LSTM", "GRUCell", "BiRNN"),
+        "transformer": ("Transformer", "MultiHeadAttention"),
+        "vision": ("PixelShuffle",),
+    }.items():
+        home = getattr(paddle.nn.layer, module)
+        assert all(home.__dict__[name] is getattr(paddle.nn, name) for name in names), module
+    bases = paddle.nn.layer.norm._BatchNormBase, paddle.nn.layer.conv._ConvNd, paddle.nn.layer.norm._InstanceNormBase
+    assert isinstance(paddle.nn.SyncBatchNorm(2), bases[0])
+    assert isinstance(paddle.nn.Conv1DTranspose(2, 2, 1), bases[1])
+    assert isinstance(paddle.nn.InstanceNorm2D(2), bases[2])
+    handle = paddle.nn.Identity().register_forward_post_hook(lambda layer, inputs, outputs: None)
+    assert isinstance(handle, paddle.nn.layer.layers.HookRemoveHelper)
+
+
+def test_attention_masks_take_the_dtype_of_the_scores() -> None:
+    convert = paddle.nn.layer.transformer._convert_attention_mask
+    assert convert(None, "float32") is None
+    assert convert(paddle.to_tensor([True, False]), "float32").tolist() == [0.0, -1e9]
+    halves = convert(paddle.to_tensor([0.5, -2.0], "float64"), paddle.float32)
+    assert halves.dtype == paddle.float32
+    assert halves.tolist() == [0.5, -2.0]
+
+
+def test_eval_works_where_a_subclass_overrides_train_without_a_mode() -> None:
+    """PaddleSeg's Swin transformer does."""
+
+    class Frozen(paddle.nn.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = paddle.nn.Dropout(0.5)
+
+        def train(self) -> None:
+            self.training = True
+
+    net = Frozen()
+    assert net.eval() is net
+    assert not net.training
+    assert not net.inner.training
+
+
+def test_attention_tells_its_sizes() -> None:
+    """PaddleSeg's HRFormer reads them."""
+    layer = paddle.nn.MultiHeadAttention(4, 2, vdim=6)
+    assert (layer.kdim, layer.vdim) == (4, 6)

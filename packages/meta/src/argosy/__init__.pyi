@@ -29,6 +29,8 @@ from argosy.legacy import ShortTensor as ShortTensor
 from argosy_tensorcore.shape import Size as Size
 from argosy.runtime import Tensor as Tensor
 from argosy.framework import XPUPinnedPlace as XPUPinnedPlace
+from argosy import _C_ops as _C_ops
+from argosy import _legacy_C_ops as _legacy_C_ops
 from argosy import amp as amp
 from argosy.creation import as_tensor as as_tensor
 from argosy.legacy import asarray as asarray
@@ -117,6 +119,7 @@ from argosy import pir as pir
 from argosy import profiler as profiler
 from argosy.dtypes import pstring as pstring
 from argosy.dtypes import raw as raw
+from argosy import reader as reader
 from argosy import regularizer as regularizer
 from argosy.serialization import save as save
 from argosy import science as science

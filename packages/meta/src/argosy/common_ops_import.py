@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from argosy.attributes import as_param_attr
+from argosy.creation import make_parameter
 from argosy.modes import in_dynamic_mode as in_dygraph_mode
 from argosy.runtime import Tensor as Variable
 from argosy.static import default_main_program, device_guard
+from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.dtype import as_dtype as convert_np_dtype_to_dtype_
 
 __all__ = [
-    "Variable", "check_dtype", "check_type", "check_variable_and_dtype", "convert_dtype", "convert_np_dtype_to_dtype_",
-    "default_main_program", "device_guard", "in_dygraph_mode",
+    "LayerHelper", "Variable", "check_dtype", "check_type", "check_variable_and_dtype", "convert_dtype",
+    "convert_np_dtype_to_dtype_", "default_main_program", "device_guard", "in_dygraph_mode",
 ]  # fmt: skip
 
 
@@ -54,3 +57,47 @@ def check_variable_and_dtype(
     """Raise TypeError unless ``input`` is a tensor of one of these dtypes."""
     check_type(input, input_name, Variable, op_name, extra_message)
     check_dtype(input.dtype, input_name, expected_dtype, op_name, extra_message)
+
+
+class LayerHelper:
+    """What functions of older libraries make parameters with. They append operations by name only to programs of
+    Paddle's old kind, which do not exist here: ``append_op`` raises NotImplementedError.
+    """
+
+    def __init__(self, layer_type: str, **kwargs: Any) -> None:
+        self.layer_type, self.kwargs = layer_type, kwargs
+        self.name = kwargs.get("name") or naming.generate(layer_type)
+
+    @property
+    def param_attr(self) -> Any:
+        """The attributes that the caller gave for weights."""
+        return as_param_attr(self.kwargs.get("param_attr"))
+
+    @property
+    def bias_attr(self) -> Any:
+        """The attributes that the caller gave for biases."""
+        return as_param_attr(self.kwargs.get("bias_attr"))
+
+    def input_dtype(self, input_param_name: str = "input") -> Any:
+        """The dtype of the caller's argument of that name, or of the first of several."""
+        given = self.kwargs[input_param_name]
+        return (given[0] if isinstance(given, list | tuple) else given).dtype
+
+    def create_parameter(
+        self,
+        attr: Any,
+        shape: Sequence[int],
+        dtype: Any = None,
+        is_bias: bool = False,
+        default_initializer: Callable[..., Any] | None = None,
+    ) -> Variable | None:
+        """A parameter named after the function; None when ``attr`` is False."""
+        chosen = as_param_attr(attr)
+        if chosen is None:
+            return None
+        return make_parameter(self.name, shape, chosen, dtype, is_bias, default_initializer)
+
+    def append_op(self, *args: Any, **kwargs: Any) -> None:
+        """Raises NotImplementedError: there are no programs that operations are appended to by name."""
+        wanted = kwargs.get("type") or (args[0] if args else self.layer_type)
+        raise NotImplementedError(f"LayerHelper.append_op({wanted!r}): call the function of the operator instead")

@@ -59,7 +59,7 @@ _MODULES = {
     "clip": ("ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"),
 }  # fmt: skip
 _TABLE = {name: f"argosy.nn.{module}:{name}" for module, names in _MODULES.items() for name in names}
-_FOLDERS = ("attention", "decode", "functional", "init", "initializer", "loss", "quant", "utils")
+_FOLDERS = ("attention", "decode", "functional", "init", "initializer", "layer", "loss", "quant", "utils")
 _TABLE |= {name: f"argosy.nn.{name}" for name in _FOLDERS}
 _TABLE |= {"Parameter": "argosy.nn.parameter:Parameter"}
 

@@ -185,6 +185,7 @@ from argosy.nn.decode import dynamic_decode as dynamic_decode
 from argosy.nn import functional as functional
 from argosy.nn import init as init
 from argosy.nn import initializer as initializer
+from argosy.nn import layer as layer
 from argosy.nn import loss as loss
 from argosy.nn import quant as quant
 from argosy.nn import utils as utils

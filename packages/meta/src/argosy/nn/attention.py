@@ -17,7 +17,7 @@ __all__ = ["MultiHeadAttention", "SDPBackend", "additive_mask", "sdpa_kernel"]
 def additive_mask(mask: Any, dtype: Any) -> Any:
     """A mask as a term of the scores: booleans (and integers) keep where True, others add 0 or a large negative."""
     if mask is None or mask.dtype.kind == "f":
-        return mask
+        return mask if mask is None else mask.astype(dtype)
     return (mask.astype(dtype) - 1.0) * 1e9
 
 
@@ -46,11 +46,12 @@ class MultiHeadAttention(Layer):
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
             raise ValueError(f"MultiHeadAttention: embed_dim {embed_dim} does not split into {num_heads} heads")
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
+        self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
         self.dropout, self.need_weights = dropout, need_weights
         attrs = (weight_attr, bias_attr)
         self.q_proj = Linear(embed_dim, embed_dim, *attrs)
-        self.k_proj = Linear(kdim or embed_dim, embed_dim, *attrs)
-        self.v_proj = Linear(vdim or embed_dim, embed_dim, *attrs)
+        self.k_proj = Linear(self.kdim, embed_dim, *attrs)
+        self.v_proj = Linear(self.vdim, embed_dim, *attrs)
         self.out_proj = Linear(embed_dim, embed_dim, *attrs)
 
     def forward(self, query: Any, key: Any = None, value: Any = None, attn_mask: Any = None, cache: Any = None) -> Any:

@@ -15,7 +15,11 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
 
 
-class _Conv(Layer):
+class _ConvNd(Layer):
+    """What convolutions and transposed convolutions are, for ``isinstance``; Paddle's name."""
+
+
+class _Conv(_ConvNd):
     """Cross-correlation over ``spatial`` axes; weight [out_channels, in_channels / groups, *kernel].
 
     The weight starts normal with standard deviation √(2 / (in_channels * kernel elements)), the bias at 0.
@@ -195,7 +199,7 @@ class Conv3D(_Conv):
         self._set(stride, padding, dilation, groups, data_format, padding_mode)
 
 
-class _ConvTranspose(Layer):
+class _ConvTranspose(_ConvNd):
     """The transpose of a convolution over ``spatial`` axes; weight [in_channels, out_channels / groups, *kernel].
 
     The weight starts by Xavier's rule, not as a convolution's.

@@ -52,3 +52,9 @@ def get_path_from_url(
 def _sum(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+def _get_unique_endpoints(trainer_endpoints: list[str]) -> set[str]:
+    """One endpoint ``host:port`` of each host, the first in order: who downloads for the others."""
+    by_host = {endpoint.split(":")[0]: endpoint for endpoint in sorted(trainer_endpoints, reverse=True)}
+    return set(by_host.values())

@@ -370,6 +370,8 @@ def _(x: Array, indices: Sequence[Array], value: Array, key: Key) -> Array:
 def _put(x: Array, key: Key, indices: Sequence[Array], value: Any) -> None:
     if indices:
         x, key = _numbers_taken(x, key)
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.reshape(())  # to one place numpy assigns no arrays with axes
     x[_numpy_index(key, indices)] = value
 
 
@@ -381,7 +383,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
         ((1,), (5, 6)), ((slice(1, 3), 0), (6,)), ((Ellipsis, slice(None, None, -2)), (4, 5, 3)), ((), (1, 6)),
         ((None, slice(0, 2)), (1, 2, 5, 6)), ((i,), (2, 5, 6)), ((slice(None), j), (4, 1, 6)),
         ((i, slice(None), j), (2, 5)), ((0, slice(None), j), (5, 2)), ((slice(1, 4), 2, i), (3, 2)),
-        ((slice(2, 2),), (1,)), ((i, -1, j), (2,)),
+        ((slice(2, 2),), (1,)), ((i, -1, j), (2,)), ((1, 2, 3), (1,)), ((1, 2, 3), (1, 1)),
     ]  # fmt: skip
     for subscript, shape in cases:
         key, arrays = _sample_key(subscript)

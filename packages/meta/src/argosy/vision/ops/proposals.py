@@ -14,7 +14,7 @@ import numpy as np
 from argosy.vision.image import host
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["generate_proposals", "matrix_nms"]
+__all__ = ["generate_proposals", "matrix_nms", "suppressed"]
 
 _MOST_GROWTH = math.log(1000.0 / 16.0)  # a size is multiplied by 62.5 at most, as everywhere since Detectron
 
@@ -134,7 +134,7 @@ def generate_proposals(
         made = np.clip(made, 0, np.tile(sizes[image][::-1] - more, 2)).astype(priors.dtype)
         large = _large(made, max(min_size, 1.0), sizes[image], pixel_offset)
         made, best = made[large], chances[image][order][large]
-        keep = _suppressed(made, nms_thresh, eta, more)
+        keep = suppressed(made, nms_thresh, eta, more)
         keep = keep[:post_nms_top_n] if post_nms_top_n > 0 else keep
         boxes.append(made[keep] if len(large) else np.zeros((1, 4), made.dtype))
         kept_scores.append(best[keep] if len(large) else np.zeros(1, best.dtype))
@@ -158,7 +158,7 @@ def _large(boxes: np.ndarray, least: float, size: np.ndarray, pixel_offset: bool
     return np.flatnonzero(fit)
 
 
-def _suppressed(boxes: np.ndarray, threshold: float, eta: float, more: float) -> np.ndarray:
+def suppressed(boxes: np.ndarray, threshold: float, eta: float, more: float) -> np.ndarray:
     """Which of the boxes, the best first, none of those kept before covers."""
     if threshold <= 0:
         return np.arange(len(boxes))

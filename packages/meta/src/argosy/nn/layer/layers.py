@@ -18,7 +18,10 @@ from argosy_tensorcore.dtype import DType, as_dtype, default_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Layer", "own_dtype"]
+__all__ = ["HookRemoveHelper", "Layer", "own_dtype"]
+
+HookRemoveHelper = HookHandle
+"""Paddle's name."""
 
 _snakes: dict[str, str] = {}
 _OWN = ("_parameters", "_buffers", "_sub_layers")
@@ -376,7 +379,10 @@ class Layer(Checked, Conversions):
 
     def eval(self) -> Self:
         """Put this layer and all below it in evaluation mode."""
-        return self.train(False)
+        # not train(False): subclasses override train, often without a mode
+        for layer in self.sublayers(include_self=True):
+            layer.training = False
+        return self
 
     def clear_gradients(self, set_to_zero: bool = True) -> None:
         """Forget the gradients of all parameters."""
