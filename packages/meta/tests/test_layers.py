@@ -109,3 +109,19 @@ def test_dropout_in_evaluation_is_a_copy():
     y += 1.0
     assert x.tolist() == [1.0, 1.0, 1.0]
     assert nn.functional.dropout(x, 0.0) is x
+
+
+def test_windows_of_padding_same_are_not_dilated() -> None:
+    """Paddle takes the dilation as 1 there; a recorded sum of squares of paddlepaddle 3.3.1 says so, too."""
+    x = paddle.to_tensor(np.random.default_rng(21).standard_normal((1, 2, 9, 9)).astype("float32"))
+    w = paddle.to_tensor(np.random.default_rng(11).standard_normal((3, 2, 3, 3)).astype("float32"))
+    F = paddle.nn.functional
+    dilated = F.conv2d(x, w, stride=2, padding="same", dilation=2)
+    np.testing.assert_allclose(float((dilated**2).sum()), 562.5685, rtol=1e-6)
+    plain = F.conv2d(x, w, stride=2, padding="SAME")
+    np.testing.assert_array_equal(dilated.numpy(), plain.numpy())
+    turned = w.transpose([1, 0, 2, 3])
+    np.testing.assert_array_equal(
+        F.conv2d_transpose(x, turned, stride=2, padding="same", dilation=2).numpy(),
+        F.conv2d_transpose(x, turned, stride=2, padding="same").numpy(),
+    )

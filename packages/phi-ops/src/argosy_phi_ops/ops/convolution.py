@@ -74,6 +74,13 @@ def _named_padding(
     return tuple(pairs)
 
 
+def dilations_of(name: str, dilation: int | Sequence[int], rank: int, padding: Padding) -> tuple[int, ...]:
+    """The dilation of each spatial axis; with padding "SAME" windows are not dilated, whatever is asked for, as in
+    Paddle (``UpdatePaddingAndDilation``)."""
+    dilations = per_axis(name, dilation, rank, "dilation")
+    return (1,) * rank if isinstance(padding, str) and padding.upper() == "SAME" else dilations
+
+
 def channels_first(x: Tensor) -> Tensor:
     """[N, *S, C] as [N, C, *S]."""
     return prim.transpose(x, permutation=(0, x.ndim - 1, *range(1, x.ndim - 1)))
@@ -101,7 +108,7 @@ def _convolved(
     last = data_format[-1] == "C"
     if last:
         x = channels_first(x)
-    strides, dilations = per_axis(name, stride, rank, "stride"), per_axis(name, dilation, rank, "dilation")
+    strides, dilations = per_axis(name, stride, rank, "stride"), dilations_of(name, dilation, rank, padding)
     pairs = padding_pairs(name, padding, x.shape[2:], weight.shape[2:], strides, dilations, last)
     windowless = _windowless(x.shape[2:], weight.shape[2:], pairs, dilations)
     if windowless:
@@ -162,7 +169,10 @@ def conv2d(
     groups: int = 1,
     data_format: str = "NCHW",
 ) -> Tensor:
-    """Cross-correlation of x [N, C, H, W] (or "NHWC") with weight [out, C / groups, kh, kw]."""
+    """Cross-correlation of x [N, C, H, W] (or "NHWC") with weight [out, C / groups, kh, kw].
+
+    With padding "SAME", `dilation` is taken as 1, as in Paddle.
+    """
     return _convolved("conv2d", x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
@@ -173,6 +183,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, w, None, [2, 1], [1, 0, 2, 1], 2)
     yield Sample(x, w, stride=2, padding="SAME")
     yield Sample(x, rng.standard_normal((4, 1, 3, 3)), padding=1, groups=4)
+    yield Sample(x, w, stride=2, padding="same", dilation=2)
 
 
 @operator(promote="same", aliases={"input": "x"})
@@ -216,7 +227,7 @@ def _transposed(
     last = data_format[-1] == "C"
     if last:
         x = channels_first(x)
-    strides, dilations = per_axis(name, stride, rank, "stride"), per_axis(name, dilation, rank, "dilation")
+    strides, dilations = per_axis(name, stride, rank, "stride"), dilations_of(name, dilation, rank, padding)
     window = weight.shape[2:]
     pairs = padding_pairs(name, padding, x.shape[2:], window, strides, dilations, last)
     extra = per_axis(name, output_padding, rank)
