@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 import argosy_autograd as ag
 from argosy_autograd.errors import DifferentiationError
 from argosy_phi_ops import get_operator
+from argosy_phi_ops.capture import Tracer
+from argosy_pir import TensorType
 from argosy_tensorcore.tensor import Tensor
 
 exp, log1p, tanh = (get_operator(name) for name in ("exp", "log1p", "tanh"))
@@ -133,3 +137,31 @@ def test_derivatives_of_another_shape_are_refused():
     forwards.defjvp(lambda primals, tangents: (primals[0] * 2, (tangents[0], tangents[0])))
     with pytest.raises(DifferentiationError, match="gave 2 tangents for 1 results"):
         ag.grad(get_operator("sum")(forwards(x)), x)
+
+
+@pytest.mark.parametrize("capturing", [False, True])
+@pytest.mark.parametrize(
+    ("forward", "backward", "message"),
+    [
+        (lambda x: x * 2.0, lambda kept, g: (g,), r"forward should return \(results, residuals\), got a Tensor \[3\]"),
+        (lambda x: (x, x, x), lambda kept, g: (g,), "got a tuple of 3"),
+        (lambda x: (x * 2.0, ()), lambda kept, g: (2.0,), "the gradient of argument 0 should be a Tensor, got float"),
+    ],
+)
+def test_parts_of_a_rule_that_are_no_tensors_are_named(forward, backward, message, capturing):
+    @ag.custom_vjp
+    def twice(x):
+        return x * 2.0
+
+    twice.defvjp(forward, backward)
+    with Tracer() if capturing else nullcontext() as tracer:
+        x = tracer.input(TensorType((3,), "float64"), stop_gradient=False) if capturing else leaf()
+        with pytest.raises(DifferentiationError, match=f"custom_vjp function twice: .*{message}"):
+            nth(twice, 1)(x)
+
+
+def test_a_tangent_that_is_none_is_named():
+    same = ag.custom_jvp(lambda x: x * 1.0)
+    same.defjvp(lambda primals, tangents: (primals[0], None))
+    with pytest.raises(DifferentiationError, match="the tangent of result 0 is None; return zeros_like"):
+        nth(same, 1)(leaf())

@@ -67,7 +67,13 @@ class _Reverse(PyLayer):
         """Run the rule's forward function; recorded, because residuals have derivatives of their own."""
         assert rule.forward is not None
         with enable_grad():
-            made, residuals = rule.forward(*args)
+            pair = rule.forward(*args)
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise DifferentiationError(
+                    f"custom_vjp function {rule.__name__}: forward should return (results, residuals), got "
+                    f"{_described(pair)}"
+                )
+            made, residuals = pair
         ctx.rule, ctx.residuals, ctx.arguments = rule, residuals, args
         return _separate(made)
 
@@ -138,6 +144,10 @@ class _Forward(PyLayer):
                 f"custom_jvp function {rule.__name__}: the rule gave {len(ends)} tangents for {len(ctx.shapes)} results"
             )
         for i, (tangent, shape) in enumerate(zip(ends, ctx.shapes, strict=True)):
+            if tangent is None:
+                raise DifferentiationError(
+                    f"custom_jvp function {rule.__name__}: the tangent of result {i} is None; return zeros_like of it"
+                )
             _check_shape(rule, f"the tangent of result {i}", tangent, shape)
         found = iter(grad(ends, moving, list(grads), create_graph=True, allow_unused=True))
         made = [None if t is None else next(found) for t in tangents]
@@ -153,7 +163,12 @@ def _shape(x: Any) -> list[Any] | None:
 
 
 def _check_shape(rule: _Custom, what: str, made: Any, expected: list[Any] | None) -> None:
-    """Raise where a derivative has not the shape of what it is a derivative of, as far as sizes are known."""
+    """Raise where a derivative is no tensor, or has not the shape of what it is a derivative of, as far as sizes are
+    known."""
+    if expected is not None and made is not None and type(made) is not Tensor:
+        raise DifferentiationError(
+            f"{type(rule).__name__} function {rule.__name__}: {what} should be a Tensor, got {_described(made)}"
+        )
     found = _shape(made)
     if found is None or expected is None:
         return
@@ -162,6 +177,12 @@ def _check_shape(rule: _Custom, what: str, made: Any, expected: list[Any] | None
         raise DifferentiationError(
             f"{type(rule).__name__} function {rule.__name__}: {what} has the shape {found}, expected {expected}"
         )
+
+
+def _described(x: Any) -> str:
+    if isinstance(x, tuple):
+        return f"a tuple of {len(x)}"
+    return f"a Tensor {list(x.shape)}" if type(x) is Tensor else f"{type(x).__name__} {x!r:.60}"
 
 
 def _zero_tangent(x: Any) -> Tensor | None:

@@ -7,7 +7,7 @@ what lies before them plays no part. A fourth count says how many values follow 
 
 ``ad.custom(outputs..., inputs...) {outputs = how many}`` is its outputs, with a derivative of its own: the
 region takes the cotangents of the differentiable outputs and yields those of the differentiable inputs. It
-reads what it likes around it.
+reads what it likes around it. With ``refusal`` there is none: who asks for it is told that text.
 
 ``ad.jet(outputs..., inputs..., series...) {counts = (outputs, inputs, order)}`` has the derivatives 1 to ``order`` of
 each output (one after the other) along a curve on which input i has the derivatives ``series[i * order + k - 1]``.
@@ -103,7 +103,9 @@ DIALECT = register_dialect(
             OpDef("ad.gradient", ["*values"], {"counts": "ints"}, None, [PURE], _infer, _verify),
             OpDef("ad.jet", ["*values"], {"counts": "ints"}, None, [PURE], _infer_jet, _verify_jet),
             OpDef("ad.coefficient", ["value"], {"terms": "any", "request": "int"}, None, [PURE], _infer_same),
-            OpDef("ad.custom", ["*values"], {"outputs": "int"}, None, [PURE], _infer_custom, regions=1),
+            OpDef(
+                "ad.custom", ["*values"], {"outputs": "int", "refusal": "str?"}, None, [PURE], _infer_custom, regions=1
+            ),
         ],
     )
 )

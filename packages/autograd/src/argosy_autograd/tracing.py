@@ -22,7 +22,15 @@ from argosy_pir import Block, Builder, Region, Value
 from argosy_pir.values import OpResult
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["gave_up_outside", "traced_backward", "traced_custom", "traced_dependence", "traced_grad", "traced_hook"]
+__all__ = [
+    "gave_up_outside",
+    "traced_backward",
+    "traced_custom",
+    "traced_dependence",
+    "traced_grad",
+    "traced_hook",
+    "traced_refusal",
+]
 
 
 def traced_backward(ends: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> None:
@@ -108,6 +116,19 @@ def traced_custom(
     return outer.create(
         "ad.custom", [*outputs, *inputs], attributes, regions=[Region([block])], location=user_location()
     ).results
+
+
+def traced_refusal(values: Sequence[Tensor], reason: str) -> list[Tensor]:
+    """``values``, whose derivatives nobody gets: who asks for one gets a :class:`MissingRule` with ``reason``."""
+    tracer = _tracer()
+    made = [tracer.value(x) for x in values]
+    block = Block([v.type for v in made])
+    Builder.at_end(block).create("control.yield", block.arguments)
+    attributes = {"outputs": len(made), "refusal": reason}
+    op = tracer.builder.create(
+        "ad.custom", [*made, *made], attributes, regions=[Region([block])], location=user_location()
+    )
+    return [_differentiable(tracer, v) for v in op.results]
 
 
 def traced_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> None:

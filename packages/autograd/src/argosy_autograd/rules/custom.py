@@ -14,7 +14,11 @@ from argosy_pir import Operation
 
 
 def _reverse(op: Operation, incoming: Sequence[Value | None], active: set[Value]) -> list[tuple[Value, Value | None]]:
-    """Copy the region, with the cotangents that arrived for its arguments."""
+    """Copy the region, with the cotangents that arrived for its arguments. Raises :class:`MissingRule` for values that
+    are given without a derivative, see `tracing.traced_refusal`."""
+    refusal = op.attributes.get("refusal")
+    if refusal is not None:
+        raise MissingRule(f"{refusal} ({op.location})")
     builder = context().builder
     assert builder is not None
     block = op.regions[0].block

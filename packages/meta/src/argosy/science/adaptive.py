@@ -9,14 +9,16 @@ step is kept, and the accuracy is that of the tolerances.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.science.loops import scan
 from argosy.static.nn import while_loop
 from argosy_autograd.engine import grad
-from argosy_autograd.modes import enable_grad, no_grad
+from argosy_autograd.modes import enable_grad, is_grad_enabled, no_grad
 from argosy_autograd.pylayer import PyLayer
+from argosy_autograd.tracing import traced_refusal
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -40,20 +42,29 @@ _ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1
 
 class Tolerances(NamedTuple):
     """The error of a step is kept below ``atol + rtol |y|`` in the mean; ``steps`` are tried at most between two
-    times."""
+    times. ``depth``: derivatives of so many orders lie around what is solved."""
 
     rtol: float
     atol: float
     steps: int
+    depth: int = 0
+
+
+_DEPTH = 1
+"""While capturing, derivatives are recorded together with what they are of, so their order must be bounded."""
 
 
 def solve(func: Field, y0: Any, t: Any, args: Sequence[Any], tolerances: Tolerances) -> Any:
     """The solution of ``dy/dt = func(t, y, *args)`` at the times ``t`` [n]: [n, *y0.shape].
 
-    First derivatives by ``y0``, ``t``, the tensors among ``args``, and the parameters of ``func`` where it is a layer.
-    Where more than ``steps`` are needed the result is NaN from there on.
+    Derivatives by ``y0``, ``t``, the tensors among ``args``, and the parameters of ``func`` where it is a layer. Where
+    more than ``steps`` are needed the result is NaN from there on.
     """
     own = list(func.parameters()) if hasattr(func, "parameters") else []
+    return _solved(func, y0, t, args, own, tolerances)
+
+
+def _solved(func: Field, y0: Any, t: Any, args: Sequence[Any], own: Sequence[Any], tolerances: Tolerances) -> Any:
     return _Solution.apply(func, tolerances, len(args), y0, t, *args, *own)
 
 
@@ -73,7 +84,15 @@ class _Solution(PyLayer):
     def backward(ctx: Any, g: Any) -> Any:
         """Carry the cotangents back."""
         moving = [x for x in (*ctx.args, *ctx.own) if _floating(x)]
-        by_y0, by_t, sums = _adjoint(ctx.func, ctx.t, ctx.path, g, ctx.args, ctx.own, ctx.tolerances)
+        last = active_tracer() is not None and (ctx.tolerances.depth >= _DEPTH or not _all_sized(ctx))
+        adjoint = _recorded_adjoint if is_grad_enabled() and not last else _adjoint
+        by_y0, by_t, sums = adjoint(ctx.func, ctx.t, ctx.path, g, ctx.args, ctx.own, ctx.tolerances)
+        if last:
+            reason = (
+                f"odeint(): while capturing, derivatives with adaptive steps above order {_DEPTH + 1}, or of second "
+                "order with sizes that are not known, are not implemented; fixed steps have them"
+            )
+            by_y0, by_t, *sums = traced_refusal([by_y0, by_t, *sums], reason)
         found = dict(zip(map(id, moving), sums, strict=True))
         tensors = [x for x in (*ctx.args, *ctx.own) if type(x) is Tensor]
         return (by_y0, by_t, *(found.get(id(x)) for x in tensors))
@@ -188,27 +207,92 @@ def _adjoint(
         return (a + g[0]).detach(), get_operator("concat")([first, *times], 0), sums
 
 
+def _recorded_adjoint(
+    func: Field, t: Any, path: Any, g: Any, args: Sequence[Any], own: Sequence[Any], tolerances: Tolerances
+) -> tuple[Any, Any, list[Any]]:
+    """The same with derivatives of its own: solution, cotangent and sums are one vector, and the way back from a time
+    to the one before is a solution as well."""
+    moving = [x for x in (*args, *own) if _floating(x)]
+    likes = [path[0], path[0], *moving]
+
+    def back(s: Any, z: Any, *args: Any) -> Any:
+        y, a, *_ = _parts(z, likes)
+        slope, pulled = _pulled(func, s, y, args, own, a, True)
+        return _together([slope, *(-p for p in pulled)])
+
+    def interval(carried: State, slices: State) -> tuple[State, State]:
+        a, *sums = carried
+        start, end, y, direct = slices
+        by_time = (direct * func(end, y, *args)).sum().reshape([]).astype(t.dtype)
+        z = _together([y, a + direct, *sums])
+        deeper = tolerances._replace(depth=tolerances.depth + 1)
+        way = get_operator("stack")([end, start])
+        return _parts(_solved(back, z, way, args, own, deeper)[1], likes)[1:], [by_time]
+
+    zeros = get_operator("zeros_like")
+    a, sums, times = zeros(path[0]), [zeros(x) for x in moving], []
+    if t.shape[0] > 1:
+        slices = [get_operator("flip")(x, 0) for x in (t[:-1], t[1:], path[1:], g[1:])]
+        (a, *sums), (times_back,) = scan(interval, [a, *sums], slices)
+        times = [get_operator("flip")(times_back, 0)]
+    first = -(a * func(t[0], path[0], *args)).sum().reshape([1]).astype(t.dtype)
+    return a + g[0], get_operator("concat")([first, *times], 0), sums
+
+
+def _together(parts: Sequence[Any]) -> Any:
+    """Tensors as one vector of a dtype that holds them all."""
+    names = {x.dtype.name for x in parts}
+    wide = not names.isdisjoint(("float64", "complex128"))
+    if any(x.dtype.kind == "c" for x in parts):
+        common = "complex128" if wide else "complex64"
+    else:
+        common = "float64" if wide else "float32"
+    return get_operator("concat")([x.reshape([-1]).astype(common) for x in parts], 0)
+
+
+def _parts(z: Any, likes: Sequence[Any]) -> list[Any]:
+    """The way back, to tensors like ``likes``."""
+    pieces = get_operator("split")(z, [prod(x.shape) for x in likes], 0)
+    real = [x.real() if x.dtype.kind == "c" and y.dtype.kind != "c" else x for x, y in zip(pieces, likes, strict=True)]
+    return [x.astype(y.dtype).reshape(list(y.shape)) for x, y in zip(real, likes, strict=True)]
+
+
+def _all_sized(ctx: Any) -> bool:
+    """Whether all sizes are numbers."""
+    tensors = [x for x in (ctx.path, *ctx.args, *ctx.own) if type(x) is Tensor]
+    return all(isinstance(n, int) and n >= 0 for x in tensors for n in x.shape)
+
+
 def _flipped(x: Any) -> Any:
     return get_operator("flip")(x.detach(), 0)
 
 
-def _pulled(func: Field, s: Any, y: Any, args: Sequence[Any], own: Sequence[Any], a: Any) -> tuple[Any, list[Any]]:
-    """``func`` at a point and ``a`` times its derivatives by y and the floating tensors."""
+def _pulled(
+    func: Field, s: Any, y: Any, args: Sequence[Any], own: Sequence[Any], a: Any, recorded: bool = False
+) -> tuple[Any, list[Any]]:
+    """``func`` at a point and ``a`` times its derivatives by y and the floating tensors; constants unless
+    ``recorded``."""
+    zeros, copied = get_operator("zeros_like"), _copied if recorded else _moving
     with enable_grad():
-        point = _moving(y)
-        copies = [_moving(x) if _floating(x) else x for x in args]
+        point = copied(y)
+        copies = [copied(x) if _floating(x) else x for x in args]
         slope = func(s, point, *copies)
         inputs = [point, *(x for x in copies if _floating(x)), *own]
         if slope.stop_gradient:
-            return slope, [get_operator("zeros_like")(x) for x in inputs]
-        found = grad(slope, inputs, a, allow_unused=True)
-    zeros = get_operator("zeros_like")
-    return slope.detach(), [zeros(x) if p is None else p.detach() for x, p in zip(inputs, found, strict=True)]
+            return slope, [zeros(x) for x in inputs]
+        found = grad(slope, inputs, a, create_graph=recorded, allow_unused=True)
+        pulled = [zeros(x) if p is None else p for x, p in zip(inputs, found, strict=True)]
+    return (slope, pulled) if recorded else (slope.detach(), [p.detach() for p in pulled])
 
 
 def _moving(x: Any) -> Any:
     """A copy to differentiate by, of no history."""
-    made = get_operator("assign")(x.detach())
+    return _copied(x.detach())
+
+
+def _copied(x: Any) -> Any:
+    """A copy to differentiate by, in the graph of ``x``."""
+    made = get_operator("assign")(x)
     if active_tracer() is not None and made.payload.is_traced:
         made.payload.active = True
     made.stop_gradient = False

@@ -3,7 +3,7 @@ theorem, without going through the iterations that found the solution.
 
 Where F(x, a) = 0 defines x(a), a cotangent g of x gives ``-(dF/da)^T w`` with ``(dF/dx)^T w = g`` (Griewank and
 Walther, Evaluating Derivatives, 2008, chapter 15). The linear solve is differentiated in the same way, so that
-derivatives of any order follow; captured, up to the second, where the solve is asked for directly or by one of these.
+derivatives of any order follow; captured, from the third on through the steps of the solve.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
+from argosy.science.checks import check_floating, held_to_shape
 from argosy.static.nn import while_loop
 from argosy_autograd.engine import grad
 from argosy_autograd.modes import enable_grad, no_grad
@@ -30,9 +31,11 @@ def linear_solve(matvec: Function, b: Tensor, *args: Any, tolerance: float = 1e-
 
     Stops when the residual is ``tolerance`` times the norm of b, or after ``iterations``. Derivatives by ``b`` and the
     tensors among ``args`` (what ``matvec`` reads otherwise counts as constant) need one solve with the transposed
-    products each, which are made by reverse mode.
+    products each, which are made by reverse mode. Where there is no solution, x is where that ended, or NaN. Raises
+    ``TypeError`` for a ``b`` that is no floating tensor, ``ValueError`` for products that have not its shape.
     """
-    return _solved(matvec, _Limits(tolerance, iterations, 0), b, *args)
+    check_floating("linear_solve", b=b)
+    return _solved(held_to_shape("linear_solve", matvec), _Limits(tolerance, iterations, 0), b, *args)
 
 
 class _Limits(NamedTuple):
@@ -46,7 +49,7 @@ _DEPTH = 2
 
 
 def _solved(matvec: Function, limits: _Limits, b: Any, *args: Any) -> Any:
-    if active_tracer() is not None and limits.depth > _DEPTH:  # who asks for more is told that a loop has no gradient
+    if active_tracer() is not None and limits.depth > _DEPTH:  # the others are those of the steps
         with enable_grad():
             return _bicgstab(lambda v: matvec(v, *args), b, limits)
     return _Solve.apply(matvec, limits, b, *args)
@@ -56,8 +59,11 @@ def root(func: Function, x0: Tensor, *args: Any, tolerance: float = 1e-10, itera
     """x with ``func(x, *args) = 0`` (of the shape of x), by Newton's method from ``x0`` with products alone.
 
     Stops when the norm of a step is ``tolerance`` times that of x (plus one), or after ``iterations``: where there is
-    no root, x is where that ended, or NaN. Derivatives by the tensors among ``args``, none by ``x0``.
+    no root, x is where that ended, or NaN. Derivatives by the tensors among ``args``, none by ``x0``. Raises
+    ``TypeError`` for an ``x0`` that is no floating tensor, ``ValueError`` for values that have not its shape.
     """
+    check_floating("root", x0=x0)
+    func = held_to_shape("root", func)
 
     def solve(*values: Any) -> Any:
         def step(x: Any) -> Any:
@@ -74,8 +80,11 @@ def root(func: Function, x0: Tensor, *args: Any, tolerance: float = 1e-10, itera
 def fixed_point(func: Function, x0: Tensor, *args: Any, tolerance: float = 1e-10, iterations: int = 1000) -> Any:
     """x with ``x = func(x, *args)``, by iterating from ``x0`` until a step is ``tolerance`` times x (plus one).
 
-    Derivatives by the tensors among ``args``, none by ``x0``.
+    Derivatives by the tensors among ``args``, none by ``x0``. Raises ``TypeError`` for an ``x0`` that is no floating
+    tensor, ``ValueError`` for values that have not its shape.
     """
+    check_floating("fixed_point", x0=x0)
+    func = held_to_shape("fixed_point", func)
     solve = lambda *values: _iterated(lambda x: func(x, *values), x0, tolerance, iterations)  # noqa: E731
     return _Implicit.apply(lambda x, *values: x - func(x, *values), solve, *args)
 

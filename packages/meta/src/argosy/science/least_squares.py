@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.jit import to_static
+from argosy.science.checks import check_floating
 from argosy_autograd.functional import jvp, vjp
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -37,18 +38,28 @@ def levenberg_marquardt(
     Each step solves ``(J^T J + damping) d = -J^T r`` by at most ``inner`` conjugate gradients with products of J and
     its transpose; the damping falls after a step that helps and grows until one does (Levenberg, 1944; Marquardt,
     1963). With damping 0 this is Gauss-Newton. Ends when the gradient is ``tolerance`` times the cost (plus one), or
-    no step helps. With ``compiled`` the products are captured programs.
+    no step helps. With ``compiled`` the products are captured programs. Raises ``TypeError`` for an ``x0`` that is no
+    floating tensor or residuals that are not real, ``ValueError`` for an option below its least.
     """
+    check_floating("levenberg_marquardt", x0=x0)
+    _check_options(steps=(steps, 0), damping=(damping, 0), tolerance=(tolerance, 0), inner=(inner, 1))
+
+    def given(x: Any) -> Any:
+        r = residuals(x)
+        check_floating("levenberg_marquardt", residuals=r)
+        if r.dtype.kind == "c":
+            raise TypeError("levenberg_marquardt(): residuals should be real; give real and imaginary parts, stacked")
+        return r
 
     def gradient(x: Any) -> Any:
-        r, g = vjp(residuals, x, residuals(x.detach()).detach())
+        r, g = vjp(given, x, given(x.detach()).detach())
         return (r * r).sum() / 2, g
 
     def curvature(x: Any, v: Any) -> Any:
-        return vjp(residuals, x, jvp(residuals, x, v)[1])[1]
+        return vjp(given, x, jvp(given, x, v)[1])[1]
 
     def cost_at(x: Any) -> Any:
-        r = residuals(x)
+        r = given(x)
         return (r * r).sum() / 2
 
     if compiled:
@@ -69,6 +80,13 @@ def levenberg_marquardt(
                 return Fit(x, before, number)
         x, damping = moved.detach(), damping / 10
     return Fit(x, float(cost_at(x)), steps)
+
+
+def _check_options(**options: tuple[float, int]) -> None:
+    """Raise for an option that is below the least one there is."""
+    for name, (value, least) in options.items():
+        if not value >= least:
+            raise ValueError(f"levenberg_marquardt(): {name} should be {least} or more, got {value}")
 
 
 def _direction(product: Callable[[Any], Any], g: Any, damping: float, inner: int) -> Any:

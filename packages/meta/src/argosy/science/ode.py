@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.science.adaptive import Tolerances, solve
+from argosy.science.checks import check_floating, held_to_shape
 from argosy.science.loops import scan
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -52,18 +53,23 @@ def odeint(
     they are exactly those of what was computed; of any order. Captured, the steps are one loop.
 
     Adaptive steps: ``method="dopri5"`` keeps the error of each step below ``atol + rtol |y|``, with at most
-    ``max_steps`` tried between two times (NaN from there on). First derivatives by ``y0``, ``t``, the tensors among
-    ``args`` and the parameters of ``func`` where it is a layer come from the adjoint equation, as exact as the
-    tolerances; what ``func`` reads otherwise counts as constant.
+    ``max_steps`` tried between two times (NaN from there on). Derivatives by ``y0``, ``t``, the tensors among ``args``
+    and the parameters of ``func`` where it is a layer come from the adjoint equation, which has its own: of any order,
+    captured up to the second, as exact as the tolerances; what ``func`` reads otherwise counts as constant.
+
+    Raises ``TypeError`` for a ``y0`` or ``t`` that is no floating tensor, ``ValueError`` for slopes that have not the
+    shape of y, and for options outside of their ranges.
     """
     if method not in METHODS and method != "dopri5":
         raise ValueError(f"odeint(): method {method!r} is unknown; there are {', '.join(METHODS)} and dopri5")
+    check_floating("odeint", y0=y0, t=t)
     if t.ndim != 1 or t.shape[0] < 1 or substeps < 1:
         raise ValueError(f"odeint(): t should be of shape [n], substeps positive; got {list(t.shape)} and {substeps}")
     if rtol < 0 or atol < 0 or rtol + atol == 0 or max_steps < 1:
         raise ValueError(
             f"odeint(): rtol {rtol} and atol {atol} should not be negative, max_steps {max_steps} positive"
         )
+    func = held_to_shape("odeint", func, 1)
     if method == "dopri5":
         return solve(func, y0, t, args, Tolerances(rtol, atol, max_steps))
     advance = METHODS[method]
