@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 from products import DTYPES, Product, assert_close, bias_relu, machine, operands
 
-from argosy_cinn.contraction import store_rows
+from argosy_cinn.contraction import store_rows, thin
 from argosy_cinn.printers.types import FLOAT, lanes_of, vector
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
 
 SHAPES = [(1, 1, 1), (3, 5, 7), (6, 64, 4), (13, 100, 33), (70, 130, 900), (64, 256, 784), (5, 300, 2000), (9, 40, 0),
           (0, 4, 4), (4, 0, 4), (300, 17, 1100), (65, 128, 512), (200, 10, 64), (17, 1, 30), (1, 33, 70)]  # fmt: skip
+
+STORED = {"float": np.float32, "bfloat": ml_dtypes.bfloat16, "i8": np.int8}
 
 
 def check(product, seed=0):
@@ -159,6 +161,27 @@ def test_few_rows_or_columns(shape, kind):
     """Products bound by reading one operand, in both directions of memory, longer than every block."""
     check(Product(*shape, kind=kind))
     check(Product(*shape, kind=kind, batch=(3,), change=scale_and_add_nothing))
+
+
+@pytest.mark.parametrize("element", ["float", "bfloat", "i8"])
+@pytest.mark.parametrize("shape", [(1, 5123, 37), (5003, 1, 20), (3, 11071, 19), (8, 2500, 22)], ids=str)
+def test_swept_stretches_are_as_long_as_the_cores_allow(shape, element, monkeypatch):
+    """Weights ``[inputs, outputs]`` are read in long stretches: one for each core, unless results leave the cache.
+    However long those are, to the end of the last line the bits of the results are the same."""
+    rows, width, depth = max(shape[:2]), min(shape[:2]), shape[2]
+    kind = "nn" if shape[0] < shape[1] else "tn"
+    rng = np.random.default_rng(1)
+    a, w = (rng.integers(-99, 99, size).astype(STORED[element]) for size in ((shape[0], depth), (depth, shape[1])))
+    for cores in (1, 3, 64):
+        monkeypatch.setattr(thin, "physical_cores", lambda cores=cores: cores)
+        found = []
+        product = Product(
+            *shape, kind=kind, element=element, compute="i32" if element == "i8" else "float",
+            change=lambda b, problem, _, found=found: found.append(thin.plan_thin(problem, Target.host())),
+        )  # fmt: skip
+        assert (product(a, w) == a.astype(np.int64) @ w.astype(np.int64)).all()
+        block = min(max(-(-rows // cores), 1024), (16 << 10) // width)
+        assert all(not plan.dots and block - 64 < plan.block < block + 64 for plan in found)
 
 
 def scale_and_add_nothing(b, problem, pointers):

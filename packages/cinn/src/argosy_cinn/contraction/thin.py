@@ -6,7 +6,7 @@ operand is contiguous:
 
 - along k: `_dots` keeps one vector of partial sums for each (wide row, thin vector), several wide rows at a
   time, and adds its lanes at the end; the order of a sum depends on k and the vector width alone;
-- along r: `_sweeps` adds a few terms of k at a time to a block of results in the first-level cache, reading
+- along r: `_sweeps` adds a few terms of k at a time to a block of results in the second-level cache, reading
   whole stretches of memory; each result is one chain over k in ascending order, as in `gemm`.
 
 Results of a block lie in scratch memory as ``[count][block]`` and go to the epilogue row by row.
@@ -23,12 +23,18 @@ from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import Index, Value, bytes_of, is_float, vector
 from argosy_cinn.runtime.workers import scratch
 from argosy_cinn.target import Target
+from argosy_hwadapt.cpu.features import physical_cores
 
 #: Most vectors on the thin side.
 MOST = 8
 _DOT_BLOCK = 64
-_SWEEP_BYTES = 16 << 10
-_SWEEP_MOST = 1024
+#: Bytes of results that rows of the wide operand are added to, which stay in the second-level cache.
+_SWEEP_BYTES = 64 << 10
+#: Least results of a chunk, which reads stretches of memory as long.
+_SWEEP_LEAST = 1024
+_LINE = 64
+#: The second-level cache, as `Function.prefetch` counts: it has more lines on their way than the first one.
+_SECOND_LEVEL = 2
 _THIN_BYTES = 32 << 10
 #: Bytes of thin vectors that stay in the first-level cache (32 KiB) while the wide operand streams through it.
 _RESIDENT_BYTES = 12 << 10
@@ -72,9 +78,20 @@ def plan_thin(problem: Contraction, target: Target) -> ThinPlan | None:
     if dots:
         return ThinPlan(few_rows, True, count, _DOT_BLOCK, lanes, pairs)
     if isinstance(along_r, int) and along_r == 1:
-        block = min(_SWEEP_BYTES // bytes_of(problem.compute) // count, _SWEEP_MOST) // lanes * lanes
-        return ThinPlan(few_rows, False, count, block, lanes)
+        return ThinPlan(few_rows, False, count, _sweep_block(problem, few_rows, count), lanes)
     return None
+
+
+def _sweep_block(problem: Contraction, few_rows: bool, count: int) -> int:
+    """Wide rows of a chunk that is swept: whole cache lines, whatever the type of the wide operand.
+
+    The longer the stretches of memory, the better they are read: there are as many chunks as the machine has cores, or
+    as keep results in the cache. Results do not depend on it.
+    """
+    rows = problem.n if few_rows else problem.m
+    block = max(-(-rows // physical_cores()), _SWEEP_LEAST) if isinstance(rows, int) else _SWEEP_LEAST
+    fits = _SWEEP_BYTES // bytes_of(problem.compute) // count
+    return min(-(-block // _LINE) * _LINE, fits // _LINE * _LINE)
 
 
 def thin_grid(b: Function, problem: Contraction, plan: ThinPlan) -> Index:
@@ -98,9 +115,8 @@ class _Thin:
         self.size = bytes_of(problem.compute)
         self.wide_rows = problem.n if plan.few_rows else problem.m
         self.wide = problem.b if plan.few_rows else problem.a
-        # Where arithmetic or conversion fills the time, the hardware's prefetchers see too little of what
-        # comes next.
-        self.prefetches = plan.count > 1 or (not plan.dots and bytes_of(self.wide.element) < self.size)
+        # Where arithmetic fills the time, the hardware's prefetchers see too little of what comes next.
+        self.prefetches = plan.count > 1
         # A wide row takes one sum for each of the products that read it, and each thin vector.
         self.products = (problem, *problem.twins)
         self.sums = plan.count * len(self.products)
@@ -280,24 +296,28 @@ class _Thin:
             place = vectors.place(t, k)
             factors.append([b.load(self.compute, b.at(place, u, self.compute)) for u in range(terms)])
         splats = [[b.splat(x, lanes) for x in row] for row in factors]
-        whole = b.sub(self.rows, b.rem(self.rows, lanes))
-        with b.loop(0, whole, lanes) as j:
+        line = max(_LINE // bytes_of(self.wide.element), lanes)
+        whole = b.sub(self.rows, b.rem(self.rows, line))
+        with b.loop(0, whole, line) as j:
+            row = b.add(self.row0, j.index)
+            for u in range(terms):
+                b.prefetch(self.operands.wide_place(row, b.add(k, terms + u)), level=_SECOND_LEVEL)
+            for first in range(0, line, lanes):
+                self._sweep_vector(vectors, b.add(j.index, first), k, splats, None)
+        last = b.sub(self.rows, b.rem(self.rows, lanes))
+        with b.loop(whole, last, lanes) as j:
             self._sweep_vector(vectors, j.index, k, splats, None)
-        with b.when(b.icmp("slt", whole, b.index(self.rows))):
-            self._sweep_vector(vectors, whole, k, splats, b.tail_mask(b.sub(self.rows, whole), lanes))
+        with b.when(b.icmp("slt", last, b.index(self.rows))):
+            self._sweep_vector(vectors, last, k, splats, b.tail_mask(b.sub(self.rows, last), lanes))
 
     def _sweep_vector(
         self, vectors: FloatTerms, j: Index, k: Index, factors: list[list[Value]], mask: Value | None
     ) -> None:
-        b = self.b
+        b, x = self.b, self.operands
         terms = len(factors[0])
         row = b.add(self.row0, j)
-        x = self.operands
         found = [x.wide_vector(row, b.add(k, u), False, self.lanes, mask) for u in range(terms)]
         wide = [x.made(self.wide, cells) for cells in found]
-        if self.prefetches:
-            for u in range(terms):
-                b.prefetch(x.wide_place(row, b.add(k, terms + u)))
         for t, own in enumerate(factors):
             place = self._result(t, j)
             total = b.load(self.type, place, self.lanes * self.size)
