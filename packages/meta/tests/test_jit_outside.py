@@ -51,3 +51,69 @@ def test_given_derivatives_are_asked(function, whole):
     compiled = paddle.jit.to_static(function, full_graph=whole)
     for found, expected in zip(gradients(compiled), gradients(function), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+class Regularised(paddle.nn.Layer):
+    """Random numbers are drawn and statistics updated."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = paddle.nn.Linear(8, 16, bias_attr=False), paddle.nn.Linear(16, 1)
+        self.norm, self.drop = paddle.nn.BatchNorm1D(16), paddle.nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.last(self.drop(paddle.nn.functional.relu(self.norm(self.first(x)))))
+
+
+def regularised_training(convert):
+    """Losses, gradients of inputs, and the state after three steps. Each step's backward belongs to two calls of the
+    forward, which drew numbers of their own."""
+    paddle.seed(3)
+    model = Regularised()
+    optimizer = paddle.optimizer.SGD(0.01, parameters=model.parameters())
+    run, found = convert(model), []
+    for step in range(3):
+        rows = np.random.default_rng(step).standard_normal((4, 8)).astype(np.float32)
+        x = paddle.to_tensor(rows, stop_gradient=False)
+        one, other = run(x), run(x * 2)
+        loss = (one * one).mean() + other.mean()
+        loss.backward()
+        found += [loss.numpy(), x.grad.numpy()]
+        optimizer.step()
+        optimizer.clear_grad()
+    return [*found, *(value.numpy() for value in model.state_dict().values())]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.filterwarnings("error")  # there is a warning where it runs as plain Python
+def test_draws_and_statistics_are_those_of_the_forward_call(whole):
+    expected = regularised_training(lambda model: model)
+    found = regularised_training(lambda model: paddle.jit.to_static(model, full_graph=whole))
+    for each, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(each, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_first_call_runs_python_once():
+    """Effects of its code would be there twice if it ran twice."""
+    model, shapes = Regularised(), []
+
+    def forward(x):
+        shapes.append(list(x.shape))
+        return model(x)
+
+    paddle.jit.to_static(forward, full_graph=True)(paddle.ones([4, 8])).sum().backward()
+    assert shapes == [[4, 8]]
+    assert model.last.weight.grad is not None
+
+
+def test_gradients_of_an_older_call_use_its_draws():
+    paddle.seed(7)
+    run = paddle.jit.to_static(lambda x: paddle.nn.functional.dropout(x, 0.5) * x, full_graph=True)
+    inputs = [paddle.full([64], 3.0) for _ in range(3)]
+    for x in inputs:
+        x.stop_gradient = False
+    results = [run(x) for x in inputs]
+    for x, y in reversed([*zip(inputs, results, strict=True)]):
+        y.sum().backward(retain_graph=True)
+        np.testing.assert_allclose(x.grad, 2 * y.numpy() / 3, rtol=1e-6)
+    assert len({tuple(y.tolist()) for y in results}) == 3

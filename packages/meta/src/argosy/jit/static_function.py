@@ -229,8 +229,9 @@ class StaticFunction:
             made = self._capture(args, kwargs, call, key, whole=True)
         except Uncapturable:
             raise NotImplementedError(
-                f"{self.__name__} is trained from outside and draws random numbers or updates statistics: such a "
-                "function runs operator by operator. Take the whole training step instead"
+                f"{self.__name__} is trained from outside and writes to its arguments (or, of tensors on a mesh, draws "
+                "random numbers or updates statistics): such a function runs operator by operator. Take the whole "
+                "training step instead"
             ) from None
         assert isinstance(made, CompiledCall)  # a whole capture never breaks
         return made, call
@@ -245,8 +246,9 @@ class StaticFunction:
     def _run_plain(self, key: Any) -> None:
         if not self._plain:
             warnings.warn(
-                f"{self.__name__} is trained from outside and draws random numbers or updates statistics, which cannot "
-                "be repeated for its gradient: it runs operator by operator. Capture the whole training step instead",
+                f"{self.__name__} is trained from outside and writes to its arguments (or, of tensors on a mesh, draws "
+                "random numbers or updates statistics), which cannot be repeated for its gradient: it runs operator by "
+                "operator. Capture the whole training step instead",
                 stacklevel=3,
             )
         self._plain.add(key)
@@ -366,12 +368,13 @@ class StaticFunction:
         guards: Guards,
     ) -> CompiledCall:
         differentiable = is_differentiable_forward(captured, tree)
-        if differentiable and (captured.written or effects):
+        placed = layouts_of(call.tensors), layouts_of(captured.states)
+        distributed = placed != (None, None) or makes_distributed(captured.program)
+        if differentiable and (effects or (distributed and captured.written)):
             raise Uncapturable
         lowered = differentiable_form(captured.program) if differentiable else captured.program
         executable: Executable
-        placed = layouts_of(call.tensors), layouts_of(captured.states)
-        if placed != (None, None) or makes_distributed(captured.program):
+        if distributed:
             executable = lower_partitioned(captured.program, self._backend, *placed)
         else:
             executable = lowering.lower(captured.program, self._backend, at_once=differentiable)

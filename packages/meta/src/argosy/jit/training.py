@@ -1,7 +1,8 @@
 """Training through a captured forward function: ``loss.backward()`` outside of it.
 
 The captured program is one node of the tape. Its backward program is made by differentiating the captured one and
-recomputes what it needs from inputs and states, so nothing but those is kept between the two calls.
+recomputes what it needs from inputs and states, so nothing but those is kept between the two calls. Of states that the
+program writes (the counter of random draws, running statistics) it is a copy of what they were before.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from argosy_autograd.transform import vjp_program
 from argosy_phi_ops.capture import Captured
 from argosy_phi_ops.compiler import Executable
 from argosy_pir.program import Program
+from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def differentiable_form(program: Program) -> Program:
 class DifferentiableCall(CompiledCall):
     """A compiled forward function whose results can be differentiated; ``lowered`` is what is differentiated."""
 
-    __slots__ = ("backend", "backward", "cotangents", "differentiable", "leaves", "lowered", "static")
+    __slots__ = ("backend", "backward", "cotangents", "differentiable", "leaves", "lowered", "static", "written")
 
     def __init__(
         self, captured: Captured, executable: Executable, tree: OutputTree, *rest: Any, backend: Any, lowered: Program
@@ -63,6 +65,7 @@ class DifferentiableCall(CompiledCall):
             (i, t) for i, t in enumerate(captured.states) if not t.stop_gradient and t.payload.dtype.kind in "fc"
         ]
         self.backward: Any = None
+        self.written = captured.written
         self.cotangents = self._cotangent_layouts(executable)
 
     def __call__(self, call: Call) -> Any:
@@ -71,11 +74,17 @@ class DifferentiableCall(CompiledCall):
         made = _Forward.apply(self, call, *wanted)
         return self.tree.fill(list(made))
 
-    def gradients(self, call: Call, cotangents: list[Any]) -> list[Any]:
-        """Gradients of the inputs that want them, then of the leaves among the states, as payloads."""
+    def values_before(self) -> list[Any]:
+        """Copies of the states that a call is about to write, as payloads."""
+        return [Strided(self.bound[i][1].ndarray.copy()) for i in self.written]
+
+    def gradients(self, call: Call, cotangents: list[Any], before: list[Any]) -> list[Any]:
+        """Gradients of the inputs that want them, then of the leaves among the states, as payloads; ``before`` is what
+        :meth:`values_before` gave for the forward call."""
         if self.backward is None:
             self.backward = self._compile_backward(call)
-        return self.backward([*self.payloads(call), *(g.payload for g in cotangents)])  # type: ignore[no-any-return]
+        payloads = [*self.payloads(call), *(g.payload for g in cotangents), *before]
+        return self.backward(payloads)  # type: ignore[no-any-return]
 
     def _compile_backward(self, call: Call) -> Any:
         inputs = len(self.lowered.inputs)
@@ -83,7 +92,11 @@ class DifferentiableCall(CompiledCall):
         wrt += [inputs + i for i, _ in self.leaves]
         program = vjp_program(self.lowered, wrt, self.differentiable)
         program.name = self.lowered.name + "_backward"
-        program.set_outputs(program.outputs[len(self.lowered.outputs) :])
+        unchanged = [state.argument for state in program.states]
+        program.set_outputs(program.outputs[len(self.lowered.outputs) :], unchanged)
+        for i in self.written:  # read as they were before the forward program wrote them
+            unchanged[i].replace_all_uses_with(program.add_input(unchanged[i].type))
+        program.set_outputs(program.outputs, unchanged)
         executable = self._lowered_backward(program, call, wrt)
         return executable.bind([payload for _, payload in self.bound])
 
@@ -125,11 +138,13 @@ class _Forward(PyLayer):
     @staticmethod
     def forward(ctx: Any, compiled: DifferentiableCall, call: Call, *wanted: Tensor) -> tuple[Tensor, ...]:
         """The traced results."""
+        ctx.before = compiled.values_before()
         made = tuple(Tensor._wrap(payload) for payload in compiled.execute(call))
         chosen = set(compiled.differentiable)
         ctx.mark_non_differentiable(*(t for i, t in enumerate(made) if i not in chosen))
         ctx.compiled, ctx.call = compiled, call
-        ctx.save_for_backward(*call.tensors, *(tensor for tensor, _ in compiled.bound))
+        kept = [tensor for i, (tensor, _) in enumerate(compiled.bound) if i not in compiled.written]
+        ctx.save_for_backward(*call.tensors, *kept)
         return made
 
     @staticmethod
@@ -137,4 +152,4 @@ class _Forward(PyLayer):
         """Gradients of ``wanted``."""
         ctx.saved_tensor()  # raises where an input or a parameter was changed in between
         cotangents = ctx.compiled.laid([grads[i] for i in ctx.compiled.differentiable])
-        return tuple(Tensor._wrap(payload) for payload in ctx.compiled.gradients(ctx.call, cotangents))
+        return tuple(Tensor._wrap(payload) for payload in ctx.compiled.gradients(ctx.call, cotangents, ctx.before))
