@@ -211,6 +211,16 @@ def cases():
     yield "scaled_dot_product_attention", (queries[:, :3], keys, values), {"is_causal": True, "training": False}
     yield "linear", (x, w), {}
     yield "linear", (np.stack([x, y]), w, rng.standard_normal(4)), {}
+    a, b = rng.standard_normal((2, 2, 5, 5))
+    for name in ("inv", "det", "slogdet"):
+        yield name, (a,), {}
+        yield name, (b[0],), {}
+    yield "solve", (a, b[..., :3]), {}
+    yield "solve", (a[0], b[0]), {}
+    singular = a.copy()
+    singular[:, 4] = singular[:, 1]
+    singular[1] = 0
+    yield "det", (singular,), {}
 
 
 @pytest.mark.parametrize(("name", "args", "kwargs"), list(cases()))

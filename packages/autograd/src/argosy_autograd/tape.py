@@ -16,7 +16,7 @@ import numpy as np
 
 from argosy_autograd import hooks
 from argosy_autograd.errors import DifferentiationError, MissingRule
-from argosy_autograd.kernels import KERNELS
+from argosy_autograd.solutions import KERNELS
 from argosy_phi_ops.dispatch import Recorder, bind
 from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.kept import Kept

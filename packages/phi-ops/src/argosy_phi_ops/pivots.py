@@ -11,9 +11,10 @@ from typing import Any
 
 from argosy_phi_ops import prim
 
-__all__ = ["zero_pivots"]
+__all__ = ["SMALL", "zero_pivots"]
 
-_SMALL = {"float32": 2.0**-40, "float64": 2.0**-70, "complex64": 2.0**-40, "complex128": 2.0**-70}
+SMALL = {"float32": 2.0**-40, "float64": 2.0**-70, "complex64": 2.0**-40, "complex128": 2.0**-70}
+"""What counts in place of a zero pivot, against the largest of its matrix."""
 
 
 def zero_pivots(diagonal: Any) -> Any:
@@ -22,5 +23,5 @@ def zero_pivots(diagonal: Any) -> Any:
     largest = prim.reduce_max(size, axes=(size.ndim - 1,))
     scale = prim.select(prim.gt(largest, 0.0), largest, 1.0)
     each = prim.broadcast(scale, shape=size.shape, axes=tuple(range(scale.ndim)))
-    tiny = prim.select(prim.eq(size, 0.0), prim.mul(each, _SMALL.get(size.dtype, 2.0**-40)), 0.0)
+    tiny = prim.select(prim.eq(size, 0.0), prim.mul(each, SMALL.get(size.dtype, 2.0**-40)), 0.0)
     return tiny if tiny.dtype == diagonal.dtype else prim.cast(tiny, dtype=diagonal.dtype)
