@@ -202,6 +202,43 @@ def test_unused_inputs_are_errors_while_capturing_and_constants_give_no_gradient
     capture(f, [TensorType((1,), "float64")])
 
 
+class Scaled(ag.PyLayer):
+    """x times a weight that is no argument, so that the derivative that is given has no place for it."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.weight = weight
+        return x * weight[0]
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.weight[0]
+
+
+@pytest.mark.parametrize("capturing", [False, True])
+def test_what_a_custom_rule_reads_beside_its_arguments_has_no_first_derivative_but_a_second(capturing):
+    """The first would be zeros without a word; the derivative of g w by w is what backward says."""
+    w = Tensor(np.array([2.0]), stop_gradient=False)
+
+    def first(x):
+        y = Scaled.apply(x, [w]).sum()
+        assert ag.grad(y, [w], allow_unused=True, retain_graph=True) == [None]
+        with pytest.raises(UnusedInput):
+            ag.grad(y, w)
+        (g,) = ag.grad(Scaled.apply(x, [w]).sum(), x, create_graph=True)
+        return ag.grad((g * g).sum(), w)[0]
+
+    if capturing:
+        with Tracer() as tracer:
+            x = tracer.input(TensorType((1,), "float64"), stop_gradient=False)
+            captured = tracer.finish([first(x)])
+        Decompose().run(captured.program)
+        ExpandGradients().run(captured.program)
+        assert run(captured, [np.array([3.0])])[0].tolist() == [4.0]
+    else:
+        assert first(Tensor(np.array([3.0]), stop_gradient=False)).numpy().tolist() == [4.0]
+
+
 def test_hooks_on_leaves_run_while_capturing():
     """They get the traced gradient."""
     w = Tensor(np.array([2.0]), stop_gradient=False)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import argosy_autograd.dialect  # noqa: F401  (registers the dialect)
 from argosy_autograd.activity import has_gradient, read_values
 from argosy_autograd.algebra import zeros_like
+from argosy_autograd.dialect import custom_parts
 from argosy_autograd.errors import DifferentiationError, unused_input
 from argosy_autograd.gradients import is_symbolic_zero
 from argosy_autograd.hooks import JointHook
@@ -163,19 +163,24 @@ def _leaves(tracer: Tracer) -> Iterable[tuple[Tensor, Value]]:
 
 
 def _reached(outputs: Sequence[Value], wrt: set[Value], walls: Sequence[Value] = ()) -> set[Value]:
-    """Those of ``wrt`` that the outputs depend on through differentiable values; stop_gradient is a wall."""
+    """Those of ``wrt`` that the outputs depend on through differentiable values; stop_gradient is a wall. A derivative
+    of the user's own goes on to its inputs alone; the derivative of one goes on to what it reads, too."""
     found: set[Value] = set()
-    seen = set(walls)
-    stack = [v for v in outputs if has_gradient(v)]
+    seen = {(v, nested) for v in walls for nested in (False, True)}
+    stack = [(v, False) for v in outputs if has_gradient(v)]
     while stack:
-        value = stack.pop()
-        if value in seen:
+        place = stack.pop()
+        if place in seen:
             continue
-        seen.add(value)
+        seen.add(place)
+        value, nested = place
         if value in wrt:
             found.add(value)
         if isinstance(value, OpResult) and value.op.name.removeprefix("prim.") not in NOT_APPLICABLE:
-            stack.extend(v for v in read_values(value.op) if has_gradient(v))
+            nested = nested or value.op.name == "ad.gradient"
+            own = value.op.name == "ad.custom" and not nested
+            onward = custom_parts(value.op)[1] if own else read_values(value.op)
+            stack.extend((v, nested) for v in onward if has_gradient(v))
     return found
 
 
