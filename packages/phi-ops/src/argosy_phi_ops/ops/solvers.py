@@ -14,7 +14,7 @@ from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.linalg import matmul
 from argosy_phi_ops.pivots import zero_pivots
 from argosy_phi_ops.primitives.checks import COMPLEX
-from argosy_phi_ops.reference.kernels.decomposition import lu, row_order
+from argosy_phi_ops.reference.kernels.decomposition import factors, row_order
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
@@ -155,7 +155,7 @@ def _exchanged(y: Tensor, index: Tensor, k: int, other: Tensor, axis: int) -> Te
 def _refuse_singular(name: str, x: Any, result: Any) -> None:
     """Raise :class:`OperatorError` where a pivot of `x` is zero or NaN: then a result is not finite."""
     if not np.isfinite(result).all():
-        _refuse_zeros(name, lu(x)[0])
+        _refuse_zeros(name, factors(x)[0])
 
 
 def _refuse_zeros(name: str, factors: Any) -> None:
@@ -252,7 +252,7 @@ def _(x: np.ndarray) -> np.ndarray:
 
 def _factors(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The pivots [..., n] of an LU decomposition, and the sign of its row exchanges."""
-    packed, pivots, _ = lu(x)
+    packed, pivots = factors(x)
     swaps = 1 - 2 * (np.count_nonzero(pivots != np.arange(x.shape[-1]), axis=-1) % 2)
     return np.diagonal(packed, axis1=-2, axis2=-1), swaps
 

@@ -80,8 +80,13 @@ def row_order(pivots: Array, rows: int) -> Array:
     return orders.reshape(shape)
 
 
-@kernel("lu")
 @ieee
+def factors(x: Array) -> tuple[Array, Array]:
+    """What :func:`lu` gives without the order of the rows, which costs as much again for small matrices."""
+    return lapack.factored(x) or _packed(x)
+
+
+@kernel("lu")
 def lu(x: Array) -> tuple[Array, Array, Array]:
     """Partial pivoting: L (unit, below the diagonal) and U packed in one matrix, the row exchanged at each step,
     and the order of the rows that the exchanges make.
@@ -89,7 +94,7 @@ def lu(x: Array) -> tuple[Array, Array, Array]:
     Step k swaps rows k and pivots[k] (0-based, int32); ``x[order] = L U``. A column of zeros leaves a zero pivot, as
     LAPACK's getrf does, which this is where it is found.
     """
-    packed, pivots = lapack.factored(x) or _packed(x)
+    packed, pivots = factors(x)
     return packed, pivots, row_order(pivots, x.shape[-2])
 
 
