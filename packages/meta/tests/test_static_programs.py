@@ -168,7 +168,7 @@ def test_layers_are_those_of_nn(program):
 
 
 def test_files(program, tmp_path):
-    """Parameters and optimizer states come back; an inference program runs alone, and as a layer."""
+    """Parameters and optimizer states come back; an inference program runs alone."""
     main, startup, exe = program
     x, _, prediction, loss = _regression(dropout=0.5)
     paddle.optimizer.Adam(0.1).minimize(loss)
@@ -188,7 +188,6 @@ def test_files(program, tmp_path):
     got = exe.run(program, feed={names[0]: feed["x"]}, fetch_list=targets)[0]
     np.testing.assert_allclose(got, expected, rtol=1e-5)
     assert names == ["x"]
-    np.testing.assert_allclose(paddle.jit.load(str(tmp_path / "net"))(feed["x"]).numpy(), expected, rtol=1e-5)
     parts = static.serialize_program([x], [prediction]), static.serialize_persistables([x], [prediction], exe)
     static.save_to_file(str(tmp_path / "part"), parts[1])
     again = static.deserialize_program(parts[0])
@@ -196,6 +195,18 @@ def test_files(program, tmp_path):
     assert {p.name for p in again.all_parameters()} == {p.name for p in main.all_parameters()}
     with pytest.raises(ValueError, match="need \\['y'\\]"):
         static.save_inference_model(str(tmp_path / "bad"), [x], [loss], exe)
+
+
+def test_inference_programs_are_layers(tmp_path):
+    """``jit.load`` takes what ``save_inference_model`` wrote."""
+    main, startup, exe = static.Program(), static.Program(), static.Executor()
+    with static.program_guard(main, startup):
+        x, _, prediction, _ = _regression()
+        exe.run(startup)
+        rows = _floats(4, 3)
+        (expected,) = exe.run(main, feed={"x": rows}, fetch_list=[prediction])
+        static.save_inference_model(str(tmp_path / "net"), [x], [prediction], exe)
+    np.testing.assert_allclose(paddle.jit.load(str(tmp_path / "net"))(rows).numpy(), expected, rtol=1e-5)
 
 
 def test_metrics_and_averages(program):
