@@ -164,5 +164,5 @@ def test_wrong_indices_are_named():
         x[..., ...]
     with pytest.raises(DTypeError, match="float64"):
         x[Tensor(np.array([1.0]))]
-    with pytest.raises(TypeError, match="str"):
+    with pytest.raises(ValueError, match="str 'a'"):
         x["a"]

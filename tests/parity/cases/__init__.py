@@ -68,6 +68,7 @@ UNCOVERED = {
     "lstm": "the wheel shows it as nn.LSTM",
     "simple_rnn": "the wheel shows it as nn.SimpleRNN",
     "im2col": "the wheel shows it as nn.functional.unfold",
+    "least_squares": "the wheel shows it as linalg.lstsq",
     "lu_factor": "the wheel shows it as linalg.lu",
     "permutation_of": "the wheel shows it as linalg.lu_unpack",
     "paged_attention": "the wheel has no such operator on CPU",
