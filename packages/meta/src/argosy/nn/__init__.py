@@ -5,33 +5,30 @@ from argosy.faces import face
 _MODULES = {
     "layer": ("Layer",),
     "container": ("LayerDict", "LayerList", "ParameterDict", "ParameterList", "Sequential"),
-    "common": ("Dropout", "Embedding", "Flatten", "Identity", "Linear"),
+    "common": ("Embedding", "Flatten", "Identity", "Linear"),
     "conv": ("Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"),
-    "pooling": ("AdaptiveAvgPool2D", "AvgPool2D", "MaxPool2D"),
+    "pooling": (
+        "AvgPool1D", "AvgPool2D", "AvgPool3D", "LPPool1D", "LPPool2D", "MaxPool1D", "MaxPool2D", "MaxPool3D",
+    ),
+    "adaptive_pooling": (
+        "AdaptiveAvgPool1D", "AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool1D", "AdaptiveMaxPool2D",
+        "AdaptiveMaxPool3D",
+    ),
     "norm": ("LayerNorm", "RMSNorm"),
     "batch_norm": ("BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "SyncBatchNorm"),
     "activation": (
-        "ELU", "GELU", "Hardswish", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "ReLU", "ReLU6", "Sigmoid",
-        "Silu", "SiLU", "Softmax", "Softplus", "Softsign", "Swish", "Tanh",
+        "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+        "LogSigmoid", "LogSoftmax", "Maxout", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid",
+        "Silu", "Softmax", "Softmax2D", "Softplus", "Softshrink", "Softsign", "Swish", "Tanh", "Tanhshrink",
+        "ThresholdedReLU",
     ),
-    "loss": ("CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss", "BCEWithLogitsLoss"),
-    "shrinkage": (
-        "CELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardtanh", "Maxout", "PReLU", "RReLU", "SELU",
-        "Softmax2D", "Softshrink", "Tanhshrink", "ThresholdedReLU",
+    "loss": (
+        "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
+        "HSigmoidLoss", "HingeEmbeddingLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
+        "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PoissonNLLLoss",
+        "RNNTLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
     ),
-    "noise": (
-        "AlphaDropout", "Dropout2D", "Dropout3D", "FeatureAlphaDropout",
-    ),
-    "windows": (
-        "AdaptiveAvgPool1D", "AdaptiveAvgPool3D", "AdaptiveMaxPool1D", "AdaptiveMaxPool2D",
-        "AdaptiveMaxPool3D", "AvgPool1D", "AvgPool3D", "LPPool1D", "LPPool2D", "MaxPool1D", "MaxPool3D",
-    ),
-    "distances": (
-        "BCELoss", "CosineEmbeddingLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "KLDivLoss",
-        "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
-        "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
-        "TripletMarginWithDistanceLoss",
-    ),
+    "dropout": ("AlphaDropout", "Dropout", "Dropout2D", "Dropout3D", "FeatureAlphaDropout"),
     "padding": (
         "CircularPad1D", "CircularPad2D", "CircularPad3D", "ConstantPad1D", "ConstantPad2D", "ConstantPad3D",
         "Pad1D", "Pad2D", "Pad3D", "ReflectionPad1D", "ReflectionPad2D", "ReflectionPad3D",
@@ -53,7 +50,6 @@ _MODULES = {
     "cells": ("GRUCell", "LSTMCell", "RNNCellBase", "SimpleRNNCell"),
     "decode": ("BeamSearchDecoder", "dynamic_decode"),
     "recurrent": ("GRU", "LSTM", "RNN", "BiRNN", "SimpleRNN"),
-    "sequence_loss_layers": ("CTCLoss", "HSigmoidLoss", "RNNTLoss"),
     "adaptive_softmax": ("AdaptiveLogSoftmaxWithLoss",),
     "unpooling": ("FractionalMaxPool2D", "FractionalMaxPool3D", "MaxUnPool1D", "MaxUnPool2D", "MaxUnPool3D"),
     "clip": ("ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"),

@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from argosy.nn import functional as F
+from argosy.nn.initializer import Constant
+from argosy.nn.layer import Layer
 from argosy.nn.settings import FunctionLayer
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "ELU", "GELU", "Hardswish", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "ReLU", "ReLU6", "SiLU", "Sigmoid",
-    "Silu", "Softmax", "Softplus", "Softsign", "Swish", "Tanh",
+    "CELU",
+    "ELU",
+    "GELU",
+    "GLU",
+    "SELU",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "LeakyReLU",
+    "LogSigmoid",
+    "LogSoftmax",
+    "Maxout",
+    "Mish",
+    "PReLU",
+    "RReLU",
+    "ReLU",
+    "ReLU6",
+    "SiLU",
+    "Sigmoid",
+    "Silu",
+    "Softmax",
+    "Softmax2D",
+    "Softplus",
+    "Softshrink",
+    "Softsign",
+    "Swish",
+    "Tanh",
+    "Tanhshrink",
+    "ThresholdedReLU",
 ]  # fmt: skip
 
 
@@ -150,3 +183,168 @@ class LogSoftmax(_Activation):
 
     def __init__(self, axis: int = -1, name: str | None = None) -> None:
         super().__init__(axis=axis)
+
+
+class Hardsigmoid(_Plain):
+    """``min(max(x / 6 + 1/2, 0), 1)``."""
+
+    function = "hardsigmoid"
+
+
+class Tanhshrink(_Plain):
+    """``x - tanh(x)``."""
+
+    function = "tanhshrink"
+
+
+class CELU(_Activation):
+    """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)`` (Barron, 2017)."""
+
+    function = "celu"
+
+    def __init__(self, alpha: float = 1.0, name: str | None = None) -> None:
+        super().__init__(alpha=alpha)
+
+
+class SELU(_Activation):
+    """``scale * x`` where positive, else ``scale * alpha * (exp(x) - 1)`` (Klambauer et al., 2017)."""
+
+    function = "selu"
+
+    def __init__(
+        self,
+        scale: float = 1.0507009873554804934193349852946,
+        alpha: float = 1.6732632423543772848170429916717,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(scale=scale, alpha=alpha)
+
+
+class Hardshrink(_Activation):
+    """``x`` outside of [-threshold, threshold], else 0."""
+
+    function = "hardshrink"
+
+    def __init__(self, threshold: float = 0.5, name: str | None = None) -> None:
+        super().__init__(threshold=threshold)
+
+    @property
+    def lambd(self) -> float:
+        """The threshold."""
+        return self._threshold  # type: ignore[no-any-return]
+
+
+class Softshrink(_Activation):
+    """``x`` moved towards 0 by ``threshold``, and 0 where that would change its sign."""
+
+    function = "softshrink"
+
+    def __init__(self, threshold: float = 0.5, name: str | None = None) -> None:
+        super().__init__(threshold=threshold)
+
+    @property
+    def lambd(self) -> float:
+        """The threshold."""
+        return self._threshold  # type: ignore[no-any-return]
+
+
+class Hardtanh(_Activation):
+    """``x`` clipped to [min, max]."""
+
+    function = "hardtanh"
+
+    def __init__(self, min: float = -1.0, max: float = 1.0, name: str | None = None) -> None:
+        super().__init__(min=min, max=max)
+
+
+class ThresholdedReLU(_Activation):
+    """``x`` above ``threshold``, else ``value``."""
+
+    function = "thresholded_relu"
+
+    def __init__(self, threshold: float = 1.0, value: float = 0.0, name: str | None = None) -> None:
+        super().__init__(threshold=threshold, value=value)
+
+
+class GLU(_Activation):
+    """The first half along ``axis`` times the sigmoid of the second (Dauphin et al., 2017)."""
+
+    function = "glu"
+
+    def __init__(self, axis: int = -1, name: str | None = None) -> None:
+        super().__init__(axis=axis)
+
+    @property
+    def dim(self) -> int:
+        """The axis."""
+        return self._axis  # type: ignore[no-any-return]
+
+
+class Maxout(_Activation):
+    """The maximum of ``groups`` neighbouring channels along ``axis`` (Goodfellow et al., 2013)."""
+
+    function = "maxout"
+
+    def __init__(self, groups: int, axis: int = 1, name: str | None = None) -> None:
+        super().__init__(groups=groups, axis=axis)
+
+
+class Softmax2D(Layer):
+    """Softmax over the channels of [N, C, H, W] or [C, H, W]."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Distributions over the channels. Raises ValueError for another rank."""
+        if x.ndim not in (3, 4):
+            raise ValueError(f"Softmax2D takes [N, C, H, W] or [C, H, W], got shape {list(x.shape)}")
+        return F.softmax(x, axis=-3)
+
+
+class PReLU(Layer):
+    """``x`` where positive, else a trained slope times ``x`` (He et al., 2015).
+
+    num_parameters: 1, or one slope for each channel; they start at ``init``.
+    """
+
+    _weight: Any
+
+    def __init__(
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        weight_attr: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._num_parameters, self._data_format, self._init = num_parameters, data_format, init
+        self._weight = self.create_parameter([num_parameters], weight_attr, default_initializer=Constant(float(init)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The activation of ``x``."""
+        return F.prelu(x, self._weight, data_format=self._data_format)
+
+    def extra_repr(self) -> str:
+        """Number of slopes, layout, start and dtype."""
+        start = f"init={self._init}, dtype={self._dtype}"
+        return f"num_parameters={self._num_parameters}, data_format={self._data_format}, {start}"
+
+
+class RReLU(Layer):
+    """``x`` where positive, else ``x`` times a slope: random in [lower, upper] while training, their mean otherwise
+    (Xu et al., 2015).
+    """
+
+    def __init__(self, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, name: str | None = None) -> None:
+        super().__init__()
+        self._lower, self._upper = lower, upper
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The activation of ``x``."""
+        return F.rrelu(x, self._lower, self._upper, training=self.training)
+
+    def extra_repr(self) -> str:
+        """The bounds of the slope."""
+        return f"lower={self._lower}, upper={self._upper}, training={self.training}, dtype={self._dtype}"

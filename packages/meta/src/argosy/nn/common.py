@@ -1,8 +1,7 @@
-"""Linear, Embedding, Dropout, Flatten, Identity."""
+"""Linear, Embedding, Flatten, Identity."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from argosy.nn import functional as F
@@ -10,7 +9,7 @@ from argosy.nn.initializer import Assign
 from argosy.nn.layer import Layer, own_dtype
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Dropout", "Embedding", "Flatten", "Identity", "Linear"]
+__all__ = ["Embedding", "Flatten", "Identity", "Linear"]
 
 
 class Linear(Layer):
@@ -107,29 +106,6 @@ class Embedding(Layer):
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
         flags = f"sparse={self._sparse}, scale_grad_by_freq={self._scale_grad_by_freq}"
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}, {flags}"
-
-
-class Dropout(Layer):
-    """Zero each element with probability ``p`` while training, and scale the rest by 1 / (1 - p)."""
-
-    def __init__(
-        self,
-        p: float = 0.5,
-        inplace: bool = False,
-        axis: int | Sequence[int] | None = None,
-        mode: str = "upscale_in_train",
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        self.p, self.axis, self.mode, self.inplace = p, axis, mode, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The input with elements dropped, in evaluation the input itself."""
-        return F.dropout(input, self.p, self.axis, self.training, self.inplace, self.mode)
-
-    def extra_repr(self) -> str:
-        """Probability, axis and mode."""
-        return f"p={self.p}, axis={self.axis}, mode={self.mode}, inplace={self.inplace}"
 
 
 class Flatten(Layer):

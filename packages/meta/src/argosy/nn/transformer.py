@@ -10,8 +10,9 @@ import numpy as np
 from argosy.creation import to_tensor
 from argosy.nn import functional as F
 from argosy.nn.attention import MultiHeadAttention
-from argosy.nn.common import Dropout, Linear
+from argosy.nn.common import Linear
 from argosy.nn.container import LayerList
+from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
 from argosy.nn.norm import LayerNorm
 from argosy_tensorcore.tensor import Tensor

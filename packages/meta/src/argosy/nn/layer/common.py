@@ -1,6 +1,7 @@
 """Paddle's module of linear maps, dropout and padding, for code that takes layers from where Paddle defines them."""
 
-from argosy.nn.common import Dropout, Embedding, Flatten, Identity, Linear
+from argosy.nn.common import Embedding, Flatten, Identity, Linear
+from argosy.nn.dropout import AlphaDropout, Dropout, Dropout2D, Dropout3D, FeatureAlphaDropout
 from argosy.nn.geometry import (
     Bilinear,
     CosineSimilarity,
@@ -11,7 +12,6 @@ from argosy.nn.geometry import (
     UpsamplingBilinear2D,
     UpsamplingNearest2D,
 )
-from argosy.nn.noise import AlphaDropout, Dropout2D, Dropout3D, FeatureAlphaDropout
 from argosy.nn.padding import (
     CircularPad1D,
     CircularPad2D,

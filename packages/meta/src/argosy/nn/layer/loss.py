@@ -1,24 +1,30 @@
 """Paddle's module of losses, for code that takes layers from where Paddle defines them."""
 
 from argosy.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
-from argosy.nn.distances import (
+from argosy.nn.loss import (
     BCELoss,
+    BCEWithLogitsLoss,
     CosineEmbeddingLoss,
+    CrossEntropyLoss,
+    CTCLoss,
     GaussianNLLLoss,
     HingeEmbeddingLoss,
+    HSigmoidLoss,
     KLDivLoss,
+    L1Loss,
     MarginRankingLoss,
+    MSELoss,
     MultiLabelMarginLoss,
     MultiLabelSoftMarginLoss,
     MultiMarginLoss,
+    NLLLoss,
     PoissonNLLLoss,
+    RNNTLoss,
     SmoothL1Loss,
     SoftMarginLoss,
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
-from argosy.nn.loss import BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
-from argosy.nn.sequence_loss_layers import CTCLoss, HSigmoidLoss, RNNTLoss
 
 __all__ = [
     "AdaptiveLogSoftmaxWithLoss", "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.nn.activation import ReLU
-from argosy.nn.common import Dropout, Linear
+from argosy.nn.common import Linear
 from argosy.nn.conv import Conv2D
+from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
 from argosy.nn.pooling import MaxPool2D
 from argosy.vision.models.blocks import untrained

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.nn.adaptive_pooling import AdaptiveAvgPool2D
 from argosy.nn.common import Linear
 from argosy.nn.layer import Layer
-from argosy.nn.pooling import AdaptiveAvgPool2D
 from argosy.vision.models.blocks import ConvNormActivation, untrained
 from argosy_tensorcore.tensor import Tensor
 

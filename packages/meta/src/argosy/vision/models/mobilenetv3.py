@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from argosy.nn.activation import Hardswish, ReLU
+from argosy.nn.activation import Hardsigmoid, Hardswish, ReLU
+from argosy.nn.adaptive_pooling import AdaptiveAvgPool2D
 from argosy.nn.batch_norm import BatchNorm2D
-from argosy.nn.common import Dropout, Linear
+from argosy.nn.common import Linear
 from argosy.nn.container import Sequential
 from argosy.nn.conv import Conv2D
+from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
-from argosy.nn.pooling import AdaptiveAvgPool2D
-from argosy.nn.shrinkage import Hardsigmoid
 from argosy.vision.models.blocks import ConvNormActivation, divisible, untrained
 from argosy_tensorcore.tensor import Tensor
 

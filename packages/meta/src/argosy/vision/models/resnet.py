@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.nn.activation import ReLU
+from argosy.nn.adaptive_pooling import AdaptiveAvgPool2D
 from argosy.nn.batch_norm import BatchNorm2D
 from argosy.nn.common import Linear
 from argosy.nn.container import Sequential
 from argosy.nn.conv import Conv2D
 from argosy.nn.layer import Layer
-from argosy.nn.pooling import AdaptiveAvgPool2D, MaxPool2D
+from argosy.nn.pooling import MaxPool2D
 from argosy.vision.models.blocks import untrained
 from argosy_tensorcore.tensor import Tensor
 

@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any
 
 from argosy.nn.activation import ReLU, Swish
+from argosy.nn.adaptive_pooling import AdaptiveAvgPool2D
 from argosy.nn.common import Linear
 from argosy.nn.layer import Layer
-from argosy.nn.pooling import AdaptiveAvgPool2D, MaxPool2D
+from argosy.nn.pooling import MaxPool2D
 from argosy.vision.models.blocks import ConvNormActivation, untrained
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.nn.common import Dropout
+from argosy.nn.adaptive_pooling import AdaptiveAvgPool2D
 from argosy.nn.conv import Conv2D
+from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
-from argosy.nn.pooling import AdaptiveAvgPool2D, MaxPool2D
+from argosy.nn.pooling import MaxPool2D
 from argosy.vision.models.blocks import untrained
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor

@@ -1,14 +1,38 @@
-"""Dropout layers beyond the elementwise one."""
+"""Dropout layers: of elements, of channels, and for self-normalising networks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["AlphaDropout", "Dropout2D", "Dropout3D", "FeatureAlphaDropout"]
+__all__ = ["AlphaDropout", "Dropout", "Dropout2D", "Dropout3D", "FeatureAlphaDropout"]
+
+
+class Dropout(Layer):
+    """Zero each element with probability ``p`` while training, and scale the rest by 1 / (1 - p)."""
+
+    def __init__(
+        self,
+        p: float = 0.5,
+        inplace: bool = False,
+        axis: int | Sequence[int] | None = None,
+        mode: str = "upscale_in_train",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.p, self.axis, self.mode, self.inplace = p, axis, mode, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with elements dropped, in evaluation the input itself."""
+        return F.dropout(input, self.p, self.axis, self.training, self.inplace, self.mode)
+
+    def extra_repr(self) -> str:
+        """Probability, axis and mode."""
+        return f"p={self.p}, axis={self.axis}, mode={self.mode}, inplace={self.inplace}"
 
 
 class Dropout2D(Layer):
