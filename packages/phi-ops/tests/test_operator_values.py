@@ -6,6 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from argosy_hwadapt import device
+from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.errors import AxisError, DTypeError, OperatorError, ShapeError
 from argosy_phi_ops.operator import get_operator
 from argosy_pir.types import TensorType
@@ -19,6 +22,15 @@ def as_tensors(value):
     if isinstance(value, np.ndarray):
         return Tensor(value)
     return [as_tensors(item) for item in value] if isinstance(value, list) else value
+
+
+def decomposed(name, *args):
+    """What the operator's program of primitives gives."""
+    with Tracer(name) as tracer:
+        given = [tracer.input(TensorType(a.shape, a.dtype.name)) if isinstance(a, np.ndarray) else a for a in args]
+        captured = tracer.finish([get_operator(name)(*given)])
+    arrays = [Tensor(a).payload for a in args if isinstance(a, np.ndarray)]
+    return get_compiler("reference").compile(captured.program, device("cpu")).run(arrays, [])[0].array()
 
 
 def logistic(x):
@@ -269,6 +281,33 @@ def test_histogram_counts_as_paddle(data, bins, low, high, counts):
     result = get_operator("histogram")(Tensor(data), bins, low, high).numpy()
     assert result.dtype == np.int64
     assert result.tolist() == counts
+    if data.size:
+        assert decomposed("histogram", data, bins, low, high).tolist() == counts
+
+
+def test_histogram_adds_up_weights_and_densities_alike_without_looking_at_values():
+    rng = np.random.default_rng(3)
+    data, weights = rng.standard_normal(50), rng.random(50)
+    for density in (False, True):
+        eager = get_operator("histogram")(Tensor(data), 6, -1.5, 1.0, Tensor(weights), density).numpy()
+        assert eager.dtype == np.float32
+        np.testing.assert_allclose(decomposed("histogram", data, 6, -1.5, 1.0, weights, density), eager, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_gcd_and_lcm_have_enough_steps_for_their_dtype(dtype):
+    """Neighbours in Fibonacci's sequence need the most steps."""
+    largest = np.iinfo(dtype).max
+    numbers = [1, 1]
+    while numbers[-1] + numbers[-2] <= largest:
+        numbers.append(numbers[-1] + numbers[-2])
+    x = np.array([numbers[-1], largest, 0, 0, 12], dtype)
+    y = np.array([numbers[-2], 3, 7, 0, 18], dtype)
+    assert decomposed("gcd", x, y).tolist() == np.gcd(x, y).tolist()
+    small = (x % 11, y % 11)
+    assert decomposed("lcm", *small).tolist() == np.lcm(*small).tolist()
+    if largest % 2 and dtype != "uint8":
+        assert decomposed("gcd", -x, y).tolist() == np.gcd(-x, y).tolist()
 
 
 def test_histogram_refuses_ranges_that_are_none():

@@ -11,7 +11,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import FACTORY
+from argosy_phi_ops.ops.arguments import FACTORY, known_sizes, table
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING
 from argosy_phi_ops.reference.kernels.registry import Array, numpy_dtype
 from argosy_tensorcore.dtype import default_dtype
@@ -234,14 +234,15 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(2, 4, "int64")
 
 
-@operator(opaque=True)
+@operator()
 def tril_indices(row: int, col: int, offset: int = 0, dtype: str = "int64") -> Tensor:
-    """Row and column indices [2, n] of the lower triangle up to the diagonal `offset`."""
-    raise NotImplementedError  # opaque: the kernel below is all there is
+    """Row and column indices [2, n] of the lower triangle up to the diagonal `offset`, of known sizes."""
+    known_sizes("tril_indices", (row, col))
+    return table(_lower_corner(row, col, offset, dtype))
 
 
 @tril_indices.reference
-def _(row: int, col: int, offset: int, dtype: str) -> Array:
+def _lower_corner(row: int, col: int, offset: int, dtype: str) -> Array:
     return np.array(np.tril_indices(row, offset, col), numpy_dtype(dtype))
 
 
@@ -255,14 +256,15 @@ def corners(rng: np.random.Generator) -> Iterator[Sample]:
 tril_indices.samples(corners)
 
 
-@operator(opaque=True)
+@operator()
 def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype: str = "int64") -> Tensor:
-    """Row and column indices [2, n] of the upper triangle from the diagonal `offset` on."""
-    raise NotImplementedError  # opaque: the kernel below is all there is
+    """Row and column indices [2, n] of the upper triangle from the diagonal `offset` on, of known sizes."""
+    known_sizes("triu_indices", (row, row if col is None else col))
+    return table(_upper_corner(row, col, offset, dtype))
 
 
 @triu_indices.reference
-def _(row: int, col: int | None, offset: int, dtype: str) -> Array:
+def _upper_corner(row: int, col: int | None, offset: int, dtype: str) -> Array:
     return np.array(np.triu_indices(row, offset, row if col is None else col), numpy_dtype(dtype))
 
 

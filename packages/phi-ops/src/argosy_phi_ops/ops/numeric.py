@@ -11,9 +11,12 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import OperatorError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import axis_of, integer_pairs, section
+from argosy_phi_ops.ops.arguments import axis_of, in_float32, integer_pairs, section
+from argosy_phi_ops.ops.loops import scan
 from argosy_phi_ops.ops.norms import length
+from argosy_phi_ops.promotion import kind_of
 from argosy_phi_ops.reference.kernels.registry import Array, widened
+from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -81,20 +84,38 @@ def cummin(x: Tensor, axis: int | None = None, dtype: str = "int64") -> tuple[Te
 cummin.samples(running)
 
 
-@operator(opaque=True, promote="binary", inplace=True)
+def _common_divisor(x: Any, y: Any) -> Any:
+    """Euclid's algorithm on integers that broadcast, with as many steps as the widest numbers of the dtype can need
+    (Lamé, 1844: five for each decimal digit of the smaller one)."""
+    shape = prim.broadcast_shapes([x.shape, y.shape])
+    steps = prim.constant(False, "bool", (round(as_dtype(x.dtype).itemsize * 8 * 1.5),))
+
+    def step(_: Sequence[Any], carried: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        larger, smaller = carried
+        ended = prim.eq(smaller, 0)
+        rest = prim.rem(larger, prim.select(ended, 1, smaller))
+        return (), (prim.select(ended, larger, smaller), prim.select(ended, smaller, rest))
+
+    sizes = [prim.abs(prim.broadcast_to(v, shape)) for v in (x, y)]
+    return prim.abs(scan(step, [steps], sizes)[1][0])
+
+
+@operator(promote="binary", inplace=True)
 def gcd(x: Tensor, y: Tensor) -> Tensor:
-    """The greatest common divisor of integers. Eager only."""
-    raise NotImplementedError  # opaque: the kernel below is all there is
+    """The greatest common divisor of integers, 0 of zeros."""
+    return _common_divisor(x, y)
 
 
 gcd.reference(np.gcd)
 gcd.samples(integer_pairs)
 
 
-@operator(opaque=True, promote="binary", inplace=True)
+@operator(promote="binary", inplace=True)
 def lcm(x: Tensor, y: Tensor) -> Tensor:
-    """The least common multiple of integers. Eager only."""
-    raise NotImplementedError  # opaque: the kernel below is all there is
+    """The least common multiple of integers, 0 where one of them is."""
+    divisor = _common_divisor(x, y)
+    part = prim.floor_div(prim.abs(prim.broadcast_to(x, divisor.shape)), prim.maximum(divisor, 1))
+    return prim.mul(part, prim.abs(prim.broadcast_to(y, divisor.shape)))
 
 
 lcm.reference(np.lcm)
@@ -166,7 +187,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.integers(0, 5, 9), rng.random(9), minlength=7)
 
 
-@operator(opaque=True)
+@operator()
 def histogram(
     input: Tensor,
     bins: int = 100,
@@ -175,12 +196,42 @@ def histogram(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> Tensor:
-    """How many elements lie in each of `bins` equal parts of [min, max] (equal ones: of the data's range). Eager only.
+    """How many elements lie in each of `bins` equal parts of [min, max] (equal ones: of the data's range).
 
-    With `weight` their weights are added up; `density` divides by the total and the width of a part. Both give float32.
-    Raises :class:`OperatorError` for a range that is not finite or upside down, and for less than one part.
+    With `weight` their weights are added up; `density` divides by the total and the width of a part. Both give float32;
+    `input` gets no gradient. Raises :class:`OperatorError` for a range that is not finite or upside down (compiled code
+    does not look at the data), and for less than one part.
     """
-    raise NotImplementedError  # opaque: the kernel below is all there is
+    input = prim.stop_gradient(in_float32(input) if kind_of(input.dtype) == 2 else prim.cast(input, dtype="int64"))
+    low, high = _traced_range(input, bins, min, max)
+    divide = prim.floor_div if input.dtype == "int64" else prim.div  # Paddle divides integers as integers
+    part = divide(prim.mul(prim.sub(input, low), bins), prim.sub(high, low))
+    part = prim.minimum(prim.cast(part, dtype="int64"), bins - 1)
+    inside = prim.logical_and(prim.ge(input, low), prim.le(input, high))
+    places = prim.reshape(prim.select(inside, part, bins), shape=(input.type.size, 1))  # out of range: dropped
+    dtype = "int64" if weight is None else "float64"
+    each: Any = prim.constant(1, dtype, (input.type.size,))
+    if weight is not None:
+        each = prim.reshape(prim.cast(weight, dtype=dtype), shape=(input.type.size,))
+    counts = prim.scatter(prim.constant(0, dtype, (bins,)), places, each, axes=(0,), kind="add")
+    if density:
+        counts = prim.cast(counts, dtype="float64")
+        total = prim.reduce_sum(counts, axes=(0,))
+        width = prim.div(prim.cast(prim.sub(high, low), dtype="float64"), float(bins))
+        counts = prim.div(counts, prim.mul(prim.select(prim.eq(total, 0.0), 1.0, total), width))
+    return prim.cast(counts, dtype="float32") if density or weight is not None else counts
+
+
+def _traced_range(x: Any, bins: int, low: Any, high: Any) -> tuple[Any, Any]:
+    """What :func:`_range` gives, of a value: bounds as 0-D values of its dtype."""
+    _check_range(bins, low, high)
+    kind = int if x.dtype == "int64" else float
+    bounds = [prim.constant(kind(bound), x.dtype) for bound in (low, high)]
+    if kind(low) == kind(high) and x.type.size != 0:
+        every = tuple(range(x.ndim))
+        bounds = [prim.reduce_min(x, axes=every), prim.reduce_max(x, axes=every)]
+    one = prim.cast(prim.eq(*bounds), dtype=x.dtype)
+    return prim.sub(bounds[0], one), prim.add(bounds[1], one)
 
 
 @histogram.reference
@@ -204,23 +255,31 @@ def _(input: Array, bins: int, min: float, max: float, weight: Array | None, den
 def _range(x: Array, bins: int, low: Any, high: Any) -> tuple[Any, Any]:
     """The bounds in the dtype of `x` (integers cut off fractions); those of the data where they are equal, and one
     further out on each side where these are equal, too: as in Paddle."""
+    _check_range(bins, low, high)
+    kind = x.dtype.type if x.dtype.kind == "f" else int
+    if kind(low) == kind(high) and x.size:
+        low, high = x.min(), x.max()
+        _check_range(bins, low, high)
+    low, high = kind(low), kind(high)
+    return (low - kind(1), high + kind(1)) if low == high else (low, high)
+
+
+def _check_range(bins: int, low: Any, high: Any) -> None:
     if bins < 1:
         raise OperatorError(f"histogram(): argument 'bins' should be at least 1, got {bins}")
-    kind = x.dtype.type if x.dtype.kind == "f" else int
-    if isfinite(low) and isfinite(high) and kind(low) == kind(high) and x.size:
-        low, high = x.min(), x.max()
     if not (isfinite(low) and isfinite(high)):
         raise OperatorError(f"histogram(): the range should be finite, got from min={low} to max={high}")
     if low > high:
         raise OperatorError(f"histogram(): argument 'min' should be at most 'max', got min={low} and max={high}")
-    low, high = kind(low), kind(high)
-    return (low - kind(1), high + kind(1)) if low == high else (low, high)
 
 
 @histogram.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal(20), 4)
     yield Sample(rng.standard_normal(20), 4, -1.0, 1.0)
+    yield Sample(rng.integers(-3, 9, (4, 5)), 5, 0, 6)
+    yield Sample(np.full(3, 2.0), 3)
+    yield Sample(rng.standard_normal(20), 4, -1.0, 2.0, density=True)
 
 
 @operator(inplace=True)
