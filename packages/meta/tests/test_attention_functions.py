@@ -278,3 +278,35 @@ def test_a_drawing_of_the_graph_is_refused() -> None:
         arguments = [x.sum()] if call is paddle.autograd.backward else [x.sum(), x]
         with pytest.raises(NotImplementedError, match="dump_backward_graph_path"):
             call(*arguments, dump_backward_graph_path="graph.dot")
+
+
+@pytest.mark.parametrize("heads", [4, 2])
+def test_dropout_within_attention_draws_the_same_captured_and_eager(heads):
+    """Bits and gradients, also of a second call; and on average nothing changes."""
+    rng = np.random.default_rng(4)
+    q, k, v = (
+        paddle.to_tensor(rng.standard_normal((2, 5, n, 8)).astype("float32"), stop_gradient=False)
+        for n in (4, heads, heads)
+    )
+
+    def attend(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=0.25, is_causal=True)
+
+    def run(function):
+        paddle.seed(7)
+        results = [function(q, k, v) for _ in range(2)]
+        grads = paddle.grad(results[1].sum(), [q, k, v])
+        return [x.numpy() for x in (*results, *grads)]
+
+    eager, captured = run(attend), run(paddle.jit.to_static(attend, full_graph=True))
+    for a, b in zip(eager, captured, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert np.abs(eager[0] - eager[1]).max() > 0.01
+    with paddle.no_grad():
+        mean = sum(attend(q, k, v).numpy() for _ in range(400)) / 400
+    plain = F.scaled_dot_product_attention(q, k, v, is_causal=True).numpy()
+    np.testing.assert_allclose(mean, plain, atol=0.25)
+    still = F.scaled_dot_product_attention(q, k, v, dropout_p=0.25, is_causal=True, training=False)
+    np.testing.assert_array_equal(still.numpy(), plain)
+    with pytest.raises(ValueError, match=r"dropout_p is a probability, from 0 to 1, got 1\.5"):
+        F.scaled_dot_product_attention(q, k, v, dropout_p=1.5)

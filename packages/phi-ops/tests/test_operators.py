@@ -42,6 +42,7 @@ FIXED_SIZES = {
     "diagonal": {"leading": {0}},
     "diag": {"leading": {2}},
     "scaled_dot_product_attention": {"all": {4}},
+    "attention_with_dropout": {"all": {1}},
     "gather_nd": {"all": {0, 2}},
     "scatter_nd": {"all": {0}},
     "scatter_nd_add": {"all": {0}},

@@ -32,6 +32,7 @@ FAMILIES = (
     "further",
     "layers",
     "optimizers",
+    "rare",
     "recurrent",
     "parameters",
     "alignment",
@@ -47,6 +48,7 @@ FAMILIES = (
     "text",
     "audio",
     "fused",
+    "rare",
 )
 
 UNCOVERED = {
@@ -71,6 +73,7 @@ UNCOVERED = {
     "least_squares": "the wheel shows it as linalg.lstsq",
     "lu_factor": "the wheel shows it as linalg.lu",
     "permutation_of": "the wheel shows it as linalg.lu_unpack",
+    "attention_with_dropout": "the wheel shows it as nn.functional.scaled_dot_product_attention",
     "paged_attention": "the wheel has no such operator on CPU",
 }
 """Operators without cases, each with the reason."""

@@ -86,8 +86,8 @@ MODULES: dict[str, str] = {
     # math
     "add": "math", "divide": "math", "multiply": "math", "pow": "math", "subtract": "math",
     # nn
-    "bilinear": "nn", "cosine_similarity": "nn", "embedding": "nn", "linear": "nn",
-    "scaled_dot_product_attention": "nn",
+    "attention_with_dropout": "nn", "bilinear": "nn", "cosine_similarity": "nn", "embedding": "nn",
+    "linear": "nn", "scaled_dot_product_attention": "nn",
     # normalization
     "batch_norm": "normalization", "group_norm": "normalization", "instance_norm": "normalization",
     "layer_norm": "normalization", "normalize": "normalization", "rms_norm": "normalization",

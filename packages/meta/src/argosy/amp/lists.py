@@ -17,7 +17,7 @@ WHITE = frozenset(
     {
         "matmul", "mm", "bmm", "mv", "linear", "einsum", "addmm", "baddbmm", "bilinear", "tensordot",
         "conv1d", "conv2d", "conv3d", "conv1d_transpose", "conv2d_transpose", "conv3d_transpose",
-        "scaled_dot_product_attention", "paged_attention",
+        "scaled_dot_product_attention", "attention_with_dropout", "paged_attention",
     }
 )  # fmt: skip
 

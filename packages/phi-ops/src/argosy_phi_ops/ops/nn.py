@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.errors import OperatorError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.activation import softmax
+from argosy_phi_ops.ops.random import dropout
 from argosy_phi_ops.reference import attention
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_phi_ops.reference.kernels.registry import Array
@@ -129,19 +130,34 @@ def scaled_dot_product_attention(
 
     `scale` is ``1 / sqrt(dim)`` by default. A boolean mask keeps where it is True, a float one is added; it broadcasts
     to [batch, heads, queries, keys]. With `is_causal` query i sees the keys up to i. With `enable_gqa` fewer heads of
-    key and value serve groups of query heads. Dropout of the weights is done by the layer that calls this, not here.
-    `backend` is Paddle's choice of a kernel and changes nothing.
+    key and value serve groups of query heads. `backend` is Paddle's choice of a kernel and changes nothing. An operator
+    that draws no random numbers has no dropout: :func:`attention_with_dropout` does.
     """
     if dropout_p and training:
-        raise NotImplementedError("scaled_dot_product_attention: dropout inside the operator is not implemented")
+        raise OperatorError("scaled_dot_product_attention: with dropout this is the operator attention_with_dropout")
+    value, weights = _weights(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    return _mixed(weights, value)
+
+
+def _weights(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> tuple[Tensor, Tensor]:
+    """The value with as many heads as the query, and the weights [batch, heads, queries, keys]."""
     groups = _head_groups(query, key, value, enable_gqa)
     if groups > 1:
         key, value = _repeated_heads(key, groups), _repeated_heads(value, groups)
     scores = prim.dot_general(query, key, lhs_contract=(3,), rhs_contract=(3,), lhs_batch=(0, 2), rhs_batch=(0, 2))
     scores = prim.mul(scores, inverse_root(query.shape[3], query.dtype) if scale is None else scale)
-    # Scores are [batch, heads, queries, keys].
-    scores = _masked(scores, attn_mask, is_causal)
-    weights = softmax(scores)
+    return value, softmax(_masked(scores, attn_mask, is_causal))
+
+
+def _mixed(weights: Tensor, value: Tensor) -> Tensor:
     mixed = prim.dot_general(weights, value, lhs_contract=(3,), rhs_contract=(1,), lhs_batch=(0, 1), rhs_batch=(0, 2))
     return prim.transpose(mixed, permutation=(0, 2, 1, 3))
 
@@ -202,6 +218,32 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(query[:, :3], key, value, rng.standard_normal((2, 1, 3, 5)))
     yield Sample(query, key, value, np.tril(np.ones((5, 5), bool)), scale=0.5)
     yield Sample(query, key[:, :, :2], value[:, :, :2])
+
+
+@operator(promote="none", random=True)
+def attention_with_dropout(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.5,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = True,
+    rng: Tensor | None = None,
+    counter: int = 0,
+) -> Tensor:
+    """:func:`scaled_dot_product_attention` whose weights are set to zero with probability `dropout_p`; what is kept is
+    divided by ``1 - dropout_p``."""
+    value, weights = _weights(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    return _mixed(dropout.body(weights, dropout_p, rng=rng, counter=counter), value)
+
+
+@attention_with_dropout.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    query, key, value = (rng.standard_normal((2, 5, 4, 3)) for _ in range(3))
+    yield Sample(query, key, value, None, 0.3, is_causal=True)
+    yield Sample(query[:, :3], key[:, :, :2], value[:, :, :2], rng.standard_normal((2, 1, 3, 5)), scale=0.5)
 
 
 @operator(promote="same")

@@ -32,7 +32,12 @@ _TABLE |= {
     "flash_attention": "argosy.nn.functional.flash_attention",
     **{
         name: f"argosy.nn.functional.flash_attention:{name}"
-        for name in ("flash_attention_v3_varlen", "flash_attn_qkvpacked", "flash_attn_varlen_qkvpacked")
+        for name in (
+            "flash_attention_v3_varlen",
+            "flash_attn_qkvpacked",
+            "flash_attn_varlen_qkvpacked",
+            "scaled_dot_product_attention",
+        )
     },
     **{name: f"argosy.nn.functional.masked_attention:{name}" for name in ("flashmask_attention", "sparse_attention")},
     **{name: f"argosy.nn.functional.experts:{name}" for name in ("moe_permute", "moe_unpermute")},

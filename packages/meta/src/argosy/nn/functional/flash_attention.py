@@ -16,7 +16,6 @@ import numpy as np
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.checked import named
 from argosy.nn.regularization import dropout as drop
-from argosy_phi_ops.composition import find_function
 from argosy_phi_ops.operator import get_operator as op
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
@@ -26,7 +25,37 @@ __all__ = [
     "flash_attn_varlen_func", "flash_attn_varlen_qkvpacked", "scaled_dot_product_attention",
 ]  # fmt: skip
 
-scaled_dot_product_attention: Any = find_function("scaled_dot_product_attention")
+_attention: Any = op("scaled_dot_product_attention")
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    training: bool = True,
+    backend: str | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """``softmax(query key^T * scale + mask) value`` with operands [b, s, h, d] and [b, t, k, d] (Vaswani et al., 2017).
+
+    ``scale`` is ``1 / sqrt(d)`` by default. A boolean mask keeps where it is True, a float one is added; it broadcasts
+    to [b, h, s, t]. With ``is_causal`` query i sees the keys up to i. While ``training``, weights are set to zero with
+    probability ``dropout_p`` and the rest divided by ``1 - dropout_p``. ``backend`` is Paddle's choice of a kernel and
+    changes nothing. Raises ValueError for a ``dropout_p`` that is no probability and for shapes that do not fit.
+    """
+    if dropout_p and training:
+        if not isinstance(dropout_p, (int, float)) or not 0 <= dropout_p <= 1:
+            raise ValueError(f"scaled_dot_product_attention: dropout_p is a probability, from 0 to 1, got {dropout_p}")
+        dropped: Tensor = op("attention_with_dropout")(
+            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+        )
+        return dropped
+    return _attention(query, key, value, attn_mask, 0.0, is_causal, training, backend, scale, enable_gqa)
 
 
 def attend(
@@ -205,8 +234,8 @@ def _all(rows: int, columns: int) -> None:
 
 def _padded_weights(weights: Sequence[Tensor], rows: int, columns: int) -> Tensor:
     """[b, h, rows, columns] of the weights of sequences, zero where a sequence is shorter."""
-    pad = find_function("pad")
-    filled = [pad(w, [0, columns - w.shape[3], 0, rows - w.shape[2]]) for w in weights]  # type: ignore[misc]
+    pad = op("pad")
+    filled = [pad(w, [0, columns - w.shape[3], 0, rows - w.shape[2]]) for w in weights]
     return op("concat")(filled, 0)
 
 
