@@ -184,3 +184,25 @@ def test_asarray_has_no_past():
     y = paddle.asarray(x * 2)
     assert y.stop_gradient
     assert not x.stop_gradient
+
+
+def test_stages_of_resnet_are_made_for_subclasses():
+    """Users' networks make stages by _make_layer, with blocks of their own, and dilated instead of strided."""
+    seen = []
+
+    class Block(paddle.nn.Layer):
+        expansion = 2
+
+        def __init__(
+            self, inplanes, planes, stride=1, downsample=None, groups=1, base_width=64, dilation=1, norm_layer=None
+        ):
+            super().__init__()
+            seen.append((inplanes, planes, stride, downsample is None, dilation, norm_layer))
+
+    net = paddle.vision.models.ResNet(paddle.vision.models.resnet.BasicBlock, 18, num_classes=0)
+    net.inplanes = 8
+    stage = net._make_layer(Block, 8, 2, stride=2, dilate=True)
+    norm = paddle.nn.BatchNorm2D
+    assert len(stage) == 2
+    assert seen == [(8, 8, 1, False, 1, norm), (16, 8, 1, True, 1, norm)]
+    assert (net.inplanes, net.dilation) == (16, 2)

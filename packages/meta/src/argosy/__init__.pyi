@@ -90,6 +90,7 @@ from argosy import hub as hub
 from argosy_tensorcore.dtype import iinfo as iinfo
 from argosy.modes import in_dynamic_mode as in_dynamic_mode
 from argosy import incubate as incubate
+from argosy import inference as inference
 from argosy_tensorcore.dtype import int16 as int16
 from argosy_tensorcore.dtype import int32 as int32
 from argosy_tensorcore.dtype import int64 as int64

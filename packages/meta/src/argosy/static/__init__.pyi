@@ -11,6 +11,7 @@ from argosy.static.scope import Scope as Scope
 from argosy.runtime import Tensor as Variable
 from argosy.static.python_functions import WeightNormParamAttr as WeightNormParamAttr
 from argosy.static.statistics import accuracy as accuracy
+from argosy.static import amp as amp
 from argosy.static.differentiation import append_backward as append_backward
 from argosy.static.statistics import auc as auc
 from argosy.static.places import cpu_places as cpu_places

@@ -24,14 +24,15 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["load_paddle_program"]
 
 
-def load_paddle_program(path: str | Path) -> LoadedProgram:
-    """The program that Paddle wrote as ``<path>.json`` and ``<path>.pdiparams``, captured with argosy's operators.
+def load_paddle_program(path: str | Path, weights: Path | None = None) -> LoadedProgram:
+    """The program that Paddle wrote as ``<path>.json`` and ``<path>.pdiparams`` (or the file ``weights``), captured
+    with argosy's operators.
 
     Sizes that it leaves open stay open. Raises ProgramFileError naming the file that is missing or damaged,
     NotImplementedError naming an operator that is not known here.
     """
     base = Path(path)
-    program_file, weight_file = base.with_name(base.name + ".json"), base.with_name(base.name + ".pdiparams")
+    program_file, weight_file = base.with_name(base.name + ".json"), weights or base.with_name(base.name + ".pdiparams")
     document = Document(_read(program_file), str(program_file))
     names = [step.attributes["name"] for step in document.parameters]
     arrays = read_parameters(_read(weight_file), names, str(weight_file)) if names else {}

@@ -132,30 +132,37 @@ class ResNet(Layer):
             raise ValueError(f"ResNet: depth should be one of {sorted(_BLOCKS)}, got {depth}")
         self.groups, self.base_width = groups, width
         self.num_classes, self.with_pool = num_classes, with_pool
-        self.inplanes = 64
+        self.inplanes, self.dilation, self._norm_layer = 64, 1, BatchNorm2D
         self.conv1 = Conv2D(3, 64, 7, stride=2, padding=3, bias_attr=False)
         self.bn1 = BatchNorm2D(64)
         self.relu = ReLU()
         self.maxpool = MaxPool2D(3, 2, 1)
         counts = _BLOCKS[depth]
-        self.layer1 = self._stage(block, 64, counts[0], 1)
-        self.layer2 = self._stage(block, 128, counts[1], 2)
-        self.layer3 = self._stage(block, 256, counts[2], 2)
-        self.layer4 = self._stage(block, 512, counts[3], 2)
+        self.layer1 = self._make_layer(block, 64, counts[0], 1)
+        self.layer2 = self._make_layer(block, 128, counts[1], 2)
+        self.layer3 = self._make_layer(block, 256, counts[2], 2)
+        self.layer4 = self._make_layer(block, 512, counts[3], 2)
         if with_pool:
             self.avgpool = AdaptiveAvgPool2D((1, 1))
         if num_classes > 0:
             self.fc = Linear(512 * block.expansion, num_classes)
 
-    def _stage(self, block: type[BasicBlock | BottleneckBlock], planes: int, count: int, stride: int) -> Sequential:
-        outputs = planes * block.expansion
+    def _make_layer(
+        self, block: Callable[..., Layer], planes: int, blocks: int, stride: int = 1, dilate: bool = False
+    ) -> Sequential:
+        """A stage of ``blocks``, the first with ``stride`` (or, where ``dilate``, the later ones dilated instead).
+        Subclasses in users' code call it, under Paddle's name, with blocks of their own."""
+        outputs, first = planes * block.expansion, self.dilation  # type: ignore[attr-defined]
+        if dilate:
+            self.dilation, stride = self.dilation * stride, 1
         shortcut = None
         if stride != 1 or self.inplanes != outputs:
-            shortcut = Sequential(_conv(self.inplanes, outputs, 1, stride), BatchNorm2D(outputs))
-        blocks = [block(self.inplanes, planes, stride, shortcut, self.groups, self.base_width)]
+            shortcut = Sequential(_conv(self.inplanes, outputs, 1, stride), self._norm_layer(outputs))
+        norm = self._norm_layer
+        made = [block(self.inplanes, planes, stride, shortcut, self.groups, self.base_width, first, norm)]
         self.inplanes = outputs
-        blocks += [block(outputs, planes, 1, None, self.groups, self.base_width) for _ in range(count - 1)]
-        return Sequential(*blocks)
+        settings = {"groups": self.groups, "base_width": self.base_width, "norm_layer": norm}
+        return Sequential(*made, *(block(outputs, planes, **settings) for _ in range(blocks - 1)))
 
     def forward(self, x: Tensor) -> Tensor:
         """The scores."""
