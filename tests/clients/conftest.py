@@ -1,16 +1,24 @@
-"""argosy in the place of paddle, for libraries that have a Paddle back end."""
+"""argosy in the place of paddle, for libraries that have a Paddle back end.
 
-import sys
+Their own suites run so, in a checkout of each:
+
+    EINOPS_TEST_BACKENDS=numpy,paddle python -m pytest -p argosy.as_paddle einops/tests
+    TENSORLY_BACKEND=paddle python -m pytest -p argosy.as_paddle tensorly
+    python -m pytest -p argosy.as_paddle bindings/python/tests/test_paddle_comparison.py      # safetensors
+
+What they gave stands in docs/COVERAGE.md.
+"""
 
 import pytest
 
-import argosy
-
 
 @pytest.fixture
-def as_paddle(monkeypatch):
-    """``import paddle`` gives argosy; libraries that ask for a version see 3.1, the last before MmapStorage,
-    which argosy does not have."""
-    monkeypatch.setitem(sys.modules, "paddle", argosy)
-    monkeypatch.setattr(argosy, "__version__", "3.1.0")
-    return argosy
+def as_paddle():
+    """``import paddle`` gives argosy, without a change to the library that does so."""
+    from argosy import as_paddle
+
+    as_paddle.install()
+    import paddle
+
+    yield paddle
+    as_paddle.uninstall()

@@ -73,7 +73,7 @@ def test_its_own_suite(tmp_path):
     if not tests.is_dir():
         pytest.skip("this einops was installed without its tests")
     own = [str(tests / f"test_{name}.py") for name in ("ops", "layers", "packing", "einsum")]
-    flags = ["-q", "-p", "as_paddle", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(tmp_path)]
+    flags = ["-q", "-p", "argosy.as_paddle", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(tmp_path)]
     environment = {**os.environ, "EINOPS_TEST_BACKENDS": "numpy,paddle", "PYTHONPATH": str(here)}
     command = [sys.executable, "-m", "pytest", *flags, *own]
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

@@ -60,3 +60,32 @@ def test_missing_sibling_names_the_installation():
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "pip install argosy-autograd" in shown
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("argosy", ("matmul", "add_", "absolute", "to_tensor", "Tensor", "float32", "pi")),
+        ("argosy.nn", ("Linear", "Layer", "MaxPool2D", "CrossEntropyLoss")),
+        ("argosy.nn.functional", ("relu", "relu_", "one_hot", "batch_norm", "conv2d", "logsigmoid")),
+        ("argosy.linalg", ("svd", "norm")),
+        ("argosy.tensor", ("matmul", "add_")),
+        ("argosy.vision.models", ("resnet18",)),
+    ],
+)
+def test_stars_and_completion_know_what_is_found_by_name(module, names):
+    """``from module import *`` gives functions, classes and constants, no modules; ``dir`` lists them, too."""
+    found = {}
+    exec(f"from {module} import *", found)
+    assert set(names) <= found.keys()
+    assert not {name for name, value in found.items() if type(value) is type(sys)}
+    assert set(names) <= set(dir(sys.modules[module]))
+
+
+def test_completion_of_a_tensor():
+    """Methods that no one used yet are listed: operators with a tensor first, attributes, what gradients add."""
+    import argosy
+
+    listed = set(dir(argosy.ones([2])))
+    assert {"matmul", "add_", "astype", "backward", "reshape", "stft", "T"} <= listed
+    assert not listed & {"conv2d", "zeros", "arange"}

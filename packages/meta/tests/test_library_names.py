@@ -249,3 +249,33 @@ def test_attention_tells_its_sizes() -> None:
     """PaddleSeg's HRFormer reads them."""
     layer = paddle.nn.MultiHeadAttention(4, 2, vdim=6)
     assert (layer.kdim, layer.vdim) == (4, 6)
+
+
+def test_files_in_memory_are_not_written(tmp_path: Path) -> None:
+    """A part of a mapped file is a tensor that may be changed; the file, which needs no permission, stays as it was."""
+    path = tmp_path / "weights.bin"
+    np.arange(6, dtype=np.float32).tofile(path)
+    path.chmod(0o444)
+    part = paddle.MmapStorage(str(path), 24).get_slice("float32", 2, 5)
+    part.add_(paddle.ones([3]))
+    np.testing.assert_array_equal(part.numpy(), [3, 4, 5])
+    np.testing.assert_array_equal(np.fromfile(path, np.float32), np.arange(6))
+    with pytest.raises(ValueError, match="nbytes should be at most the file's 24, got 25"):
+        paddle.MmapStorage(str(path), 25)
+
+
+def test_bytes_as_tensors() -> None:
+    """Bytes that may be written share their memory with the tensor; others are copied; odd numbers are refused."""
+    core = paddle.base.core
+    held = bytearray(np.arange(4, dtype=np.float32).tobytes())
+    whole, part = core.frombuffer(held, paddle.float32), core.frombuffer(bytes(held), "float32", count=2, offset=4)
+    held[:4] = np.float32(7).tobytes()
+    np.testing.assert_array_equal(whole.numpy(), [7, 1, 2, 3])
+    np.testing.assert_array_equal(part.numpy(), [1, 2])
+    for arguments, message in (
+        ((bytearray(3), "float32"), "3 bytes are not a whole number of elements of float32"),
+        ((bytearray(8), "float32", 3), "8 bytes are not 3 elements of float32"),
+        ((bytearray(8), "float32", -1, 9), "offset should be from 0 to the buffer's 8 bytes, got 9"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            core.frombuffer(*arguments)

@@ -4,8 +4,8 @@
 fetched when first used, so that importing it costs next to nothing.
 """
 
-from argosy.__about__ import __version__
-from argosy.faces import face, operator_function
+from argosy.__about__ import __version__ as __version__
+from argosy.faces import face, fetch, operator_function
 
 _DTYPES = (
     "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float8_e4m3fn", "float8_e5m2",
@@ -101,5 +101,10 @@ inf = float("inf")
 nan = float("nan")
 newaxis = None
 
-__all__ = ["__version__"]
-__getattr__, __dir__ = face(__name__, _TABLE, globals(), operator_function)
+
+def _operators() -> list[str]:
+    listed: list[str] = fetch("argosy_phi_ops.listing:functions", "dir(argosy)")()
+    return listed
+
+
+__getattr__, __dir__ = face(__name__, _TABLE, globals(), operator_function, _operators)

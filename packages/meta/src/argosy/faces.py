@@ -10,12 +10,12 @@ from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     Finder = Callable[[str], "object | None"]
 
-__all__ = ["face", "fetch", "operator_function"]
+__all__ = ["face", "fetch", "operator_function", "operators_named"]
 
 _INSTALL = {
     "argosy_hwadapt": "argosy-hwadapt",
@@ -49,9 +49,14 @@ def fetch(target: str, wanted_by: str) -> Any:
 
 
 def face(
-    module: str, table: Mapping[str, str], namespace: dict[str, Any], find: Finder | None = None
+    module: str,
+    table: Mapping[str, str],
+    namespace: dict[str, Any],
+    find: Finder | None = None,
+    found: Callable[[], Iterable[str]] = tuple,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` for ``module``: names of ``table``, then what ``find`` gives.
+    """``__getattr__`` and ``__dir__`` for ``module``: names of ``table``, then what ``find`` gives; ``found()`` lists
+    what that can be, for ``dir`` and ``import *``.
 
     What is found is kept in ``namespace``, so that each name is looked up once.
     """
@@ -61,6 +66,8 @@ def face(
         shown = f"{module}.{name}"
         if target is not None:
             value = fetch(target, shown)
+        elif name == "__all__":
+            value = public()
         else:
             value = find(name) if find is not None and name[:2] != "__" else None
             if value is None:
@@ -71,7 +78,13 @@ def face(
         return value
 
     def names() -> list[str]:
-        return sorted({*namespace, *table})
+        return sorted({*namespace, *table, *found()})
+
+    def public() -> list[str]:
+        """What a star imports: functions, classes and constants, not modules, as Paddle's ``__all__`` has them."""
+        constants = {name for name, value in namespace.items() if name[0] != "_" and type(value) in (float, type(None))}
+        here = {name for name, target in table.items() if name[0] != "_" and ":" in target}
+        return sorted({*here, *constants, *found()})
 
     return get, names
 
@@ -82,3 +95,9 @@ def operator_function(name: str) -> object | None:
     """
     found: object | None = fetch("argosy.runtime:find", f"argosy.{name}")(name)
     return found
+
+
+def operators_named(names: Iterable[str]) -> tuple[Finder, Callable[[], Iterable[str]]]:
+    """What a face of these operators finds and lists."""
+    chosen = frozenset(names)
+    return (lambda name: operator_function(name) if name in chosen else None), (lambda: chosen)

@@ -1,15 +1,11 @@
 """Functions on tensors that Paddle also keeps under ``paddle.functional``."""
 
-from argosy.faces import face, operator_function
+from argosy.faces import face, operators_named
 
-_NAMES = frozenset({
+_NAMES = (
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors", "cartesian_prod",
     "cdist", "einsum", "meshgrid", "norm", "split", "tensordot", "unique_consecutive", "unravel_index",
-})  # fmt: skip
+)  # fmt: skip
 
 
-def _find(name: str) -> object | None:
-    return operator_function(name) if name in _NAMES else None
-
-
-__getattr__, __dir__ = face(__name__, {}, globals(), _find)
+__getattr__, __dir__ = face(__name__, {}, globals(), *operators_named(_NAMES))

@@ -13,6 +13,7 @@ from typing import Any
 
 from argosy_phi_ops.composition import Composed, find_function
 from argosy_phi_ops.index import COMPOSED, MODULES
+from argosy_phi_ops.listing import LAYERS
 from argosy_phi_ops.signature import ATTRIBUTE, LIST, OPTIONAL, REQUIRED
 
 __all__ = ["FACES", "stub", "write"]
@@ -24,11 +25,6 @@ FACES = (
     "argosy.sparse", "argosy.sparse.nn", "argosy.sparse.nn.functional", "argosy.static", "argosy.text",
     "argosy.vision", "argosy.vision.datasets", "argosy.vision.models", "argosy.vision.ops", "argosy.vision.transforms",
 )  # fmt: skip
-LAYERS = frozenset(
-    {"activation", "attention", "convolution", "image", "loss", "nn", "normalization", "pooling", "vision"}
-)
-"""Modules of operators that belong to ``nn.functional`` and not to the top."""
-
 _KINDS = {OPTIONAL: "Tensor | None", LIST: "Sequence[Tensor]", ATTRIBUTE: "Any"}
 _HEAD = '"""Written by ``python -m argosy.stubs``."""\n\n'
 _IMPORTS = """from builtins import float as _float

@@ -12,9 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from argosy.creation import as_tensor
-from argosy.legacy import create_tensor
-
-__all__ = ["create_tensor"]
+from argosy.legacy import create_tensor as create_tensor
 
 _FAMILIES = (
     "array", "attribute", "creation", "linalg", "logic", "manipulation", "math", "ops", "random", "search",
@@ -26,9 +24,13 @@ def __getattr__(name: str) -> Any:
     """The function of that name; a family is this namespace again."""
     if name in _FAMILIES:
         return sys.modules[__name__]
-    if name.startswith("__"):
+    if name.startswith("__") and name != "__all__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("argosy"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_FAMILIES, *dir(import_module("argosy"))})
 
 
 class _Callable(ModuleType):

@@ -23,4 +23,10 @@ def _resolve(name: str) -> object | None:
     return methods.resolve(name)
 
 
-set_method_resolver(_resolve)
+def _names() -> list[str]:
+    from argosy_phi_ops import listing
+
+    return listing.methods()
+
+
+set_method_resolver(_resolve, _names)

@@ -16,11 +16,12 @@ from argosy.device import (
     is_compiled_with_xpu,
 )
 from argosy.framework.other_devices import CUDAPinnedPlace, CUDAPlace
+from argosy.framework.reading import frombuffer
 from argosy.runtime import Tensor
 from argosy_phi_ops.context import context
 
 __all__ = [
-    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EOFException", "default_cpu_generator", "eager",
+    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EOFException", "default_cpu_generator", "eager", "frombuffer",
     "get_cuda_device_count", "is_compiled_with_cinn", "is_compiled_with_cuda", "is_compiled_with_custom_device",
     "is_compiled_with_distribute", "is_compiled_with_ipu", "is_compiled_with_rocm", "is_compiled_with_xpu",
     "nvprof_enable_record_event", "nvprof_nvtx_pop", "nvprof_nvtx_push", "nvprof_start", "nvprof_stop",

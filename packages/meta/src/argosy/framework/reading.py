@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["MmapStorage", "batch", "check_shape"]
+__all__ = ["MmapStorage", "batch", "check_shape", "frombuffer"]
 
 
 def batch(reader: Callable[[], Iterable[Any]], batch_size: int, drop_last: bool = False) -> Callable[[], Iterator[Any]]:
@@ -56,12 +57,38 @@ def check_shape(
 
 
 class MmapStorage:
-    """A file mapped into memory, of which parts can be read as tensors without a copy."""
+    """``nbytes`` bytes of a file mapped into memory, of which parts can be read as tensors without a copy. What is
+    written to such a tensor stays in memory: the file is as it was.
+
+    Raises ValueError where the file is shorter.
+    """
 
     def __init__(self, filename: str, nbytes: int) -> None:
-        self._bytes = np.memmap(filename, np.uint8, "r+", shape=(nbytes,))
+        present = os.path.getsize(filename)
+        if nbytes > present:
+            raise ValueError(f"MmapStorage: nbytes should be at most the file's {present}, got {nbytes}: {filename}")
+        self._bytes = np.memmap(filename, np.uint8, "c", shape=(nbytes,))
 
     def get_slice(self, dtype: Any = "uint8", start: int = 0, stop: int = -1, step: int = 1) -> Tensor:
         """The elements ``start`` to ``stop`` (-1: the end) of the file read as ``dtype``; they share its memory."""
         elements = np.asarray(self._bytes).view(as_dtype(dtype).numpy)
         return Tensor._wrap(Strided.from_array(elements[start : len(elements) if stop == -1 else stop : step]))
+
+
+def frombuffer(buffer: Any, dtype: Any, count: int = -1, offset: int = 0) -> Tensor:
+    """``count`` elements (-1: as many as there are) of ``dtype`` from byte ``offset`` of ``buffer`` on, [count]. They
+    share its memory where it may be written to; of bytes that may not, they are a copy.
+
+    Raises ValueError where the bytes are no whole number of elements, or fewer than ``count``.
+    """
+    chosen = as_dtype(dtype)
+    found = np.frombuffer(buffer, np.uint8)
+    if not 0 <= offset <= len(found):
+        raise ValueError(f"frombuffer: offset should be from 0 to the buffer's {len(found)} bytes, got {offset}")
+    rest = found[offset:]
+    size = chosen.itemsize * count if count >= 0 else len(rest)
+    if size > len(rest) or size % chosen.itemsize:
+        wanted = "a whole number of elements" if count < 0 else f"{count} elements"
+        raise ValueError(f"frombuffer: {len(rest)} bytes are not {wanted} of {chosen.name}")
+    elements = rest[:size].view(chosen.numpy)
+    return Tensor._wrap(Strided.from_array(elements if elements.flags.writeable else elements.copy()))

@@ -1,6 +1,6 @@
 """The functions behind layers: operators of the operator library by their names (``linear``, ``softmax``, ...)."""
 
-from argosy.faces import face, operator_function
+from argosy.faces import face, fetch, operator_function
 
 _COMPOSED = {
     "sampled_classes": ("class_center_sample",),
@@ -44,4 +44,16 @@ _TABLE |= {
 }
 _TABLE |= {name: f"argosy.nn.{module}:{name}" for module, names in _COMPOSED.items() for name in names}
 
-__getattr__, __dir__ = face(__name__, _TABLE, globals(), operator_function)
+_ALSO = (
+    "affine_grid", "gather_tree", "grid_sample", "interpolate", "logsigmoid", "one_hot", "pad", "pairwise_distance",
+    "sequence_mask", "sigmoid", "tanh", "tanh_",
+)  # fmt: skip
+"""Operators that Paddle lists here as well."""
+
+
+def _operators() -> list[str]:
+    listed: list[str] = fetch("argosy_phi_ops.listing:layer_functions", "dir(argosy.nn.functional)")()
+    return [*listed, *_ALSO]
+
+
+__getattr__, __dir__ = face(__name__, _TABLE, globals(), operator_function, _operators)
