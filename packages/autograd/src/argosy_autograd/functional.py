@@ -73,8 +73,8 @@ class Jacobian:
             first, rest = (index[0], index[1:]) if isinstance(index, tuple) and index else (index, ())
             if isinstance(first, int):
                 row = self.row(range(self._y.shape[0])[first])
-                return row[rest] if rest else row  # type: ignore[index]
-        return self.evaluate()[index]  # type: ignore[index, no-any-return]
+                return row[rest] if rest else row
+        return self.evaluate()[index]
 
     def numpy(self) -> Any:
         """The whole matrix as an ndarray."""

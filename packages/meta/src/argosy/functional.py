@@ -4,7 +4,7 @@ from argosy.faces import face, operators_named
 
 _NAMES = (
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors", "cartesian_prod",
-    "cdist", "einsum", "meshgrid", "norm", "split", "tensordot", "unique_consecutive", "unravel_index",
+    "cdist", "einsum", "meshgrid", "norm", "split", "tensordot", "unique_consecutive",
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from argosy_tensorcore import conversion, interchange, naming, printing
 from argosy_tensorcore.dtype import DType
-from argosy_tensorcore.operators import OPERATOR_NAMES, install_trampolines
+from argosy_tensorcore.operators import OPERATOR_NAMES, Operators, install_trampolines
 from argosy_tensorcore.place import CPU, Place, as_place, place_of
 from argosy_tensorcore.shape import Size
 from argosy_tensorcore.storage import Array, Strided
@@ -83,7 +83,7 @@ _EMPTY_SLOTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-class Tensor(metaclass=_TensorType):
+class Tensor(Operators, metaclass=_TensorType):
     """A multi-dimensional array of one element type, with a place in the autograd graph. Final: never
     subclassed.
 
@@ -353,7 +353,7 @@ class Tensor(metaclass=_TensorType):
     def __iter__(self) -> Iterator[Tensor]:
         if not self.payload.shape:
             raise TypeError("iteration over a 0-D tensor")
-        return (self[i] for i in range(len(self)))  # type: ignore[index]
+        return (self[i] for i in range(len(self)))
 
     def __bool__(self) -> bool:
         return bool(conversion.scalar(self, "bool()"))

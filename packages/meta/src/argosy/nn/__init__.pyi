@@ -5,11 +5,11 @@ from argosy.nn.adaptive_pooling import AdaptiveAvgPool2D as AdaptiveAvgPool2D
 from argosy.nn.adaptive_pooling import AdaptiveAvgPool3D as AdaptiveAvgPool3D
 from argosy.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
 from argosy.nn.adaptive_pooling import AdaptiveMaxPool1D as AdaptiveMaxPool1D
-from argosy.nn.adaptive_pooling import AdaptiveMaxPool1D as AdaptiveMaxPool1d
+from argosy.nn.adaptive_pooling import AdaptiveMaxPool1D as _own_AdaptiveMaxPool1d
 from argosy.nn.adaptive_pooling import AdaptiveMaxPool2D as AdaptiveMaxPool2D
-from argosy.nn.adaptive_pooling import AdaptiveMaxPool2D as AdaptiveMaxPool2d
+from argosy.nn.adaptive_pooling import AdaptiveMaxPool2D as _own_AdaptiveMaxPool2d
 from argosy.nn.adaptive_pooling import AdaptiveMaxPool3D as AdaptiveMaxPool3D
-from argosy.nn.adaptive_pooling import AdaptiveMaxPool3D as AdaptiveMaxPool3d
+from argosy.nn.adaptive_pooling import AdaptiveMaxPool3D as _own_AdaptiveMaxPool3d
 from argosy.nn.dropout import AlphaDropout as AlphaDropout
 from argosy.nn.pooling import AvgPool1D as AvgPool1D
 from argosy.nn.pooling import AvgPool2D as AvgPool2D
@@ -27,29 +27,29 @@ from argosy.nn.activation import CELU as CELU
 from argosy.nn.loss import CTCLoss as CTCLoss
 from argosy.nn.geometry import ChannelShuffle as ChannelShuffle
 from argosy.nn.padding import CircularPad1D as CircularPad1D
-from argosy.nn.padding import CircularPad1D as CircularPad1d
+from argosy.nn.padding import CircularPad1D as _own_CircularPad1d
 from argosy.nn.padding import CircularPad2D as CircularPad2D
-from argosy.nn.padding import CircularPad2D as CircularPad2d
+from argosy.nn.padding import CircularPad2D as _own_CircularPad2d
 from argosy.nn.padding import CircularPad3D as CircularPad3D
-from argosy.nn.padding import CircularPad3D as CircularPad3d
+from argosy.nn.padding import CircularPad3D as _own_CircularPad3d
 from argosy.nn.clip import ClipGradByGlobalNorm as ClipGradByGlobalNorm
 from argosy.nn.clip import ClipGradByNorm as ClipGradByNorm
 from argosy.nn.clip import ClipGradByValue as ClipGradByValue
 from argosy.nn.padding import ConstantPad1D as ConstantPad1D
-from argosy.nn.padding import ConstantPad1D as ConstantPad1d
+from argosy.nn.padding import ConstantPad1D as _own_ConstantPad1d
 from argosy.nn.padding import ConstantPad2D as ConstantPad2D
-from argosy.nn.padding import ConstantPad2D as ConstantPad2d
+from argosy.nn.padding import ConstantPad2D as _own_ConstantPad2d
 from argosy.nn.padding import ConstantPad3D as ConstantPad3D
-from argosy.nn.padding import ConstantPad3D as ConstantPad3d
+from argosy.nn.padding import ConstantPad3D as _own_ConstantPad3d
 from argosy.nn.conv import Conv1D as Conv1D
 from argosy.nn.conv import Conv1DTranspose as Conv1DTranspose
-from argosy.nn.conv import Conv1D as Conv1d
+from argosy.nn.conv import Conv1D as _own_Conv1d
 from argosy.nn.conv import Conv2D as Conv2D
 from argosy.nn.conv import Conv2DTranspose as Conv2DTranspose
-from argosy.nn.conv import Conv2D as Conv2d
+from argosy.nn.conv import Conv2D as _own_Conv2d
 from argosy.nn.conv import Conv3D as Conv3D
 from argosy.nn.conv import Conv3DTranspose as Conv3DTranspose
-from argosy.nn.conv import Conv3D as Conv3d
+from argosy.nn.conv import Conv3D as _own_Conv3d
 from argosy.nn.loss import CosineEmbeddingLoss as CosineEmbeddingLoss
 from argosy.nn.geometry import CosineSimilarity as CosineSimilarity
 from argosy.nn.loss import CrossEntropyLoss as CrossEntropyLoss
@@ -82,12 +82,12 @@ from argosy.nn.channel_norm import InstanceNorm3D as InstanceNorm3D
 from argosy.nn.loss import KLDivLoss as KLDivLoss
 from argosy.nn.loss import L1Loss as L1Loss
 from argosy.nn.pooling import LPPool1D as LPPool1D
-from argosy.nn.pooling import LPPool1D as LPPool1d
+from argosy.nn.pooling import LPPool1D as _own_LPPool1d
 from argosy.nn.pooling import LPPool2D as LPPool2D
-from argosy.nn.pooling import LPPool2D as LPPool2d
+from argosy.nn.pooling import LPPool2D as _own_LPPool2d
 from argosy.nn.recurrent import LSTM as LSTM
 from argosy.nn.cells import LSTMCell as LSTMCell
-from argosy.nn.layer import Layer as Layer
+from argosy.nn.layer.layers import Layer as Layer
 from argosy.nn.container import LayerDict as LayerDict
 from argosy.nn.container import LayerList as LayerList
 from argosy.nn.norm import LayerNorm as LayerNorm
@@ -106,9 +106,9 @@ from argosy.nn.unpooling import MaxUnPool2D as MaxUnPool2D
 from argosy.nn.unpooling import MaxUnPool3D as MaxUnPool3D
 from argosy.nn.activation import Maxout as Maxout
 from argosy.nn.activation import Mish as Mish
-from argosy.nn.layer import Layer as Module
-from argosy.nn.container import LayerDict as ModuleDict
-from argosy.nn.container import LayerList as ModuleList
+from argosy.nn.layer.layers import Layer as _own_Module
+from argosy.nn.container import LayerDict as _own_ModuleDict
+from argosy.nn.container import LayerList as _own_ModuleList
 from argosy.nn.attention import MultiHeadAttention as MultiHeadAttention
 from argosy.nn.loss import MultiLabelMarginLoss as MultiLabelMarginLoss
 from argosy.nn.loss import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
@@ -133,20 +133,20 @@ from argosy.nn.activation import RReLU as RReLU
 from argosy.nn.activation import ReLU as ReLU
 from argosy.nn.activation import ReLU6 as ReLU6
 from argosy.nn.padding import ReflectionPad1D as ReflectionPad1D
-from argosy.nn.padding import ReflectionPad1D as ReflectionPad1d
+from argosy.nn.padding import ReflectionPad1D as _own_ReflectionPad1d
 from argosy.nn.padding import ReflectionPad2D as ReflectionPad2D
-from argosy.nn.padding import ReflectionPad2D as ReflectionPad2d
+from argosy.nn.padding import ReflectionPad2D as _own_ReflectionPad2d
 from argosy.nn.padding import ReflectionPad3D as ReflectionPad3D
-from argosy.nn.padding import ReflectionPad3D as ReflectionPad3d
+from argosy.nn.padding import ReflectionPad3D as _own_ReflectionPad3d
 from argosy.nn.padding import ReplicationPad1D as ReplicationPad1D
-from argosy.nn.padding import ReplicationPad1D as ReplicationPad1d
+from argosy.nn.padding import ReplicationPad1D as _own_ReplicationPad1d
 from argosy.nn.padding import ReplicationPad2D as ReplicationPad2D
-from argosy.nn.padding import ReplicationPad2D as ReplicationPad2d
+from argosy.nn.padding import ReplicationPad2D as _own_ReplicationPad2d
 from argosy.nn.padding import ReplicationPad3D as ReplicationPad3D
-from argosy.nn.padding import ReplicationPad3D as ReplicationPad3d
+from argosy.nn.padding import ReplicationPad3D as _own_ReplicationPad3d
 from argosy.nn.activation import SELU as SELU
 from argosy.nn.container import Sequential as Sequential
-from argosy.nn.activation import SiLU as SiLU
+from argosy.nn.activation import Silu as _own_SiLU
 from argosy.nn.activation import Sigmoid as Sigmoid
 from argosy.nn.activation import Silu as Silu
 from argosy.nn.recurrent import SimpleRNN as SimpleRNN
@@ -189,3 +189,27 @@ from argosy.nn import layer as layer
 from argosy.nn import loss as loss
 from argosy.nn import quant as quant
 from argosy.nn import utils as utils
+AdaptiveMaxPool1d = _own_AdaptiveMaxPool1d
+AdaptiveMaxPool2d = _own_AdaptiveMaxPool2d
+AdaptiveMaxPool3d = _own_AdaptiveMaxPool3d
+CircularPad1d = _own_CircularPad1d
+CircularPad2d = _own_CircularPad2d
+CircularPad3d = _own_CircularPad3d
+ConstantPad1d = _own_ConstantPad1d
+ConstantPad2d = _own_ConstantPad2d
+ConstantPad3d = _own_ConstantPad3d
+Conv1d = _own_Conv1d
+Conv2d = _own_Conv2d
+Conv3d = _own_Conv3d
+LPPool1d = _own_LPPool1d
+LPPool2d = _own_LPPool2d
+Module = _own_Module
+ModuleDict = _own_ModuleDict
+ModuleList = _own_ModuleList
+ReflectionPad1d = _own_ReflectionPad1d
+ReflectionPad2d = _own_ReflectionPad2d
+ReflectionPad3d = _own_ReflectionPad3d
+ReplicationPad1d = _own_ReplicationPad1d
+ReplicationPad2d = _own_ReplicationPad2d
+ReplicationPad3d = _own_ReplicationPad3d
+SiLU = _own_SiLU

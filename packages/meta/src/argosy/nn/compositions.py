@@ -50,7 +50,7 @@ def rrelu(
     slope: Any = (lower + upper) / 2.0
     if training:
         slope = get_operator("rand_like")(x) * (upper - lower) + lower
-    return get_operator("where")(x >= 0, x, x * slope)  # type: ignore[no-any-return, operator]
+    return get_operator("where")(x >= 0, x, x * slope)  # type: ignore[no-any-return]
 
 
 @named

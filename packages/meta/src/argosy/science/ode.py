@@ -84,5 +84,5 @@ def odeint(
     first = get_operator("unsqueeze")(y0, 0)
     if t.shape[0] == 1:
         return first
-    _, (path,) = scan(interval, [y0], [t[:-1], t[1:]])  # type: ignore[index]
+    _, (path,) = scan(interval, [y0], [t[:-1], t[1:]])
     return get_operator("concat")([first, path], 0)

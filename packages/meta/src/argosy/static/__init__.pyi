@@ -8,7 +8,7 @@ from argosy.jit.input_spec import InputSpec as InputSpec
 from argosy.static.python_functions import Print as Print
 from argosy.static.program import Program as Program
 from argosy.static.scope import Scope as Scope
-from argosy.runtime import Tensor as Variable
+from argosy.runtime import Tensor as _own_Variable
 from argosy.static.python_functions import WeightNormParamAttr as WeightNormParamAttr
 from argosy.static.statistics import accuracy as accuracy
 from argosy.static import amp as amp
@@ -43,3 +43,4 @@ from argosy.static.files import serialize_persistables as serialize_persistables
 from argosy.static.files import serialize_program as serialize_program
 from argosy.static.files import set_program_state as set_program_state
 from argosy.static.places import xpu_places as xpu_places
+Variable = _own_Variable

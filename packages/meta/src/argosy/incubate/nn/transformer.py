@@ -157,11 +157,13 @@ class FusedFeedForward(_Fused):
 
     def forward(self, src: Tensor, cache: Tensor | None = None) -> Any:
         """[..., d_model] to the same; ``cache`` is not looked at, as in Paddle."""
-        norms = [getattr(self, f"_ln{i}_{part}") for i in (1, 2) for part in ("scale", "bias")]
+        names = [f"{name}_{part}" for name in ("linear1", "linear2") for part in ("weight", "bias")]
+        names += [f"ln{i}_{part}" for i in (1, 2) for part in ("scale", "bias")]
+        parameters: dict[str, Any] = {name: getattr(self, f"_{name}") for name in names}
         return fused.fused_feedforward(
-            src, self._linear1_weight, self._linear2_weight, self._linear1_bias, self._linear2_bias, *norms,
-            self._act_dropout_rate, self._dropout_rate, self._act_method, self._epsilon, self._epsilon,
-            self._normalize_before, self.training,
+            src, dropout1_rate=self._act_dropout_rate, dropout2_rate=self._dropout_rate, activation=self._act_method,
+            ln1_epsilon=self._epsilon, ln2_epsilon=self._epsilon, pre_layer_norm=self._normalize_before,
+            training=self.training, **parameters,
         )  # fmt: skip
 
     def extra_repr(self) -> str:

@@ -9,6 +9,8 @@ from argosy.sparse.nn.functional.activation import relu as relu
 from argosy.sparse.nn.functional.activation import relu6 as relu6
 from argosy.sparse.nn.functional.activation import softmax as softmax
 from argosy.sparse.nn.functional.convolution import subm_conv2d as subm_conv2d
-from argosy.sparse.nn.functional.convolution import subm_conv2d_igemm as subm_conv2d_igemm
+from argosy.sparse.nn.functional.convolution import subm_conv2d as _own_subm_conv2d_igemm
 from argosy.sparse.nn.functional.convolution import subm_conv3d as subm_conv3d
-from argosy.sparse.nn.functional.convolution import subm_conv3d_igemm as subm_conv3d_igemm
+from argosy.sparse.nn.functional.convolution import subm_conv3d as _own_subm_conv3d_igemm
+subm_conv2d_igemm = _own_subm_conv2d_igemm
+subm_conv3d_igemm = _own_subm_conv3d_igemm

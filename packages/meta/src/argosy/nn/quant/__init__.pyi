@@ -1,0 +1,15 @@
+"""Written by ``python -m argosy.stubs``."""
+
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from builtins import str as _str
+from collections.abc import Sequence
+from typing import Any
+
+from argosy_tensorcore.tensor import Tensor
+
+def llm_int8_linear(x: Tensor | _float, weight: Tensor | _float, bias: Tensor | None = None, weight_scale: Tensor | None = None, threshold: _float | Tensor = 6.0, name: _str | None = None) -> Tensor: ...
+def weight_dequantize(x: Tensor | _float, scale: Tensor | _float, algo: _str = 'weight_only_int8', out_dtype: _str | None = None, group_size: _int = -1, name: _str | None = None) -> Tensor: ...
+def weight_only_linear(x: Tensor | _float, weight: Tensor | _float, bias: Tensor | None = None, weight_scale: Tensor | None = None, weight_dtype: _str = 'int8', arch: _int | None = None, group_size: _int = -1, name: _str | None = None) -> Tensor: ...
+def weight_quantize(x: Tensor | _float, algo: _str = 'weight_only_int8', arch: _int | None = None, group_size: _int = -1, name: _str | None = None) -> tuple[Tensor, Tensor]: ...
