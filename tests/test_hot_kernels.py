@@ -129,6 +129,35 @@ def test_what_gains_nothing_stays(compiled):
     assert compiled == ["sum"]  # one number
 
 
+@pytest.mark.parametrize("wants", [False, True])
+def test_numbers_that_come_again_are_constants_of_large_applications_too(wants, compiled):
+    a, ones = some(80, 81), np.ones((80, 81), np.float32)
+    for i in range(24):
+        x = paddle.to_tensor(a, stop_gradient=not wants)
+        low = [-0.25, 0.0, -0.0][i % 3]
+        y, power = paddle.clip(x, low, 0.5), x**2
+        z = paddle.lerp(x, paddle.to_tensor(ones), 0.25)
+        np.testing.assert_array_equal(y.numpy(), np.clip(a, np.float32(low), np.float32(0.5)))
+        np.testing.assert_allclose(power.numpy(), a * a, rtol=1e-6)
+        np.testing.assert_allclose(z.numpy(), a + (1 - a) * 0.25, rtol=1e-6, atol=1e-7)
+        if wants:
+            (y + power).sum().backward()
+            np.testing.assert_allclose(x.grad.numpy(), ((a >= low) & (a <= 0.5)) + 2 * a, rtol=1e-6, atol=1e-6)
+    assert compiled.count("clip") == 3  # zeros differ by sign
+    for _ in range(5):
+        with pytest.raises(OperatorError, match="min"):
+            paddle.clip(x, 1.0, 0.5)
+    assert {"pow", "lerp"} <= set(compiled)
+
+
+def test_numbers_that_keep_changing_are_left_to_numpy(compiled):
+    a = some(80, 81)
+    x = paddle.to_tensor(a)
+    for i in range(40):
+        np.testing.assert_allclose((x ** (i / 8)).numpy()[a > 0], a[a > 0] ** np.float32(i / 8), rtol=1e-5)
+    assert "pow" not in compiled
+
+
 def test_indices_are_checked_as_before(compiled):
     w = paddle.to_tensor(some(4, 6), stop_gradient=False)
     for _ in range(6):

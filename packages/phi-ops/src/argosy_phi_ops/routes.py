@@ -17,13 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops import dispatch, native
+from argosy_phi_ops import dispatch, native, refusals
 from argosy_phi_ops.call_keys import NUMBERS, call_key
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Operator
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
-from argosy_phi_ops.refusals import guarded
 from argosy_phi_ops.repeated import Repeated, any_state, is_repeatable, is_view, may_be_compiled, type_of
 from argosy_phi_ops.valued import valued
 from argosy_pir.program import Program
@@ -74,7 +73,7 @@ class Route:
         special = None
         if op.choose is not None and plan.plain and all(type(t) is ArrayType for t in types):
             special = op.choose(types, attributes)
-        self.kernel: Callable[..., Any] = plan.on_arrays(attributes) if special is None else self._guarded(special)
+        self.kernel: Callable[..., Any] = plan.on_arrays(attributes) if special is None else self.guarded(special)
         self.result = result
         tensors = [t for t in types if type(t) is ArrayType]
         if not result.differentiable:
@@ -98,14 +97,16 @@ class Route:
     def _single(self, compiled: NativeKernel) -> Callable[..., Any]:
         if compiled.code is not None:
             native.learn_program(self, compiled.code)
-        return self._guarded(lambda *arrays: compiled(arrays)[0])
+        return self.guarded(lambda *arrays: compiled(arrays)[0])
 
-    def _guarded(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """A kernel between looks at its indices and values, where the operator has any."""
+    def guarded(self, kernel: Callable[..., Any], numbers: Sequence[Any] | None = None) -> Callable[..., Any]:
+        """A kernel between looks at its indices and values, where the operator has any; those at ``numbers`` (None
+        where a tensor is) are not taken again."""
         op, attributes = self.op, self.attributes
-        if op.bounds is None and op.own_bounds is None and op.refusal is None:
+        unbounded = op.bounds is None and op.own_bounds is None
+        if unbounded and refusals.looks_at_constants(op, numbers or (None,) * len(self.types), attributes):
             return kernel
-        run = guarded(op, lambda arrays, _: kernel(*arrays))
+        run = refusals.guarded(op, lambda arrays, _: kernel(*arrays))
         return lambda *arrays: run(arrays, attributes)
 
     def _replace(self, kernel: Callable[..., Any]) -> None:
@@ -237,16 +238,18 @@ def _binary_elementwise(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -
                 right = y.payload
                 route = pairs[left.array_type][right.array_type]
                 right = right.ndarray
+                kernel = route.kernel
             else:
                 route = pairs[left.array_type][kind]
-                right = _array(y, route.dtypes) if route.values is None else _counted(route, x, y)
+                right, values = _array(y, route.dtypes), route.values
+                kernel = route.kernel if values is None else values.kernel((x, y), (x, y), NO_KEYWORDS)
         except (KeyError, AttributeError):
             return first(x, y)
         payload = _new(Strided)
         try:
-            payload.ndarray = shared_run(route.kernel, left.ndarray, right)
+            payload.ndarray = shared_run(kernel, left.ndarray, right)
         except RuntimeError:  # another thread is in it
-            payload.ndarray = quiet.run(route.kernel, left.ndarray, right)
+            payload.ndarray = quiet.run(kernel, left.ndarray, right)
         payload._storage = None
         payload.array_type = known = route.result
         payload.dtype = known.dtype
@@ -261,13 +264,6 @@ def _binary_elementwise(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -
         return result
 
     return entry
-
-
-def _counted(route: Route, x: Tensor, y: Any) -> Any:
-    """The number ``y`` as an array, noted."""
-    assert route.values is not None
-    route.values.count((x, y), (x, y), NO_KEYWORDS)
-    return _array(y, route.dtypes)
 
 
 def _is_operand(y: Any) -> bool:
@@ -350,10 +346,11 @@ def general(
     if route.draws:
         operands.append(dispatch.fresh_draw(context().generator))
     arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
+    kernel = route.kernel
     if route.dtypes is not None:
-        arrays = _converted(route, operands, arrays, asked or (args, kwargs))
+        kernel, arrays = _converting(route, operands, arrays, asked or (args, kwargs))
     try:
-        array = route.kernel(*arrays)
+        array = kernel(*arrays)
     except (ValueError, TypeError, IndexError):
         return op.long_call(args, kwargs)  # explains it
     if type(array) is _ndarray and array.base is None and not any([array is a for a in arrays]):
@@ -378,11 +375,11 @@ def general(
     return result
 
 
-def _converted(route: Route, operands: Sequence[Any], arrays: Sequence[Any], asked: Any) -> list[Any]:
-    """``arrays`` of the dtypes that the kernel takes; numbers among the operands are noted."""
-    if route.values is not None:
-        route.values.count(operands, *asked)
-    return [a if d is None else np.asarray(a, d) for a, d in zip(arrays, route.dtypes or (), strict=True)]
+def _converting(route: Route, operands: Sequence[Any], arrays: Sequence[Any], asked: Any) -> Any:
+    """What computes a call with numbers among its operands, or such as become another dtype; and what it takes."""
+    arrays = [a if d is None else np.asarray(a, d) for a, d in zip(arrays, route.dtypes or (), strict=True)]
+    values = route.values
+    return (route.kernel if values is None else values.kernel(operands, *asked)), arrays
 
 
 def _first(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any, asked: Any) -> Any:

@@ -1,10 +1,10 @@
 """Eager applications to numbers that come again and again, as in ``x ** 2`` and ``x > 0``: compiled with the numbers as
-constants, for native code. Numbers that keep changing are left to numpy.
+constants. Numbers that keep changing are left to numpy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,8 @@ from argosy_tensorcore.storage import ArrayType
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Valued", "valued"]
+
+Kernel = Callable[..., Any]
 
 _MOST = 4  # values of one route that are counted
 _NUMBERS = frozenset({int, float})
@@ -38,29 +40,29 @@ def valued(route: Any) -> Valued | None:
 
 
 class Valued:
-    """Counts the calls of a route by the values of its numbers; ``least`` is like that of :class:`Counted`."""
+    """Counts the calls of a route by the values of its numbers, and holds what they are computed by."""
 
     __slots__ = ("found", "route")
 
     def __init__(self, route: Any) -> None:
         self.route = route
-        self.found: dict[tuple[Any, ...], Counted] = {}
+        self.found: dict[tuple[Any, ...], Kernel] = {}
 
-    def count(self, operands: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        """Note a call; compile it, when its numbers have come often enough."""
-        key = tuple([(type(x), x) for x in operands if type(x) is not Tensor])
-        counted = self.found.get(key)
-        if counted is None:
+    def kernel(self, operands: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Kernel:
+        """What computes a call from the arrays of all its operands: compiled, when its numbers have come often."""
+        key = tuple([(type(x), x or repr(x)) for x in operands if type(x) is not Tensor])  # zeros differ by sign
+        kernel = self.found.get(key)
+        if kernel is None:
             reading = native.read(args, kwargs)
             if reading is None or len(self.found) == _MOST or any(x != x for _, x in key):
                 self.route.values = None
-                return
+                return self.route.kernel  # type: ignore[no-any-return]
             numbers = tuple([None if type(x) is Tensor else x for x in operands])
-            counted = self.found[key] = Counted(
-                _nothing, partial(self._program, numbers), partial(self._learn, numbers, reading), _nothing,
-                partial(native.least_steps, self.route),
+            kernel = self.found[key] = Counted(
+                self.route.kernel, partial(self._program, numbers), partial(self._compiled, numbers, reading),
+                partial(self.found.__setitem__, key), partial(native.least_steps, self.route),
             )  # fmt: skip
-        counted()
+        return kernel
 
     def _program(self, numbers: Sequence[Any]) -> Program:
         route = self.route
@@ -74,11 +76,10 @@ class Valued:
         program.set_outputs([result])
         return program
 
-    def _learn(self, numbers: Sequence[Any], reading: native.Reading, compiled: NativeKernel) -> Any:
+    def _compiled(self, numbers: Sequence[Any], reading: native.Reading, compiled: NativeKernel) -> Kernel:
+        """A kernel for calls with these numbers, which are constants of it."""
         if compiled.code is not None:
             native.learn_program(self.route, compiled.code, numbers, reading)
-        return _nothing
-
-
-def _nothing(*_: Any) -> None:
-    """The kernel has run already."""
+        tensors = [i for i, x in enumerate(numbers) if x is None]
+        guarded: Kernel = self.route.guarded(lambda *arrays: compiled([arrays[i] for i in tensors])[0], numbers)
+        return guarded

@@ -31,7 +31,7 @@ EXPORTS = (
     "update_all",
     *(f"free_{kind}" for kind in ("tensor", "payload", "node")),
     *(f"enter_{name}" for name in shared.OPERATORS),
-    *(f"enter_{name}" for name in ("call", "method", "matmul", "getitem", "negative", "pow", "compare")),
+    *(f"enter_{name}" for name in ("call", "inplace", "method", "matmul", "getitem", "negative", "pow", "compare")),
     "bind_method",
     *(kernel_name(operator, dtype, side) for operator in shared.OPERATORS for dtype in DTYPES for side in SIDES),
     *(update_name(rule, dtype) for rule in UPDATES for dtype in DTYPES),
@@ -88,6 +88,7 @@ def module_text(layout: Layout) -> str:
     from argosy_cinn.eager.calls import add_calls
     from argosy_cinn.eager.drain import add_drain
     from argosy_cinn.eager.entries import add_entries
+    from argosy_cinn.eager.inplace import add_inplace
     from argosy_cinn.eager.objects import add_objects
     from argosy_cinn.eager.recording import add_recording
     from argosy_cinn.eager.signatures import add_signatures
@@ -111,6 +112,7 @@ def module_text(layout: Layout) -> str:
     add_entries(module, layout)
     add_drain(module, layout)
     add_update_all(module, layout)
+    add_inplace(module, layout)
     return module.text()
 
 

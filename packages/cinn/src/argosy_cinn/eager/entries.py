@@ -10,7 +10,7 @@ from __future__ import annotations
 from argosy_cinn.eager.application import SLOW
 from argosy_cinn.eager.code import NULL, Code
 from argosy_cinn.eager.layout import CALLED, METHOD, OPERATORS, Layout
-from argosy_cinn.eager.signatures import new_reading
+from argosy_cinn.eager.signatures import need_read, new_reading, read_call
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I32, I64, PTR, Value, constant
 
@@ -72,11 +72,6 @@ def _invoked(c: Code, callee: Value, reading: Value) -> None:
         c.f.ret(done)
 
 
-def _need_read(c: Code, items: Value, count: Value, reading: Value) -> None:
-    read = c.f.call("read_all", I32, items, count, reading)
-    c.need(c.f.icmp("ne", read, 0), "slow")
-
-
 def _add_call(module: Module, layout: Layout) -> None:
     """As ``tp_call`` of operators: a tuple, and a dictionary or null."""
     parameters = [(PTR, each) for each in ("operator", "arguments", "keywords")]
@@ -84,7 +79,7 @@ def _add_call(module: Module, layout: Layout) -> None:
         c = Code(f, layout)
         operator, arguments, keywords = f.arguments
         reading = new_reading(c)
-        _need_read(c, f.at(arguments, _ITEMS, "i8"), c.field(arguments, _SIZE, I64), reading)
+        need_read(c, f.at(arguments, _ITEMS, "i8"), c.field(arguments, _SIZE, I64), reading)
         with f.when(f.icmp("ne", keywords, NULL)):
             place, pair = f.alloca(I64, 1), f.alloca(PTR, 2)
             f.store(constant(I64, 0), place)
@@ -93,7 +88,7 @@ def _add_call(module: Module, layout: Layout) -> None:
             f.start(following)
             more = c.call("PyDict_Next", I32, keywords, place, pair, f.at(pair, 1, PTR))
             c.need(f.icmp("ne", more, 0), done)
-            _need_read(c, pair, constant(I64, 2), reading)
+            need_read(c, pair, constant(I64, 2), reading)
             f.jump(following)
             f.start(done)
         _invoked(c, operator, reading)
@@ -108,15 +103,8 @@ def _add_method_call(module: Module, layout: Layout) -> None:
     with module.function("enter_method", parameters, PTR) as f:
         c = Code(f, layout)
         method, arguments, flags, names = f.arguments
-        count = f.binary("and", flags, _COUNT)
         reading = new_reading(c)
-        _need_read(c, arguments, count, reading)
-        with f.when(f.icmp("ne", names, NULL)):
-            values = f.at(arguments, count, PTR)
-            with f.loop(0, c.field(names, _SIZE, I64)) as loop:
-                for items in (f.at(names, _ITEMS, "i8"), values):
-                    read = f.call("read", I32, f.load(PTR, f.at(items, loop.index, PTR)), reading)
-                    c.need(f.icmp("ne", read, 0), "slow")
+        read_call(c, arguments, f.binary("and", flags, _COUNT), names, reading)
         _invoked(c, c.field(method, METHOD["operator"]), reading)
         f.jump("slow")
         f.start("slow")
@@ -178,7 +166,7 @@ def _read_two(c: Code) -> Value:
     c.f.store(c.f.arguments[0], pair)
     c.f.store(c.f.arguments[1], c.f.at(pair, 1, PTR))
     reading = new_reading(c)
-    _need_read(c, pair, constant(I64, 2), reading)
+    need_read(c, pair, constant(I64, 2), reading)
     return reading
 
 

@@ -15,7 +15,7 @@ from argosy_cinn.eager.layout import CALLS, OPERANDS, WORDS, Layout
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I32, I64, PTR, Value, constant
 
-__all__ = ["add_signatures", "count_of", "new_reading", "operands_of"]
+__all__ = ["add_signatures", "count_of", "need_read", "new_reading", "operands_of", "read_call"]
 
 _SIZE, _ITEMS = 16, 24  # ob_size and ob_item of a tuple; ob_item of a list is a pointer
 _NUMBER = 16  # ob_fval of a float
@@ -48,6 +48,25 @@ def count_of(c: Code, reading: Value) -> Value:
 def operands_of(c: Code, reading: Value) -> Value:
     """The address of the tensors."""
     return c.f.at(reading, 2 + WORDS, I64)
+
+
+def need_read(c: Code, items: Value, count: Value, reading: Value) -> None:
+    """Add the words of an array of arguments; at ``slow`` where that cannot be."""
+    read = c.f.call("read_all", I32, items, count, reading)
+    c.need(c.f.icmp("ne", read, 0), "slow")
+
+
+def read_call(c: Code, arguments: Value, count: Value, names: Value, reading: Value) -> None:
+    """Add the words of a vector call: ``count`` arguments, then those of keywords, by a tuple of their names or null;
+    at ``slow`` where that cannot be."""
+    f = c.f
+    need_read(c, arguments, count, reading)
+    with f.when(f.icmp("ne", names, NULL)):
+        values = f.at(arguments, count, PTR)
+        with f.loop(0, c.field(names, _SIZE, I64)) as loop:
+            for items in (f.at(names, _ITEMS, "i8"), values):
+                read = f.call("read", I32, f.load(PTR, f.at(items, loop.index, PTR)), reading)
+                c.need(f.icmp("ne", read, 0), "slow")
 
 
 def _add_put(module: Module, layout: Layout) -> None:

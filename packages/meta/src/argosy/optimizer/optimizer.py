@@ -232,7 +232,7 @@ class Optimizer(Checked, FusedStorage):
 
     def _decayed(self, parameter: Any, grad: Any, decay: Any) -> Any:
         """The gradient with L2 decay: the parameter's own regularizer wins over the optimizer's."""
-        own = getattr(parameter, "regularizer", None)
+        own = parameter.__dict__.get("regularizer")
         chosen = own if own is not None else decay
         if chosen is None or chosen == 0:
             return grad
@@ -261,7 +261,8 @@ class Optimizer(Checked, FusedStorage):
         """The gradient of a distributed parameter where the update wants it: laid out like the parameter, or as
         ``shard_optimizer`` says. Sums over ranks are made here, before anything reads them.
         """
-        layout = getattr(parameter.payload, "layout", None)
+        payload = parameter.payload
+        layout = None if type(payload) is Strided else getattr(payload, "layout", None)
         if layout is None:
             return grad
         if self._lay_gradient is not None:

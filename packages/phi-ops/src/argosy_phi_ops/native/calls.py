@@ -80,8 +80,12 @@ def learn(route: Any) -> None:
     if route.place is None:  # nor is the native build loaded
         return
     made = native()
-    if made is not None and all(type(t) is ArrayType for t in route.types):
+    if made is None:
+        return
+    if all(type(t) is ArrayType for t in route.types):
         _learn(made, route, {"kernel": plans.kernel_of(made, route)}, (), (None, None), route.reading)
+    else:
+        install(made, route.op)
 
 
 def learn_program(

@@ -91,6 +91,7 @@ def _held(cls: type, place: int) -> int:
 def offsets(
     tensor: type,
     payload: type,
+    dtype: type,
     storage: type,
     ambient: type,
     context: type,
@@ -103,6 +104,7 @@ def offsets(
     for kind, cls, names in (
         ("tensor", tensor, _TENSOR),
         ("payload", payload, _PAYLOAD),
+        ("dtype", dtype, ("itemsize",)),
         ("storage", storage, ("_buffer", "_owner", "_source", "nbytes", "version")),
         ("ambient", ambient, ("word", "quiet", "silent", "silenced")),
         ("context", context, ("_generator",)),

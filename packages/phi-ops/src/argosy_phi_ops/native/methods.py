@@ -52,6 +52,9 @@ class _Spec(ctypes.Structure):
     )
 
 
+_ENTRIES = {"": "enter_method", "_": "enter_inplace"}
+"""Where methods are entered, by what their names have besides the operator's."""
+
 _made: dict[str, Any] = {}
 _seen: dict[Operator, int] = {}
 """How many attributes ``Tensor`` had when the methods of an operator were installed."""
@@ -68,9 +71,10 @@ def install(made: Native, op: Operator) -> None:
     if _seen.get(op) != len(attributes):
         _install_special(made, op)
         for name, value in list(attributes.items()):
-            ours = type(value) is FunctionType and value.__name__ == op.name
-            if ours and not name.startswith("__") and getattr(value, "__wrapped__", None) is op:
-                setattr(Tensor, name, _method(made, op, value))
+            if type(value) is FunctionType and not name.startswith("__") and _of(value) is op:
+                entry = _ENTRIES.get(value.__name__.removeprefix(op.name))
+                if entry == "enter_method" or (entry and not (op.view or op.random)):
+                    setattr(Tensor, name, _method(made, op, value, entry))
         _seen[op] = len(attributes)
 
 
@@ -89,12 +93,16 @@ def _install_special(made: Native, op: Operator) -> None:
         find_method("__getitem__")
         before = vars(Tensor)["__getitem__"]
         if type(before) is FunctionType:  # which the interpreter would call without looking at the slot
-            setattr(Tensor, "__getitem__", _method(made, op, before))  # noqa: B010
+            setattr(Tensor, "__getitem__", _method(made, op, before, "enter_method"))  # noqa: B010
         made.install_slot("getitem", memory.subscript_slot(Tensor), "enter_getitem", op)
 
 
-def _method(made: Native, op: Operator, before: Any) -> Any:
-    """A method for ``op``; the function ``before`` does what native code does not."""
+def _of(value: Any) -> Any:
+    return getattr(value, "__wrapped__", None)
+
+
+def _method(made: Native, op: Operator, before: Any, entry: str) -> Any:
+    """A method for ``op`` that is entered there; the function ``before`` does what native code does not."""
     if "class" not in _made:
         _made["class"] = _new_class(made)
     method = _made["class"]()
@@ -102,7 +110,7 @@ def _method(made: Native, op: Operator, before: Any) -> Any:
     for word, value in (("operator", op), ("before", before)):
         keep(value)
         poke(id(method) + layout[word], id(value))
-    poke(id(method) + layout["vectorcall"], made.addresses["enter_method"])
+    poke(id(method) + layout["vectorcall"], made.addresses[entry])
     keep(method)
     for name in _SHOWN:
         if hasattr(before, name):

@@ -22,6 +22,7 @@ from argosy_phi_ops.context import AMBIENT, Context, process_context
 from argosy_phi_ops.native import memory
 from argosy_phi_ops.native.memory import NativeError, peek, poke
 from argosy_phi_ops.operator import Operator
+from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.storage import Storage, Strided
 from argosy_tensorcore.tensor import Tensor, find_method
@@ -159,13 +160,14 @@ _state: dict[str, Any] = {}
 
 
 def native() -> Native | None:
-    """The native build in use, started now if it was not; None where eager execution is plain."""
-    if "native" not in _state:
+    """The native build in use, started now if it was not; None where eager execution is plain, or nobody has said yet
+    what provides it."""
+    if "native" not in _state and extension.native_source() is not None:
         with _starting:
             if "native" not in _state:
                 _state.update(native=None, status="plain: starting")  # what happens meanwhile is plain
                 _state["native"], _state["status"] = _started()
-    found: Native | None = _state["native"]
+    found: Native | None = _state.get("native")
     return found
 
 
@@ -183,18 +185,15 @@ def builtin(name: str) -> Callable[..., Any] | None:
 def status() -> str:
     """``"native"``, or ``"plain: "`` and the reason."""
     native()
-    return str(_state["status"])
+    return str(_state.get("status") or f"plain: {_refusal() or 'nothing provides a native build'}")
 
 
 def _started() -> tuple[Native | None, str]:
     refusal = _refusal()
     if refusal:
         return None, f"plain: {refusal}"
-    source = extension.native_source()
-    if source is None:
-        return None, "plain: nothing provides a native build"
     try:
-        return _load(extension.load(source)), "native"
+        return _load(extension.load(str(extension.native_source()))), "native"
     except ImportError as error:
         return None, f"plain: {error}"
     except Exception as error:  # noqa: BLE001  (whatever it is, eager execution works without)
@@ -220,7 +219,7 @@ def _load(provider: Any) -> Native:
     recorder = dispatch.active_recorder()
     node, recipe = getattr(recorder, "node_type", None), getattr(recorder, "recipe_type", None)
     offsets: Mapping[str, int] = memory.offsets(
-        Tensor, Strided, Storage, type(AMBIENT), Context, Generator, node, recipe
+        Tensor, Strided, DType, Storage, type(AMBIENT), Context, Generator, node, recipe
     )
     made = Native(provider(offsets), node, getattr(recorder, "counter", itertools.count()))
     made.install()
@@ -238,6 +237,6 @@ def _try(made: Native) -> None:
     for _ in range(3):
         for cls in made.kinds.values():
             object.__new__(cls)
-        Tensor([1.0, 2.0]).detach()
+        Tensor._wrap(Strided(np.zeros(2))).detach()  # a name for it would be missing in the row
     if peek(memory.dealloc_of(Tensor)) != made.addresses["free_tensor"]:
         raise NativeError("freeing a tensor left its class changed")
