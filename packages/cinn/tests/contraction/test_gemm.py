@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 from products import DTYPES, Product, assert_close, bias_relu, machine, operands
 
-from argosy_cinn.contraction import store_rows, thin
-from argosy_cinn.printers.types import FLOAT, lanes_of, vector
-from argosy_cinn.runtime import set_threads
+from argosy_cinn.contraction import choose, grid, store_rows, thin
+from argosy_cinn.printers.types import FLOAT, I64, lanes_of, vector
+from argosy_cinn.runtime import entry, load, set_threads
 from argosy_cinn.target import Target
 
 SHAPES = [(1, 1, 1), (3, 5, 7), (6, 64, 4), (13, 100, 33), (70, 130, 900), (64, 256, 784), (5, 300, 2000), (9, 40, 0),
@@ -51,6 +51,33 @@ def test_one_kernel_serves_every_size(kind):
         check(product)
     product.m, product.n, product.k = shape = (70, 130, 900)
     assert check(product).tobytes() == check(Product(*shape, kind=kind)).tobytes()
+
+
+def row_blocks(threads, m, n, k):
+    """Into how many blocks of rows, and of columns, a product is cut on so many threads."""
+    product = Product(m, n, k)
+    with product.module.function("count", [("ptr", "addresses"), ("ptr", "dims")]) as b:
+        problem = product.problem(b, b.arguments[0])
+        b.store(b.index(grid(b, problem)), b.at(b.arguments[0], 9, I64))
+    columns = -(-n // choose(problem, product.module.target).columns)
+    table = np.zeros(10, np.int64)
+    try:
+        set_threads(threads)
+        entry(load(product.text, product.module.exports, product.module.target), "count")(table.ctypes.data, 0)
+    finally:
+        set_threads(1)
+    assert table[9] % columns == 0
+    return int(table[9]) // columns, columns
+
+
+def test_rows_are_cut_for_threads_only():
+    """Every block of rows packs B again: one thread has one block of rows, and several have few where that is as good
+    as many."""
+    assert row_blocks(1, 2048, 64, 1536) == (1, 1)
+    assert row_blocks(2, 2048, 64, 1536) == (4, 1)
+    assert row_blocks(2, 512, 64, 1536) == (2, 1)
+    rows, columns = row_blocks(3, 768, 768, 1536)
+    assert rows * columns % 3 == 0  # nobody waits for a last one
 
 
 @pytest.mark.parametrize("element", ["double", "i32", "i64"])

@@ -30,8 +30,10 @@ from argosy_cinn.runtime.workers import thread_count
 
 #: Chunks for a balanced load.
 _CHUNKS_PER_THREAD = 4
-#: Rows for which packing a block of B does not show.
-_WORTH_PACKING = 128
+#: Rows for which packing a block of B is worth a thread's while, and for which it does not show.
+_WORTH_PACKING, _NO_PACKING_SEEN = 128, 512
+#: Rows whose products take as long as packing what they are multiplied with.
+_PACKING = 17
 #: Operations of a chunk that outweigh handing it to another thread (about five microseconds).
 _WORTH_WAKING = 1_000_000
 
@@ -53,12 +55,31 @@ def grid(b: Function, problem: Contraction, blocking: Blocking | None = None) ->
     others = b.ceil_div(problem.n, blocking.columns)
     for size in problem.batch:
         others = b.mul(others, size)
-    fewest, rows = b.ceil_div(problem.m, blocking.rows), _fewest_rows(problem, blocking)
-    if isinstance(problem.m, int) and problem.m <= rows:
+    fewest = b.ceil_div(problem.m, blocking.rows)
+    if isinstance(problem.m, int) and problem.m <= _fewest_rows(problem, blocking):
         return b.mul(others, fewest)
-    wanted = b.div(b.mul(thread_count(b), _CHUNKS_PER_THREAD), b.maximum(others, 1))
-    several = b.minimum(b.maximum(wanted, 1), b.ceil_div(problem.m, rows))
-    return b.mul(others, b.maximum(several, fewest))
+    return b.mul(others, b.maximum(_row_blocks(b, problem, blocking, b.maximum(others, 1)), fewest))
+
+
+def _row_blocks(b: Function, problem: Contraction, blocking: Blocking, others: Index) -> Index:
+    """Row blocks for as many threads as there are, beside ``others`` that share the work. One thread has nothing to
+    balance; several get few blocks, for each of which B is packed again, or many, whichever should be done first.
+    """
+    threads, most = thread_count(b), b.maximum(b.ceil_div(problem.m, _fewest_rows(problem, blocking)), 1)
+    many = b.maximum(b.minimum(b.div(b.mul(threads, _CHUNKS_PER_THREAD), others), most), 1)
+    chosen = many
+    if blocking.packs_b:
+        one_each = b.minimum(b.div(b.sub(b.add(threads, others), 1), others), most)
+        few = b.maximum(b.minimum(many, b.div(problem.m, _NO_PACKING_SEEN)), one_each)
+        rounds = [_rounds(b, problem, b.mul(others, blocks), threads, blocks) for blocks in (few, many)]
+        chosen = b.select(b.icmp("slt", rounds[1], rounds[0]), many, few)
+    return b.select(b.icmp("eq", threads, 1), 1, chosen)
+
+
+def _rounds(b: Function, problem: Contraction, chunks: Index, threads: Value, blocks: Index) -> Index:
+    """Rows that the busiest thread multiplies, packing counted as some."""
+    each = b.div(b.sub(b.add(chunks, threads), 1), threads)
+    return b.mul(each, b.add(b.div(problem.m, blocks), _PACKING))
 
 
 def _fewest_rows(problem: Contraction, blocking: Blocking) -> int:

@@ -20,7 +20,7 @@ from argosy_cinn.printers.types import BFLOAT, FLOAT, Index, Value, bits_of, byt
 #: Row tiles of A that are packed together, so that every cache line of a transposed A is read once.
 GROUP = 8
 #: Rows (or groups of rows that share a place) from what is copied to what is asked for.
-_ROWS_AHEAD = 4
+_ROWS_AHEAD = 16
 #: Elements that packing may write beyond the end of a buffer.
 SLACK = 32 * 64
 
