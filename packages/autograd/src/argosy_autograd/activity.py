@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from argosy_autograd.algebra import INEXACT
+from argosy_autograd.algebra import COMPLEX, INEXACT
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.registry import NOT_APPLICABLE, STRUCTURED
 from argosy_pir import Block, Operation, TensorType, Value
 from argosy_pir.values import OpResult
 
-__all__ = ["active_operations", "captured_values", "has_gradient", "is_passive", "read_values"]
+__all__ = [
+    "active_operations",
+    "captured_values",
+    "differentiable_sources",
+    "has_gradient",
+    "is_passive",
+    "postorder",
+    "read_values",
+]
 
 _SILENT = frozenset({"builtin.constant"})
 
@@ -48,7 +56,7 @@ def is_passive(op: Operation) -> bool:
     """Whether no gradient passes through ``op``. Raises :class:`MissingRule` for operations nobody can
     differentiate."""
     if op.dialect == "prim":
-        return op.name[5:] in NOT_APPLICABLE
+        return op.name[5:] in NOT_APPLICABLE or (op.name == "prim.sign" and op.result.dtype not in COMPLEX)
     if op.name in STRUCTURED:
         return False
     if op.name in _SILENT:
@@ -60,6 +68,19 @@ def is_passive(op: Operation) -> bool:
     raise MissingRule(f"'{op.name}' cannot be differentiated ({op.location}); {advice}")
 
 
+def differentiable_sources(value: Value) -> set[Value]:
+    """The values that ``value`` depends on differentiably, itself and arguments among them."""
+    found: set[Value] = set()
+    stack = [value] if has_gradient(value) else []
+    while stack:
+        at = stack.pop()
+        if at not in found:
+            found.add(at)
+            if isinstance(at, OpResult) and not (at.op.dialect == "prim" and is_passive(at.op)):
+                stack.extend(v for v in read_values(at.op) if has_gradient(v))
+    return found
+
+
 def active_operations(
     outputs: Iterable[Value], wrt: Sequence[Value], scope: Block | None = None, constants: Sequence[Value] = ()
 ) -> tuple[list[Operation], set[Value]]:
@@ -69,7 +90,7 @@ def active_operations(
     walls = set(constants)
     active = {value for value in wrt if has_gradient(value)} - walls
     order: list[Operation] = []
-    for op in _postorder(outputs, scope):
+    for op in postorder(outputs, scope):
         if not any(value in active for value in read_values(op)) or is_passive(op):
             continue
         reached = [result for result in op.results if has_gradient(result) and result not in walls]
@@ -79,7 +100,8 @@ def active_operations(
     return order, active
 
 
-def _postorder(outputs: Iterable[Value], scope: Block | None) -> list[Operation]:
+def postorder(outputs: Iterable[Value], scope: Block | None) -> list[Operation]:
+    """The operations that ``outputs`` depend on, in an order of dependence; of the block ``scope`` alone if given."""
     order: list[Operation] = []
     seen: set[Operation] = set()
     stack = [(op, False) for op in _producers(outputs, scope)]

@@ -82,16 +82,35 @@ def note_gradients(ends: Sequence[Tensor], gradients: Sequence[Tensor | None], r
                 g.__dict__[_WALL] = f"the derivative of order {order} ({_line()}) is a constant"
 
 
+def _flat_derivatives(ends: Sequence[Tensor]) -> list[str]:
+    """The derivatives on the way back from ``ends`` that read what they do not move with."""
+    stack = [(y._node, y._slot) for y in ends if y._node is not None]
+    seen = set(stack)
+    found: dict[str, None] = {}
+    while stack:
+        node, slot = stack.pop()
+        onward = list(node.onward(slot))
+        if len(onward) < len(node.edges or ()):
+            line = _lines.get(node)
+            place = "" if line is None else f" ({line})"
+            found[f"on the way, {node.name}{place} does not move with all that it reads"] = None
+        more = {edge for edge in onward if edge is not None and type(edge[0]) is not Tensor} - seen
+        seen |= more
+        stack.extend(more)
+    return list(found)
+
+
 def unreached(ends: Sequence[Tensor], error: Exception) -> Exception:
     """``error``, that outputs do not depend on an input, with what was noted: the order, and what lets no gradient
     pass; or how to find out."""
+    flat = _flat_derivatives(ends)
     if not _blocks:
-        error.add_note(
+        error.add_note("; ".join(flat)) if flat else error.add_note(
             "with autograd.detect_anomaly(): around the program, the operation that lets no gradient pass is named here"
         )
         return error
     walls = dict.fromkeys(x.__dict__[_WALL] for x in ends if _WALL in x.__dict__)
-    reasons = [f"on the way, {wall}" for wall in walls]
+    reasons = [*(f"on the way, {wall}" for wall in walls), *flat]
     error.add_note("; ".join([f"asked for a derivative of order {_order(ends) + 1}", *reasons]))
     return error
 

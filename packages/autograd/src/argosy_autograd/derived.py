@@ -9,9 +9,10 @@ which gives every higher order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
-from argosy_autograd.activity import has_gradient
+from argosy_autograd.activity import differentiable_sources, has_gradient
 from argosy_autograd.errors import MissingRule, explained
 from argosy_autograd.insertion import erase_unused
 from argosy_autograd.recurring import Recurring
@@ -49,6 +50,13 @@ class ProgramOperator:
         self.device = device
         self.expansion = Expansion(program, bare=False)
         self.plans: dict[Any, Any] = Kept(64)
+
+    @cached_property
+    def reads(self) -> list[frozenset[int]]:
+        """For each result the numbers of the operands that it depends on differentiably."""
+        program = self.expansion.program
+        sources = map(differentiable_sources, program.outputs)
+        return [frozenset(i for i, x in enumerate(program.inputs) if x in found) for found in sources]
 
     def expand(self, operand_types: Sequence[Any], attributes: dict[str, Any]) -> Expansion:
         """The program; it was made for operands of these types."""

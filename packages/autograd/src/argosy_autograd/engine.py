@@ -18,7 +18,7 @@ from argosy_phi_ops.context import set_grad_enabled
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["backward", "dependence", "grad"]
+__all__ = ["backward", "dependence", "grad", "needed"]
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -125,7 +125,7 @@ def dependence(y: Tensor, x: Tensor) -> tuple[bool, str]:
     end, source = edge_of(y), edge_of(x)
     if end is None or source is None:
         return False, ""
-    return source in _needed([end], {source: 0}, frozenset())[1], ""
+    return source in needed([end], {source: 0}, frozenset())[1], ""
 
 
 def _grad(
@@ -140,10 +140,10 @@ def _grad(
     blocked = frozenset(edge for x in constants if (edge := edge_of(x)) is not None)
     targets = {edge: i for i, x in enumerate(wanted) if (edge := edge_of(x)) is not None and edge not in blocked}
     roots = [(edge, y, g) for y, g in zip(ends, seeds, strict=True) if (edge := edge_of(y)) is not None]
-    needed, reached = _needed([edge for edge, _, _ in roots], targets, blocked)
+    between, reached = needed([edge for edge, _, _ in roots], targets, blocked)
 
     def plainly() -> list[Tensor | None]:
-        sweep = Sweep(recorded, retain, targets, needed, blocked)
+        sweep = Sweep(recorded, retain, targets, between, blocked)
         for edge, y, g in roots:
             sweep.send(edge, sweep.start(_seed(y) if g is None else g))
         sweep.run()
@@ -171,29 +171,31 @@ def _result(sweep: Sweep, x: Tensor, reached: set[Edge]) -> Tensor | None:
     return found if type(found) is Tensor else Tensor._wrap(Strided.from_array(found))
 
 
-def _needed(roots: Sequence[Edge], targets: dict[Edge, int], blocked: frozenset[Edge]) -> tuple[set[Node], set[Edge]]:
+def needed(roots: Sequence[Edge], targets: dict[Edge, int], blocked: frozenset[Edge]) -> tuple[set[Node], set[Edge]]:
     """The nodes between the roots and the targets, and the targets that can be reached."""
     reached: set[Edge] = set()
     seen: dict[Node, None] = {}
+    places: set[Edge] = set()
     stack: list[Edge] = list(roots)
     while stack:
         edge = stack.pop()
-        if edge in blocked:
+        if edge in blocked or edge in places:
             continue
+        places.add(edge)
         if edge in targets:
             reached.add(edge)
-        node = edge[0]
-        if type(node) is Tensor or node in seen:
+        node, slot = edge
+        if type(node) is Tensor:
             continue
         seen[node] = None
         node.check_alive()
-        stack.extend(onward for onward in node.edges if onward is not None)
-    needed: set[Node] = set()
+        stack.extend(onward for onward in node.onward(slot) if onward is not None)
+    between: set[Node] = set()
     for node in sorted(seen, key=lambda n: n.sequence):
         onwards = [edge for edge in node.edges or () if edge is not None and edge not in blocked]
-        if any(edge in reached or edge[0] in needed for edge in onwards):
-            needed.add(node)
-    return needed, reached
+        if any(edge in reached or edge[0] in between for edge in onwards):
+            between.add(node)
+    return between, reached
 
 
 def _tracing() -> Any:

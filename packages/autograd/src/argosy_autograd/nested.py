@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from argosy_autograd.engine import needed
 from argosy_autograd.gradients import accumulate_grad
 from argosy_autograd.history import History, Request, any_marked, leaves_of, mark
 from argosy_autograd.replay import Function, read_back, run_replay
@@ -69,7 +70,8 @@ def backward_at_once(ends: Sequence[Tensor]) -> bool:
         return False
     edges = [edge for y in ends if (edge := edge_of(y)) is not None]
     found = leaves_of(edges) if len(edges) == len(ends) else None
-    leaves = [leaf for leaf, _ in found or ()]
+    reached = needed(edges, dict.fromkeys(found, 0), frozenset())[1] if found else set()
+    leaves = [edge[0] for edge in found or () if edge in reached]
     if not leaves or any(x._hooks for x in leaves):
         return False
     history = read_back(ends, leaves)

@@ -82,6 +82,10 @@ class Node:
                 result._node = self
                 result._slot = slot
 
+    def onward(self, slot: int) -> Sequence[Edge | None]:
+        """The edges that result ``slot`` depends on."""
+        return self.edges or ()
+
     def pull_arrays(self, grads: list[Any]) -> Sequence[Any]:
         """Gradients of the operands (None for zero) from those of the results, as arrays."""
         raise NotImplementedError
@@ -174,13 +178,17 @@ def _gradients(
     arrays = [_array(saved[i], types[i].dtype) for i in rule.keeps]
     count = len(key[1])
     arrays += [_or_zeros(grads[i], types[count + i]) for i in rule.cotangents]
-    return _complete(rule, run(arrays), key)
+    return _complete(rule, run(arrays), key, grads)
 
 
-def _complete(rule: Derived, made: Sequence[Any], key: Any) -> list[Any]:
+def _complete(rule: Derived, made: Sequence[Any], key: Any, grads: Sequence[Any]) -> list[Any]:
     """``made`` by operand, with zeros for operands that want a gradient and get none: the derivative is zero wherever
-    it exists (floor)."""
+    it exists (floor). Of a derivative, which was not written by anybody, they get None: it does not depend on them."""
     found = dict(zip(rule.operands, made, strict=True))
+    reads = getattr(key[0], "reads", None)
+    if reads is not None:
+        moving = frozenset().union(*(read for read, g in zip(reads, grads, strict=True) if g is not None))
+        return [found[i] if i in found and i in moving else None for i in range(len(key[1]))]
     return [
         found[i] if i in found else np.zeros(t[1], t[0].numpy) if want else None
         for i, (t, want) in enumerate(zip(key[1], key[3], strict=True))
@@ -213,6 +221,12 @@ class OperatorNode(Node):
         self.before = self.other = None
         return edges
 
+    def onward(self, slot: int) -> Sequence[Edge | None]:
+        """See :class:`Node`; a derivative of several operands depends on some of them only."""
+        reads = getattr(self.recipe.key[0], "reads", None)
+        edges = self.edges or ()
+        return edges if reads is None else [edges[i] for i in reads[slot]]
+
     def pull_arrays(self, grads: list[Any]) -> Sequence[Any]:
         """See :class:`Node`; by the registered kernel, or the derived program."""
         recipe = self.recipe
@@ -235,7 +249,7 @@ class OperatorNode(Node):
             g = grads[i]
             tensors.append(Tensor._wrap(Strided(_or_zeros(None, rule.types[count + i]))) if g is None else g)
         made = bind(rule.operator, tensors, {}) if rule.operands else ()  # type: ignore[arg-type]
-        found = _complete(rule, made, key)
+        found = _complete(rule, made, key, grads)
         return [Tensor._wrap(Strided(g)) if type(g) is np.ndarray else g for g in found]
 
     def _handle(self, position: int, rule: Derived) -> Tensor:

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from argosy_autograd.activity import has_gradient, read_values
+from argosy_autograd.activity import has_gradient, postorder, read_values
 from argosy_autograd.algebra import zeros_like
-from argosy_autograd.dialect import custom_parts
+from argosy_autograd.dependence import moving
+from argosy_autograd.dialect import custom_parts, parts
 from argosy_autograd.errors import DifferentiationError, unused_input
 from argosy_autograd.gradients import is_symbolic_zero
 from argosy_autograd.hooks import JointHook
@@ -18,7 +19,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.capture import Traced, Tracer, active_tracer, user_location
 from argosy_phi_ops.context import building
 from argosy_phi_ops.operator import get_operator
-from argosy_pir import Block, Builder, Region, Value
+from argosy_pir import Block, Builder, Operation, Region, Value
 from argosy_pir.values import OpResult
 from argosy_tensorcore.tensor import Tensor
 
@@ -78,7 +79,7 @@ def traced_grad(
     reached = _reached(outputs, {v for v, x in zip(values, wanted, strict=True) if not x.stop_gradient}, walls)
     for i, (x, value) in enumerate(zip(wanted, values, strict=True)):
         if value not in reached and not allow_unused:
-            raise unused_input(i, x, wall=_wall(outputs, value))
+            raise unused_input(i, x, wall=_wall(outputs, value) or _flat(outputs, value))
     chosen = [v for v in values if v in reached]
     found = dict(zip(chosen, _request(tracer, outputs, chosen, seeds, walls), strict=True)) if chosen else {}
     wrap = _differentiable if create_graph else _constant
@@ -91,7 +92,7 @@ def traced_dependence(y: Tensor, x: Tensor) -> tuple[bool, str]:
     end, source = tracer.value(y), tracer.value(x)
     if not y.stop_gradient and source in _reached([end], {source}):
         return True, ""
-    return False, _wall([end], source)
+    return False, _wall([end], source) or _flat([end], source)
 
 
 def traced_custom(
@@ -163,10 +164,18 @@ def _leaves(tracer: Tracer) -> Iterable[tuple[Tensor, Value]]:
 
 
 def _reached(outputs: Sequence[Value], wrt: set[Value], walls: Sequence[Value] = ()) -> set[Value]:
-    """Those of ``wrt`` that the outputs depend on through differentiable values; stop_gradient is a wall. A derivative
-    of the user's own goes on to its inputs alone; the derivative of one goes on to what it reads, too."""
+    """Those of ``wrt`` that the outputs depend on through differentiable values; stop_gradient is a wall. What a
+    gradient reads is no dependence yet: whether it moves with it, its structure tells."""
+    found, through_gradients = _read(outputs, wrt, walls)
+    return moving(outputs, found, walls) if found and through_gradients else found
+
+
+def _read(outputs: Sequence[Value], wrt: set[Value], walls: Sequence[Value]) -> tuple[set[Value], bool]:
+    """Those of ``wrt`` that the outputs read through differentiable values, and whether gradients are on the way. A
+    derivative of the user's own goes on to its inputs alone; the derivative of one goes on to what it reads, too."""
     found: set[Value] = set()
-    seen = {(v, nested) for v in walls for nested in (False, True)}
+    barred = {(v, nested) for v in walls for nested in (False, True)}
+    seen = set(barred)
     stack = [(v, False) for v in outputs if has_gradient(v)]
     while stack:
         place = stack.pop()
@@ -181,7 +190,7 @@ def _reached(outputs: Sequence[Value], wrt: set[Value], walls: Sequence[Value] =
             own = value.op.name == "ad.custom" and not nested
             onward = custom_parts(value.op)[1] if own else read_values(value.op)
             stack.extend((v, nested) for v in onward if has_gradient(v))
-    return found
+    return found, any(nested for _, nested in seen.difference(barred))
 
 
 def _wall(outputs: Sequence[Value], target: Value) -> str:
@@ -204,6 +213,34 @@ def _wall(outputs: Sequence[Value], target: Value) -> str:
             found = f"{name} ({at.op.location}) {reason}"
         at = came_from[at]
     return found
+
+
+def _flat(outputs: Sequence[Value], target: Value) -> str:
+    """Which gradients read ``target`` without moving with it, what they are of, and of what order they are."""
+    found = []
+    for op in postorder(outputs, None):
+        if op.name != "ad.gradient" or target not in _read(parts(op)[0], {target}, ())[0]:
+            continue
+        between = [o for o in postorder(parts(op)[0], None) if target in _read(o.results, {target}, ())[0]]
+        names = [f"{o.name.partition('.')[2]} ({o.location})" for o in between if o.name != "ad.gradient"][:_MOST_NAMES]
+        order = _order(op)
+        found.append(
+            f"the derivative of order {order} ({op.location}) does not move with it, so that there is none of order "
+            f"{order + 1}: what it is a derivative of is linear or flat in it, see {', '.join(names)}"
+        )
+    return found[-1] if found else ""
+
+
+_MOST_NAMES = 4
+
+
+def _order(request: Operation) -> int:
+    """How many gradients a request is nested in, itself included."""
+    orders: dict[Operation, int] = {}
+    for op in postorder(request.results, None):
+        before = (orders[v.op] for v in read_values(op) if isinstance(v, OpResult) and v.op in orders)
+        orders[op] = max(before, default=0) + (op.name == "ad.gradient")
+    return orders[request]
 
 
 def _request(
