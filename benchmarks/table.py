@@ -12,7 +12,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from workloads import WORKLOADS, Workload
+from workloads import EAGER, WORKLOADS, Workload
 
 HERE = Path(__file__).resolve().parent
 PAGES = {HERE.parent / "README.md": (1,), HERE / "README.md": (1, 2)}
@@ -38,6 +38,11 @@ def first_calls(record: dict[str, Any]) -> tuple[float, float]:
 def milliseconds(time: float) -> str:
     """Three digits, and never a power of ten."""
     return f"{time:,.0f} ms" if time >= 100 else f"{time:.3g} ms"
+
+
+def microseconds(time: float) -> str:
+    """Two digits."""
+    return f"{time:.0f}" if time >= 10 else f"{time:#.2g}"
 
 
 def share(workload: Workload, record: dict[str, Any], milliseconds: float) -> str:
@@ -72,6 +77,21 @@ def table(threads: int) -> list[str]:
     return [head, "|---|---|---|---|---|---|", *(row(w, r) for w, r in found)] if found else []
 
 
+def eager_table() -> list[str]:
+    """The lines of the table of operators applied one by one: a step is 1000 of them, or 10 chains."""
+    columns = {"argosy-eager": "argosy", "argosy-plain": "without native code"}
+    columns |= {peer: peer for peer in ("numpy", "torch", "paddle", "jax")}
+    lines = [f"| eager, one thread, microseconds | {' | '.join(columns.values())} |", "|---" * (len(columns) + 1) + "|"]
+    for case, title in EAGER.items():
+        path = HERE / "results" / f"eager-{case}-1.json"
+        if path.exists():
+            times = medians(json.loads(path.read_text(encoding="utf-8")))
+            applied = 10 if case.startswith("chain") else 1000
+            shown = [microseconds(times[c] * 1e3 / applied) if c in times else "-" for c in columns]
+            lines.append(f"| {title} | {' | '.join(shown)} |")
+    return lines
+
+
 def recorded(threads: int) -> list[tuple[Workload, dict[str, Any]]]:
     """Workloads with their records, in the order of the table."""
     paths = [(w, HERE / "results" / w.record(threads)) for w in WORKLOADS]
@@ -102,7 +122,8 @@ def main() -> None:
     for page, counts in PAGES.items():
         before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
         after = rest.partition(END)[2]
-        tables = "\n\n".join("\n".join(table(threads)) for threads in counts if table(threads))
+        each = [*(table(threads) for threads in counts), eager_table()]
+        tables = "\n\n".join("\n".join(lines) for lines in each if lines)
         page.write_text(before + BEGIN + "\n" + tables + "\n" + END + after, encoding="utf-8")
     plot(recorded(1), HERE / "results" / "ratios.png")
 

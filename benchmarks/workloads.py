@@ -157,3 +157,14 @@ WORKLOADS = (
     Workload("fft", "lines-1009", "in lines of 1009, a prime", work=_lines(1009 * 1039, 1009)),
     Workload("chain", "", "100 cheap operators on 8 floats"),
 )
+
+EAGER = {
+    "add": "x + y",
+    "add-grad": "x + y, recorded for gradients",
+    "add-number": "x + 1.5",
+    "relu": "relu(x)",
+    "sum": "x.sum()",
+    "matmul8": "w @ w, 8 x 8",
+    "chain100-backward": "100 additions, and back through them",
+}
+"""Cases of ``eager.py`` by what they apply, to 8 floats unless said."""
