@@ -39,17 +39,16 @@ FIXED_SIZES = {
     "paged_attention": {"all": {0, 1}},
     # the number of results, or which of two sizes is smaller, depends on the size
     "unbind": {"all": {0}},
-    "diagonal": {"leading": {0}},
-    "diag": {"leading": {2}},
     "scaled_dot_product_attention": {"all": {4}},
     "attention_with_dropout": {"all": {1}},
     "gather_nd": {"all": {0, 2}},
     "scatter_nd": {"all": {0}},
     "scatter_nd_add": {"all": {0}},
     # which elements a slice meets depends on the size
-    "getitem": {"all": {4, 5}, "leading": {4, 5}},
+    "getitem": {"all": {5}, "leading": {5}},
     "setitem": {"all": {2, 4, 9}, "leading": {4, 9}},
     "cross": {"all": {0, 1}, "leading": {1}},
+    "overwritten_view": {"all": {3, 5, 7}, "leading": {3, 5, 7}},
 }
 
 

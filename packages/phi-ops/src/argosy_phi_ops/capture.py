@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from argosy_phi_ops.capture_views import View, link, refresh, write_through
 from argosy_phi_ops.context import AMBIENT, Context, building, context
 from argosy_phi_ops.dispatch import Interpreter, layer
 from argosy_phi_ops.errors import CaptureError, GraphBreak
@@ -44,7 +45,7 @@ class Traced:
     tensor itself is marked ``stop_gradient``: a barrier is put in before others use it.
     """
 
-    __slots__ = ("active", "dtype", "location", "shape", "tracer", "value", "view_of")
+    __slots__ = ("__weakref__", "active", "dtype", "location", "shape", "tracer", "value", "view_of", "views")
     is_traced = True
 
     def __init__(self, value: Value, tracer: Tracer, location: Location | None = None, active: bool = False) -> None:
@@ -52,7 +53,8 @@ class Traced:
         self.tracer = tracer
         self.location = location
         self.active = active
-        self.view_of: Any = None
+        self.view_of: View | None = None
+        self.views: list[Any] = []  # weak references to the payloads that show this one's memory
         self.shape = value.shape
         self.dtype: DType = as_dtype(value.dtype)
 
@@ -109,7 +111,7 @@ class Traced:
 
 
 class _StateEntry:
-    __slots__ = ("current", "state", "tensor", "version", "versions", "view", "written")
+    __slots__ = ("current", "state", "tensor", "version", "versions", "view", "views", "written")
 
     def __init__(self, tensor: Tensor, state: State) -> None:
         payload = tensor.payload
@@ -117,6 +119,7 @@ class _StateEntry:
         self.state = state
         self.current: Value = state.argument
         self.versions: list[Value] = [state.argument]
+        self.views: list[Any] = []
         self.written = False
         self.version = payload.version
         self.view = (payload.shape, payload.strides, payload.offset, payload.dtype)
@@ -273,6 +276,10 @@ class Tracer(Interpreter):
         self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]
     ) -> Any:
         """Record ``phi.<op>``; its result types come from its expansion."""
+        return self.recorded(op, operands, attributes)
+
+    def recorded(self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        """The results of ``phi.<op>``, put into the program."""
         ambient = context()
         location = user_location()
         recording = ambient.grad_enabled
@@ -286,8 +293,8 @@ class Tracer(Interpreter):
         wants = recording and any(type(x) is Tensor and not x.stop_gradient for x in operands)
         results = tuple([self._result(value, location, active, wants) for value in made.results])
         if op.view:
-            for result in results:
-                result.payload.view_of = operands[0].payload
+            for i, result in enumerate(results):
+                link(self, result, operands, op, attributes, i)
         return results[0] if expansion.bare else results
 
     def _result(self, value: Value, location: Location, active: bool, wants: bool) -> Tensor:
@@ -314,21 +321,27 @@ class Tracer(Interpreter):
         return x.payload.active if x.payload.is_traced else not x.stop_gradient
 
     def write(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
-        """Record an overwrite as a new version of ``target``."""
+        """Record an overwrite as a new version of ``target``, and of what shares its memory."""
+        self.overwrite(target, value)
+
+    def overwrite(self, target: Tensor, value: Tensor) -> None:
+        """See :meth:`write`."""
+        payload = target.payload
+        if payload.is_traced and payload.view_of is not None:
+            base = write_through(self, target, value)
+            for x in () if base.stop_gradient or not base.payload.is_traced else live_tensors(self):
+                x.stop_gradient = x.stop_gradient and x.payload is not base.payload
+            return
         new = self.value(value)
         if value.stop_gradient and value.payload.is_traced and value.payload.active:
             new = PRIMITIVES["stop_gradient"](new)  # written without recording: a constant from here on
-        payload = target.payload
         if payload.is_traced:
-            if payload.view_of is not None:
-                raise NotImplementedError(
-                    "writing through a view while capturing is not implemented; write to the base tensor"
-                )
             self._note(payload)
             payload.value = new
             payload.shape, payload.dtype = new.shape, as_dtype(new.dtype)
             payload.active = self._is_active(value) and not value.stop_gradient
             target.stop_gradient = target.stop_gradient and value.stop_gradient
+            refresh(self, payload, new, payload.active)
             return
         entry = self._entry(target)
         if new.type != entry.state.type:
@@ -337,6 +350,7 @@ class Tracer(Interpreter):
         entry.current = new
         entry.versions.append(new)
         entry.written = True
+        refresh(self, entry, new, not target.stop_gradient)
 
     def _note(self, place: Any) -> None:
         if self.journals:

@@ -97,6 +97,8 @@ MODULES: dict[str, str] = {
     "bincount": "numeric", "cdist": "numeric", "cummax": "numeric", "cummin": "numeric", "diff": "numeric",
     "dist": "numeric", "gcd": "numeric", "histogram": "numeric", "lcm": "numeric", "ldexp": "numeric",
     "multigammaln": "numeric", "pairwise_distance": "numeric", "vander": "numeric",
+    # overwriting
+    "overwritten_view": "overwriting",
     # paged
     "paged_attention": "paged",
     # pooling

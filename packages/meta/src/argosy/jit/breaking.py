@@ -74,7 +74,12 @@ class BreakingTracer(Tracer):
             return below(op, operands, attributes)
 
     def write(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
-        """Record, or execute where the write cannot be captured."""
+        """Record, or execute where the write cannot be captured: through a view, whose memory parts do not share."""
+        payload = target.payload
+        if payload.is_traced and payload.view_of is not None and not self.journals:
+            self._break(f"{payload.view_of.op.name} gave a view, which is written")
+            below(target, value)
+            return
         try:
             super().write(target, value, below)
         except (CaptureError, NotImplementedError) as error:

@@ -22,6 +22,7 @@ from argosy_phi_ops.dispatch import write
 from argosy_phi_ops.errors import AxisError, ShapeError
 from argosy_phi_ops.operator import NO_KEYWORDS, Sample, get_operator, operator
 from argosy_phi_ops.ops.keys import NOTHING, TAKING, Key, parse
+from argosy_phi_ops.ops.overwriting import placed
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_pir.dims import minimum
 from argosy_tensorcore.storage import Strided
@@ -131,11 +132,10 @@ def _symbolic_slice(start: Any, stop: Any, step: int, size: Any) -> _Axis:
         return value
 
     if step < 0:
-        if start is not None or stop is not None:
-            raise NotImplementedError("a negative step with bounds on an axis of symbolic size is not implemented")
-        if step != -1:
-            raise NotImplementedError("a negative step other than -1 on an axis of symbolic size is not implemented")
-        return _Axis("keep", 0, size, 1, True)
+        first = bound(start, size - 1)
+        first = minimum(size - 1, first) if isinstance(start, int) and start >= 0 else first
+        count = (first - bound(stop, -1) - step - 1) // -step
+        return _Axis("keep", first + (count - 1) * step, first + 1, -step, True)
     limit = bound(stop, size)
     if isinstance(stop, int) and stop >= 0:
         limit = minimum(size, limit)
@@ -341,18 +341,7 @@ def _placed(x: Tensor, block: Tensor, plan: _Plan) -> Tensor:
     backwards = tuple(i for i, axis in enumerate(plan.axes) if axis.backwards)
     if backwards:
         block = prim.reverse(block, axes=backwards)
-    if plan.sliced_shape == tuple(x.shape):
-        return block
-    if any(axis.size == 0 for axis in plan.axes):
-        return x
-    low = tuple(axis.start for axis in plan.axes)
-    gaps = tuple(axis.stride - 1 for axis in plan.axes)
-    high = tuple(n - axis.start - (axis.size - 1) * axis.stride - 1 for n, axis in zip(x.shape, plan.axes, strict=True))
-    inside = prim.pad(
-        prim.constant(True, "bool", block.shape), prim.constant(False, "bool"), low=low, high=high, interior=gaps
-    )
-    spread = prim.pad(block, prim.constant(0, x.dtype), low=low, high=high, interior=gaps)
-    return prim.select(inside, spread, x)
+    return placed(x, block, [axis.start for axis in plan.axes], [axis.stride for axis in plan.axes])
 
 
 @setitem.bounded_itself
