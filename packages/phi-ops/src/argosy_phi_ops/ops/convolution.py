@@ -11,6 +11,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import along, per_axis
+from argosy_pir.dims import maximum
 from argosy_tensorcore.tensor import Tensor
 
 Padding = int | str | Sequence[Any]
@@ -67,9 +68,8 @@ def _named_padding(
         raise ShapeError(f"{name}: padding {padding!r} is unknown; there are SAME and VALID, and numbers")
     pairs = []
     for n, k, s, d in zip(sizes, window, strides, dilation, strict=True):
-        if not isinstance(n, int):
-            raise NotImplementedError(f"{name}: padding SAME of a symbolic size is not implemented")
-        total = max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0)
+        outputs = (n + s - 1) // s
+        total = maximum((outputs - 1) * s + (k - 1) * d + 1 - n, 0)
         pairs.append((total // 2, total - total // 2))
     return tuple(pairs)
 

@@ -10,6 +10,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import axis_of
+from argosy_pir.dims import maximum, minimum
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -80,9 +81,7 @@ def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     """The diagonal `offset` of the matrices over `axis1` and `axis2`, as a last axis."""
     first, second = axis_of("diagonal", axis1, x.ndim), axis_of("diagonal", axis2, x.ndim)
     rows, columns = x.shape[first] + min(offset, 0), x.shape[second] - max(offset, 0)
-    if not (isinstance(rows, int) and isinstance(columns, int)):
-        raise NotImplementedError(f"diagonal of symbolic sizes is not implemented: {x.type}")
-    length = max(min(rows, columns), 0)
+    length = maximum(minimum(rows, columns), 0)
     at = prim.iota(shape=(length, 2), axis=0, dtype="int64")
     shift = prim.mul(prim.iota(shape=(length, 2), axis=1, dtype="int64"), offset)
     if offset < 0:

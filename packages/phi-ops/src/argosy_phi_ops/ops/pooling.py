@@ -14,8 +14,11 @@ from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import ones_at, per_axis, section
 from argosy_phi_ops.ops.convolution import Padding, Pairs, channels_first, channels_last, padding_pairs
+from argosy_phi_ops.ops.open_resizing import OpenWay
 from argosy_phi_ops.ops.reduction import count_of
+from argosy_phi_ops.ops.resizing import mixed
 from argosy_phi_ops.primitives.checks import FLOATING, ORDERED
+from argosy_pir.dims import maximum, minimum
 from argosy_tensorcore.tensor import Tensor
 
 Sizes = int | Sequence[int]
@@ -37,7 +40,7 @@ class _Windows:
         )
         # A window of ceil_mode may reach beyond the padding.
         self.reach = tuple(
-            (lo, max((w - 1) * s + k - n - lo, hi) if isinstance(n, int) else hi)
+            (lo, maximum((w - 1) * s + k - n - lo, hi) if ceil_mode else hi)
             for w, s, k, n, (lo, hi) in zip(self.count, self.stride, self.size, x.shape[2:], self.pairs, strict=True)
         )
 
@@ -45,11 +48,8 @@ class _Windows:
     def _windows(total: Any, k: int, s: int, ceil_mode: bool, start_limit: Any) -> Any:
         if not ceil_mode:
             return (total - k) // s + 1
-        if not isinstance(total, int):
-            raise NotImplementedError("pooling with ceil_mode over an axis of symbolic size is not implemented")
-        windows = (total - k + s - 1) // s + 1
         # A window must start inside, or in the padding in front.
-        return windows - 1 if (windows - 1) * s >= start_limit else windows
+        return minimum((total - k + s - 1) // s + 1, (start_limit + s - 1) // s)
 
 
 def _padded(x: Tensor, reach: Pairs, value: Any) -> Tensor:
@@ -331,8 +331,11 @@ def _adaptive(name: str, x: Tensor, output_size: Sizes, reduce: Callable[[Tensor
             shape = tuple(1 if i == axis else size for i, size in enumerate(x.shape))
             x = prim.reshape(reduce(x, (axis,)), shape=shape)
             continue
-        if not isinstance(n, int):
-            raise NotImplementedError(f"{name}: several outputs along an axis of symbolic size are not implemented")
+        if not (isinstance(n, int) and isinstance(outputs, int)):
+            if reduce is not _mean_over:
+                raise NotImplementedError(f"{name}: several outputs along an axis of symbolic size are not implemented")
+            x = mixed(x, axis, OpenWay(n, outputs, None, False, True).area())
+            continue
         x = _adapted(x, axis, n, outputs, reduce)
     return x
 

@@ -14,6 +14,7 @@ from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import per_axis, table
 from argosy_phi_ops.ops.convolution import channels_first, channels_last
+from argosy_phi_ops.ops.open_resizing import OpenWay, scaled
 from argosy_tensorcore.tensor import Tensor
 
 _LINEAR = ("linear", "bilinear", "trilinear")
@@ -45,12 +46,15 @@ def interpolate(
         raise ValueError("interpolate: recompute_scale_factor goes with scale_factor, not with size")
     last = data_format is not None and data_format[-1:] == "C"
     x = channels_first(input) if last else input
-    sizes = _resized(x.shape[2:], size, scale_factor)
+    sizes = _new_sizes(x.shape[2:], size, scale_factor)
     given = size is None and not recompute_scale_factor
     factors = _factors(scale_factor, x.ndim - 2) if given else (None,) * (x.ndim - 2)
     for axis, (outputs, factor) in enumerate(zip(sizes, factors, strict=True), 2):
-        way = _Way(x.shape[axis], outputs, factor, align_corners, align_mode == 0)
-        x = way.widened(x, axis, mode) if antialias else way.resized(x, axis, mode)
+        known = isinstance(x.shape[axis], int) and isinstance(outputs, int)
+        if antialias and not known:
+            raise NotImplementedError("interpolate: antialias along an axis of symbolic size is not implemented")
+        way = (_Way if known else OpenWay)(x.shape[axis], outputs, factor, align_corners, align_mode == 0)
+        x = way.widened(x, axis, mode) if antialias and isinstance(way, _Way) else _resized(x, axis, way, mode)
     return channels_last(x) if last else x
 
 
@@ -60,16 +64,15 @@ def _factors(scale_factor: float | Sequence[float] | None, rank: int) -> tuple[f
     return tuple(scale_factor) * (rank if len(scale_factor) == 1 else 1)
 
 
-def _resized(
+def _new_sizes(
     sizes: Sequence[Any], size: int | Sequence[int] | None, scale_factor: float | Sequence[float] | None
-) -> tuple[int, ...]:
-    if any(not isinstance(n, int) for n in sizes):
-        raise NotImplementedError(f"interpolate: axes of symbolic size are not implemented, got {list(sizes)}")
+) -> tuple[Any, ...]:
     if size is not None:
         return per_axis("interpolate", size, len(sizes))
     if scale_factor is None:
         raise ShapeError("interpolate needs size or scale_factor")
-    return tuple(int(n * f) for n, f in zip(sizes, _factors(scale_factor, len(sizes)), strict=True))
+    factors = zip(sizes, _factors(scale_factor, len(sizes)), strict=True)
+    return tuple(int(n * f) if isinstance(n, int) else scaled(n, f) for n, f in factors)
 
 
 @dataclass(frozen=True)
@@ -89,16 +92,6 @@ class _Way:
             return (self.n - 1) / (self.outputs - 1) if self.outputs > 1 else 0.0
         return self.n / self.outputs if self.factor is None else 1 / self.factor
 
-    def resized(self, x: Tensor, axis: int, mode: str) -> Tensor:
-        """``x`` with the axis resized."""
-        if mode == "nearest":
-            return _picked(x, axis, self.nearest())
-        weights = {"area": self.area, "bicubic": self.cubic, **dict.fromkeys(_LINEAR, self.linear)}.get(mode)
-        if weights is None:
-            known = ", ".join(("nearest", "area", "bicubic", *_LINEAR))
-            raise ValueError(f"interpolate: mode should be one of {known}, got {mode!r}")
-        return _mixed(x, axis, weights())
-
     def widened(self, x: Tensor, axis: int, mode: str) -> Tensor:
         """The same against aliasing: the kernel is as wide as what it stands for."""
         reach, kernel = (2.0, _keys(-0.5)) if mode == "bicubic" else (1.0, lambda d: np.maximum(1.0 - np.abs(d), 0.0))
@@ -110,7 +103,7 @@ class _Way:
         places = np.arange(self.n)
         inside = (first <= places) & (places < last)
         weights = np.where(inside, kernel((places + 0.5 - centres[:, None]) / wide), 0.0)
-        return _mixed(x, axis, weights / weights.sum(1, keepdims=True))
+        return mixed(x, axis, weights / weights.sum(1, keepdims=True))
 
     def nearest(self) -> list[int]:
         """The index that each output takes."""
@@ -145,6 +138,17 @@ class _Way:
         return weights
 
 
+def _resized(x: Tensor, axis: int, way: _Way | OpenWay, mode: str) -> Tensor:
+    """`x` with the axis resized."""
+    if mode == "nearest":
+        return _picked(x, axis, way.nearest())
+    weights = {"area": way.area, "bicubic": way.cubic, **dict.fromkeys(_LINEAR, way.linear)}.get(mode)
+    if weights is None:
+        known = ", ".join(("nearest", "area", "bicubic", *_LINEAR))
+        raise ValueError(f"interpolate: mode should be one of {known}, got {mode!r}")
+    return mixed(x, axis, weights())
+
+
 def _keys(a: float) -> Callable[[np.ndarray], np.ndarray]:
     """The cubic convolution kernel with slope ``a`` at 1 (Keys, 1981)."""
 
@@ -157,14 +161,15 @@ def _keys(a: float) -> Callable[[np.ndarray], np.ndarray]:
     return kernel
 
 
-def _picked(x: Tensor, axis: int, indices: Sequence[int]) -> Tensor:
-    found = prim.gather(x, table(np.array(indices, np.int64).reshape(-1, 1)), axes=(axis,))
+def _picked(x: Tensor, axis: int, indices: Any) -> Tensor:
+    places = table(np.array(indices, np.int64)) if isinstance(indices, list) else indices
+    found = prim.gather(x, prim.reshape(places, shape=(*places.shape, 1)), axes=(axis,))
     return prim.transpose(found, permutation=(*range(1, axis + 1), 0, *range(axis + 1, x.ndim)))
 
 
-def _mixed(x: Tensor, axis: int, weights: np.ndarray) -> Tensor:
-    """Linear combinations along `axis`, one for each row of `weights`."""
-    shares = table(weights)
+def mixed(x: Tensor, axis: int, weights: Any) -> Tensor:
+    """Linear combinations along `axis`, one for each row of `weights`, an array or a value of float64."""
+    shares = table(weights) if isinstance(weights, np.ndarray) else weights
     if x.dtype != "float64":
         shares = prim.cast(shares, dtype=x.dtype)
     result = prim.dot_general(x, shares, lhs_contract=(axis,), rhs_contract=(1,))

@@ -1,0 +1,73 @@
+"""Operators over images and axes whose sizes a spec leaves open: one program gives what eager code gives for each."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy.nn import functional as F
+
+SIZES = [(5, 4), (8, 9), (3, 3), (1, 7)]
+
+IMAGES = {
+    "nearest": lambda x: F.interpolate(x, scale_factor=2),
+    "nearest half": lambda x: F.interpolate(x, scale_factor=[1.5, 0.5]),
+    "nearest corners": lambda x: F.interpolate(x, size=[6, 5], align_corners=True),
+    "bilinear": lambda x: F.interpolate(x, scale_factor=2.5, mode="bilinear"),
+    "bilinear size": lambda x: F.interpolate(x, size=[7, 3], mode="bilinear", align_corners=True),
+    "bilinear indices": lambda x: F.interpolate(x, size=[7, 1], mode="bilinear", align_mode=1),
+    "bicubic": lambda x: F.interpolate(x, size=[6, 11], mode="bicubic"),
+    "area": lambda x: F.interpolate(x, size=[2, 4], mode="area"),
+    "like": lambda x: F.interpolate(x[:, :, ::2, ::2], size=x.shape[2:], mode="bilinear"),
+    "channels last": lambda x: F.interpolate(x.transpose([0, 2, 3, 1]), scale_factor=2, data_format="NHWC"),
+    "max ceil": lambda x: F.max_pool2d(x, 2, 2, ceil_mode=True),
+    "max ceil padded": lambda x: F.max_pool2d(x, 3, 2, 1, ceil_mode=True),
+    "mean ceil": lambda x: F.avg_pool2d(x, 2, 2, ceil_mode=True),
+    "mean ceil padded": lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, exclusive=False),
+    "max same": lambda x: F.max_pool2d(x, 2, 2, "SAME"),
+    "adaptive": lambda x: F.adaptive_avg_pool2d(x, [2, 3]),
+    "conv same": lambda x: F.conv2d(x, paddle.ones([3, 2, 3, 3]), stride=2, padding="SAME"),
+    "conv same even": lambda x: F.conv2d(x, paddle.ones([3, 2, 2, 4]), padding="SAME"),
+    "diagonal": lambda x: paddle.diagonal(x, 0, 2, 3),
+    "diagonal below": lambda x: paddle.diagonal(x, -1, 2, 3),
+    "backwards": lambda x: x[:, :, :, ::-2],
+    "backwards from": lambda x: x[:, :, :, 2::-1],
+    "backwards to": lambda x: x[:, :, :, -1:-3:-1],
+    "backwards short": lambda x: x[:, :, :, 100:0:-2],
+}
+
+
+def image(height, width):
+    values = np.random.default_rng(height).standard_normal((2, 2, height, width))
+    return paddle.to_tensor(values.astype(np.float32), stop_gradient=False)
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_images_of_any_size(name):
+    function = IMAGES[name]
+    spec = [paddle.static.InputSpec([None, 2, None, None], "float32")]
+    static = paddle.jit.to_static(function, input_spec=spec, full_graph=True)
+    for height, width in SIZES:
+        results = []
+        for f in (static, function):
+            x = image(height, width)
+            y = f(x)
+            (y * y).sum().backward()
+            results.append((y.numpy(), x.grad.numpy()))
+        assert results[0][0].shape == results[1][0].shape
+        for got, expected in zip(*results, strict=True):
+            np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5)
+    assert len(static.compiled) <= 2
+
+
+def test_what_has_no_formula_for_open_sizes_is_named():
+    spec = [paddle.static.InputSpec([None, 2, None, None], "float32")]
+    for function, missing in (
+        (
+            lambda x: F.interpolate(x, size=[2, 2], mode="bilinear", antialias=True),
+            "antialias along an axis of symbolic",
+        ),
+        (lambda x: F.interpolate(x, scale_factor=2**0.5), "scale_factor 1.414"),
+        (lambda x: F.adaptive_max_pool2d(x, 2), "several outputs along an axis of symbolic size"),
+    ):
+        with pytest.raises(NotImplementedError, match=missing):
+            paddle.jit.to_static(function, input_spec=spec, full_graph=True)(image(5, 5))
