@@ -489,3 +489,29 @@ def test_a_captured_function_that_its_closure_holds_is_not_kept_for_ever():
     del holder
     gc.collect()
     assert held() is None
+
+
+_DETACHED = {
+    "before": lambda w: w.detach() * w,
+    "after": lambda w: w * w.detach(),
+    "apart": lambda w: w + w.detach() ** 2,
+    "earlier": lambda w: (lambda m: w * m)(w.detach().sum()),
+    "twice": lambda w: (w.detach() * 2 + w.detach()) * w + w.detach(),
+}
+
+
+@pytest.mark.parametrize("name", _DETACHED)
+def test_captured_leaves_may_be_read_detached(name):
+    """A parameter has its gradient, and what was detached from it none, whichever is read first."""
+    function = _DETACHED[name]
+
+    def gradient(w):
+        w.clear_gradient(False)
+        function(w).sum().backward()
+        return w.grad
+
+    w = paddle.to_tensor([0.4, 0.5, 0.6], stop_gradient=False)
+    expected = gradient(w).numpy().copy()
+    w.clear_gradient(False)
+    found = paddle.jit.to_static(lambda: gradient(w), full_graph=True)()
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)

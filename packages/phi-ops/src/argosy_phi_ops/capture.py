@@ -254,7 +254,22 @@ class Tracer(Interpreter):
                 "capturing code that uses two different views of one tensor's memory "
                 f"({entry.tensor.name} {list(entry.view[0])} and {list(payload.shape)}) is not implemented"
             )
+        elif entry.tensor.stop_gradient and not tensor.stop_gradient:
+            self._found_leaf(entry, tensor)
         return entry
+
+    def _found_leaf(self, entry: _StateEntry, leaf: Tensor) -> None:
+        """What was read as a constant so far (``leaf.detach()``) is the memory of ``leaf``, which wants gradients:
+        none of them go through what has read it."""
+        argument = entry.state.argument
+        readers = list(argument.uses)
+        if readers:
+            with building(Builder.at_start(self.program.block)):
+                wall = PRIMITIVES["stop_gradient"](argument)
+            for op, position in readers:
+                op.set_operand(position, wall)
+        entry.tensor = leaf
+        self.touch_grad(leaf)
 
     def _unique(self, name: str) -> str:
         count = self._names.get(name, 0)
@@ -307,15 +322,28 @@ class Tracer(Interpreter):
         dtypes: Sequence[str] = ()
         if any(type(x) is not Tensor for x in operands):
             dtypes = promote(op.promote, op.name, [describe(x.payload if type(x) is Tensor else x) for x in operands])
+        for x in operands:
+            if type(x) is Tensor and not x.payload.is_traced:
+                self._entry(x)  # all leaves are known before what was detached from one is read
         values = []
         for i, x in enumerate(operands):
             if type(x) is not Tensor:
                 values.append(constant(x, dtypes[i]))
-            elif recording and x.stop_gradient and x.payload.is_traced and x.payload.active:
+            elif recording and self._is_constant(x):
                 values.append(PRIMITIVES["stop_gradient"](self.value(x)))
             else:
                 values.append(self.value(x))
         return values
+
+    def _is_constant(self, x: Tensor) -> bool:
+        """Whether ``x`` was detached from what wants gradients, whose value it is."""
+        payload = x.payload
+        if not x.stop_gradient:
+            return False
+        if payload.is_traced:
+            return bool(payload.active)
+        entry = self._states.get(id(payload.storage))
+        return entry is not None and not entry.tensor.stop_gradient
 
     def _is_active(self, x: Tensor) -> bool:
         return x.payload.active if x.payload.is_traced else not x.stop_gradient
@@ -333,7 +361,7 @@ class Tracer(Interpreter):
                 x.stop_gradient = x.stop_gradient and x.payload is not base.payload
             return
         new = self.value(value)
-        if value.stop_gradient and value.payload.is_traced and value.payload.active:
+        if self._is_constant(value):
             new = PRIMITIVES["stop_gradient"](new)  # written without recording: a constant from here on
         if payload.is_traced:
             self._note(payload)
