@@ -1,6 +1,7 @@
 """Loaders: order, workers, failures and clean ends."""
 
 import os
+import random
 import signal
 import time
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import argosy as paddle
+from argosy.distributed.debug import run_ranks
 from argosy.io import (
     BatchSampler,
     ConcatDataset,
@@ -23,6 +25,7 @@ from argosy.io import (
     random_split,
 )
 from argosy.io.dataloader.pool import WorkerError
+from argosy.io.sampler import base_seed
 
 
 class Squares(Dataset):
@@ -76,16 +79,63 @@ def test_batches_come_in_order_whatever_the_workers(workers, width):
 
 
 def test_shuffling_repeats_with_the_seed_and_visits_everything():
-    """paddle.seed fixes the order, with and without workers; another epoch has another order."""
+    """numpy's seed fixes the order, as in Paddle; another epoch has another order."""
 
     def orders(workers):
-        paddle.seed(7)
+        np.random.seed(7)
         loader = DataLoader(Squares(), batch_size=5, shuffle=True, num_workers=workers, persistent_workers=True)
         return _labels(loader)
 
     first = orders(0)
     assert sorted(x for batch in first for x in batch) == list(range(20))
     assert first == orders(0) != sorted(first)
+
+
+class Drawing(Squares):
+    def __getitem__(self, i):
+        return np.int64(i), np.array([np.random.randint(0, 10**6), random.randint(0, 10**6)])
+
+
+@pytest.mark.parametrize(
+    ("workers", "orders", "drawn"),
+    [
+        (0, [[[5, 4, 1, 2], [9, 6, 7, 0], [3, 8, 10]], [[9, 0, 5, 7], [3, 1, 4, 8], [2, 6, 10]]], [8896, 567252]),
+        (2, [[[6, 4, 1, 2], [10, 5, 7, 0], [8, 3, 9]], [[3, 10, 7, 1], [2, 9, 5, 8], [4, 0, 6]]], [255633, 677004]),
+    ],
+)
+def test_orders_and_draws_of_a_seed_are_paddles(workers, orders, drawn):
+    """What Paddle 3.3.1 gives for these seeds: two epochs' orders, and what samples of a third one draw."""
+    np.random.seed(3)
+    random.seed(3)
+    loader = DataLoader(Drawing(11), batch_size=4, shuffle=True, num_workers=workers)
+    for order in orders:
+        assert [batch[0].numpy().tolist() for batch in loader] == order
+        np.random.randint(0, 100)
+    if workers:
+        assert next(iter(loader))[1].numpy()[0].tolist() == drawn
+
+
+def test_samplers_draw_as_paddles_do():
+    """Orders of numpy's seed 4, recorded from Paddle 3.3.1; a generator of indices is taken as it is."""
+    np.random.seed(4)
+    assert list(RandomSampler(range(9), replacement=True, num_samples=5)) == [7, 5, 1, 8, 7]
+    assert list(RandomSampler(range(9), num_samples=5)) == [5, 0, 6, 3, 4]
+    assert list(WeightedRandomSampler([0.1, 0.4, 0.3], 6)) == [2, 2, 2, 0, 1, 1]
+    assert list(WeightedRandomSampler([0.1, 0.4, 0.3], 2, False)) == [1, 2]
+    assert list(RandomSampler(range(9), generator=iter([5, 4, 3]))) == [5, 4, 3]
+    assert list(RandomSampler(range(5), generator=3)) == list(RandomSampler(range(5), generator=3))
+
+
+def test_ranks_of_one_seed_visit_samples_in_one_order():
+    """Ranks, threads of one process here, draw from generators of their own."""
+
+    def order():
+        paddle.seed(5)
+        return list(RandomSampler(range(50))), base_seed()
+
+    first, second = run_ranks(order, 2)
+    assert first == second
+    assert sorted(first[0]) == list(range(50))
 
 
 def test_a_workers_exception_is_shown_with_its_traceback():

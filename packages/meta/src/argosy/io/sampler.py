@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence, Sized
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,27 @@ def permutation(count: int, generator: Any = None) -> list[int]:
     return order
 
 
+def choices(
+    given: Any, total: int, count: int, replacement: bool, weights: Any = None
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """``count`` of ``total`` indices, drawn as Paddle draws them: by ``numpy.random`` unless a generator is given.
+
+    Where there are several ranks, and none is given, by the framework's generator: ranks of one seed then visit their
+    samples in one order, also as threads of one process.
+    """
+    if given is None and context().size == 1:
+        return np.random.choice(total, count, replacement, weights)
+    return generator_of(given).choice(total, count, replacement, weights)
+
+
+def base_seed() -> int:
+    """What the seeds of a loader's workers are counted from, drawn as :func:`choices` draws."""
+    if context().size == 1:
+        return int(np.random.randint(0, sys.maxsize))
+    high, low = context().generator.draw()
+    return (high * 1_000_003 + low) % sys.maxsize
+
+
 class Sampler:
     """An iterable of indices; subclasses define ``__iter__`` and ``__len__``."""
 
@@ -63,7 +86,11 @@ class SequenceSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """The indices in random order; with ``replacement``, ``num_samples`` draws."""
+    """The indices in random order; with ``replacement``, ``num_samples`` draws.
+
+    generator: a seed, a ``numpy.random.Generator``, an iterator that gives the indices itself, or None:
+    ``numpy.random``, as in Paddle, so that ``numpy.random.seed`` fixes the order.
+    """
 
     def __init__(
         self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Any = None
@@ -82,9 +109,10 @@ class RandomSampler(Sampler):
 
     def __iter__(self) -> Iterator[int]:
         total = len(self.data_source)  # type: ignore[arg-type]
-        if self.replacement:
-            return iter(generator_of(self.generator).integers(0, total, self.num_samples).tolist())
-        return iter(permutation(total, self.generator)[: self.num_samples])
+        if isinstance(self.generator, Iterator):
+            return islice(self.generator, self.num_samples)
+        drawn = choices(self.generator, total, self.num_samples, self.replacement)
+        return iter(drawn.tolist())
 
     def __len__(self) -> int:
         return self.num_samples
@@ -117,7 +145,7 @@ class WeightedRandomSampler(Sampler):
         self.weights, self.num_samples, self.replacement = w / w.sum(), num_samples, replacement
 
     def __iter__(self) -> Iterator[int]:
-        drawn = generator_of(None).choice(len(self.weights), self.num_samples, self.replacement, self.weights)
+        drawn = choices(None, len(self.weights), self.num_samples, self.replacement, self.weights)
         return iter(drawn.tolist())
 
     def __len__(self) -> int:

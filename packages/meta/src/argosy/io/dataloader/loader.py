@@ -10,8 +10,7 @@ from argosy.io.dataloader.collate import as_tensors, collate_arrays, default_con
 from argosy.io.dataloader.pool import WorkerPool
 from argosy.io.dataloader.worker import Recipe
 from argosy.io.dataset import Dataset, IterableDataset
-from argosy.io.sampler import BatchSampler, SequenceSampler
-from argosy_phi_ops.context import context
+from argosy.io.sampler import BatchSampler, SequenceSampler, base_seed
 from argosy_tensorcore.place import as_place
 
 __all__ = ["DataLoader"]
@@ -134,11 +133,10 @@ class DataLoader:
     def _take_pool(self) -> WorkerPool:
         if self._pool is not None and self._pool.alive:
             return self._pool
-        seed = context().generator.draw()
         pool = WorkerPool(
             self._recipe(),
             self.num_workers,
-            (seed[0] * 1_000_003 + seed[1]) % (1 << 63),
+            base_seed(),
             self.worker_init_fn,
             self.use_shared_memory,
             self.timeout,

@@ -102,8 +102,11 @@ def work(
 
 
 def _seed(info: WorkerInfo) -> None:
+    """The seeds that Paddle's workers have, so that what data sets draw is the same."""
     random.seed(info.seed)
-    np.random.seed(info.seed % (1 << 32))
+    base = info.seed - info.id
+    words = np.random.SeedSequence([info.id, base % (1 << 32), base >> 32]).generate_state(4)
+    np.random.seed(words)
     context().generator.manual_seed(info.seed)
 
 
