@@ -19,8 +19,8 @@ _SUBMODULES = (
     "nn", "linalg", "fft", "special", "functional", "optimizer", "io", "jit", "models", "autograd", "static", "device",
     "distributed", "amp", "metric", "callbacks", "profiler", "regularizer", "incubate", "science", "library", "compat",
     "framework", "tensor", "vision", "base", "distribution", "signal", "geometric", "sparse",
-    "utils", "version", "hub", "text", "audio", "common_ops_import", "hapi", "pir", "reader", "inference", "_C_ops",
-    "_legacy_C_ops",
+    "utils", "version", "hub", "text", "audio", "common_ops_import", "hapi", "pir", "reader", "inference",
+    "quantization", "_C_ops", "_legacy_C_ops",
 )  # fmt: skip
 
 _FRAMEWORK = (

@@ -117,6 +117,7 @@ from argosy import optimizer as optimizer
 from argosy import pir as pir
 from argosy import profiler as profiler
 from argosy.dtypes import pstring as pstring
+from argosy import quantization as quantization
 from argosy.dtypes import raw as raw
 from argosy import reader as reader
 from argosy import regularizer as regularizer

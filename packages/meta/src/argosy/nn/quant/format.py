@@ -1,0 +1,151 @@
+"""Quantisation with fixed scales, as it is exported: ``LinearQuanter``, ``LinearDequanter`` and layers with them."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from typing import Any
+
+from argosy.attributes import ParamAttr
+from argosy.creation import to_tensor
+from argosy.nn.initializer import Assign
+from argosy.nn.layer import Layer
+from argosy_autograd.modes import no_grad
+from argosy_phi_ops.dispatch import write
+from argosy_tensorcore import naming
+
+__all__ = ["ConvertibleQuantedLayer", "LinearDequanter", "LinearQuanter", "LinearQuanterDequanter"]
+
+_FLOAT8 = {(4, 3): (448, "float8_e4m3fn"), (5, 2): (57344, "float8_e5m2")}
+
+
+class _Linear(Layer):
+    """Scales and zero points, kept as parameters that are not trained.
+
+    scales: what the largest integer stands for: one number, of each channel of ``quant_axis``, or 2-D of groups of
+    ``group_size`` inputs. bit_length: of an integer, or (exponent, mantissa) of a float8.
+    """
+
+    def __init__(
+        self, scales: Any, zero_point: Any = None, quant_axis: Any = None, bit_length: Any = 8, group_size: int = 128
+    ) -> None:
+        super().__init__()
+        self._scales = self._kept("scale", to_tensor(scales, "float32").detach())
+        points = self._scales * 0 if zero_point is None else to_tensor(zero_point, "float32")
+        self._zero_point = self._kept("zero_point", points.detach())
+        self._quant_axis = -1 if quant_axis is None else quant_axis
+        self._group_size = group_size
+        self._float8: str | None = None
+        if isinstance(bit_length, tuple):
+            if bit_length not in _FLOAT8:
+                raise NotImplementedError(f"quantisation to floats of {bit_length} bits: (4, 3) and (5, 2) are known")
+            self._qmax, self._float8 = _FLOAT8[bit_length]
+            self._qmin = -self._qmax
+        else:
+            self._qmax = 2 ** (bit_length - 1) - 1
+            self._qmin = -self._qmax - 1
+
+    def _kept(self, what: str, value: Any) -> Any:
+        attr = ParamAttr(
+            name=naming.generate(f"quant_dequant.{what}"), initializer=Assign(value.numpy()), trainable=False
+        )
+        return self.create_parameter(value.shape, attr, "float32")
+
+    def _spread(self, x: Any, kept: Any) -> Any:
+        """``kept`` in a shape that goes with ``x``."""
+        if kept.ndim > 1:
+            return kept.repeat_interleave(self._group_size, 0)
+        if self._quant_axis >= 0 and kept.size > 1:
+            return kept.reshape([-1 if axis == self._quant_axis else 1 for axis in range(x.ndim)])
+        return kept.reshape([])
+
+    @classmethod
+    def from_quanter(cls, quanter: Any) -> Any:
+        """With what a quanter or observer has found."""
+        return cls(quanter.scales(), quanter.zero_points(), quanter.quant_axis(), quanter.bit_length())
+
+
+class LinearQuanter(_Linear):
+    """``round(x / scale * largest) + zero_point`` within the integers' range, halves to even; in the dtype of ``x``."""
+
+    def forward(self, input: Any) -> Any:
+        """Integers, as floats."""
+        steps = input.astype("float32") * self._qmax / self._spread(input, self._scales)
+        if self._float8 is not None:
+            return steps.clip(self._qmin, self._qmax).astype(self._float8).astype(input.dtype)
+        rounded = steps.round() + self._spread(input, self._zero_point)
+        return rounded.clip(self._qmin, self._qmax).astype(input.dtype)
+
+
+class LinearDequanter(_Linear):
+    """``(x - zero_point) * scale / largest``, in the dtype of ``x``."""
+
+    def forward(self, input: Any) -> Any:
+        """What the integers stand for."""
+        steps = input.astype("float32")
+        if self._float8 is None:
+            steps = steps - self._spread(input, self._zero_point)
+        return (steps * self._spread(input, self._scales) / self._qmax).astype(input.dtype)
+
+
+class LinearQuanterDequanter(Layer):
+    """A quanter, then a dequanter; either may be None."""
+
+    def __init__(self, quanter: Layer | None, dequanter: Layer | None) -> None:
+        super().__init__()
+        self._quanter, self._dequanter = quanter, dequanter
+
+    def forward(self, input: Any) -> Any:
+        """The input, rounded to what integers stand for."""
+        for layer in (self._quanter, self._dequanter):
+            input = input if layer is None else layer(input)
+        return input
+
+    @staticmethod
+    def from_quanter(quanter: Any) -> LinearQuanterDequanter:
+        """Both with what a quanter or observer has found."""
+        return LinearQuanterDequanter(LinearQuanter.from_quanter(quanter), LinearDequanter.from_quanter(quanter))
+
+
+class ConvertibleQuantedLayer(Layer, metaclass=ABCMeta):
+    """A layer with quanters of weights and inputs, which :meth:`convert` makes constants of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.converted = False
+
+    @abstractmethod
+    def weights_to_quanters(self) -> list[tuple[str, str]]:
+        """Pairs of names: of a weight, and of its quanter."""
+
+    @abstractmethod
+    def activation_quanters(self) -> list[str]:
+        """Names of the quanters of inputs."""
+
+    def knows_weights(self) -> bool:
+        """Whether the quanters of weights have scales."""
+        quanters = [getattr(self, name) for _, name in self.weights_to_quanters()]
+        return all(quanter is not None and quanter.scales() is not None for quanter in quanters)
+
+    def convert(self, remain_weight: bool = False) -> None:
+        """Replace quanters by fixed ones; without ``remain_weight`` weights hold integers from now on.
+
+        Raises RuntimeError when called twice.
+        """
+        if self.converted:
+            raise RuntimeError(f"{type(self).__name__}: the model should be converted only once")
+        for weight_name, quanter_name in self.weights_to_quanters():
+            fixed = self._fix(quanter_name)
+            if fixed is not None and not remain_weight:
+                weight = getattr(self, weight_name)
+                with no_grad():
+                    write(weight, fixed._quanter(weight))
+                fixed._quanter = None
+        for quanter_name in self.activation_quanters():
+            self._fix(quanter_name)
+        self.converted = True
+
+    def _fix(self, name: str) -> Any:
+        quanter = getattr(self, name)
+        if quanter is not None:
+            setattr(self, name, LinearQuanterDequanter.from_quanter(quanter))
+        return getattr(self, name)
