@@ -27,7 +27,7 @@ FACES = (
     "argosy.geometric", "argosy.incubate", "argosy.incubate.nn", "argosy.incubate.nn.functional",
     "argosy.incubate.optimizer", "argosy.inference", "argosy.io", "argosy.jit", "argosy.library", "argosy.linalg",
     "argosy.metric", "argosy.models", "argosy.nn", "argosy.nn.functional", "argosy.nn.quant", "argosy.nn.utils",
-    "argosy.optimizer", "argosy.profiler", "argosy.science", "argosy.sparse", "argosy.sparse.nn",
+    "argosy.optimizer", "argosy.profiler", "argosy.quantization", "argosy.science", "argosy.sparse", "argosy.sparse.nn",
     "argosy.sparse.nn.functional", "argosy.special", "argosy.static", "argosy.static.amp", "argosy.static.nn",
     "argosy.text", "argosy.utils", "argosy.vision", "argosy.vision.datasets", "argosy.vision.models",
     "argosy.vision.ops", "argosy.vision.transforms",
