@@ -119,6 +119,27 @@ def test_small_whole_numbers_are_close_to_exact():
     assert np.abs(got - exact(x, w)).max() < 1e-3
 
 
+@pytest.mark.parametrize("name", SEEN)
+def test_what_is_not_finite_stays_where_a_plain_sum_has_it(name):
+    image, filters, padding, groups = SEEN[name]
+    x, w = f32(*image), f32(filters, image[1] // groups, 3, 3)
+    x.flat[np.random.default_rng(0).integers(x.size, size=4)] = np.inf, -np.inf, np.nan, np.inf
+    w[-1, -1, 1, 1] = -np.inf
+    (got, text), (plain, _) = run(conv(padding, groups), x, w), run(conv(padding, groups), x, w, winograd=False)
+    assert "minimal filtering" in text
+    finite = np.isfinite(plain)
+    assert 0 < finite.sum() < finite.size
+    np.testing.assert_array_equal(got[~finite], plain[~finite])
+    np.testing.assert_allclose(got[finite], plain[finite], rtol=1e-3, atol=1e-3)
+
+
+def test_numbers_that_only_transforms_are_too_large_for_are_summed_plainly():
+    x, w = np.full((1, 16, 20, 20), 3e38, np.float32), f32(24, 16, 3, 3) / 1000
+    (got, text), (plain, _) = run(conv(), x, w), run(conv(), x, w, winograd=False)
+    assert "minimal filtering" in text
+    np.testing.assert_array_equal(got, plain)
+
+
 def test_any_number_of_threads_gives_the_same_bits():
     """Filters are cut for more threads: no bit depends on that."""
     x, w, found = f32(2, 32, 28, 28), f32(200, 32, 3, 3), []

@@ -17,11 +17,12 @@ from math import prod
 from argosy_cinn.contraction.packing import SLACK, pack_a
 from argosy_cinn.contraction.problem import Block, Cells, Contraction, Format, coordinates, origin
 from argosy_cinn.contraction.tile import NULL, TileArguments
+from argosy_cinn.contraction.winograd.plain import Line, PlainSums, not_finite
 from argosy_cinn.contraction.winograd.plan import POINTS, VECTORS, Plan
 from argosy_cinn.contraction.winograd.tiles import ROWS, Part, Tiles, call_vectors
 from argosy_cinn.contraction.winograd.transforms import MADE, SEEN, TAPS, of_products, of_taps, side_by_side
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import FLOAT, Index, Value, vector
+from argosy_cinn.printers.types import FLOAT, I1, Index, Value, vector
 from argosy_cinn.runtime.workers import scratch, thread_count
 
 #: Rows of a block of filters.
@@ -97,7 +98,8 @@ class _Winograd:
                 self._products(count, filters)
                 with b.loop(0, filters) as r:
                     self._result(count, r.index)
-                    self._finish(at, b.add(block.index, r.index))
+                    filter = b.add(block.index, r.index)
+                    self._finish(at, filter, source, b.at(rows, b.mul(filter, self.problem.a.row)))
 
     def _allocate(self) -> None:
         """Panels of the image, transformed taps, sums, then rows of elements: of the image before they are transformed
@@ -202,29 +204,43 @@ class _Winograd:
         name = b.module.once(("winograd result", self.places), "winograd_result", define)
         b.call(name, "void", b.at(self.products, b.mul(r, self.places)), self.lines, b.index(count))
 
-    def _finish(self, at: _Chunk, row: Index) -> None:
-        """Give the lines of the result of a filter to the epilogue."""
+    def _finish(self, at: _Chunk, row: Index, first: Value, taps: Value) -> None:
+        """Give the lines of the result of a filter to the epilogue. ``first``: the chunk's first image."""
         b, seen = self.b, self.seen
         with b.loop(0, at.images) as n, b.loop(0, at.rows) as r:
             top = b.mul(b.add(at.row, r.index), MADE)
             line = b.mul(b.add(b.mul(n.index, at.rows), r.index), MADE * seen.tiles_across)
+            image = b.at(first, b.mul(n.index, seen.steps[1]))
             with b.loop(0, b.minimum(MADE, b.sub(seen.height, top))) as i:
-                source = b.at(self.lines, b.add(line, b.mul(i.index, self.tiles.line)))
-                column = b.mul(b.add(top, i.index), seen.width)
-                self._finish_line(at, row, n.index, column, source)
+                place = b.at(self.lines, b.add(line, b.mul(i.index, self.tiles.line)))
+                made = Line(place, image, b.add(top, i.index), 0, seen.width)
+                self._finish_line(at, row, b.add(at.image, n.index), made, taps)
 
-    def _finish_line(self, at: _Chunk, row: Index, image: Index, column: Index, source: Value) -> None:
+    def _finish_line(self, at: _Chunk, row: Index, image: Index, line: Line, taps: Value) -> None:
         b, seen, lanes = self.b, self.seen, self.lanes
-        image = b.add(at.image, image)
         batch = tuple(image if i == seen.axis else x for i, x in enumerate(at.batch))
+        column = b.mul(line.row, seen.width)
         if seen.axis is None:
             column = b.add(column, b.mul(image, seen.height * seen.width))
         vectors = min(-(-seen.width // lanes), MADE)
         with b.loop(0, seen.width, vectors * lanes) as x:
             left: Index = seen.width if vectors * lanes >= seen.width else b.sub(seen.width, x.index)
-            values = [b.load(self.type, b.at(source, b.add(x.index, v * lanes))) for v in range(vectors)]
             masks = [self._mask(left, v * lanes) for v in range(vectors)]
+            place = b.at(line.place, x.index)
+            some = replace(line, place=place, column=x.index, count=b.minimum(left, vectors * lanes))
+            with b.when(self._some_not_finite(place, masks)):
+                PlainSums(seen, lanes).mend(b, some, (taps, self.problem.a.column))
+            values = [b.load(self.type, b.at(place, v * lanes)) for v in range(vectors)]
             self.problem.epilogue(b, Cells(batch, row, b.add(column, x.index), values, masks))
+
+    def _some_not_finite(self, place: Value, masks: list[Value | None]) -> Value:
+        """Whether a place of the image is not finite; beyond it there may be anything."""
+        b = self.b
+        found = b.constant(vector(I1, self.lanes), False)
+        for v, mask in enumerate(masks):
+            lanes = not_finite(b, b.load(self.type, b.at(place, v * self.lanes)))
+            found = b.binary("or", found, lanes if mask is None else b.binary("and", lanes, mask))
+        return b.reduce("or", found)
 
     def _mask(self, left: Index, lane: int) -> Value | None:
         """Lanes of a vector of a line that are in the image."""
