@@ -54,7 +54,7 @@ def main() -> float:
     train(loss, network.parameters(), sample, arguments.steps, arguments.rate)
     x, t = np.linspace(-1, 1, 201), np.linspace(0, 1, 101)
     field = evaluate(u, grid(x, t)).reshape(201, 101)
-    return report("Burgers", field, exact(x, t), (x, t), "xt", arguments.plots)
+    return report("Burgers", field, exact(x, t), (x, t), "xtu", arguments.plots)
 
 
 if __name__ == "__main__":

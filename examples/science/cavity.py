@@ -78,7 +78,8 @@ def main() -> float:
         return (slope**2).sum(-1).sqrt()
 
     x, wanted = reference()
-    return report("Cavity", evaluate(speed, grid(x, x)).reshape(N, N), wanted, (x, x), "xy", arguments.plots)
+    found = evaluate(speed, grid(x, x)).reshape(N, N)
+    return report("Cavity", found, wanted, (x, x), ("x", "y", "speed"), arguments.plots)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def main() -> float:
     points = grid(x, x, np.array([SHOWN]))
     start = np.sin(np.pi * points[:, 0]) * np.sin(2 * np.pi * points[:, 1])
     reference = (start * np.exp(-5 * np.pi**2 * DIFFUSIVITY * SHOWN)).reshape(81, 81)
-    return report("Heat", evaluate(u, points).reshape(81, 81), reference, (x, x), "xy", arguments.plots)
+    return report("Heat", evaluate(u, points).reshape(81, 81), reference, (x, x), "xyu", arguments.plots)
 
 
 if __name__ == "__main__":

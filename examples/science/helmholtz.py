@@ -36,7 +36,7 @@ def main() -> float:
     x = np.linspace(0, 1, 101)
     points = grid(x, x)
     reference = (np.sin(K * points[:, 0]) * np.sin(K * points[:, 1])).reshape(101, 101)
-    return report("Helmholtz", evaluate(u, points).reshape(101, 101), reference, (x, x), "xy", arguments.plots)
+    return report("Helmholtz", evaluate(u, points).reshape(101, 101), reference, (x, x), "xyu", arguments.plots)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def main() -> float:
     x, t = np.linspace(-8, 8, 201), np.linspace(-1, 1, 101)
     points = grid(x, t)
     field = evaluate(u, points).reshape(201, 101)
-    return report("KdV", field, exact(*points.T).reshape(201, 101), (x, t), "xt", arguments.plots)
+    return report("KdV", field, exact(*points.T).reshape(201, 101), (x, t), "xtu", arguments.plots)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,8 @@ def main() -> float:
     print("parameters:", np.round(found.numpy(), 4), "true:", np.round(TRUE, 4))
     with paddle.no_grad():
         again = paddle.science.odeint(field, start, times, found, substeps=4).numpy()
-    report("Lorenz", again[:, 0], path[:, 0], (times.numpy(),), ("t", "x"), arguments.plots)
+    seen = ("observed", observed[:, 0])
+    report("Lorenz", again[:, 0], path[:, 0], (times.numpy(),), ("t", "x"), arguments.plots, by="fit", data=seen)
     off = error(found.numpy(), TRUE)
     print(f"parameters: relative error {off:.2e}")
     return off

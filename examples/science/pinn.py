@@ -140,17 +140,38 @@ def error(field: Array, reference: Array) -> float:
 
 
 def report(
-    name: str, field: Array, reference: Array, axes: Sequence[Array], labels: Sequence[str], plots: str
+    name: str,
+    field: Array,
+    reference: Array,
+    axes: Sequence[Array],
+    labels: Sequence[str],
+    plots: str,
+    *,
+    by: str = "network",
+    data: tuple[str, Array] | None = None,
 ) -> float:
-    """Print the error and draw field, reference and error: curves over one axis, maps over two. Gives the error."""
+    """Print the error and draw field, reference and error: curves over one axis, maps over two. Gives the error.
+
+    ``labels`` name the axes, then what is drawn; ``by`` says what made the field; ``data`` is one more curve, drawn as
+    points, and its name.
+    """
     found = error(field, reference)
     print(f"{name}: relative L2 error {found:.2e}, largest error {np.abs(field - reference).max():.2e}")
     if plots:
-        _draw(name, field, reference, axes, labels, plots)
+        _draw(name, field, reference, axes, labels, plots, by, data)
     return found
 
 
-def _draw(name: str, field: Array, reference: Array, axes: Sequence[Array], labels: Sequence[str], plots: str) -> None:
+def _draw(
+    name: str,
+    field: Array,
+    reference: Array,
+    axes: Sequence[Array],
+    labels: Sequence[str],
+    plots: str,
+    by: str,
+    data: tuple[str, Array] | None,
+) -> None:
     try:
         import matplotlib
     except ModuleNotFoundError:
@@ -159,15 +180,17 @@ def _draw(name: str, field: Array, reference: Array, axes: Sequence[Array], labe
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    panels = (("network", field), ("reference", reference), ("error", field - reference))
+    panels = ((by, field), ("reference", reference), ("error", field - reference))
     if len(axes) == 1:
         figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
         left.plot(axes[0], reference, label="reference", linewidth=3, alpha=0.5)
-        left.plot(axes[0], field, "--", label="network")
+        left.plot(axes[0], field, "--", label=by)
+        if data is not None:
+            left.plot(axes[0], data[1], ".", color="black", markersize=2, label=data[0])
         left.set(title=name, xlabel=labels[0], ylabel=labels[1])
         left.legend()
         right.plot(axes[0], field - reference, color="tab:red")
-        right.set(title="error", xlabel=labels[0])
+        right.set(title="error", xlabel=labels[0], ylabel=labels[1])
     else:
         figure, places = pyplot.subplots(1, 3, figsize=(14, 3.6), layout="constrained")
         largest = np.abs(field - reference).max()
@@ -177,7 +200,7 @@ def _draw(name: str, field: Array, reference: Array, axes: Sequence[Array], labe
             colours = signed if title == "error" else mapped
             image = place.pcolormesh(axes[0], axes[1], values.T, shading="gouraud", rasterized=True, **colours)
             place.set(title=f"{name}: {title}", xlabel=labels[0], ylabel=labels[1])
-            figure.colorbar(image, ax=place)
+            figure.colorbar(image, ax=place, label=labels[2])
     target = Path(plots) / f"{name.lower().replace(' ', '_')}.png"
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, dpi=120)

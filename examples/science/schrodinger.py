@@ -111,7 +111,7 @@ def main() -> float:
 
         points = grid(x, t[there] - number * WIDTH)
         field[:, there] = evaluate(size, points).reshape(len(x), -1)
-    return report("Schrodinger", field, reference(x, t), (x, t), "xt", arguments.plots)
+    return report("Schrodinger", field, reference(x, t), (x, t), ("x", "t", "|h|"), arguments.plots)
 
 
 if __name__ == "__main__":

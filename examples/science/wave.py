@@ -31,7 +31,7 @@ def main() -> float:
     a, t = points.T
     reference = np.sin(np.pi * a) * np.cos(np.pi * t) + np.sin(3 * np.pi * a) * np.cos(3 * np.pi * t) / 2
     field = evaluate(u, points).reshape(101, 101)
-    return report("Wave", field, reference.reshape(101, 101), (x, x), "xt", arguments.plots)
+    return report("Wave", field, reference.reshape(101, 101), (x, x), "xtu", arguments.plots)
 
 
 if __name__ == "__main__":

@@ -80,8 +80,40 @@ def test_shapes_that_do_not_fit_are_told(name):
     extra = ({(0,): 1.0},) if name == "linear_operator" else ()
     with pytest.raises(DifferentiationError, match=rf"{name}: .*\[5, 4\]|{name}: .*points"):
         getattr(paddle.autograd, name)(y, x, *extra)
-    with pytest.raises(DifferentiationError, match="outside the 4 coordinates"):
-        paddle.autograd.linear_operator(x[:, 0], x, {(4,): 1.0})
+
+
+@pytest.mark.parametrize("name", ["laplacian", "biharmonic", "divergence", "curl", "linear_operator"])
+def test_what_is_no_field_over_points_is_told(name):
+    """A number alone has no axis of coordinates; what is no tensor is told by its type."""
+    apply, extra = getattr(paddle.autograd, name), ({(): 1.0},) if name == "linear_operator" else ()
+    x = points(3)
+    t = paddle.to_tensor(0.3, stop_gradient=False)
+    for ys, xs, message in (
+        (paddle.sin(t), t, "a number alone"),
+        (x, x.numpy(), "points should be a tensor, got ndarray"),
+        (1.0, x, "values should be a tensor, got float"),
+    ):
+        with pytest.raises(DifferentiationError, match=f"{name}: .*{message}"):
+            apply(ys, xs, *extra)
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ({(4,): 1.0}, r"coordinates 0 to 3, got the key \(4,\)"),
+        ({(-1,): 1.0}, r"coordinates 0 to 3, got the key \(-1,\)"),
+        ({0: 1.0}, "got the key 0"),
+        ({"xx": 1.0}, "got the key 'xx'"),
+        ([(0, 0)], r"expected \{\(i, ..., j\): coefficient\}"),
+        ({}, r"expected \{\(i, ..., j\): coefficient\}"),
+        ({(0,): "one"}, r"coefficient of \(0,\) should be a number or a tensor, got str"),
+    ],
+)
+def test_terms_of_a_linear_operator_are_checked(terms, message):
+    """Their form is told with what was given."""
+    x = points(4)
+    with pytest.raises(DifferentiationError, match=message):
+        paddle.autograd.linear_operator(x[:, 0] ** 2, x, terms)
 
 
 def test_training_on_a_third_order_residual():

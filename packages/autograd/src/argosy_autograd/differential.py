@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from argosy_autograd.engine import dependence, grad
 from argosy_autograd.errors import DifferentiationError, MissingRule, UnusedInput, explained, likely_reason
 from argosy_autograd.replay import replayed
@@ -46,6 +48,7 @@ def biharmonic(ys: Tensor, xs: Tensor) -> Tensor:
 
 def divergence(ys: Tensor, xs: Tensor) -> Tensor:
     """``sum over i of d ys_i / d xs_i`` of a vector field ``ys`` [*rows, d]: [*rows]."""
+    _check_kinds("divergence", ys, xs)
     if list(ys.shape) != list(xs.shape):
         raise DifferentiationError(
             f"divergence: a vector field has the shape of its points {list(xs.shape)}, got {list(ys.shape)}"
@@ -57,7 +60,8 @@ def divergence(ys: Tensor, xs: Tensor) -> Tensor:
 
 def curl(ys: Tensor, xs: Tensor) -> Tensor:
     """The curl of a vector field: [*rows, 3] in three dimensions, [*rows] (its only component) in two."""
-    d = xs.shape[-1] if xs.ndim else 0
+    _check_kinds("curl", ys, xs)
+    d = xs.shape[-1]
     if list(ys.shape) != list(xs.shape) or d not in (2, 3):
         raise DifferentiationError(
             f"curl: wants a vector field in two or three dimensions, got values {list(ys.shape)} at points "
@@ -79,13 +83,11 @@ def linear_operator(ys: Tensor, xs: Tensor, terms: Mapping[Sequence[int], float 
 
     A key lists the coordinates of one partial derivative, ``()`` the value itself; ``c`` is a number or a tensor of
     shape [*rows]. The beam equation's ``d^4/dx^4`` in one dimension is ``{(0, 0, 0, 0): 1.0}``.
+
+    Raises :class:`DifferentiationError` for terms that are not of this form, and when the shapes do not fit.
     """
-    size = xs.shape[-1] if xs.ndim else 0
-    for key in terms:
-        if not all(isinstance(i, int) and 0 <= i < size for i in key):
-            raise DifferentiationError(f"linear_operator: key {tuple(key)} is outside the {size} coordinates of xs")
-    if not terms:
-        raise DifferentiationError("linear_operator: no terms")
+    _check_kinds("linear_operator", ys, xs)
+    _check_terms(terms, xs.shape[-1])
     fields = [c for c in terms.values() if isinstance(c, TensorType)]
 
     def apply(u: Tensor, xs: Tensor, *fields: Tensor) -> Tensor:
@@ -99,6 +101,19 @@ def linear_operator(ys: Tensor, xs: Tensor, terms: Mapping[Sequence[int], float 
     return _for_each_value("linear_operator", ys, xs, apply, described, fields)
 
 
+def _check_terms(terms: Any, size: int) -> None:
+    form = f"expected {{(i, ..., j): coefficient}} with coordinates 0 to {size - 1}"
+    if not isinstance(terms, Mapping) or not terms:
+        raise DifferentiationError(f"linear_operator: {form}, got {terms!r}")
+    for key, c in terms.items():
+        if not isinstance(key, tuple) or not all(isinstance(i, int) and 0 <= i < size for i in key):
+            raise DifferentiationError(f"linear_operator: {form}, got the key {key!r}")
+        if not isinstance(c, (int, float, complex, TensorType, np.number)):
+            raise DifferentiationError(
+                f"linear_operator: the coefficient of {key} should be a number or a tensor, got {type(c).__name__}"
+            )
+
+
 def _partial_along(known: dict[tuple[int, ...], Tensor], key: tuple[int, ...], xs: Tensor) -> Tensor:
     """The partial derivative along ``key``, from one of one order less."""
     if key not in known:
@@ -109,8 +124,9 @@ def _partial_along(known: dict[tuple[int, ...], Tensor], key: tuple[int, ...], x
 def _for_each_value(
     name: str, ys: Tensor, xs: Tensor, apply: Apply, key: Hashable = (), factors: Sequence[Tensor] = ()
 ) -> Tensor:
+    _check_kinds(name, ys, xs)
     rows = list(xs.shape[:-1])
-    if not xs.ndim or rows not in (list(ys.shape), list(ys.shape[:-1])):
+    if rows not in (list(ys.shape), list(ys.shape[:-1])):
         raise DifferentiationError(
             f"{name}: values {list(ys.shape)} do not fit points {list(xs.shape)}; expected {rows} or one axis more"
         )
@@ -135,6 +151,17 @@ def _computed(
         return function(ys, xs, *factors) if found is None else found
     except MissingRule as error:
         raise explained(error, f"asked for by {name}") from None
+
+
+def _check_kinds(name: str, ys: Any, xs: Any) -> None:
+    for which, t in (("values", ys), ("points", xs)):
+        if not isinstance(t, TensorType):
+            raise DifferentiationError(f"{name}: the {which} should be a tensor, got {type(t).__name__}")
+    if not xs.ndim:
+        raise DifferentiationError(
+            f"{name}: the points are a number alone; their last axis counts the coordinates: give {name}() points of "
+            "shape [1] or [n, 1], and compute the values from them"
+        )
 
 
 def _check_dependence(name: str, ys: Tensor, xs: Tensor) -> None:
