@@ -123,6 +123,7 @@ SEVERAL = {
     "split": (lambda x: paddle.split(x, 2, axis=1), lambda a: copied(np.split(a, 2, 1))),
     "split_sizes": (lambda x: paddle.split(x, [1, 3]), lambda a: copied(np.split(a, [1]))),
     "chunk": (lambda x: paddle.chunk(x, 2), lambda a: copied(np.split(a, 2))),
+    "chunk_unevenly": (lambda x: paddle.chunk(x, 3, 1), lambda a: copied(np.split(a, [2], 1))),
     "unbind": (lambda x: x.unbind(1), lambda a: [a[:, i] for i in range(4)]),
 }
 
@@ -154,6 +155,28 @@ def test_several_results_at_once(name):
         for i, (part, place) in enumerate(zip(expected(a), places, strict=True)):
             gradient.flat[place] = 2 * i * part
         np.testing.assert_allclose(y.grad.numpy(), gradient, rtol=1e-6)
+
+
+def test_recipes_of_several_results_tell_wanted_gradients_apart():
+    """Normalisation of a batch, some operands of which want gradients; its running statistics want none."""
+    a = np.random.default_rng(2).standard_normal((6, 3)).astype("f4")
+    expected: dict[tuple[bool, ...], list[np.ndarray]] = {}
+    for _ in range(4):
+        for wants in ((True, False), (False, True), (True, True), (False, False)):
+            x, w = tensor(a, wants[0]), tensor(np.arange(1, 4), wants[1])
+            mean, variance = tensor(np.zeros(3)), tensor(np.ones(3))
+            y = paddle.nn.functional.batch_norm(x, mean, variance, w, training=True)
+            assert y.stop_gradient == (not any(wants))
+            assert (mean.stop_gradient, mean.is_leaf, mean.inplace_version) == (True, True, 1)
+            np.testing.assert_allclose(mean.numpy(), 0.1 * a.mean(0), rtol=1e-5, atol=1e-7)
+            if any(wants):
+                (y * y * tensor(a)).sum().backward()
+            found = [t.grad.numpy() for t, want in zip((x, w), wants, strict=True) if want]
+            assert all((t.grad is not None) == want for t, want in zip((x, w), wants, strict=True))
+            for old, new in zip(expected.setdefault(wants, found), found, strict=True):
+                np.testing.assert_allclose(new, old, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(expected[True, True][0], expected[True, False][0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(expected[True, True][1], expected[False, True][0], rtol=1e-5, atol=1e-6)
 
 
 def test_several_results_are_compiled_when_they_are_hot(hot_at_once):

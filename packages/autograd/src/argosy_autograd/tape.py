@@ -141,8 +141,7 @@ class Recipe:
             return None
 
     def _compiled(self, native: NativeKernel) -> Callable[..., Any]:
-        rule = derive(self.key, self.attributes)
-        return lambda grads, saved, attributes, key: _gradients(rule, native, grads, saved, key)
+        return _arranged(derive(self.key, self.attributes), native, self.key)
 
     def _replace(self, run: Callable[..., Any]) -> None:
         self.run = run
@@ -181,6 +180,21 @@ def _gradients(
     return _complete(rule, run(arrays), key, grads)
 
 
+def _arranged(rule: Derived, run: Callable[[Sequence[Any]], list[Any]], key: Any) -> Callable[..., Any]:
+    """:func:`_gradients` by ``run``, where all that follows from the rule is worked out before."""
+    types, count = rule.types, len(key[1])
+    keeps = [(i, types[i].dtype) for i in rule.keeps]
+    cotangents = [(i, types[count + i]) for i in rule.cotangents]
+    whole = rule.operands == tuple(range(count)) and getattr(key[0], "reads", None) is None
+
+    def gradients(grads: Sequence[Any], saved: dict[int, Any], attributes: dict[str, Any], key: Any) -> Any:
+        arrays = [_array(saved[i], dtype) for i, dtype in keeps]
+        arrays += [_or_zeros(grads[i], type) for i, type in cotangents]
+        return run(arrays) if whole else _complete(rule, run(arrays), key, grads)
+
+    return gradients
+
+
 def _complete(rule: Derived, made: Sequence[Any], key: Any, grads: Sequence[Any]) -> list[Any]:
     """``made`` by operand, with zeros for operands that want a gradient and get none: the derivative is zero wherever
     it exists (floor). Of a derivative, which was not written by anybody, they get None: it does not depend on them."""
@@ -209,9 +223,25 @@ class OperatorNode(Node):
     def __init__(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
         edges = tuple([edge_of(x) for x in operands])
         types = [(x.payload.dtype, x.payload.shape) if type(x) is Tensor else type(x) for x in operands]
-        self.recipe = _recipe(op, types, attributes, tuple([edge is not None for edge in edges]))
-        super().__init__(op.name, edges, results)
-        self.saved: Sequence[Any] | None = _saved(self.recipe.keeps, operands, results)
+        recipe = _recipe(op, types, attributes, tuple([edge is not None for edge in edges]))
+        self._fill(recipe, edges, operands, results)
+
+    def _fill(self, recipe: Recipe, edges: Sequence[Edge | None], operands: Sequence[Any], results: Any) -> None:
+        self.recipe = recipe
+        super().__init__(recipe.name, edges, results)
+        self.saved: Sequence[Any] | None = _saved(recipe.keeps, operands, results)
+
+    @staticmethod
+    def of(route: Any, operands: Sequence[Any], results: Sequence[Tensor]) -> OperatorNode:
+        """The node of an application that looks like earlier ones: its recipe is found in ``route.recipes``."""
+        edges = [edge_of(x) for x in operands]
+        wants = tuple([edge is not None for edge in edges])
+        recipe = route.recipes.get(wants)
+        if recipe is None:
+            recipe = route.recipes[wants] = _recipe_of(route, edges)
+        node = _new(OperatorNode)
+        node._fill(recipe, edges, operands, results)
+        return node
 
     def __getattr__(self, name: str) -> Any:
         if name != "edges" or not hasattr(self, "before"):
@@ -413,6 +443,10 @@ class Tape(Recorder):
         result.stop_gradient = False
         result._node = node
         result._slot = 0
+
+    def record_repeated(self, repeated: Any, operands: Sequence[Any], results: Sequence[Tensor]) -> None:
+        """The same for several results."""
+        OperatorNode.of(repeated, operands, results)
 
     def rebind(self, target: Tensor, value: Tensor) -> None:
         """``target`` was overwritten with ``value``: its history is that of the value from now on."""

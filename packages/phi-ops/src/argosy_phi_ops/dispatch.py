@@ -92,6 +92,11 @@ class Recorder:
         result.stop_gradient = False
         self.record(route.op, operands, route.attributes, (result,))
 
+    def record_repeated(self, repeated: Any, operands: Sequence[Any], results: Sequence[Tensor]) -> None:
+        """Like :meth:`record`, for several results of an application that looks like an earlier one. ``repeated`` is a
+        :class:`argosy_phi_ops.repeated.Repeated`, which has ``recipes``, too."""
+        self.record(repeated.op, operands, repeated.attributes, results)
+
 
 _recorder: Recorder | None = None
 

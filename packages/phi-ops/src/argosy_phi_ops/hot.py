@@ -25,7 +25,7 @@ from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value
 from argosy_tensorcore.storage import Strided
 
-__all__ = ["BUDGET", "Counted", "NativeKernel", "native_kernel"]
+__all__ = ["BUDGET", "Counted", "NativeKernel", "computes_nothing", "native_kernel"]
 
 BUDGET = 10_000_000
 """Nanoseconds that calls may cost, by the estimate, before the compiler is asked."""
@@ -155,6 +155,11 @@ def _cost(program: Program, least: int = 2) -> int:
         return 0
     steps, total = measured[0] + given, measured[1] + given * _CALL
     return round(total) if steps >= least else 0
+
+
+def computes_nothing(program: Program) -> bool:
+    """Whether the results are elements of the inputs, in other places."""
+    return all(op.name.removeprefix("prim.") in _FREE for op in list(program.block)[:-1])
 
 
 def _measured(block: Block) -> tuple[int, float] | None:

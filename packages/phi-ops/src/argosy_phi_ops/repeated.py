@@ -9,7 +9,8 @@ import numpy as np
 
 from argosy_phi_ops import dispatch
 from argosy_phi_ops.context import context
-from argosy_phi_ops.hot import Counted, NativeKernel
+from argosy_phi_ops.errors import CaptureError, OperatorError
+from argosy_phi_ops.hot import Counted, NativeKernel, computes_nothing
 from argosy_phi_ops.memory import UNASKED
 from argosy_phi_ops.operator import Operator
 from argosy_pir.program import Program
@@ -61,15 +62,17 @@ class Repeated:
     """How an operator with several results is applied to operands of certain types.
 
     ``kernel`` takes arrays and attributes; ``views`` says where in the memory of the only operand the results are, if
-    they are views of it: for each its type, the strides and the distance from the start in bytes.
+    they are views or copies of parts of it: for each its type, the strides and the distance from the start in bytes.
+    ``recipes`` belongs to the recorder.
     """
 
-    __slots__ = ("attributes", "bound", "kernel", "op", "plan", "results", "types", "views")
+    __slots__ = ("attributes", "bound", "kernel", "op", "plan", "recipes", "results", "types", "views")
 
     def __init__(
         self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]
     ) -> None:
         self.op = op
+        self.recipes: dict[Any, Any] = {}
         self.bound = attributes
         if op.random:
             operands, attributes = (*operands, any_state()), dispatch.drawing(attributes, 0)
@@ -78,8 +81,9 @@ class Repeated:
         self.kernel = plan.kernel
         self.types = [type_of(x) for x in operands]
         self.results = [x.payload.array_type for x in results]
-        self.views = self._views() if op.view and len(operands) == 1 and plan.plain else None
-        if plan.plain and op.bounds is None and op.refusal is None and may_be_compiled(op, self.types):
+        unlooked = op.bounds is None and op.refusal is None
+        self.views = self._views() if len(operands) == 1 and plan.plain and unlooked and not op.random else None
+        if plan.plain and unlooked and may_be_compiled(op, self.types):
             self.kernel = Counted(plan.kernel, self._program, _of_arrays, self._replace)
 
     def __call__(self, operands: Sequence[Any], silent: bool) -> Any:
@@ -95,9 +99,16 @@ class Repeated:
             except (ValueError, TypeError, IndexError):
                 return op.applied(operands, self.bound)  # explains it
             results = tuple([self._wrapped(given, *each) for each in zip(made, self.results, strict=True)])
-        if not silent:
-            dispatch.record_results(op, given, self.attributes, results)
+        if not (silent or all([type(x) is not Tensor or x.stop_gradient for x in operands])):
+            self._record(given, results)
         return results
+
+    def _record(self, operands: Sequence[Any], results: Sequence[Tensor]) -> None:
+        for result, kind in zip(results, self.results, strict=True):
+            result.stop_gradient = not kind.differentiable
+        recorder = dispatch.active_recorder()
+        if recorder is not None:
+            recorder.record_repeated(self, operands, results)
 
     def _arrays(self, operands: Sequence[Any]) -> list[Any]:
         arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
@@ -111,21 +122,33 @@ class Repeated:
         return Tensor._wrap(_payload(array, known))
 
     def _shown(self, base: Strided) -> tuple[Tensor, ...]:
-        memory, storage = base.ndarray, base.storage
+        memory, view = base.ndarray, self.op.view
+        storage = base.storage if view else None
         results = []
         for known, strides, distance in self.views or ():
-            payload = _payload(_ndarray(known.shape, known.dtype.numpy, memory, distance, strides), known)
+            array = _ndarray(known.shape, known.dtype.numpy, memory, distance, strides)
+            payload = _payload(array if view else array.copy(), known)
             payload._storage = storage
             results.append(Tensor._wrap(payload))
         return tuple(results)
 
     def _views(self) -> list[tuple[ArrayType, tuple[int, ...], int]] | None:
+        if not self.op.view and not self._moves():
+            return None
         sample = np.zeros(self.types[0].shape, self.types[0].dtype.numpy)
         made = self.kernel([sample], self.attributes)
         if not all(type(a) is _ndarray and a.size and np.may_share_memory(a, sample) for a in made):
             return None
+        if any(a.dtype != t.dtype.numpy or a.shape != t.shape for a, t in zip(made, self.results, strict=True)):
+            return None
         places = [a.ctypes.data - sample.ctypes.data for a in made]
         return [(t, a.strides, place) for t, a, place in zip(self.results, made, places, strict=True)]
+
+    def _moves(self) -> bool:
+        try:
+            return computes_nothing(self._program())
+        except (NotImplementedError, OperatorError, CaptureError):  # it has no program
+            return False
 
     def _program(self) -> Program:
         return self.op.expand([TensorType(t.shape, t.dtype.name) for t in self.types], self.attributes).program

@@ -52,14 +52,17 @@ def is_elsewhere(tensor: Tensor) -> bool:
 
 def shown_array(tensor: Tensor, purpose: str) -> Array:
     """As :func:`host_array`; no elements (its shape and a last axis of 0) when only other processes hold it."""
+    payload = tensor.payload
+    if type(payload) is Strided:
+        return payload.to_host()
     if is_elsewhere(tensor):
-        return np.empty((*tensor.payload.shape, 0), tensor.payload.dtype.numpy)
+        return np.empty((*payload.shape, 0), payload.dtype.numpy)
     return host_array(tensor, purpose)
 
 
 def bit_pattern(a: Array) -> Array:
     """a itself, or for types that numpy lacks (bfloat16, float8) its bits as int8 or uint16."""
-    return a if as_dtype(a.dtype).in_numpy else a.view(_PATTERN[a.itemsize])
+    return a if a.dtype.isbuiltin == 1 else a.view(_PATTERN[a.itemsize])
 
 
 def as_ndarray(tensor: Tensor, dtype: Any, copy: bool | None) -> Array:
@@ -76,14 +79,18 @@ def scalar(tensor: Tensor, purpose: str) -> Any:
     a = host_array(tensor, purpose)
     if a.size != 1:
         raise NotScalarError(f"{purpose} needs a tensor of exactly one element; this one has shape {list(a.shape)}")
-    return a.reshape(()).item()
+    return a.item()
 
 
 def item(tensor: Tensor, index: tuple[int, ...]) -> Any:
     """The one element, or the element at a flat or full index, as a Python number; None when only others hold it."""
-    if is_elsewhere(tensor):
+    payload = tensor.payload
+    if type(payload) is Strided:
+        a = payload.to_host()
+    elif is_elsewhere(tensor):
         return None
-    a = host_array(tensor, "item()")
+    else:
+        a = host_array(tensor, "item()")
     if not index:
         if a.size != 1:
             raise NotScalarError(f"item() without an index needs one element; this tensor has shape {list(a.shape)}")

@@ -37,6 +37,6 @@ def batch_norm(
         x, running_mean, running_var, weight, bias, training, use_global_stats=use_global_stats, **options
     )
     if training and not use_global_stats:
-        write(running_mean, mean.detach())
-        write(running_var, variance.detach())
+        write(running_mean, Tensor._wrap(mean.payload))  # outside the graph
+        write(running_var, Tensor._wrap(variance.payload))
     return result  # type: ignore[no-any-return]
