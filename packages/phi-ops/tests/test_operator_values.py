@@ -285,6 +285,15 @@ def test_histogram_counts_as_paddle(data, bins, low, high, counts):
         assert decomposed("histogram", data, bins, low, high).tolist() == counts
 
 
+def test_histogram_refuses_data_without_a_range_when_it_is_hot_too():
+    histogram, x, bad = get_operator("histogram"), Tensor(np.arange(5.0)), Tensor(np.array([1, 2, np.nan, 4, 5]))
+    for _ in range(3000):
+        histogram(x, 4)
+    with pytest.raises(OperatorError, match="range should be finite"):
+        histogram(bad, 4)
+    assert histogram(bad, 4, 0.0, 4.0).numpy().tolist() == [0, 1, 1, 1]
+
+
 def test_histogram_adds_up_weights_and_densities_alike_without_looking_at_values():
     rng = np.random.default_rng(3)
     data, weights = rng.standard_normal(50), rng.random(50)

@@ -33,6 +33,25 @@ def test_pairs_promote_as_in_paddle(x, y, expected):
     assert common(y, x) == expected
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "expected"),
+    [
+        (("float32", True), ("float64", False), "float64"),
+        (("float64", True), ("float32", False), "float64"),
+        (("float16", True), ("float32", False), "float32"),
+        (("int32", True), ("int64", False), "int64"),
+        (("int64", True), ("float64", False), "float64"),
+        (("float32", True), ("int64", False), "float32"),
+        (("float32", True), ("python float", False), "float32"),
+    ],
+)
+def test_some_operators_count_the_width_of_tensors_without_axes(x, y, expected):
+    for policy, result in (("widest", expected), ("widest float", "float32" if expected == "int64" else expected)):
+        assert common(x, y, policy) == result
+        assert common(y, x, policy) == result
+    assert promote("where", "where", [("bool", True), x, y])[1:] == (expected, expected)
+
+
 @pytest.mark.parametrize(("x", "y"), [("int64", "float32"), ("int32", "int64"), ("bool", "int32")])
 def test_tensors_with_axes_do_not_promote_across_kinds(x, y):
     with pytest.raises(DTypeError, match=f"add: no promotion of {x} and {y}"):

@@ -1,8 +1,9 @@
 """Dtype promotion of operands by Paddle's rules.
 
 Tensors of one rank class (both with axes, or both 0-D) promote only between floating dtypes and from real to complex. A
-0-D tensor against one with axes acts like a Python number of its kind; a Python number adapts to the tensor unless its
-kind is higher. Kinds are ordered bool < integer < floating < complex.
+0-D tensor against one with axes acts like a Python number of its kind; operators that Paddle leaves out of this rule
+(policy ``widest``) take the wider dtype of one kind. A Python number adapts to the tensor unless its kind is higher.
+Kinds are ordered bool < integer < floating < complex.
 """
 
 from __future__ import annotations
@@ -48,6 +49,17 @@ def _binary(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
     return (_number(common[0]),) * len(operands)
 
 
+def _widest(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
+    tensors = [dtype for dtype, _ in operands if dtype not in _PYTHON]
+    kinds = {kind_of(dtype) for dtype in tensors}
+    if len({axes for dtype, axes in operands if dtype not in _PYTHON}) > 1 and len(kinds) == 1 and kinds <= {1, 2}:
+        common = tensors[0]
+        for dtype in tensors[1:]:
+            common = common if common == dtype else _tensors(name, common, dtype, kinds == {2})
+        operands = [(dtype if dtype in _PYTHON else common, axes) for dtype, axes in operands]
+    return _binary(name, operands)
+
+
 def _same(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
     dtypes = {dtype for dtype, _ in operands if dtype not in _PYTHON}
     if len(dtypes) > 1:
@@ -60,8 +72,12 @@ def _float(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
     return tuple(default_dtype().name if kind_of(d) < 2 else d for d in _binary(name, operands))
 
 
+def _widest_float(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
+    return tuple(default_dtype().name if kind_of(d) < 2 else d for d in _widest(name, operands))
+
+
 def _wide_float(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
-    return tuple("float64" if kind_of(d) < 2 else d for d in _binary(name, operands))
+    return tuple("float64" if kind_of(d) < 2 else d for d in _widest(name, operands))
 
 
 def _true_division(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
@@ -75,22 +91,25 @@ def _like_first(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
 
 
 def _condition_first(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
-    return (operands[0][0], *_binary(name, operands[1:]))
+    return (operands[0][0], *_widest(name, operands[1:]))
 
 
 POLICIES: dict[str, Callable[[str, Sequence[Operand]], tuple[str, ...]]] = {
     "none": _none,
     "same": _same,
     "binary": _binary,
+    "widest": _widest,
     "float": _float,
+    "widest float": _widest_float,
     "wide": _wide_float,
     "divide": _true_division,
     "where": _condition_first,
     "first": _like_first,
 }
-"""none: as they are; same: must agree; binary: Paddle's promotion; float: that, then integers become the default dtype;
-wide: that, then integers become float64; divide: integers become float32; where: the first operand is a condition;
-first: numbers take the dtype of the first operand unless their kind is higher, tensors stay as they are."""
+"""none: as they are; same: must agree; binary: Paddle's promotion; widest: that, but that a 0-D tensor's width counts;
+float: binary, then integers become the default dtype; widest float: the same after widest; wide: widest, then integers
+become float64; divide: binary, then integers become float32; where: a condition, and the others by widest; first:
+numbers take the dtype of the first operand unless their kind is higher, tensors stay as they are."""
 
 
 def _number(dtype: str) -> str:

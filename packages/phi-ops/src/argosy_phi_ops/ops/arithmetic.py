@@ -22,7 +22,7 @@ def quotients(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)) * 5, rng.uniform(0.5, 2, (2, 3)) * rng.choice([-1.0, 1.0], (2, 3)))
 
 
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(axes="..., ... -> ...", promote="widest", inplace=True, aliases={"input": "x", "other": "y"})
 def floor_divide(x: Tensor, y: Tensor) -> Tensor:
     """``x / y`` rounded down. An integer divided by zero gives 0."""
     return prim.floor_div(x, y)
@@ -42,7 +42,7 @@ remainder.reference(KERNELS["floor_mod"])
 remainder.samples(quotients)
 
 
-@operator(axes="..., ... -> ...", promote="binary")
+@operator(axes="..., ... -> ...", promote="widest")
 def maximum(x: Tensor, y: Tensor) -> Tensor:
     """The larger element; NaN where either is."""
     return prim.maximum(x, y)
@@ -52,7 +52,7 @@ maximum.reference(KERNELS["maximum"])
 maximum.samples(pairs)
 
 
-@operator(axes="..., ... -> ...", promote="binary")
+@operator(axes="..., ... -> ...", promote="widest")
 def minimum(x: Tensor, y: Tensor) -> Tensor:
     """The smaller element; NaN where either is."""
     return prim.minimum(x, y)
@@ -69,7 +69,7 @@ def with_nan(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.integers(0, 9, 4), rng.integers(0, 9, 4))
 
 
-@operator(axes="..., ... -> ...", promote="binary")
+@operator(axes="..., ... -> ...", promote="widest")
 def fmax(x: Tensor, y: Tensor) -> Tensor:
     """The larger element, or the one that is not NaN; of equal ones `x`, which takes the whole gradient."""
     return prim.select(prim.logical_or(prim.ge(x, y), prim.is_nan(y)), x, y)
@@ -78,7 +78,7 @@ def fmax(x: Tensor, y: Tensor) -> Tensor:
 fmax.samples(with_nan)
 
 
-@operator(axes="..., ... -> ...", promote="binary")
+@operator(axes="..., ... -> ...", promote="widest")
 def fmin(x: Tensor, y: Tensor) -> Tensor:
     """The smaller element, or the one that is not NaN; of equal ones `x`, which takes the whole gradient."""
     return prim.select(prim.logical_or(prim.le(x, y), prim.is_nan(y)), x, y)
@@ -111,7 +111,7 @@ def hypot(x: Tensor, y: Tensor) -> Tensor:
 hypot.samples(pairs)
 
 
-@operator(axes="..., ... -> ...", promote="float")
+@operator(axes="..., ... -> ...", promote="widest float")
 def logaddexp(x: Tensor, y: Tensor) -> Tensor:
     """``log(exp(x) + exp(y))`` without overflow."""
     below = prim.lt(x, y)
@@ -124,7 +124,7 @@ def logaddexp(x: Tensor, y: Tensor) -> Tensor:
 logaddexp.samples(pairs)
 
 
-@operator(axes="..., ... -> ...", promote="float")
+@operator(axes="..., ... -> ...", promote="widest float")
 def nextafter(x: Tensor, y: Tensor) -> Tensor:
     """The next representable number after `x` towards `y`."""
     return prim.nextafter(x, y)

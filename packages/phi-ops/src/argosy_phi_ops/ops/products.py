@@ -93,7 +93,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.asarray(2.0), rng.standard_normal(3))
 
 
-@operator(promote="binary", aliases={"input": "x", "vec2": "y"})
+@operator(promote="widest", aliases={"input": "x", "vec2": "y"})
 def outer(x: Tensor, y: Tensor) -> Tensor:
     """All products of elements of two flattened tensors, [size of x, size of y]."""
     sizes = (x.type.size, y.type.size)
