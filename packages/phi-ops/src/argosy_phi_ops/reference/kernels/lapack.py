@@ -105,25 +105,25 @@ def factored(x: Array) -> tuple[Array, Array] | None:
     return np.ascontiguousarray(packed.swapaxes(-1, -2)), (pivots - 1).astype(np.int32)
 
 
-def solved(a: Array, b: Array) -> Array | None:
-    """The y of ``a y = b`` by gesv; None where that is missing or a pivot is zero."""
-    function = _lapack("gesv", a.dtype.char, 8)
-    if function is None or not b.size:
+@cache
+def _gesv() -> Any:
+    """What `numpy.linalg.solve` calls: gesv for each matrix of a batch, NaN where a pivot is zero; None if missing."""
+    try:
+        from numpy.linalg import _umath_linalg
+
+        return _umath_linalg.solve
+    except (ImportError, AttributeError):
         return None
-    rows, columns = b.shape[-2:]
-    packed, y = np.array(a.swapaxes(-1, -2), order="C"), np.array(b.swapaxes(-1, -2), order="C")
-    integers = np.empty(rows + 3, _integer())
-    integers[:3] = rows, columns, 0
-    n = _address(integers)
-    count, info, pivots = (n + i * integers.itemsize for i in (1, 2, 3))
-    matrix, right = _address(packed), _address(y)
-    for _ in range(b.size // (rows * columns)):
-        function(n, count, matrix, n, pivots, right, n, info)
-        if integers[2]:
-            return None
-        matrix += rows * rows * a.itemsize
-        right += rows * columns * a.itemsize
-    return np.ascontiguousarray(y.swapaxes(-1, -2))
+
+
+def solved(a: Array, b: Array) -> Array | None:
+    """The y of ``a y = b`` by gesv; None where that is missing, a pivot is zero or something is NaN."""
+    function = _gesv()
+    if function is None or a.dtype.char not in _LETTERS or not b.size:
+        return None
+    with np.errstate(all="ignore"):
+        y: Array = function(a, b)
+        return None if np.isnan(y.sum()) else y
 
 
 def substituted(
