@@ -1,6 +1,7 @@
 """Public names that few programs use do what they say."""
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -206,3 +207,17 @@ def test_stages_of_resnet_are_made_for_subclasses():
     assert len(stage) == 2
     assert seen == [(8, 8, 1, False, 1, norm), (16, 8, 1, True, 1, norm)]
     assert (net.inplanes, net.dilation) == (16, 2)
+
+
+def test_what_is_not_there_says_so(monkeypatch):
+    """ONNX needs Paddle's converter, and then Paddle's files; remote calls name what there is instead."""
+    with pytest.raises(ImportError, match="paddle2onnx"):
+        paddle.onnx.export(paddle.nn.Linear(1, 1), "model")
+    monkeypatch.setitem(sys.modules, "paddle2onnx", sys)
+    with pytest.raises(NotImplementedError, match="program files"):
+        paddle.onnx.export(paddle.nn.Linear(1, 1), "model")
+    calls = {"init_rpc": ("a",), "rpc_sync": ("a", len), "rpc_async": ("a", len), "shutdown": ()}
+    calls |= {"get_worker_info": ("a",), "get_all_worker_infos": (), "get_current_worker_info": ()}
+    for name, arguments in calls.items():
+        with pytest.raises(NotImplementedError, match=name):
+            getattr(paddle.distributed.rpc, name)(*arguments)

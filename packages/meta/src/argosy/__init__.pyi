@@ -113,6 +113,7 @@ from argosy import metric as metric
 from argosy import models as models
 from argosy import nn as nn
 from argosy_autograd.modes import no_grad as no_grad
+from argosy import onnx as onnx
 from argosy import optimizer as optimizer
 from argosy import pir as pir
 from argosy import profiler as profiler

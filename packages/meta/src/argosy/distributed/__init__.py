@@ -49,6 +49,7 @@ _TABLE: dict[str, str] = {
     "communication": "argosy.distributed.communication",
     "fleet": "argosy.distributed.fleet",
     "debug": "argosy.distributed.debug",
+    "rpc": "argosy.distributed.rpc",
     "checkpoint": "argosy.distributed.checkpoint",
 }
 
