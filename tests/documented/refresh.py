@@ -25,6 +25,7 @@ sys.path[:] = [str(TESTS), *(p for p in sys.path if Path(p or ".").resolve() != 
 
 from documented.examples import Example, collect  # noqa: E402
 from documented.judging import OUTCOMES, judge  # noqa: E402
+from documented.reasons import REASONS  # noqa: E402
 
 RECORD = Path(__file__).with_name("outcomes.json")
 PAGE = TESTS.parent / "docs" / "COVERAGE.md"
@@ -117,12 +118,21 @@ def _row(area: str, counts: Counter[str]) -> str:
     return f"| {area} | {sum(counts.values())} | " + " | ".join(str(counts[kind]) for kind in OUTCOMES) + " |"
 
 
+def reasons(record: dict[str, dict[str, str]]) -> str:
+    """The examples that differ or fail, and why."""
+    rows = ["| example | outcome | why |", "|---|---|---|"]
+    for area in sorted(record):
+        found = [(key, outcome) for key, outcome in record[area].items() if outcome in ("differs", "fails")]
+        rows += [f"| `{key}` | {outcome} | {REASONS.get(key, 'not looked at')} |" for key, outcome in found]
+    return "\n".join(rows)
+
+
 def with_figures(page: str, record: dict[str, dict[str, str]]) -> str:
     """``page`` with its section on the examples renewed."""
     meanings = "; ".join(f"*{kind}*: {meaning}" for kind, meaning in OUTCOMES.items())
     section = (
         f"{HEADING}\nThe examples in the docstrings of the wheel's public API, run with argosy as `paddle` "
-        f"(`tests/documented/refresh.py`). {meanings}.\n\n{table(record)}\n"
+        f"(`tests/documented/refresh.py`). {meanings}.\n\n{table(record)}\n\n{reasons(record)}\n"
     )
     before, _, rest = page.partition(HEADING)
     start, heading, after = (before if not rest else before + AFTER + rest.partition(AFTER)[2]).partition(AFTER)

@@ -11,6 +11,7 @@ import argosy
 
 from .examples import NAMES, blocks_of
 from .judging import OUTCOMES, judge
+from .reasons import REASONS
 from .refresh import PAGE, RECORD, with_figures
 
 FOUND: dict[str, dict[str, str]] = json.loads(RECORD.read_text())
@@ -42,6 +43,12 @@ def test_the_record_of_the_core_never_gets_worse() -> None:
     """Without the wheel nothing runs here: this keeps a refreshed record that lost examples from being committed."""
     outcomes = [o for area in CORE for o in FOUND[area].values() if o != "apart"]
     assert sum(o in ("same", "random") for o in outcomes) >= 0.955 * len(outcomes)
+
+
+def test_each_that_differs_or_fails_has_its_reason() -> None:
+    """And none that agrees has one."""
+    found = [key for area in FOUND.values() for key, outcome in area.items() if outcome in ("differs", "fails")]
+    assert sorted(found) == sorted(REASONS)
 
 
 def test_the_page_shows_the_record() -> None:
