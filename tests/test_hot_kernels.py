@@ -150,6 +150,15 @@ def test_numbers_that_come_again_are_constants_of_large_applications_too(wants, 
     assert {"pow", "lerp"} <= set(compiled)
 
 
+def test_ranges_that_are_not_finite_are_refused_as_before(compiled):
+    for _ in range(8):
+        x = paddle.to_tensor([0.5, 1.5, 2.5, 1.0])
+        assert paddle.histogram(x, 2).tolist() == [2, 2]
+        with pytest.raises(OperatorError, match="finite"):
+            paddle.histogram(paddle.to_tensor([0.5, float("nan"), 2.5, 1.0]), 2)
+    assert "histogram" in compiled
+
+
 def test_numbers_that_keep_changing_are_left_to_numpy(compiled):
     a = some(80, 81)
     x = paddle.to_tensor(a)

@@ -252,6 +252,11 @@ def _(input: Array, bins: int, min: float, max: float, weight: Array | None, den
     return counts.astype(np.int64 if weight is None and not density else np.float32)
 
 
+@histogram.refusing
+def _(input: Array, bins: int, min: float, max: float) -> None:
+    _range(widened(input), bins, min, max)  # compiled code does not look
+
+
 def _range(x: Array, bins: int, low: Any, high: Any) -> tuple[Any, Any]:
     """The bounds in the dtype of `x` (integers cut off fractions); those of the data where they are equal, and one
     further out on each side where these are equal, too: as in Paddle."""
