@@ -111,6 +111,111 @@ def test_without_a_taylor_rule_derivatives_are_nested(several):
 
 
 @pytest.mark.parametrize(
+    "function",
+    [
+        lambda z: z.prod(),
+        lambda z: get_operator("cumprod")(z * 2.0, 0).sum(),
+        lambda z: get_operator("inv")(get_operator("diag")(z) + 0.1).sum(),
+        lambda z: (z * 3.0).prod() * z.prod(),
+    ],
+    ids=["prod", "cumprod", "inv", "two products"],
+)
+@pytest.mark.parametrize("series", [(1.0, 0.0, 0.5, 0.0), (0.0, 1.0, 0.0, 2.0), (1.0, 1.0, 1.0, 1.0)], ids=str)
+def test_curves_whose_coefficients_are_constants(function, series, both):
+    """What has no rule but its derivative, along curves that start straight: against derivatives by a parameter."""
+    t = Tensor(np.zeros(()), stop_gradient=False)
+    y = function(Tensor(POINTS) + sum(c * t**k / factorial(k) for k, c in enumerate(series, 1)))
+    for k in range(len(series)):
+        (y,) = ag.grad(y, t, create_graph=True)
+        got = both(lambda x, k=k: ag.jet(function, (x,), (series,))[1][k], POINTS)
+        np.testing.assert_allclose(got, y.numpy(), rtol=1e-9, atol=1e-9)
+
+
+def test_one_tensor_as_the_slope_of_two_curves(both):
+    """They part at the second order."""
+    slope = Tensor(np.ones(3))
+
+    def third(x, y):
+        return ag.jet(lambda p, q: p.prod() * q.prod(), (x, y), ((slope, 0.0, 0.0), (slope, 2.0, 0.0)))[1][2]
+
+    def curves(t):
+        return (Tensor(POINTS) + t).prod() * (Tensor(POINTS + 1) + t + t * t).prod()
+
+    t = Tensor(np.zeros(()), stop_gradient=False)
+    y = curves(t)
+    for _ in range(3):
+        (y,) = ag.grad(y, t, create_graph=True)
+    np.testing.assert_allclose(both(third, POINTS, POINTS + 1), y.numpy(), rtol=1e-10)
+
+
+def test_a_function_that_reads_values():
+    """Eager derivatives are nested then: the number of steps depends on the point."""
+
+    def steps(z):
+        while float(z.sum()) < 4.0:
+            z = z * z + 1.0
+        return z
+
+    series = ((1.0, 0.5),)
+    expected = ag.jet(lambda z: (z * z + 1.0) * (z * z + 1.0) + 1.0, (leaf(),), series)
+    value, derivatives = ag.jet(steps, (leaf(),), series)
+    np.testing.assert_allclose(value.numpy(), expected[0].numpy())
+    np.testing.assert_allclose(derivatives[1].numpy(), expected[1][1].numpy(), rtol=1e-12)
+
+
+class Square(ag.PyLayer):
+    """A square whose gradient a user gives."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensor()
+        return g * x * 2
+
+
+def own_jvp():
+    """The exponential by a rule that calls it again."""
+    made = ag.custom_jvp(exp)
+
+    @made.defjvp
+    def _(primals, tangents):
+        y = made(primals[0])
+        return y, y * tangents[0]
+
+    return made
+
+
+def own_vjp():
+    """A cube by forward and backward functions."""
+    made = ag.custom_vjp(lambda x: x * x * x)
+    made.defvjp(lambda x: (x * x * x, x), lambda x, g: (g * x * x * 3,))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("own", "plain"),
+    [(own_vjp, lambda x: x * x * x), (own_jvp, exp), (lambda: Square.apply, lambda x: x * x)],
+    ids=["custom_vjp", "custom_jvp", "PyLayer"],
+)
+def test_derivatives_of_a_users_own_along_a_curve(own, plain, both):
+    """Eager and captured, each order and the gradient of one, beside a factor that is used outside of it, too."""
+    f, series = own(), ((1.0, 0.5, -2.0),)
+    for k in range(3):
+        expected = ag.jet(lambda z: sin(plain(z)) * z, (leaf(),), series)[1][k].numpy()
+        got = both(lambda x, k=k: ag.jet(lambda z: sin(f(z)) * z, (x,), series)[1][k], POINTS)
+        np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-12)
+
+    def slope(g):
+        return lambda x: ag.grad(ag.jet(g, (x,), series)[1][1].sum(), x)[0]
+
+    np.testing.assert_allclose(both(slope(f), POINTS), slope(plain)(leaf()).numpy(), rtol=1e-11)
+
+
+@pytest.mark.parametrize(
     ("primals", "series", "message"),
     [
         ([POINTS], ((1.0,), (1.0,)), "1 primals and series of lengths"),

@@ -377,3 +377,24 @@ def test_a_method_may_be_called_like_a_global_function():
             return self.sharing_a_name(x)
 
     _agrees(Holder().forward, (_t(1, 2),), (_t(-1, -2),))
+
+
+def test_derivatives_along_a_curve_through_a_loop_and_a_branch():
+    """jet of a captured loop of Runge-Kutta steps, of a number known at run time, and of a branch: as eager ones."""
+
+    def steps(x, n):
+        i = paddle.zeros([], dtype="int64")
+        while i < n:
+            x = x + 0.1 * paddle.sin(x + 0.05 * paddle.sin(x))
+            i = i + 1
+        return paddle.static.nn.cond(n > 3, lambda: x * x, lambda: x)
+
+    def along(x, n):
+        return paddle.autograd.jet(lambda z: steps(z, n), (x,), ((1.0, 0.0, 0.5),))[1]
+
+    captured = paddle.jit.to_static(along, full_graph=True)
+    x = paddle.to_tensor([0.3, 0.8], dtype="float64")
+    for count in (2, 5):
+        n = paddle.to_tensor(count)
+        for got, expected in zip(captured(x, n), along(x, n), strict=True):
+            np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-10)

@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from math import factorial
 from typing import Any
 
-from argosy_autograd.activity import has_gradient
+from argosy_autograd.activity import has_gradient, postorder, read_values
 from argosy_autograd.derived import ProgramOperator
 from argosy_autograd.errors import DifferentiationError, MissingRule
 from argosy_autograd.functional import jvp
 from argosy_autograd.modes import enable_grad
 from argosy_phi_ops.capture import Tracer, active_tracer, user_location
 from argosy_phi_ops.dispatch import bind
+from argosy_phi_ops.errors import GraphBreak
 from argosy_phi_ops.operator import get_operator
-from argosy_pir import TensorType
+from argosy_pir import TensorType, Value
 from argosy_pir.passes import PassManager
 from argosy_tensorcore.tensor import Tensor
 
@@ -34,20 +35,22 @@ def jet(func: Callable[..., Any], primals: Sequence[Tensor], series: Series) -> 
     by the primals, the series and whatever else ``func`` reads. (Griewank and Walther, Evaluating Derivatives,
     2008, chapter 13; the conventions are those of ``jax.experimental.jet``.)
 
-    Where an operation has no Taylor rule (loops, branches, functions with a derivative of their own), eager
-    derivatives along the curve are nested one in the other, at a cost that grows by a factor with every order; while
-    capturing that is a :class:`MissingRule`. Raises :class:`DifferentiationError` for series that do not fit.
+    Functions with a derivative of their own have no Taylor rule, nor has an eager ``func`` that reads values: there
+    derivatives along the curve are nested one in the other, at a cost that grows by a factor with every order, and
+    ``func`` is called once for every order. Captured loops and branches double with every order. Raises
+    :class:`DifferentiationError` for series that do not fit.
     """
     inputs = list(primals)
     terms, order = _checked(inputs, series)
     flat = [*inputs, *(t for each in terms for t in each)]
-    if active_tracer() is not None:
-        results, shape = _traced(func, flat, len(inputs), order)
-    else:
-        try:
-            results, shape = _computed(func, flat, len(inputs), order)
-        except MissingRule:
-            return _nested(func, inputs, terms)
+    captured = active_tracer() is not None
+    run = _traced if captured else _computed
+    try:
+        results, shape = run(func, flat, len(inputs), order)
+    except (MissingRule, GraphBreak) as error:
+        if captured and isinstance(error, GraphBreak):
+            raise
+        return _nested(func, inputs, terms)
     return _shaped(results, shape, order)
 
 
@@ -80,7 +83,8 @@ def _term(number: int, k: int, c: Any, x: Tensor) -> Tensor:
 
 
 def _traced(func: Callable[..., Any], flat: Sequence[Tensor], count: int, order: int) -> tuple[list[Tensor], Any]:
-    """Record an ``ad.jet`` in the program being captured. Results: the outputs, then the derivatives of each."""
+    """Record an ``ad.jet`` in the program being captured. Results: the outputs, then the derivatives of each. Raises
+    :class:`MissingRule` where that could not be expanded."""
     tracer = active_tracer()
     assert tracer is not None
     moving = []
@@ -95,11 +99,22 @@ def _traced(func: Callable[..., Any], flat: Sequence[Tensor], count: int, order:
     values = [tracer.value(y) for y in outputs]
     if not all(has_gradient(v) for v in values):
         raise DifferentiationError(f"jet(): a result is of dtype {[v.dtype for v in values]}: it has no derivatives")
+    _check_rules(values, [tracer.value(x) for x in moving])
     operands = [*values, *(tracer.value(x) for x in (*moving, *flat[count:]))]
     counts = (len(values), count, order)
     op = tracer.builder.create("ad.jet", operands, {"counts": counts}, location=user_location())
     derivatives = [tracer.wrap(value, False) for value in op.results]
     return [*outputs, *derivatives], made
+
+
+def _check_rules(outputs: Sequence[Value], inputs: Sequence[Value]) -> None:
+    """Raise :class:`MissingRule` where a derivative of the user's own lies between ``inputs`` and ``outputs``."""
+    moved = set(inputs)
+    for op in postorder(outputs, None):
+        if any(v in moved for v in read_values(op)):
+            if any(inner.name == "ad.custom" for inner in (op.walk() if op.regions else ())):
+                raise MissingRule(f"'{op.name}' ({op.location}) has no Taylor rule")
+            moved.update(op.results)
 
 
 def _computed(func: Callable[..., Any], flat: Sequence[Tensor], count: int, order: int) -> tuple[list[Tensor], Any]:

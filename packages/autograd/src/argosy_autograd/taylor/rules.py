@@ -39,9 +39,10 @@ Rule = Callable[["Sweep", Operation, Functional], Coefficient]
 
 def propagate(sweep: Sweep, op: Operation, result: Value, functional: Functional) -> Coefficient:
     """``functional`` of the coefficients of ``result``, one of the results of ``op``, from those of its operands."""
+    if op.name in STRUCTURED:
+        return _by_derivative(sweep, op, result, functional)
     if op.dialect != "prim":
-        reason = "is an operation with regions" if op.name in STRUCTURED else "is no primitive"
-        raise MissingRule(f"'{op.name}' ({op.location}) {reason}: it has no Taylor rule")
+        raise MissingRule(f"'{op.name}' ({op.location}) is no primitive: it has no Taylor rule")
     name = op.name[5:]
     if name in LINEAR or _acts_linearly(op, name):
         return _linear(sweep, op, result, functional)
@@ -275,7 +276,8 @@ def partial_derivative(op: Operation, x: Value) -> Value:
 
 
 def _by_derivative(sweep: Sweep, op: Operation, result: Value, functional: Functional) -> Coefficient:
-    """Any other primitive: the coefficients of the derivative of the result along one of the directions."""
+    """Any other operation: the coefficients of the derivative of the result along one of the directions. Of a loop or a
+    branch that is one of its own, in which the next order finds both: it doubles with every order."""
     number = op.results.index(result)
     rests: dict[int, dict[Index, float]] = {}
     for index, c in functional:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from argosy_autograd.activity import has_gradient, read_values
 from argosy_autograd.algebra import Value, plus, zeros_like
-from argosy_autograd.registry import NOT_APPLICABLE
+from argosy_autograd.registry import NOT_APPLICABLE, STRUCTURED
 from argosy_autograd.taylor.functional import VALUE, Functional, Index, needed
 from argosy_autograd.taylor.rows import upstream
 from argosy_autograd.taylor.rules import Coefficient, propagate, push
+from argosy_phi_ops import prim
 from argosy_pir import Operation
 from argosy_pir.values import OpResult
 
@@ -34,6 +35,8 @@ class Sweep:
         self._depends: dict[Value, bool] = {}
         self._tangents: dict[tuple[Operation, int], Sequence[Coefficient]] = {}
         self._own: set[Value] = set()
+        self._curved = False
+        self._moving: dict[tuple[Value, int], Value] = {}
 
     def add_direction(self, value: Value, tangent: Value, unit: tuple[int, int] | None = None) -> int:
         """The number of a new direction: ``value`` moves by ``tangent`` (of its type).
@@ -53,6 +56,7 @@ class Sweep:
         on; further ones are zero."""
         number = self._directions
         self._directions += 1
+        self._curved = True
         for value, coefficients in curves.items():
             self._seed(value).update(((number,) * k, c) for k, c in enumerate(coefficients, 1))
         return number
@@ -74,10 +78,22 @@ class Sweep:
     def derivative(self, value: Value, direction: int) -> Value:
         """The derivative of ``value`` along ``direction``, a value whose own coefficients are those of ``value``."""
         found = self.coefficient(value, Functional([((direction,), 1.0)]))
+        if self._curved:
+            return self._moved(value, direction, found)
         if found is None:
             return zeros_like(value)
         self.know(found, value, Functional([((direction,), 1.0)]))
         return found
+
+    def _moved(self, value: Value, direction: int, found: Coefficient) -> Value:
+        """``found``, the derivative of ``value``, as a value of its own: along a curve it moves whatever it is made of,
+        and one tensor may be the derivative of several values."""
+        key = (value, direction)
+        if key not in self._moving:
+            self._moving[key] = made = zeros_like(value) if found is None else prim.copy(found)
+            self._bases[made] = (value, Functional([((direction,), 1.0)]))
+            self._depends[made] = self.depends(value)
+        return self._moving[key]
 
     def know(self, value: Value, base: Value, functional: Functional) -> None:
         """``value`` is ``functional`` of ``base``: so are its own coefficients."""
@@ -116,8 +132,12 @@ class Sweep:
         """The derivatives of the results of ``op`` along ``direction`` by its forward-mode rule."""
         key = (op, direction)
         if key not in self._tangents:
-            moved = [self.derivative(x, direction) if self.depends(x) else None for x in op.operands]
-            self._tangents[key] = made = push(op, moved)
+            if op.name in STRUCTURED:
+                known = {v: self.derivative(v, direction) for v in read_values(op) if self.depends(v)}
+                made = STRUCTURED[op.name].forward(op, known)
+            else:
+                made = push(op, [self.derivative(x, direction) if self.depends(x) else None for x in op.operands])
+            self._tangents[key] = made
             self._own.update(t for t in made if t is not None)
         return self._tangents[key]
 
