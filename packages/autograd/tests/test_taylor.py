@@ -342,6 +342,24 @@ def test_functionals():
     assert Functional({(0,): 0.0, (1,): 2.0}).terms == (((1,), 2.0),)
 
 
+def test_a_contraction_of_a_value_with_itself_tells_left_from_right():
+    """An outer product does not commute: of two derivatives along different directions both orders are needed."""
+
+    def make(builder, q, w):
+        moved = prim.tanh(q)
+        outer = prim.dot_general(
+            moved, moved, lhs_contract=(), rhs_contract=(), lhs_batch=(0,), rhs_batch=(0,), accumulate=""
+        )
+        u = prim.reduce_sum(prim.mul(outer, prim.broadcast(w, shape=outer.shape, axes=(1, 2))), axes=(1, 2))
+        for direction in (0, 1, 1):
+            (g,) = gradient(builder, [total(u)], [q])
+            u = column(g, direction)
+        return u
+
+    plain, taylor = check(built(make, (N, 2), (2, 2)), *arrays((N, 2), (2, 2)))
+    assert [op.name for op in plain.block] != [op.name for op in taylor.block]
+
+
 def test_long_programs_need_no_recursion():
     """Three thousand operations one after the other."""
     program = Program("long")

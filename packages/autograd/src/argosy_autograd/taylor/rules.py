@@ -108,10 +108,13 @@ def _scaled(x: Coefficient, factor: float) -> Coefficient:
 def _convolved(
     sweep: Sweep, x: Value, y: Value, functional: Functional, product: Callable[[Coefficient, Coefficient], Coefficient]
 ) -> Coefficient:
-    """The terms of the functional of a product whose factors are both of lower order; equal ones are added first."""
+    """The terms of the functional of a product whose factors are both of lower order; those of one weight are added
+    first. Of an elementwise square, terms that differ by the order of their factors are equal: one is taken twice.
+    """
     scale, unit = functional.normalised()
     sums: dict[float, Coefficient] = {}
-    for left, right, c in _halves(unit) if x is y else _parts(unit):
+    square = x is y and product is _times  # a contraction of a value with itself tells left from right
+    for left, right, c in _halves(unit) if square else _parts(unit):
         first, second = _at(sweep, x, left), _at(sweep, y, right)
         if first is not None and second is not None:
             sums[c] = plus(sums.get(c), product(first, second))
