@@ -269,14 +269,6 @@ def _range(x: Array, bins: int, low: Any, high: Any) -> tuple[Any, Any]:
     return (low - kind(1), high + kind(1)) if low == high else (low, high)
 
 
-@histogram.refusing
-def _(input: Any, bins: int, min: float, max: float) -> None:
-    """A range that is the data's, for kernels that do not look at it."""
-    if min == max and np.size(input) and widened(np.asarray(input)).dtype.kind == "f":
-        x = widened(np.asarray(input))
-        _check_range(bins, x.min(), x.max())
-
-
 def _check_range(bins: int, low: Any, high: Any) -> None:
     if bins < 1:
         raise OperatorError(f"histogram(): argument 'bins' should be at least 1, got {bins}")
