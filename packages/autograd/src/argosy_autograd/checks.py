@@ -6,7 +6,7 @@ the identity ``<g, J v> = <J* g, v>``; higher orders by checking the gradient pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,18 +34,19 @@ def check_program(
     seed: int = 0,
     differences: bool = True,
     kinks: bool = False,
+    constants: Collection[int] = (),
 ) -> None:
     """Check both modes of the derivatives of ``program`` (primitives, no states) at ``inputs`` (float64 or
     complex128).
 
     ``order`` 2 checks the derivatives of the gradient as well, and so on. With ``kinks`` elements are left out whose
-    differences to either side disagree; without ``differences`` only the two modes are compared. Raises
-    ``AssertionError`` naming the mode and the output or input that disagrees.
+    differences to either side disagree; without ``differences`` only the two modes are compared. The inputs numbered in
+    ``constants`` stay where they are. Raises ``AssertionError`` naming the mode and the output or input that disagrees.
     """
     rng = np.random.default_rng(seed)
     moving = [i for i, value in enumerate(program.inputs) if has_gradient(value)]
     ends = [i for i, value in enumerate(program.outputs) if has_gradient(value)]
-    directions = [_random_like(inputs[i], rng) for i in moving]
+    directions = [_random_like(inputs[i], rng) * (i not in constants) for i in moving]
     tangents = _outputs(jvp_program(program), [*inputs, *directions])[len(program.outputs) :]
     expected = tangents
     if differences:
@@ -64,7 +65,7 @@ def check_program(
     if order > 1:
         check_program(
             _gradients_only(gradient, len(ends)), [*inputs, *cotangents], order - 1, step, rtol, atol, seed + 1,
-            differences, kinks,
+            differences, kinks, constants,
         )  # fmt: skip
 
 

@@ -51,7 +51,8 @@ def cross_entropy(
     """``-sum(label * log_softmax(input))`` along `axis`.
 
     Labels are class indices in the shape of `input` without `axis` or with size one there (the loss has the label's
-    shape), or with `soft_label` probabilities in the shape of `input`. Indices equal to `ignore_index` count nothing.
+    shape), or with `soft_label` probabilities in the shape of `input`, constants to differentiation as in Paddle.
+    Indices equal to `ignore_index` count nothing.
     `weight` [classes] weighs classes; the mean divides by the weights that took part (but by the number of all labels
     when there are no weights and `ignore_index` is negative, as in Paddle). Without `use_softmax` the input
     holds probabilities. `label_smoothing` gives that share of every label to all classes alike; with it labels may be
@@ -112,6 +113,7 @@ def _log_softmax(x: Tensor, axis: int) -> Tensor:
 def _soft_cross_entropy(
     log_probability: Tensor, label: Tensor, weight: Tensor | None, reduction: str, axis: int, smoothing: float
 ) -> Tensor:
+    label = prim.stop_gradient(label)
     if label.shape != log_probability.shape:
         raise ShapeError(f"cross_entropy: soft labels {label.type} differ in shape from input {log_probability.type}")
     if smoothing:  # in the labels' own precision, as Paddle
@@ -240,7 +242,10 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def nll_loss(
     input: Tensor, label: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
-    """Minus the log-probability `input` [N, classes, ...] of the class `label` [N, ...]; see :func:`cross_entropy`."""
+    """Minus the log-probability `input` [N, classes, ...] of the class `label` [N, ...]; see :func:`cross_entropy`.
+
+    `weight` is a constant to differentiation, as in Paddle."""
+    weight = None if weight is None else prim.stop_gradient(weight)
     return _hard_cross_entropy(input, label, weight, ignore_index, reduction, 1, 0.0)
 
 
@@ -318,7 +323,11 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator()
 def kl_div(input: Tensor, label: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """``label * (log(label) - input)`` with log-probabilities `input`; "batchmean" divides by the batch size only."""
+    """``label * (log(label) - input)`` with log-probabilities `input`; "batchmean" divides by the batch size only.
+
+    `label` is a constant to differentiation, as in Paddle.
+    """
+    label = prim.stop_gradient(label)
     if log_target:
         loss = prim.mul(prim.exp(label), prim.sub(label, input))
     else:
@@ -342,14 +351,16 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def binary_cross_entropy(input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """``-(label log(input) + (1 - label) log(1 - input))`` of probabilities; the logarithms count as at least -100.
 
-    The derivative is ``(input - label) / max(input (1 - input), 1e-12)``, Paddle's at probabilities 0 and 1, too.
+    The derivative is ``(input - label) / max(input (1 - input), 1e-12)``, Paddle's at probabilities 0 and 1, too;
+    `label` is a constant to differentiation, as in Paddle.
     """
+    label = prim.stop_gradient(label)
     given = prim.stop_gradient(input)
     edge = prim.le(prim.mul(given, prim.sub(1.0, given)), 1e-12)
     inner = prim.select(edge, given, input)
     logs = [_bounded_log(p) for p in (inner, prim.sub(1.0, inner))]
     loss = prim.neg(prim.add(prim.mul(label, logs[0]), prim.mul(prim.sub(1.0, label), logs[1])))
-    slope = prim.mul(prim.sub(given, prim.stop_gradient(label)), 1e12)
+    slope = prim.mul(prim.sub(given, label), 1e12)
     loss = prim.add(loss, prim.select(edge, prim.mul(prim.sub(input, given), slope), 0.0))  # adds nothing but slope
     return reduced("binary_cross_entropy", loss if weight is None else prim.mul(loss, weight), reduction)
 
@@ -374,7 +385,11 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """Binary cross-entropy of ``sigmoid(logit)``, without overflow; `pos_weight` weighs positive labels."""
+    """Binary cross-entropy of ``sigmoid(logit)``, without overflow; `pos_weight` weighs positive labels.
+
+    `label` is a constant to differentiation, as in Paddle.
+    """
+    label = prim.stop_gradient(label)
     if pos_weight is None:
         above, tail = softplus_parts(logit)
         loss = prim.add(prim.sub(above, prim.mul(logit, label)), tail)
@@ -433,10 +448,13 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator()
 def label_smooth(label: Tensor, prior_dist: Tensor | None = None, epsilon: float = 0.1) -> Tensor:
-    """``(1 - epsilon) * label`` plus `epsilon` times the prior, by default uniform over the last axis."""
+    """``(1 - epsilon) * label`` plus `epsilon` times the prior, by default uniform over the last axis.
+
+    The prior is a constant to differentiation, as in Paddle.
+    """
     kept = prim.mul(label, 1 - epsilon)
     if prior_dist is not None:
-        return prim.add(kept, prim.mul(prior_dist, epsilon))
+        return prim.add(kept, prim.mul(prim.stop_gradient(prior_dist), epsilon))
     share = prim.div(prim.constant(epsilon, label.dtype), count_of(label.shape, (label.ndim - 1,), label.dtype))
     return prim.add(kept, share)
 

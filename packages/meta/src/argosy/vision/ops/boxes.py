@@ -109,8 +109,10 @@ def box_coder(
 
     prior_box: ``[M, 4]``; prior_box_var: ``[M, 4]``, four numbers or None; target_box: ``[N, 4]`` to encode,
     ``[N, M, 4]`` to decode; box_normalized: without it, sizes count both end pixels; axis: of ``target_box``
-    along which priors lie when decoding (0: the second). Gives ``[N, M, 4]``.
+    along which priors lie when decoding (0: the second). Gives ``[N, M, 4]``, without gradients, as in Paddle.
     """
+    prior_box, target_box = prior_box.detach(), target_box.detach()
+    prior_box_var = prior_box_var.detach() if isinstance(prior_box_var, Tensor) else prior_box_var
     if code_type not in ("encode_center_size", "decode_center_size"):
         raise ValueError(f"box_coder: code_type should be encode_center_size or decode_center_size, got {code_type!r}")
     if axis not in (0, 1):
@@ -212,7 +214,9 @@ def yolo_box(
 
     x: ``[N, A * (5 + class_num), H, W]``, with A numbers more for each point, first, where ``iou_aware``; img_size:
     ``[N, 2]`` (height, width); anchors: A pairs (width, height); boxes of less confidence than ``conf_thresh`` are 0.
+    Neither has gradients, as in Paddle.
     """
+    x = x.detach()
     count = len(anchors) // 2
     n, channels, rows, columns = x.shape
     if len(anchors) % 2 or channels != count * (5 + class_num + bool(iou_aware)):

@@ -39,8 +39,10 @@ def yolo_loss(
     ``downsample_ratio * H``.
     Each true box belongs to the anchor of the most similar shape: there its place, size and class count, and elsewhere
     confidence does, unless a prediction overlaps a true box by more than ``ignore_thresh``. use_label_smooth: classes
-    are told from others by less than 1, by ``1 / max(class_num, 40)`` at each end.
+    are told from others by less than 1, by ``1 / max(class_num, 40)`` at each end. The boxes are constants to
+    differentiation, as in Paddle.
     """
+    gt_box = gt_box.detach()
     n, channels, rows, columns = x.shape
     count = len(anchor_mask)
     if len(anchors) % 2 or channels != count * (5 + class_num):
