@@ -18,6 +18,9 @@ import argosy
 
 assert Layer is argosy.nn.Layer and F is argosy.nn.functional and TransformerEncoder is argosy.nn.TransformerEncoder
 assert argosy.nn.__spec__.name == "argosy.nn"
+from paddle.amp.auto_cast import amp_state
+with paddle.amp.auto_cast():
+    assert amp_state()
 paddle.marked = 3
 print(sys.argv, paddle.__version__, argosy.marked, F.relu(paddle.to_tensor([-1.0, 2.0])).tolist())
 """

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import argosy as paddle
 from argosy.distributed import debug, fleet
+from argosy.nn import functional as F
 from argosy.nn import init
 
 
@@ -279,3 +281,119 @@ def test_bytes_as_tensors() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             core.frombuffer(*arguments)
+
+
+def test_dtypes_have_their_older_names() -> None:
+    """PaddleNLP's optimizers write them."""
+    kinds = paddle.base.core.VarDesc.VarType
+    assert paddle.zeros([1], kinds.FP16).dtype == paddle.float16
+    assert paddle.zeros([1]).dtype == kinds.FP32
+    assert paddle.core.VarDesc.VarType is kinds
+    assert paddle.base.libpaddle.DataType is paddle.dtype
+
+
+def test_modes_are_told_where_libraries_ask() -> None:
+    asked = []
+
+    @paddle.jit.to_static
+    def f(x: Any) -> Any:
+        asked.append((paddle.base.framework.in_pir_mode(), paddle.nn.layer.layers.in_declarative_mode()))
+        return x + 1
+
+    assert not paddle.base.framework.in_pir_mode()
+    assert not paddle.nn.layer.layers.in_declarative_mode()
+    f(paddle.ones([2]))
+    assert asked[0] == (True, True)
+    place = paddle.base.framework._current_expected_place()
+    assert isinstance(place, paddle.core.CPUPlace)
+    assert place == paddle.CPUPlace() == paddle.ones([1]).place
+
+
+def test_layers_and_optimizers_are_where_paddle_defines_them() -> None:
+    assert paddle.nn.layer.Sigmoid is paddle.nn.Sigmoid
+    for module, name in {"adamw": "AdamW", "sgd": "SGD", "lamb": "Lamb", "rmsprop": "RMSProp"}.items():
+        found = getattr(import_module(f"argosy.optimizer.{module}"), name)
+        assert found is getattr(paddle.optimizer, name)
+
+
+def test_the_state_of_auto_cast_is_told_and_the_module_does_not_hide_the_function() -> None:
+    """PaddleNLP's T5 imports ``amp_state`` from ``amp.auto_cast``."""
+    state = import_module("argosy.amp.auto_cast").amp_state
+    assert not state()
+    with paddle.amp.auto_cast(dtype="bfloat16"):
+        assert state()
+
+
+def test_attributes_of_several_parts_have_numbered_names() -> None:
+    convert = paddle.nn.layer.transformer._convert_param_attr_to_list
+    assert [attr.name for attr in convert(paddle.ParamAttr(name="w"), 2)] == ["w_0", "w_1"]
+    assert [attr.name for attr in convert(None, 2)] == [None, None]
+    assert convert(False, 2) == [False, False]
+    first, second = convert(["a", False], 2)
+    assert (first.name, second) == ("a", False)
+    with pytest.raises(ValueError, match="3 parts"):
+        convert(["a"], 3)
+    layer = paddle.nn.TransformerEncoderLayer(4, 2, 8, weight_attr=paddle.ParamAttr(name="own"))
+    assert layer.linear1.weight.name == "own_1"
+
+
+def test_layers_written_like_paddles_own_have_a_helper() -> None:
+    """PaddleNLP's linear layer with the weight the other way round."""
+
+    class Turned(paddle.nn.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self._dtype = self._helper.get_default_dtype()
+            self.weight = self.create_parameter([3, 2], attr=paddle.ParamAttr._to_attr(None), dtype=self._dtype)
+
+        def forward(self, x: Any) -> Any:
+            return paddle.matmul(x, self.weight, transpose_y=True)
+
+    assert Turned()(paddle.ones([1, 2])).shape == [1, 3]
+
+
+def test_attention_takes_queries_keys_and_values_from_a_subclass() -> None:
+    """PaddleNLP's RoFormer turns them by their positions."""
+
+    class Doubled(paddle.nn.MultiHeadAttention):
+        def _prepare_qkv(self, query: Any, key: Any, value: Any, cache: Any = None) -> Any:
+            q, k, v, *cache = super()._prepare_qkv(query, key, value, cache)
+            return q, k, v * 2, *cache
+
+    layer, plain = Doubled(4, 2, bias_attr=False), paddle.nn.MultiHeadAttention(4, 2, bias_attr=False)
+    plain.set_state_dict(layer.state_dict())
+    x = paddle.to_tensor(np.random.default_rng(0).standard_normal((1, 3, 4)), "float32")
+    np.testing.assert_allclose(layer(x).numpy(), 2 * plain(x).numpy(), rtol=1e-5)
+    out, cache = layer(x, cache=layer.gen_cache(x))
+    np.testing.assert_allclose(out.numpy(), layer(x).numpy(), rtol=1e-5)
+    assert cache.k.shape == [1, 2, 3, 2]
+    kept = plain.gen_cache(x, type=plain.StaticCache)
+    assert plain(x, x, x, None, kept)[1] is kept
+
+
+@pytest.mark.parametrize(
+    "loss", ["binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "cross_entropy"]
+)
+def test_labels_made_by_a_network_are_constants(loss: str) -> None:
+    """As in Paddle: a teacher's probabilities need no detach()."""
+    options = {"soft_label": True} if loss == "cross_entropy" else {}
+    x, label = (paddle.to_tensor([[p, 1 - p]], stop_gradient=False) for p in (0.3, 0.4))
+    getattr(F, loss)(x, label, **options).backward()
+    assert x.grad.abs().sum() > 0
+    assert label.grad is None or not label.grad.numpy().any()
+
+
+def test_boxes_have_no_gradients() -> None:
+    """As in Paddle; PaddleDetection's losses take them for targets."""
+    ops, boxes = paddle.vision.ops, paddle.to_tensor([[1.0, 2.0, 5.0, 7.0]], stop_gradient=False)
+    assert ops.box_coder(boxes, boxes, boxes).stop_gradient
+    x = paddle.rand([1, 7, 2, 2])
+    x.stop_gradient = False
+    assert [t.stop_gradient for t in ops.yolo_box(x, paddle.to_tensor([[64, 64]]), [10, 13], 2, 0.01, 32)] == [
+        True,
+        True,
+    ]
+    true = paddle.to_tensor([[[0.4, 0.4, 0.3, 0.2]]], stop_gradient=False)
+    ops.yolo_loss(x, true, paddle.to_tensor([[1]]), [10, 13], [0], 2, 0.7, 32).backward()
+    assert x.grad is not None
+    assert true.grad is None

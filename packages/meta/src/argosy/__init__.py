@@ -86,6 +86,7 @@ _TABLE: dict[str, str] = {
             "is_autocast_enabled",
         )
     },
+    "core": "argosy.framework.core",
     "dtype": "argosy_tensorcore.dtype:DType",
     "finfo": "argosy_tensorcore.dtype:finfo",
     "iinfo": "argosy_tensorcore.dtype:iinfo",

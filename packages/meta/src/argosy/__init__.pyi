@@ -48,6 +48,7 @@ from argosy import common_ops_import as common_ops_import
 from argosy import compat as compat
 from argosy_tensorcore.dtype import complex128 as complex128
 from argosy_tensorcore.dtype import complex64 as complex64
+from argosy.framework import core as core
 from argosy.creation import create_parameter as create_parameter
 from argosy import device as device
 from argosy.framework.other_devices import disable_signal_handler as disable_signal_handler

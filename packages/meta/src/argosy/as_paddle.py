@@ -71,6 +71,11 @@ class _Finder(MetaPathFinder, Loader):
         name = module.__name__
         if name != "paddle":  # the import system goes on with what stands here, not with the empty module that it made
             sys.modules[name] = import_module(_own(name))
+            # with what that has loaded: a later import of paddle.amp.auto_cast would put the module in the place of the
+            # function of that name
+            below = _own(name) + "."
+            for loaded in [loaded for loaded in sys.modules if loaded.startswith(below)]:
+                sys.modules.setdefault("paddle" + loaded.removeprefix("argosy"), sys.modules[loaded])
 
 
 def _own(name: str) -> str:

@@ -36,6 +36,13 @@ class ParamAttr:
         self.do_model_average = do_model_average
         self.need_clip = need_clip
 
+    @staticmethod
+    def _to_attr(arg: Any) -> Any:
+        """What libraries write for :func:`as_param_attr`; of a list for each of its elements, and False stays False."""
+        if isinstance(arg, (list, tuple)):
+            return [ParamAttr._to_attr(attr) for attr in arg]
+        return False if arg is False else as_param_attr(arg)
+
     def __repr__(self) -> str:
         return f"ParamAttr(name={self.name!r}, learning_rate={self.learning_rate}, trainable={self.trainable})"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from argosy.attributes import as_param_attr
 from argosy.creation import make_parameter
+from argosy.dtypes import get_default_dtype
 from argosy.modes import in_dynamic_mode as in_dygraph_mode
 from argosy.runtime import Tensor as Variable
 from argosy.static import default_main_program, device_guard
@@ -77,6 +78,11 @@ class LayerHelper:
     def bias_attr(self) -> Any:
         """The attributes that the caller gave for biases."""
         return as_param_attr(self.kwargs.get("bias_attr"))
+
+    @staticmethod
+    def get_default_dtype() -> str:
+        """The name of the type that parameters have unless another is asked for."""
+        return get_default_dtype()
 
     def input_dtype(self, input_param_name: str = "input") -> Any:
         """The dtype of the caller's argument of that name, or of the first of several."""

@@ -6,7 +6,7 @@ from argosy.static.program import default_main_program, default_startup_program
 from argosy.static.session import in_static_mode, start_static_mode, stop_static_mode
 from argosy_phi_ops.capture import active_tracer
 
-__all__ = ["disable_static", "enable_static", "in_dynamic_mode", "in_dynamic_or_pir_mode", "use_pir_api"]
+__all__ = ["disable_static", "enable_static", "in_dynamic_mode", "in_dynamic_or_pir_mode", "in_pir_mode", "use_pir_api"]
 
 
 def in_dynamic_mode() -> bool:
@@ -17,6 +17,11 @@ def in_dynamic_mode() -> bool:
 def in_dynamic_or_pir_mode() -> bool:
     """True: what is recorded is PIR."""
     return True
+
+
+def in_pir_mode() -> bool:
+    """True where operators are recorded on this rank: the opposite of :func:`in_dynamic_mode`."""
+    return not in_dynamic_mode()
 
 
 def use_pir_api() -> bool:

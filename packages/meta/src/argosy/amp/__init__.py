@@ -1,5 +1,7 @@
 """Mixed precision: the face of ``argosy.amp``."""
 
+# at once, because Paddle has a module of this name, too: imported later, it would take the function's place
+from argosy.amp.auto_cast import auto_cast as auto_cast
 from argosy.faces import face
 
 _TABLE = {

@@ -12,7 +12,7 @@ _TABLE: dict[str, str] = {
     **{name: f"argosy.device:{name}" for name in (*_DEVICES, "CPUPlace")},
     **{name: f"argosy.framework:{name}" for name in ("CUDAPinnedPlace", "CUDAPlace", "get_flags", "set_flags")},
     "ParamAttr": "argosy.attributes:ParamAttr",
-    **{name: f"argosy.base.{name}" for name in ("core", "dygraph", "framework")},
+    **{name: f"argosy.base.{name}" for name in ("core", "dygraph", "framework", "layer_helper", "libpaddle")},
 }
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())

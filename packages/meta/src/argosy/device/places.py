@@ -15,6 +15,11 @@ __all__ = [
 _current = Place("cpu")
 
 
+def expected_place() -> Place:
+    """The place that new tensors are made on, of the class that libraries look for."""
+    return CPUPlace() if _current.is_cpu_place() else _current
+
+
 def get_device() -> str:
     """The name of the device that new tensors are made on: ``"cpu"``."""
     return str(_current)[len("Place(") : -1]
@@ -38,9 +43,13 @@ def get_available_device() -> list[str]:
     return [name for name, reason in available().items() if reason is None]
 
 
-def CPUPlace() -> Place:
-    """The place of host memory."""
-    return Place("cpu")
+class CPUPlace(Place):
+    """The place of host memory: equal to every other place there."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("cpu")
 
 
 def is_compiled_with_cuda() -> bool:

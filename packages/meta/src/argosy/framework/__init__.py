@@ -26,6 +26,7 @@ _TABLE: dict[str, str] = {
     **{name: f"{module}:{name}" for module, names in _ELSEWHERE.items() for name in names},
     "dtype": "argosy_tensorcore.dtype:DType",
     "random": "argosy.random",
+    "_current_expected_place": "argosy.device.places:expected_place",
     "core": "argosy.framework.core",
     "io": "argosy.framework.io",
 }

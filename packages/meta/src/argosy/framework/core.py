@@ -19,9 +19,12 @@ from argosy.framework.other_devices import CUDAPinnedPlace, CUDAPlace
 from argosy.framework.reading import frombuffer
 from argosy.runtime import Tensor
 from argosy_phi_ops.context import context
+from argosy_tensorcore import dtype as dtypes
+from argosy_tensorcore.dtype import DType as DataType
 
 __all__ = [
-    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EOFException", "default_cpu_generator", "eager", "frombuffer",
+    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataType", "EOFException", "VarDesc", "default_cpu_generator", "eager",
+    "frombuffer",
     "get_cuda_device_count", "is_compiled_with_cinn", "is_compiled_with_cuda", "is_compiled_with_custom_device",
     "is_compiled_with_distribute", "is_compiled_with_ipu", "is_compiled_with_rocm", "is_compiled_with_xpu",
     "nvprof_enable_record_event", "nvprof_nvtx_pop", "nvprof_nvtx_push", "nvprof_start", "nvprof_stop",
@@ -37,6 +40,29 @@ class eager:
     """Where Paddle's dynamic mode has its tensor."""
 
     Tensor: Any = Tensor
+
+
+class VarDesc:
+    """Where Paddle 2 had the types of variables, which libraries compare dtypes with and give where one is wanted."""
+
+    class VarType:
+        """Dtypes by their older names, and Paddle's numbers of what is no dtype."""
+
+        BOOL = dtypes.bool_
+        UINT8 = dtypes.uint8
+        INT8 = dtypes.int8
+        INT16 = dtypes.int16
+        INT32 = dtypes.int32
+        INT64 = dtypes.int64
+        FP16 = dtypes.float16
+        BF16 = dtypes.bfloat16
+        FP32 = dtypes.float32
+        FP64 = dtypes.float64
+        COMPLEX64 = dtypes.complex64
+        COMPLEX128 = dtypes.complex128
+        LOD_TENSOR = DENSE_TENSOR = 7
+        SELECTED_ROWS = 8
+        LOD_TENSOR_ARRAY = DENSE_TENSOR_ARRAY = 13
 
 
 def default_cpu_generator() -> Any:

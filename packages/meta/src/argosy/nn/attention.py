@@ -58,14 +58,7 @@ class MultiHeadAttention(Layer):
         """The attended values; ``key`` and ``value`` default to ``query`` and ``key``."""
         key = query if key is None else key
         value = key if value is None else value
-        q = self._heads(self.q_proj(query))
-        if isinstance(cache, self.StaticCache):
-            k, v = cache.k, cache.v
-        else:
-            k, v = self.compute_kv(key, value)
-        if isinstance(cache, self.Cache):
-            k, v = F.concat([cache.k, k], axis=2), F.concat([cache.v, v], axis=2)
-            cache = self.Cache(k, v)
+        q, k, v, *grown = self._prepare_qkv(query, key, value, cache)
         scores = F.matmul(q, k, transpose_y=True) * self.head_dim**-0.5
         mask = additive_mask(attn_mask, scores.dtype)
         weights = F.softmax(scores if mask is None else scores + mask)
@@ -74,8 +67,24 @@ class MultiHeadAttention(Layer):
         mixed = F.matmul(weights, v).transpose([0, 2, 1, 3])
         out = self.out_proj(mixed.reshape([mixed.shape[0], mixed.shape[1], self.embed_dim]))
         more = [weights] if self.need_weights else []
-        more += [cache] if cache is not None else []
+        more += grown
         return (out, *more) if more else out
+
+    def _prepare_qkv(self, query: Any, key: Any, value: Any, cache: Any = None) -> tuple[Any, ...]:
+        """Queries, keys and values by heads, [N, heads, length, head dim], and the cache where there is one.
+
+        ``forward`` takes them from here, as in Paddle, so that subclasses may turn them (rotary positions).
+        """
+        q = self._heads(self.q_proj(query))
+        if isinstance(cache, self.StaticCache):
+            return q, cache.k, cache.v, cache
+        k, v = self.compute_kv(key, value)
+        if cache is None:
+            return q, k, v
+        if isinstance(cache, self.Cache):
+            k, v = F.concat([cache.k, k], axis=2), F.concat([cache.v, v], axis=2)
+            cache = self.Cache(k, v)
+        return q, k, v, cache
 
     def _heads(self, x: Any) -> Any:
         return x.reshape([x.shape[0], x.shape[1], self.num_heads, self.head_dim]).transpose([0, 2, 1, 3])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.attributes import ParamAttr
 from argosy.creation import to_tensor
 from argosy.nn import functional as F
 from argosy.nn.attention import MultiHeadAttention
@@ -22,9 +23,22 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _spread(attr: Any, count: int) -> list[Any]:
-    """One attribute for each part of a layer."""
-    return list(attr) if isinstance(attr, (list, tuple)) else [attr] * count
+def _convert_param_attr_to_list(param_attr: Any, n: int) -> list[Any]:
+    """One attribute for each of ``n`` parts of a layer: those of a list, or copies of one, with ``_0``, ``_1`` ... at
+    its name if it has one; False where no parameter is wanted.
+
+    Raises ValueError for a list of another length.
+    """
+    if isinstance(param_attr, (list, tuple)):
+        if len(param_attr) != n:
+            raise ValueError(f"a layer of {n} parts wants {n} parameter attributes, got {len(param_attr)}")
+        return [ParamAttr._to_attr(attr) for attr in param_attr]
+    if param_attr is False:
+        return [False] * n
+    copies = [copy.copy(ParamAttr._to_attr(param_attr)) for _ in range(n)]
+    for place, attr in enumerate(copies):
+        attr.name = attr.name and f"{attr.name}_{place}"
+    return copies
 
 
 class _Block(Layer):
@@ -79,7 +93,7 @@ class TransformerEncoderLayer(_Block):
     ) -> None:
         config = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
         super().__init__()
-        weights, biases = _spread(weight_attr, 2), _spread(bias_attr, 2)
+        weights, biases = _convert_param_attr_to_list(weight_attr, 2), _convert_param_attr_to_list(bias_attr, 2)
         inner = dropout if attn_dropout is None else attn_dropout
         self.self_attn = MultiHeadAttention(d_model, nhead, inner, weight_attr=weights[0], bias_attr=biases[0])
         self._build(config, weights, biases)
@@ -114,7 +128,7 @@ class TransformerDecoderLayer(_Block):
     ) -> None:
         config = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
         super().__init__()
-        weights, biases = _spread(weight_attr, 3), _spread(bias_attr, 3)
+        weights, biases = _convert_param_attr_to_list(weight_attr, 3), _convert_param_attr_to_list(bias_attr, 3)
         inner = dropout if attn_dropout is None else attn_dropout
         self.self_attn = MultiHeadAttention(d_model, nhead, inner, weight_attr=weights[0], bias_attr=biases[0])
         self.cross_attn = MultiHeadAttention(d_model, nhead, inner, weight_attr=weights[1], bias_attr=biases[1])

@@ -6,9 +6,14 @@ import hashlib
 import os
 from pathlib import Path
 
-__all__ = ["get_path_from_url", "get_weights_path_from_url"]
+__all__ = ["get_path_from_url", "get_weights_path_from_url", "is_url"]
 
 _PACKED = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".zip")
+
+
+def is_url(path: str) -> bool:
+    """Whether ``path`` is an address of the web."""
+    return path.startswith(("http://", "https://"))
 
 
 def get_weights_path_from_url(url: str, md5sum: str | None = None) -> str:

@@ -38,6 +38,11 @@ def _snake(name: str) -> str:
     return found
 
 
+def in_declarative_mode() -> bool:
+    """Whether operators are recorded, not run at once: what libraries ask where they must not read values."""
+    return active_tracer() is not None
+
+
 def _captured_forward(layer: Layer) -> Callable[..., Any]:
     """The layer's ``forward``, as the capture that is going on wants it."""
     tracer = active_tracer()
@@ -77,6 +82,13 @@ class Layer(Checked, Conversions):
         own["_forward_pre_hooks"] = Hooks()
         own["_forward_post_hooks"] = Hooks()
         own["_state_dict_hooks"] = Hooks()
+
+    @property
+    def _helper(self) -> Any:
+        """What layers written like Paddle's own ask for default types and parameters."""
+        from argosy.common_ops_import import LayerHelper
+
+        return LayerHelper(self._full_name)
 
     # ---- calling
 

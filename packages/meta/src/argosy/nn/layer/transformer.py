@@ -8,9 +8,11 @@ from argosy.nn.transformer import (
     TransformerDecoderLayer,
     TransformerEncoder,
     TransformerEncoderLayer,
+    _convert_param_attr_to_list,
 )
 
 __all__ = [
     "MultiHeadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
     "TransformerEncoder", "TransformerEncoderLayer", "_convert_attention_mask",
+    "_convert_param_attr_to_list",
 ]  # fmt: skip
