@@ -1,5 +1,7 @@
 """Sharing memory with numpy and through DLPack."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -57,3 +59,13 @@ def test_detach_shares_memory_and_versions():
     assert detached.tolist() == [3.0, 4.0]
     assert detached.stop_gradient
     assert detached.inplace_version == tensor.inplace_version == 1
+
+
+@pytest.mark.parametrize("name", [dtype.name for dtype in ALL_DTYPES])
+def test_arrays_out_of_pickles_are_shown_as_others(name):
+    """Their dtypes are copies, which numpy does not call built in."""
+    array = np.ones(3, as_dtype(name).numpy)
+    expected = Tensor(array).numpy()
+    found = from_numpy(pickle.loads(pickle.dumps(array))).numpy()
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)

@@ -13,6 +13,8 @@ from argosy_tensorcore.storage import Array, Strided
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
 
+_USERS_TYPES = 256
+"""Where numpy's numbers of types that other packages registered begin (``NPY_USERDEF``)."""
 _PATTERN = {1: np.int8, 2: np.uint16}  # as Paddle gives float8 and bfloat16
 
 
@@ -62,7 +64,8 @@ def shown_array(tensor: Tensor, purpose: str) -> Array:
 
 def bit_pattern(a: Array) -> Array:
     """a itself, or for types that numpy lacks (bfloat16, float8) its bits as int8 or uint16."""
-    return a if a.dtype.isbuiltin == 1 else a.view(_PATTERN[a.itemsize])
+    # By number: a dtype that came through a pickle is a copy, which no longer calls itself built in.
+    return a if a.dtype.num < _USERS_TYPES else a.view(_PATTERN[a.itemsize])
 
 
 def as_ndarray(tensor: Tensor, dtype: Any, copy: bool | None) -> Array:
