@@ -417,3 +417,16 @@ def test_a_pylayer_has_its_contexts_methods():
 
     assert PyLayer.save_for_backward is PyLayerContext.save_for_backward
     assert issubclass(PyLayer, PyLayerContext)
+
+
+def test_the_results_of_unique_are_constants():
+    """As in Paddle: what is computed with them gives its other operands gradients alone."""
+    x, w = leaf([3.0, 1.0, 3.0]), leaf([1.0, 2.0])
+    found, counts = get_operator("unique")(x, return_counts=True)
+    assert found.stop_gradient
+    assert values(counts) == [1, 2]
+    (found * w).sum().backward()
+    assert x.grad is None
+    assert values(w.grad) == [1.0, 3.0]
+    with pytest.raises(UnusedInput):
+        ag.grad(found.sum(), x)
