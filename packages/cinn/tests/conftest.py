@@ -8,6 +8,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 
+@pytest.fixture
+def unguarded(monkeypatch):
+    """For tests of what guard mode changes: how values share memory, what allocates it, and the short way of calls."""
+    monkeypatch.delenv("ARGOSY_GUARD", raising=False)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _private_cache(tmp_path_factory):
     from argosy_cinn.runtime.cache import default_cache

@@ -5,6 +5,7 @@ import numpy as np
 from guarded import SIDES, guarded
 
 from argosy_cinn import CinnCompiler
+from argosy_cinn.plan.memory import Lifetime, plan
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
@@ -49,6 +50,13 @@ def assert_equal(got, want, scale=1.0, label=""):
     wide = np.float64 if got.dtype.kind != "c" else np.complex128
     bound = tolerance * scale
     np.testing.assert_allclose(got.astype(wide), want.astype(wide), rtol=bound, atol=bound, err_msg=label)
+
+
+def unguarded_report(executable):
+    """An executable's report, with ``arena_bytes`` as they are without the pages that guard mode puts around values."""
+    manifest = executable.manifest
+    lifetimes = [Lifetime(i, int(nbytes), first, last) for i, (nbytes, first, last) in enumerate(manifest.lifetimes)]
+    return executable.report() | ({"arena_bytes": plan(lifetimes)[1]} if manifest.guard else {})
 
 
 def check(function, *arguments, scale=1.0, options=None, states=()):

@@ -145,6 +145,7 @@ def test_an_entry_whose_code_cannot_be_linked_is_rebuilt(tmp_path):
 # -- memory
 
 
+@pytest.mark.usefixtures("unguarded")
 def test_out_of_memory_names_the_peak_and_the_largest_buffers_with_their_lines(monkeypatch):
     def two_products(x):
         y = prim.dot_general(x, x, lhs_contract=(0,), rhs_contract=(0,))

@@ -110,6 +110,7 @@ def test_a_convolution_of_complex_numbers():
     native(program, numbers(2, 3, 8, 9), numbers(4, 3, 3, 3), scale=100)
 
 
+@pytest.mark.usefixtures("unguarded")
 def test_states_of_complex_numbers_are_updated_in_place():
     def program(x, s):
         turned = prim.mul(s, prim.constant(1j, s.dtype, s.shape))

@@ -17,6 +17,7 @@ from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
 from argosy_tensorcore.storage import Strided
 
+pytestmark = pytest.mark.usefixtures("unguarded")
 ROWS, WIDTH, LAYERS = 256, 64, 6
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from programs import assert_equal, build, check, values
+from programs import assert_equal, build, check, unguarded_report, values
 
 from argosy_cinn import CinnCompiler, explain
 from argosy_cinn.fusion.cost import Memory
@@ -170,7 +170,7 @@ def check_sizes(function, shapes, sizes):
 
 
 def test_a_forward_pass_is_one_kernel_without_intermediate_memory():
-    report = check(Attention(where(causal)).forward, *operands(100, 100)[:3], scale=5).report()
+    report = unguarded_report(check(Attention(where(causal)).forward, *operands(100, 100)[:3], scale=5))
     assert (report["kernel_calls"], report["arena_bytes"]) == (1, 0)
 
 

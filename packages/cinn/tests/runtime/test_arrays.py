@@ -13,6 +13,7 @@ from argosy_phi_ops.context import building
 from argosy_pir import Builder, Program, TensorType
 from argosy_tensorcore.storage import Strided
 
+pytestmark = pytest.mark.usefixtures("unguarded")
 F32 = "float32"
 
 
