@@ -2,8 +2,13 @@
 
 import numpy as np
 import pytest
-from programs import DTYPES, check, values
+from programs import DTYPES, build, check, values
 
+from argosy_cinn.assembly.building import assembled, simplified_program
+from argosy_cinn.fuel import Budget
+from argosy_cinn.rewrites.decomposition import to_primitives
+from argosy_cinn.target import Target
+from argosy_phi_ops import prim
 from argosy_phi_ops.primitives import PRIMITIVES
 
 UNARY = {
@@ -155,3 +160,15 @@ def test_an_integer_divided_by_zero_gives_zero_as_in_the_reference(name, dtype):
 
 def test_an_integer_zero_to_a_negative_power_gives_zero_as_in_the_reference():
     check(PRIMITIVES["pow"], np.array([0, 2, 1, -1] * 9), np.array([-1, -2, -3, -3] * 9))
+
+
+@pytest.mark.skipif(Target.host().vector_bits != 512, reason="counts vectors of 512 bits")
+@pytest.mark.parametrize(
+    ("function", "vectors"), [(prim.exp, 4), (lambda x: prim.reduce_sum(prim.exp(x), axes=(1,)), 2)]
+)
+def test_vectors_take_turns(function, vectors):
+    """Chains of some length are four at a time, or two beside the chain of a sum; a rest of the row is one more."""
+    program = build(function, [np.zeros((5, 1040), np.float32)])
+    _, assembly = assembled(simplified_program(to_primitives(program)), Target.host(), Budget())
+    calls = assembly.module.text().count("= call <16 x float> @llvm.x86.avx512.mask.scalef")
+    assert calls == vectors + 1

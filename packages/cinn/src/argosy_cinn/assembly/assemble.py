@@ -45,7 +45,8 @@ from argosy_cinn.loops.schedule import (
 )
 from argosy_cinn.ordering.emit import emit_order
 from argosy_cinn.ordering.kernel import OrderKernel
-from argosy_cinn.plan.steps import Plan, Step, nbytes
+from argosy_cinn.plan.shapes import nbytes
+from argosy_cinn.plan.steps import Plan, Step
 from argosy_cinn.plan.traffic import Cost, control_cost, kernel_cost, product_cost
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import LLVM_TYPES, VOID, Value

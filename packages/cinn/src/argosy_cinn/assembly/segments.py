@@ -15,7 +15,8 @@ from argosy_cinn.assembly.products import choose_variant, problem_of, variant, v
 from argosy_cinn.contraction import grid
 from argosy_cinn.fusion.products import Product
 from argosy_cinn.loops.nest import PARAMETERS
-from argosy_cinn.plan.steps import Plan, nbytes
+from argosy_cinn.plan.shapes import nbytes
+from argosy_cinn.plan.steps import Plan
 from argosy_cinn.plan.traffic import Cost
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I64, PTR, VOID, Index, Value, constant

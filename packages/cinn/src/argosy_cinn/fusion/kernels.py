@@ -165,5 +165,5 @@ def epilogue_text(epilogue: Epilogue, slots: dict[Any, int]) -> str:
     """What an epilogue's code depends on."""
     parts = [describe([s.node for s in epilogue.stores], slots)]
     for s in epilogue.stores:
-        parts.append(f"store {slots.setdefault(s.buffer, len(slots))} {s.index} {s.dtype}")
+        parts.append(f"store {slots.setdefault(s.buffer, len(slots))} {s.index} {s.dtype} {s.streaming}")
     return "\n".join(parts)

@@ -33,9 +33,13 @@ from argosy_cinn.printers.types import Index as MachineIndex
 from argosy_cinn.runtime.workers import scratch
 
 PARAMETERS = [("ptr noalias", "table"), ("i64", "chunk"), ("i64", "chunks")]
-#: Bodies below the first cost are unrolled to hide the loop and the latency of sums; those below the second one run as
-#: two vectors in turns, since a processor looks no further ahead than about one of them.
-_LIGHT, _HEAVY = 24, 128
+#: Bodies with sums below the first cost are unrolled to hide the loop and the latency of sums; others below the last
+#: one run as two vectors in turns, since a processor looks no further ahead than about one of them.
+_LIGHT, _HEAVY = 12, 128
+#: Costs from which on, and below which, bodies run as four vectors in turns, where there are registers for that; with
+#: sums, which are a second chain, from the second one on.
+_FOUR_IN_TURNS, _WITH_SUMS, _TWO_IN_TURNS = 12, 20, 64
+_MANY_REGISTERS = 32
 #: Elements that a thread's share of a row is a multiple of.
 _LINE = 32
 #: Bytes of the widest element.
@@ -353,7 +357,9 @@ class _Nest:
 
     def _unroll(self, static: bool, end: MachineIndex) -> int:
         cost = body_cost(phase_roots(self.kernel, self.phase), self.inner_mask)
-        factor = 4 if cost < _LIGHT and self._own() else 2 if cost < _HEAVY else 1
+        sums, many = bool(self._own()), self.b.module.target.registers >= _MANY_REGISTERS
+        in_turns = many and (_WITH_SUMS if sums else _FOUR_IN_TURNS) <= cost < _TWO_IN_TURNS
+        factor = 4 if in_turns or (sums and cost < _LIGHT) else 2 if cost < _HEAVY else 1
         if static and isinstance(end, int):
             while factor > 1 and end < 2 * factor * self.lanes:
                 factor //= 2

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from argosy_pir.dims import Atom, SymExpr, evaluate_dim, maximum, minimum
 from argosy_pir.text.dims import parse_dim
+from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value
 
 Size: TypeAlias = int | SymExpr
@@ -33,6 +34,16 @@ def sizes(value: Value) -> tuple[int, ...]:
 def count(value: Value) -> int:
     """The number of elements."""
     return prod(sizes(value))
+
+
+def has_bytes(value: Value) -> bool:
+    """Whether a value occupies memory (tokens do not)."""
+    return hasattr(value.type, "shape")
+
+
+def nbytes(value: Any) -> int:
+    """Bytes of a value's elements."""
+    return count(value) * ITEM_SIZES[value.dtype]
 
 
 def estimate(size: Size) -> int:

@@ -23,7 +23,8 @@ from argosy_pir.program import Program
 
 Shape = tuple[int, ...]
 
-_LARGE = 1 << 20
+#: Bytes from which on results have memory of the device, which begins at a cache line.
+LARGE = 1 << 20
 #: Elements of a tensor that code for all sizes counts in 32 bits, with room for sums of two positions.
 _MOST_ELEMENTS = 1 << 29
 
@@ -55,7 +56,7 @@ def known_sizes(program: Program, manifest: Manifest) -> Sizes:
 
 
 def _output(shape: Any, dtype: Any) -> tuple[Shape, Any, bool]:
-    return shape, dtype, prod(shape) * dtype.itemsize >= _LARGE
+    return shape, dtype, prod(shape) * dtype.itemsize >= LARGE
 
 
 class SizeFormulas:

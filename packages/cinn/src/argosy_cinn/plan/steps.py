@@ -27,10 +27,10 @@ from argosy_cinn.loops.schedule import Kernel, choose_chunks, phases
 from argosy_cinn.ordering.kernel import OrderKernel, lower_order
 from argosy_cinn.plan.memory import Lifetime, place_apart, plan
 from argosy_cinn.plan.rematerialise import Facts, Schedule, rematerialised, step_cost
-from argosy_cinn.plan.shapes import count, estimate, sizes
+from argosy_cinn.plan.shapes import has_bytes, nbytes, sizes
+from argosy_cinn.plan.streaming import choose_streaming
 from argosy_cinn.plan.traffic import body_cost
 from argosy_cinn.store.program_cache import Place, Recomputation
-from argosy_cinn.target import Target
 from argosy_pir.core import Operation
 from argosy_pir.dims import SymExpr, is_static
 from argosy_pir.types import ITEM_SIZES
@@ -38,9 +38,6 @@ from argosy_pir.values import BlockArgument, OpResult, Value
 
 #: What code is made of.
 Body = Kernel | Epilogue | StripKernel | ControlFlow | OrderKernel | FourierKernel
-#: Transformed lines are stored past the last-level cache from this part of it on: to read what is overwritten costs
-#: them more than a copy, and up to three times more where both buffers fall into the same sets of the first cache.
-_TURNED = 8
 #: Kernels that nothing is fused into, by operation.
 _OWN: dict[str, Callable[[Operation], Body]] = {ORDER: lower_order, FOURIER: lower_fourier}
 
@@ -114,8 +111,6 @@ def make_plan(
         steps[group.number] = Step(group, _lower(group, memory, stored, native))
     after = {number: {p.number for p in fusion.producers(step.group)} for number, step in steps.items()}
     in_place = _choose_in_place(memory, fusion, steps, after)
-    if streaming:
-        _choose_streaming(steps, in_place)
     updates = list(zip(program.states, program.state_updates, strict=True))
     changed = [(value, state.argument) for state, value in updates if value is not state.argument]
     copies = [(value, argument) for value, argument in changed if value not in in_place and 0 not in sizes(value)]
@@ -141,6 +136,8 @@ def make_plan(
         if value in in_place:
             places[value] = places[argument]
     ordered = [steps[number] for number in _ordered(fusion, after)]
+    if streaming:
+        choose_streaming(ordered, stored, in_place)
     recomputation = None
     if budget is not None:
 
@@ -203,23 +200,6 @@ def _lower(group: Group, memory: Memory, stored: set[Value], native: Mapping[Ope
         copy = lower_copy(group.op.operand(0), group.op.result, memory.values)
         return [copy, lower_group(group, memory.values, stored)] if group.rows * group.columns else [copy]
     return [lower_group(group, memory.values, stored)]
-
-
-def _choose_streaming(steps: dict[int, Step], in_place: set[Value]) -> None:
-    """Results too large for the last-level cache are stored past it, where their vectors are aligned."""
-    limit = Target.host().l3_bytes
-    for step in steps.values():
-        for body in step.bodies:
-            if isinstance(body, FourierKernel):
-                large = estimate(nbytes(body.target)) >= limit // _TURNED and body.target not in in_place
-                body.streaming = large and allowed("stream", body.target)
-            if not isinstance(body, Kernel) or body.sequential or body.update:
-                continue
-            aligned = body.inner[-1].extent % 64 == 0
-            for store in body.stores:
-                large = isinstance(store.buffer, Value) and estimate(nbytes(store.buffer)) >= limit
-                apt = large and aligned and not store.per_row and store.buffer not in in_place
-                store.streaming = apt and allowed("stream", store.buffer)
 
 
 # -- states in place
@@ -414,13 +394,3 @@ def _facts(step: Step, stored: set[Value], arena: set[Value], writers: Mapping[V
         group.kind not in ("host", "control") and group.number not in writers.values(),
         step_cost([body_cost(body, group.product) for body in step.bodies]),
     )
-
-
-def has_bytes(value: Value) -> bool:
-    """Whether a value occupies memory (tokens do not)."""
-    return hasattr(value.type, "shape")
-
-
-def nbytes(value: Any) -> int:
-    """Bytes of a value's elements."""
-    return count(value) * ITEM_SIZES[value.dtype]
