@@ -205,6 +205,17 @@ def test_states_that_read_each_other_keep_their_old_values():
     check(program, f32(40), states=[f32(40), f32(40)])
 
 
+@pytest.mark.parametrize("rows", [3, 512])
+def test_columns_are_sums_of_a_state_before_its_update(rows):
+    """One kernel sums columns of the old state and writes the new one over it, which does not depend on it."""
+
+    def program(x, old):
+        return [prim.reduce_sum(prim.mul(old, x), axes=(0,))], [prim.tanh(x)]
+
+    executable = check(program, f32(rows, 256), states=[f32(rows, 256)], scale=20)
+    assert "copy" not in explain(executable)
+
+
 def test_swapped_and_shifted_states_are_copied_first():
     def program(x, a, b):
         rolled = prim.concat(prim.slice(a, start=(1,), limit=(40,), stride=(1,)), x, axis=0)

@@ -379,8 +379,8 @@ class _Nest:
         for r, total in zip(self._own(), sums, strict=True):
             combined = reductions.combine(b, r.kind, r.dtype, total, inner.full(r.body))
             out.append(combined if mask is None else b.select(mask, combined, total))
+        self._accumulate(inner, chunk)  # first: what is stored may lie over what columns are sums of
         inner.store_all([s for s in kernel.stores if not s.per_row and s.node.level == self.phase])
-        self._accumulate(inner, chunk)
         return out
 
     # -- reductions over variables outside the lanes
