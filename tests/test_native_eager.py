@@ -19,6 +19,7 @@ from eager_helpers import is_native, made_natively, tensor
 
 import argosy as paddle
 import argosy.distributed as dist
+from argosy_autograd.sweep import Sweep
 from argosy_phi_ops import native
 
 ROOT = Path(__file__).parent.parent
@@ -290,6 +291,52 @@ def test_graphs_of_native_and_other_nodes():
         np.testing.assert_array_equal(y.grad.numpy(), [38, 47, 17, 25])
         x.clear_gradient()
         y.clear_gradient()
+
+
+def test_nodes_with_several_results_go_back_natively(monkeypatch):
+    """Split, with a part that nobody uses, one used twice, hooks, retained gradients and an error on the way."""
+    natively, left = Sweep._run_natively, []
+
+    def noted(self):
+        natively(self)
+        left.append(len(self.heap))
+
+    monkeypatch.setattr(Sweep, "_run_natively", noted)
+    x, y = tensor(np.arange(1, 7), True), tensor(np.arange(6), True)
+    for _ in range(3):
+        first, second, _ = paddle.split(x * y, 3)
+        seen = []
+        first.register_hook(lambda g, seen=seen: seen.append(g.numpy()))
+        second.retain_grads()
+        third, fourth = paddle.split(paddle.concat([second * first, first, second]), 2)
+        z = (third * fourth).sum()
+        z.backward(retain_graph=True)
+        a, b, c, d = 0.0, 2.0, 6.0, 12.0
+        joined = [a * c, b * d, a, b, c, d]
+        ends = [*joined[3:], *joined[:3]]
+        gradient = np.array(
+            [ends[0] * c + ends[2], ends[1] * d + ends[3], ends[0] * a + ends[4], ends[1] * b + ends[5], 0, 0]
+        )
+        np.testing.assert_array_equal(x.grad.numpy(), gradient * np.arange(6))
+        np.testing.assert_array_equal(y.grad.numpy(), gradient * np.arange(1, 7))
+        np.testing.assert_array_equal(seen[0], gradient[:2])
+        np.testing.assert_array_equal(second.grad.numpy(), gradient[2:4])
+
+        def refuse(g):
+            raise RuntimeError("refused")
+
+        handle = first.register_hook(refuse)
+        before = x.grad.numpy().copy()
+        with pytest.raises(RuntimeError, match="refused"):
+            z.backward(retain_graph=True)
+        assert handle.remove()
+        np.testing.assert_array_equal(x.grad.numpy(), before)
+        z.backward()
+        np.testing.assert_array_equal(x.grad.numpy(), 2 * before)
+        with pytest.raises(RuntimeError, match="a second time"):
+            z.backward()
+        x.grad = y.grad = None
+    assert not is_native() or not any(left)
 
 
 def test_a_pass_within_a_pass():

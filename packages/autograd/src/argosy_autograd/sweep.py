@@ -139,8 +139,8 @@ class Sweep:
             self.send((node, slot), g)
 
     def _pull(self, node: Any, g: Any) -> list[tuple[Edge, Any]]:
-        """What goes back from a node with one result: for native code."""
-        grads = [g]
+        """What goes back from a node that ``g`` came to, a list where it has several results: for native code."""
+        grads = [g] if node.results == 1 else g
         if node.edges is None:
             node.check_alive()
         if node.hooks is not None or node.retained is not None:

@@ -1,10 +1,10 @@
 """Going back over the tape: ``drain(start, leaves, retain, pull, add)``, a builtin that `argosy_autograd.sweep` calls.
 
-Nodes wait in a heap by sequence number, each with its gradient in its slot ``waiting``. Nodes that pass a gradient on
-as it is (``recipe.code`` is 1) are done here, other ones by ``pull(node, g)``, which gives a list of ``(edge,
-gradient)``. Gradients of tensors go to ``leaves`` (id to ``[tensor, gradient]``). Nodes of other kinds are for Python:
-what goes to them is returned, as a list of ``(node, slot, gradient)``, as soon as one of them is next. One pass at a
-time: while one runs, another thread or a hook gets None.
+Nodes wait in a heap by sequence number, each with its gradient in its slot ``waiting``, a list where it has several
+results. Nodes that pass a gradient on as it is (``recipe.code`` is 1) are done here, other ones by ``pull(node, g)``,
+which gives a list of ``(edge, gradient)``. Gradients of tensors go to ``leaves`` (id to ``[tensor, gradient]``). Nodes
+of other kinds are for Python: what goes to them is returned, as a list of ``(node, slot, gradient)``, as soon as one of
+them is next. One pass at a time: while one runs, another thread or a hook gets None.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ def add_drain(module: Module, layout: Layout) -> None:
     _add_total(module, layout)
     _add_leaf(module, layout)
     _add_aside(module, layout)
+    _add_nothings(module, layout)
+    _add_send_one_of(module, layout)
+    _add_all_aside(module, layout)
     _add_send(module, layout)
     _add_send_all(module, layout)
     _add_step(module, layout)
@@ -154,7 +157,7 @@ def _add_leaf(module: Module, layout: Layout) -> None:
         bad = c.call("PyDict_SetItem", I32, leaves, key, entry)
         c.drop(key)
         c.drop(entry)
-        f.ret(f.op(I32, f"zext {f.icmp('eq', bad, 0)} to i32"))
+        f.ret(_is_done(c, bad))
         f.start("failed")
         f.ret(constant(I32, 0))
 
@@ -183,6 +186,26 @@ def _add_aside(module: Module, layout: Layout) -> None:
         f.ret(constant(I32, 0))
 
 
+def _add_all_aside(module: Module, layout: Layout) -> None:
+    """``put_all_aside(node, waiting)``: leave what waits at a node to Python; 0 when that fails."""
+    with module.function("put_all_aside", [(PTR, each) for each in ("node", "waiting")], I32, export=False) as f:
+        c = Code(f, layout)
+        node, waiting = f.arguments
+        with f.when(c.same(c.field(node, "node.results"), c.word("one"))):
+            f.ret(f.call("put_aside", I32, node, c.word("zero"), waiting))
+        with f.loop(0, c.field(waiting, _SIZE, I64)) as loop:
+            g = f.load(PTR, f.at(c.field(waiting, _LIST_ITEMS), loop.index, PTR))
+            with f.when(f.icmp("ne", g, c.word("none"))):
+                slot = c.call("PyLong_FromLongLong", PTR, loop.index)
+                c.need(f.icmp("ne", slot, NULL), "failed")
+                kept = f.call("put_aside", I32, node, slot, g)
+                c.drop(slot)
+                c.need(f.icmp("ne", kept, 0), "failed")
+        f.ret(constant(I32, 1))
+        f.start("failed")
+        f.ret(constant(I32, 0))
+
+
 def _add_send(module: Module, layout: Layout) -> None:
     """``send(to, slot, g)``: a gradient arrives somewhere; 0 when that fails."""
     with module.function("send", [(PTR, each) for each in ("to", "slot", "g")], I32, export=False) as f:
@@ -191,8 +214,8 @@ def _add_send(module: Module, layout: Layout) -> None:
         with f.when(c.is_a(to, "tensor")):
             f.ret(f.call("send_leaf", I32, to, g))
         c.need(c.is_a(to, "node"), "aside")
-        for place, word in (("results", "one"), ("on_tensors", "false")):
-            c.need(c.same(c.field(to, f"node.{place}"), c.word(word)), "aside")
+        c.need(c.same(c.field(to, "node.on_tensors"), c.word("false")), "aside")
+        c.need(c.same(c.field(to, "node.results"), c.word("one")), "several")
         c.need(c.same(slot, c.word("zero")), "aside")
         old = c.field(to, "node.waiting")
         with f.when(f.icmp("eq", old, NULL)):
@@ -205,10 +228,62 @@ def _add_send(module: Module, layout: Layout) -> None:
         c.put(to, "node.waiting", made)
         c.drop(old)
         f.ret(constant(I32, 1))
+        f.start("several")
+        f.ret(f.call("send_one_of", I32, to, slot, g))
         f.start("aside")
         f.ret(f.call("put_aside", I32, to, slot, g))
         f.start("failed")
         f.ret(constant(I32, 0))
+
+
+def _add_send_one_of(module: Module, layout: Layout) -> None:
+    """``send_one_of(to, slot, g)``: a gradient of one of several results arrives at a node; 0 when that fails. What
+    waits there is a list, with None for results that have got none yet."""
+    with module.function("send_one_of", [(PTR, each) for each in ("to", "slot", "g")], I32, export=False) as f:
+        c = Code(f, layout)
+        to, slot, g = f.arguments
+        place = c.call("PyLong_AsLongLong", I64, slot)
+        with f.when(f.icmp("eq", c.field(to, "node.waiting"), NULL)):
+            made = f.call("nothings", PTR, c.field(to, "node.results"))
+            c.need(f.icmp("ne", made, NULL), "failed")
+            pushed = f.call("push", I32, to)
+            with f.when(f.icmp("eq", pushed, 0)):
+                c.drop(made)
+                f.jump("failed")
+            c.put(to, "node.waiting", made)
+        waiting = c.field(to, "node.waiting")
+        old = c.call("PyList_GetItem", PTR, waiting, place)
+        c.need(f.icmp("ne", old, NULL), "failed")
+        with f.when(c.same(old, c.word("none"))):
+            c.hold(g)
+            f.ret(_is_done(c, c.call("PyList_SetItem", I32, waiting, place, g)))
+        made = f.call("total", PTR, old, g)
+        c.need(f.icmp("ne", made, NULL), "failed")
+        f.ret(_is_done(c, c.call("PyList_SetItem", I32, waiting, place, made)))
+        f.start("failed")
+        f.ret(constant(I32, 0))
+
+
+def _is_done(c: Code, status: Value) -> Value:
+    """1 where a function of the interpreter says that it did what it was asked to (0), else 0."""
+    return c.f.op(I32, f"zext {c.f.icmp('eq', status, 0)} to i32")
+
+
+def _add_nothings(module: Module, layout: Layout) -> None:
+    """``nothings(count)``: a list of so many (an int) Nones; null when that fails."""
+    with module.function("nothings", [(PTR, "count")], PTR, export=False) as f:
+        c = Code(f, layout)
+        count = c.call("PyLong_AsLongLong", I64, f.arguments[0])
+        c.need(f.icmp("sgt", count, 0), "failed")
+        made = c.call("PyList_New", PTR, count)
+        c.need(f.icmp("ne", made, NULL), "failed")
+        items = c.field(made, _LIST_ITEMS)
+        with f.loop(0, count) as loop:
+            c.hold(c.word("none"))
+            f.store(c.word("none"), f.at(items, loop.index, PTR))
+        f.ret(made)
+        f.start("failed")
+        f.ret(NULL)
 
 
 def _add_send_all(module: Module, layout: Layout) -> None:
@@ -227,12 +302,13 @@ def _add_send_all(module: Module, layout: Layout) -> None:
 
 
 def _add_step(module: Module, layout: Layout) -> None:
-    """``step(node, g)``: pass the gradient of a node on to where its edges lead; 0 when that fails."""
+    """``step(node, g)``: pass the gradient of a node, or the list of those of its results, on to where its edges lead;
+    0 when that fails."""
     with module.function("step", [(PTR, "node"), (PTR, "g")], I32, export=False) as f:
         c = Code(f, layout)
         node, g = f.arguments
-        for slot in ("hooks", "retained"):
-            c.need(c.same(c.field(node, f"node.{slot}"), c.word("none")), "pull")
+        for slot, usual in (("hooks", "none"), ("retained", "none"), ("results", "one")):
+            c.need(c.same(c.field(node, f"node.{slot}"), c.word(usual)), "pull")
         recipe = c.field(node, "node.recipe")
         c.need(f.icmp("ne", recipe, NULL), "pull")
         c.need(c.same(c.field(recipe, "recipe.code"), c.word("one")), "pull")
@@ -282,7 +358,7 @@ def _add_give_back(module: Module, layout: Layout) -> None:
         c.need(f.icmp("ne", c.word("heap.count", I64), 0), "done")
         node = f.call("pop", PTR)
         g = c.take(node, "node.waiting")
-        kept = f.call("put_aside", I32, node, c.word("zero"), g)
+        kept = f.call("put_all_aside", I32, node, g)
         f.store(f.binary("and", f.load(I32, fine), kept), fine)
         c.drop(g)
         c.drop(node)
