@@ -18,7 +18,10 @@ TOLERANCES = {
     "complex128": (1e-10, 1e-12),
 }
 """Relative and absolute tolerance by dtype, the latter times the largest magnitude of the expected array where that
-exceeds one; all other dtypes must be equal. "narrow" is for results in float32 of cases in bfloat16 and float16."""
+exceeds one; all other dtypes must be equal. "narrow" is for results in float32 of cases in bfloat16 and float16. In a
+case with results or gradients in float32, those in float64 come from numbers in float32 as well."""
+
+_SINGLE = ("float32", "complex64")
 
 REFUSALS = ("ValueError", "TypeError", "IndexError", "NotImplementedError", "ZeroDivisionError")
 """The builtin classes that an operator's error for wrong arguments has."""
@@ -30,12 +33,14 @@ def differences(expected: Outcome, found: Outcome, with_gradients: bool, narrow:
         return [f"argosy raises {found.message}"] if found.error not in ("", expected.error, *REFUSALS) else []
     if found.error:
         return [f"the wheel gives a result, argosy raises {found.message}"]
-    wrong = _lists("output", expected.outputs, found.outputs, narrow)
+    arrays = [a for a in (*expected.outputs, *(expected.gradients or ())) if isinstance(a, np.ndarray)]
+    floor = "narrow" if narrow else next((str(a.dtype) for a in arrays if a.dtype in _SINGLE), "")
+    wrong = _lists("output", expected.outputs, found.outputs, floor)
     if with_gradients and expected.gradients:  # argosy may differentiate what the wheel does not
         if found.gradient_error:
             wrong.append(f"the wheel gives gradients, argosy raises {found.message}")
         else:
-            wrong += _lists("gradient", [*map(_or_zero, expected.gradients, found.gradients)], found.gradients, narrow)
+            wrong += _lists("gradient", [*map(_or_zero, expected.gradients, found.gradients)], found.gradients, floor)
     return wrong
 
 
@@ -60,21 +65,21 @@ def _or_zero(expected: Any, found: Any) -> Any:
     return np.zeros_like(found) if expected is None and isinstance(found, np.ndarray) else expected
 
 
-def _lists(what: str, expected: list[Any], found: list[Any], narrow: bool) -> list[str]:
+def _lists(what: str, expected: list[Any], found: list[Any], floor: str) -> list[str]:
     if len(expected) != len(found):
         return [f"{len(expected)} {what}s of the wheel, {len(found)} of argosy"]
-    texts = [_values(e, f, narrow) for e, f in zip(expected, found, strict=True)]
+    texts = [_values(e, f, floor) for e, f in zip(expected, found, strict=True)]
     return [f"{what} {i}: {text}" for i, text in enumerate(texts) if text]
 
 
-def _values(expected: Any, found: Any, narrow: bool) -> str:
+def _values(expected: Any, found: Any, floor: str) -> str:
     if not isinstance(expected, np.ndarray) or not isinstance(found, np.ndarray):
         same = type(expected) is type(found) and expected == found
         return "" if same else f"the wheel gives {expected!r}, argosy {found!r}"
     for name in ("dtype", "shape"):
         if getattr(expected, name) != getattr(found, name):
             return f"{name} {getattr(expected, name)} of the wheel, {getattr(found, name)} of argosy"
-    close = _close(expected, found, narrow)
+    close = _close(expected, found, floor)
     if close.all():
         return ""
     where = tuple(int(i) for i in np.argwhere(~close)[0])
@@ -82,8 +87,9 @@ def _values(expected: Any, found: Any, narrow: bool) -> str:
     return f"{count} of {close.size} differ, first at {where}: {expected[where]!r} of the wheel, {found[where]!r}"
 
 
-def _close(expected: np.ndarray, found: np.ndarray, narrow: bool) -> np.ndarray:
-    name = "narrow" if narrow and expected.dtype.kind == "f" else str(expected.dtype)
+def _close(expected: np.ndarray, found: np.ndarray, floor: str) -> np.ndarray:
+    """``floor``: the dtype of the least precision in the case, where it is not each array's own."""
+    name = floor if floor and expected.dtype.kind in "fc" else str(expected.dtype)
     relative, absolute = TOLERANCES.get(name, (0.0, 0.0))
     if not relative:
         return np.asarray(expected == found)

@@ -48,7 +48,6 @@ FAMILIES = (
     "text",
     "audio",
     "fused",
-    "rare",
 )
 
 UNCOVERED = {
