@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from argosy_autograd.activity import read_values
+from argosy_autograd.activity import postorder, read_values
 from argosy_autograd.algebra import Value
 from argosy_autograd.dialect import parts
 from argosy_autograd.passes.expand import ExpandGradients
 from argosy_autograd.taylor.collapse import collapse
-from argosy_autograd.taylor.cost import cost
+from argosy_autograd.taylor.cost import cost, operation_cost
 from argosy_autograd.taylor.promises import Promises, Unkept
 from argosy_autograd.taylor.requests import Request, can_move, component, understood
 from argosy_autograd.taylor.rows import RowAxes
@@ -56,15 +56,14 @@ class TaylorMode(Pass):
         """The program rewritten, or None where nested reverse mode is the cheaper way."""
         sweep = rewritten(program, "nested")
         if sweep is not None and depth(requests) * len(nested(requests)) >= _MANY:
-            note(f"derivatives of derivatives: {_WAYS['nested']}; estimated operations: {cost(sweep):.3g}")
+            note(_told("nested", {"nested": cost(sweep)}, requests))
             return sweep if spend("taylor-mode", requests[-1]) else None
         trials: dict[str | None, Program | None] = {None: program, "nested": sweep}
         if nested(requests) != set(requests):
             trials["all"] = rewritten(program, "all")
         costs = {which: _expanded_cost(trial) for which, trial in trials.items() if trial is not None}
         chosen = min(costs, key=lambda which: costs[which] * (1 if which is None else _PREFERENCE))
-        work = ", ".join(f"{_WAYS[which]} {count:.3g}" for which, count in costs.items())
-        note(f"derivatives of derivatives: {_WAYS[chosen]}; estimated operations: {work}")
+        note(_told(chosen, costs, requests))
         if chosen is None or not spend("taylor-mode", requests[-1]):
             return None
         return trials[chosen]
@@ -127,6 +126,19 @@ def _upstream_requests(request: Operation) -> list[Operation]:
         seen.update(more)
         stack.extend(more)
     return found
+
+
+def _told(chosen: str | None, costs: dict[str | None, float], requests: Sequence[Operation]) -> str:
+    """What `explain` shows of the choice: the work of each way to write the program, and how often that computes what
+    is differentiated."""
+    ends = [y for op in requests if not _upstream_requests(op) for y in parts(op)[0]]
+    once = sum(operation_cost(inner) for op in postorder(ends, None) for inner in op.walk())
+    shown = [f"{_WAYS[way]} {count:.3g}{_as_passes(count, once)}" for way, count in costs.items()]
+    return f"derivatives of derivatives: {_WAYS[chosen]}; estimated operations: {', '.join(shown)}"
+
+
+def _as_passes(count: float, once: float) -> str:
+    return f" ({count / once:.3g} forward passes)" if once else ""
 
 
 def _expanded_cost(program: Program) -> float:

@@ -7,7 +7,7 @@ from math import prod
 
 from argosy_pir import Operation, Program, SymExpr, TensorType
 
-__all__ = ["cost"]
+__all__ = ["cost", "operation_cost"]
 
 _UNKNOWN = 1024
 _FREE = frozenset("broadcast reshape transpose slice pad concat reverse iota dim_size stop_gradient copy".split())
@@ -17,10 +17,13 @@ _COSTLY = frozenset("exp expm1 log log1p sin cos tan tanh logistic erf erfc pow 
 def cost(program: Program) -> float:
     """Estimated work in floating-point operations of a contraction: an elementwise result weighs as 8 of them, a
     transcendental one as 64; views are free; a symbolic size counts as 1024."""
-    return sum(_operation_cost(op) for op in program.walk() if op.dialect == "prim")
+    return sum(operation_cost(op) for op in program.walk())
 
 
-def _operation_cost(op: Operation) -> float:
+def operation_cost(op: Operation) -> float:
+    """That of one operation, without those in its regions; none but primitives cost anything."""
+    if op.dialect != "prim":
+        return 0.0
     name = op.name[5:]
     if name in _FREE:
         return 0.0
