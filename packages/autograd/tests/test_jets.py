@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from math import factorial
+from math import comb, factorial, gamma
 
 import numpy as np
 import pytest
 
 import argosy_autograd as ag
+from argosy_autograd.derived import derive
 from argosy_autograd.errors import DifferentiationError
 from argosy_phi_ops import get_operator
+from argosy_pir import TensorType
+from argosy_tensorcore.dtype import float64
 from argosy_tensorcore.tensor import Tensor
 
 exp, sin, tanh, matmul, log = (get_operator(name) for name in ("exp", "sin", "tanh", "matmul", "log"))
@@ -27,6 +30,42 @@ def test_derivatives_of_the_exponential_are_itself(order, both):
         series = ((1.0, *[0.0] * (order - 1)),)
         got = both(lambda x, k=k, s=series: ag.jet(lambda z: exp(2 * z), (x,), s)[1][k - 1], POINTS)
         np.testing.assert_allclose(got, 2.0**k * np.exp(2 * POINTS), rtol=1e-12)
+
+
+def power_times_exponential(a, x, order):
+    """The derivative of ``x^(a-1) exp(-x) / gamma(a)``, by Leibniz's rule."""
+    falling = [np.prod([a - 1 - i for i in range(k)]) for k in range(order + 1)]
+    terms = (comb(order, k) * (-1) ** (order - k) * falling[k] * x ** (a - 1 - k) for k in range(order + 1))
+    return sum(terms) * np.exp(-x) / gamma(a)
+
+
+@pytest.mark.parametrize(("name", "sign"), [("gammainc", 1), ("gammaincc", -1)])
+def test_incomplete_gamma_functions_have_the_derivatives_of_their_integral(name, sign, both):
+    """On both sides of the shape, to order 8; the shape's own derivative is that of a difference."""
+    op, a, x, order = get_operator(name), 1.7, np.array([0.3, 2.5, 9.0]), 8
+
+    def function(z):
+        return op(z.detach() * 0.0 + a, z)
+
+    for k in (1, 2, 8):
+        series = ((1.0, *[0.0] * (order - 1)),)
+        got = both(lambda x, k=k, s=series: ag.jet(function, (x,), s)[1][k - 1], x)
+        np.testing.assert_allclose(got, sign * power_times_exponential(a, x, k - 1), rtol=1e-10)
+
+    shape = leaf(np.full(3, a))
+    (slope,) = ag.grad(op(shape, leaf(x)).sum(), shape)
+    step = 1e-5
+    ends = [op(Tensor(np.full(3, a + side)), Tensor(x)).numpy() for side in (step, -step)]
+    np.testing.assert_allclose(slope.numpy(), (ends[0] - ends[1]) / (2 * step), rtol=1e-8)
+
+
+def test_the_terms_of_an_incomplete_gamma_function_are_not_differentiated():
+    """Its derivative in x reads no more operations than the integrand: hundreds of terms stay constants."""
+    op = get_operator("gammainc")
+    program = op.expand([TensorType((3,), "float64")] * 2, {}).program
+    derivative = derive((op, ((float64, (3,)),) * 2, (), (False, True)), {}).operator.expansion.program
+    assert len(program.block) > 1000
+    assert len(derivative.block) < 60
 
 
 def test_a_curved_path_of_two_inputs(both):
