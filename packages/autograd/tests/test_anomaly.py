@@ -115,6 +115,34 @@ def test_recorded_derivatives_stay_without_notes():
     assert "gradient_wall" not in found.__dict__
 
 
+class OneWay(ag.PyLayer):
+    @staticmethod
+    def forward(ctx, x):
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        raise ValueError("no way back")
+
+
+def test_a_custom_function_is_named_with_its_line():
+    x = leaf([1.0, 2.0])
+    with ag.detect_anomaly():
+        y, line = OneWay.apply(x), line_here()
+    with pytest.raises(ValueError, match="no way back") as error:
+        y.sum().backward()
+    assert f"OneWay, which was applied at {__file__}:{line}, in" in notes_of(error)
+
+
+def test_a_differential_operator_names_what_lets_no_gradient_pass():
+    x = leaf([[1.0, 2.0]])
+    with ag.detect_anomaly():
+        y, line = get_operator("argmax")(x, axis=-1).astype("float64"), line_here()
+        with pytest.raises(UnusedInput, match="laplacian") as error:
+            ag.laplacian(y, x)
+    assert f"argmax ({__file__}:{line}, in" in notes_of(error)
+
+
 @custom_op("testanomaly.mirrored")
 def mirrored(x: Tensor) -> Tensor:
     return -x

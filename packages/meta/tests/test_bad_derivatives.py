@@ -1,5 +1,7 @@
 """Derivatives that cannot be: errors name the operation, the order it came to, or the input, and the user's line."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,75 @@ class Square(paddle.autograd.PyLayer):
     def backward(ctx, g):
         (x,) = ctx.saved_tensor()
         return (g * 2 * x).detach()
+
+
+class OneWay(paddle.autograd.PyLayer):
+    """It has no derivative."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        raise NotImplementedError("nobody knows")
+
+
+class OnArrays(Square):
+    """Its derivative is computed from numbers."""
+
+    @staticmethod
+    def backward(ctx, g):
+        return paddle.to_tensor(Square.backward(ctx, g).numpy())
+
+
+def hooked_on_arrays(x):
+    y = x * x
+    y.register_hook(lambda g: paddle.to_tensor(g.numpy() * 3))
+    return y
+
+
+def hooked_after_use(x):
+    y = x * x
+    z = y + 1
+    y.register_hook(lambda g: g * 3)
+    return z * y
+
+
+@pytest.mark.parametrize("full_graph", [False, True])
+def test_a_custom_operator_without_derivative_can_be_captured(full_graph):
+    """Its result is there; who asks for a derivative is told the operator, the order and the lines."""
+    x = points()
+    value = paddle.jit.to_static(lambda x: OneWay.apply(x) + 1, full_graph=full_graph)(x)
+    np.testing.assert_array_equal(value.numpy(), x.numpy() ** 2 + 1)
+    with pytest.raises(NotImplementedError, match="nobody knows") as error:
+        paddle.jit.to_static(lambda x: paddle.grad(OneWay.apply(x).sum(), x)[0], full_graph=full_graph)(x)
+    if full_graph:
+        assert re.search(rf"OneWay.*{__file__}:\d+ .*order 1.*{__file__}:\d+", str(error.value))
+
+
+@pytest.mark.parametrize("function", [OnArrays.apply, hooked_on_arrays, hooked_after_use])
+def test_a_custom_derivative_that_reads_values_breaks_the_graph_before_it(function):
+    """What was computed before is compiled or replayed; in the backward pass numbers are there."""
+
+    def step(x, y):
+        loss = (function(x * y) * y).sum()
+        loss.backward()
+        return loss
+
+    def run(step):
+        x, y = points(), points(2.0, -1.0)
+        losses = [step(x, y).numpy() for _ in range(3)]
+        return [*losses, x.grad.numpy(), y.grad.numpy()]
+
+    for found, wanted in zip(run(paddle.jit.to_static(step)), run(step), strict=True):
+        np.testing.assert_allclose(found, wanted)
+
+
+def test_a_custom_derivative_that_reads_values_is_refused_as_part_of_one_program():
+    """With the line, and the way out."""
+    with pytest.raises(NotImplementedError, match=r"numpy\(\) needs the value.*in backward"):
+        paddle.jit.to_static(OnArrays.apply, full_graph=True)(points())
 
 
 def test_an_integer_input_is_told_to_be_cast():

@@ -21,7 +21,7 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from argosy_autograd.tape import Node
 
-__all__ = ["detect_anomaly", "explain", "inspected", "note_gradients", "set_detect_anomaly", "unreached"]
+__all__ = ["detect_anomaly", "explain", "inspected", "note_gradients", "note_line", "set_detect_anomaly", "unreached"]
 
 _lines: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 checks = 0
@@ -43,6 +43,12 @@ class _Noting(Interpreter):
                     _lines[result._node] = _line()
                 _pass_on(op, read, result)
         return made
+
+
+def note_line(node: Node) -> None:
+    """Note the line of an application that is no operator's."""
+    if _blocks:
+        _lines[node] = _line()
 
 
 def _flat(operands: Sequence[Any]) -> list[Any]:

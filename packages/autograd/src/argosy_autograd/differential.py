@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from argosy_autograd import anomaly
 from argosy_autograd.engine import dependence, grad
 from argosy_autograd.errors import DifferentiationError, MissingRule, UnusedInput, explained, likely_reason
 from argosy_autograd.replay import replayed
@@ -173,7 +174,8 @@ def _check_dependence(name: str, ys: Tensor, xs: Tensor) -> None:
     if depends:
         return
     described = f"({xs.dtype.name} {list(xs.shape)}, stop_gradient={xs.stop_gradient})"
-    raise UnusedInput(f"{name}: the values do not depend on the points {described}{likely_reason(xs, wall)}")
+    error = UnusedInput(f"{name}: the values do not depend on the points {described}{likely_reason(xs, wall)}")
+    raise error if active_tracer() is not None else anomaly.unreached([ys], error)
 
 
 def _laplacian(u: Tensor, xs: Tensor) -> Tensor:

@@ -64,8 +64,8 @@ def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
         raise DifferentiationError(f"{self.name} has stop_gradient=True: it has no gradient to hook")
     payload = self.payload
     if payload.is_traced and not any(x is self for x in payload.tracer.inputs):
-        import_module("argosy_autograd.tracing").traced_hook(self, hook)
-        return RemovableHandle({}, -1)  # it is part of the program now
+        if import_module("argosy_autograd.tracing").traced_hook(self, hook):
+            return RemovableHandle({}, -1)  # it is part of the program now
     number = next(_numbers)
     table = _table(self)
     table[number] = hook

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from argosy_autograd import anomaly
 from argosy_autograd.errors import DifferentiationError
 from argosy_autograd.hooks import pack_saved, packing, unpack_saved
 from argosy_autograd.modes import no_grad
 from argosy_autograd.tape import Edge, Node, edge_of
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.context import grad_enabled
+from argosy_phi_ops.errors import CaptureError
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -127,7 +129,7 @@ def _recorded(
     outputs: list[Any],
 ) -> list[Any]:
     fresh = _fresh(ctx, tensors, outputs)
-    _PyLayerNode(cls, ctx, tensors, edges, [y for y in fresh if type(y) is Tensor])
+    anomaly.note_line(_PyLayerNode(cls, ctx, tensors, edges, [y for y in fresh if type(y) is Tensor]))
     return fresh
 
 
@@ -148,7 +150,8 @@ def _traced(
     edges: Sequence[Edge | None],
     outputs: list[Any],
 ) -> list[Any]:
-    """While capturing: backward is traced into a region of the program."""
+    """While capturing: backward is traced into a region of the program. Where it needs a value the graph breaks before
+    it; one that is not implemented is an error for those alone who ask for the gradient."""
     tracer = active_tracer()
     assert tracer is not None
     fresh = _fresh(ctx, tensors, outputs)
@@ -162,7 +165,16 @@ def _traced(
         matched = _matched(cls.__name__, cls.backward(ctx, *grads), edges)
         return [g for g, x in zip(matched, tensors, strict=True) if x.payload.dtype.kind in "fc"]
 
-    made = _tracing().traced_custom(tracer, values, inputs, backward)
+    try:
+        made = _tracing().traced_custom(tracer, values, inputs, backward)
+    except (CaptureError, NotImplementedError) as error:
+        if tracer.breaks and not tracer.journals:
+            tracer.give_up(f"{cls.__name__}.backward: {error}")  # type: ignore[attr-defined]  # it breaks
+            return _recorded(cls, ctx, tensors, [edge_of(x) for x in tensors], outputs)
+        if isinstance(error, CaptureError):
+            raise
+        refused = _tracing().traced_refusal(results, f"{cls.__name__}.backward is not implemented: {error}")
+        made = [tracer.value(y) for y in refused]
     for y, value in zip(results, made, strict=True):
         y.payload = tracer.wrap(value, y.stop_gradient).payload
     return fresh

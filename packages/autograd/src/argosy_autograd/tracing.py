@@ -17,7 +17,9 @@ from argosy_autograd.modes import no_grad
 from argosy_autograd.registry import NOT_APPLICABLE
 from argosy_phi_ops import prim
 from argosy_phi_ops.capture import Traced, Tracer, active_tracer, user_location
+from argosy_phi_ops.capture_regions import unbroken
 from argosy_phi_ops.context import building
+from argosy_phi_ops.errors import CaptureError
 from argosy_phi_ops.operator import get_operator
 from argosy_pir import Block, Builder, Operation, Region, Value
 from argosy_pir.values import OpResult
@@ -102,11 +104,12 @@ def traced_custom(
     backward: Callable[[list[Tensor]], Sequence[Tensor | None]],
 ) -> Sequence[Value]:
     """Record ``outputs`` with a derivative of their own: ``backward`` is traced once, with abstract cotangents of the
-    differentiable outputs, and gives one gradient (or None) for each differentiable input."""
+    differentiable outputs, and gives one gradient (or None) for each differentiable input. Raises GraphBreak where it
+    needs a value."""
     block = Block([v.type for v in outputs if has_gradient(v)])
     outer, tracer.builder = tracer.builder, Builder.at_end(block)
     try:
-        with building(tracer.builder) as inner:
+        with unbroken(tracer), building(tracer.builder) as inner:
             made = backward([_differentiable(tracer, g) for g in block.arguments])
             wanted = [x for x in inputs if has_gradient(x)]
             values = [zeros_like(x) if g is None else tracer.value(g) for g, x in zip(made, wanted, strict=True)]
@@ -132,9 +135,21 @@ def traced_refusal(values: Sequence[Tensor], reason: str) -> list[Tensor]:
     return [_differentiable(tracer, v) for v in op.results]
 
 
-def traced_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> None:
-    """Let the gradient of a traced tensor that is no leaf go through ``hook``."""
-    tracer, payload = tensor.payload.tracer, tensor.payload
+def traced_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> bool:
+    """Let the gradient of a traced tensor that is no leaf go through ``hook``. False where that cannot be captured and
+    the graph broke instead: the tensor is concrete then."""
+    tracer = tensor.payload.tracer
+    try:
+        _hook(tensor.payload, hook)
+    except (CaptureError, NotImplementedError) as error:
+        if not tracer.breaks or tracer.journals:
+            raise
+        tracer.give_up(f"register_hook: {error}")
+        return False
+    return True
+
+
+def _hook(payload: Traced, hook: Callable[[Tensor], Tensor | None]) -> None:
     if payload.value.has_uses:
         raise NotImplementedError(
             "register_hook on a tensor that was used already, while capturing, is not implemented: register the hook "
@@ -145,7 +160,7 @@ def traced_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> None
         replaced = hook(cotangents[0])
         return [cotangents[0] if replaced is None else replaced]
 
-    (payload.value,) = traced_custom(tracer, [payload.value], [payload.value], backward)
+    (payload.value,) = traced_custom(payload.tracer, [payload.value], [payload.value], backward)
 
 
 def _tracer() -> Tracer:

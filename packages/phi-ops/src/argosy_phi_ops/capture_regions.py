@@ -22,7 +22,16 @@ from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Recorded", "check_nothing_caught", "current_value", "emitting", "put_value", "record", "settle_draws"]
+__all__ = [
+    "Recorded",
+    "check_nothing_caught",
+    "current_value",
+    "emitting",
+    "put_value",
+    "record",
+    "settle_draws",
+    "unbroken",
+]
 
 
 class Recorded:
@@ -64,6 +73,26 @@ def emitting(tracer: Tracer, block: Block) -> Iterator[None]:
     finally:
         tracer.builder = outer
         tracer.closed.add(block)
+
+
+@contextmanager
+def unbroken(tracer: Tracer) -> Iterator[None]:
+    """Record into a region that the graph cannot break in: what needs a value raises GraphBreak. After an exception
+    everything outside of the region is as it was."""
+    before, draws = _slots(tracer), tracer._draws
+    tracer.journals.append({})
+    try:
+        yield
+    except BaseException:
+        for place, old in tracer.journals.pop().values():
+            _restore(place, old)
+        _put_slots_back(tracer, before)
+        tracer._draws = draws
+        raise
+    journal = tracer.journals.pop()
+    if tracer.journals:
+        for key, entry in journal.items():
+            tracer.journals[-1].setdefault(key, entry)
 
 
 def record(tracer: Tracer, types: Sequence[Type], body: Callable[[Sequence[Value]], Any]) -> Recorded:
