@@ -11,6 +11,7 @@ from argosy_pir import Block, Operation, TensorType, Value
 from argosy_pir.values import OpResult
 
 __all__ = [
+    "PRODUCTS",
     "active_operations",
     "captured_values",
     "differentiable_sources",
@@ -19,6 +20,10 @@ __all__ = [
     "postorder",
     "read_values",
 ]
+
+PRODUCTS = {"multiply": 2, "square": 1}
+"""Operators whose derivatives count as depending on their operands at every order, with the number of these: where all
+of them move. In Paddle a product's gradient depends on both factors, too, be it constant in one of them."""
 
 _SILENT = frozenset({"builtin.constant"})
 

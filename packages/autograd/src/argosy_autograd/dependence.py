@@ -2,11 +2,12 @@
 
 While capturing, a gradient is one operation, and that it reads a value does not mean that it moves with it: the
 gradient of a linear function is a constant. Here every value is a set of monomials (`monomials`) of the values that
-somebody differentiates by: ``x * y + z`` is ``{x y, z}``, ``exp(x)`` is ``{x^oo}``, a maximum of x and y is ``{x, y}``.
+somebody differentiates by: ``x @ y + z`` is ``{x y, z}``, ``exp(x)`` is ``{x^oo}``, a maximum of x and y is ``{x, y}``.
 The monomials of a primitive come from its reverse rule: where the derivative by one operand reads another one, both
 stand in one monomial, and where it reads the operand itself, the exponent is infinite. A derivative takes one off the
-exponent. What is longer than can be written out, and loops and branches, may count as depending on more than they do;
-so does everything where values that somebody differentiates by are many.
+exponent. A product of values that want gradients, ``x * y``, counts as ``{x^oo y^oo}``, see
+:data:`argosy_autograd.activity.PRODUCTS`. What is longer than can be written out, and loops and branches, may count as
+depending on more than they do; so does everything where values that somebody differentiates by are many.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from math import inf
 from typing import Any
 
 import argosy_autograd.rules  # noqa: F401  (fills the tables)
-from argosy_autograd.activity import differentiable_sources, has_gradient, is_passive, postorder, read_values
+from argosy_autograd.activity import PRODUCTS, differentiable_sources, has_gradient, is_passive, postorder, read_values
 from argosy_autograd.dialect import constants_of, custom_parts, parts
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.monomials import (
@@ -32,7 +33,7 @@ from argosy_autograd.monomials import (
     substituted,
     times,
 )
-from argosy_autograd.registry import vjp
+from argosy_autograd.registry import NOT_APPLICABLE, vjp
 from argosy_autograd.reverse import plain_attributes
 from argosy_autograd.taylor.rules import LINEAR
 from argosy_phi_ops.context import building
@@ -46,8 +47,11 @@ _MOST_POINTS = 48
 """Values that others are described by, at once: the work grows with their square."""
 
 
-def moving(outputs: Sequence[Value], targets: Iterable[Value], walls: Sequence[Value] = ()) -> set[Value]:
-    """Those of ``targets`` that one of ``outputs`` depends on; nothing goes through ``walls``."""
+def moving(
+    outputs: Sequence[Value], targets: Iterable[Value], walls: Sequence[Value] = (), leaves: Iterable[Value] = ()
+) -> set[Value]:
+    """Those of ``targets`` that one of ``outputs`` depends on; nothing goes through ``walls``. ``leaves`` want
+    gradients, too."""
     ends = [y for y in outputs if has_gradient(y)]
     wanted = list(targets)
     if len(_points(postorder(ends, None))) > _MOST_POINTS:
@@ -55,7 +59,7 @@ def moving(outputs: Sequence[Value], targets: Iterable[Value], walls: Sequence[V
     found: set[Value] = set()
     for i in range(0, len(wanted), _MOST_POINTS):
         part = wanted[i : i + _MOST_POINTS]
-        dependence = Dependence(ends, part)
+        dependence = Dependence(ends, part, leaves)
         found.update(v for v in part if dependence.depends(v, walls))
     return found
 
@@ -73,11 +77,13 @@ def _points(order: Iterable[Operation]) -> set[Value]:
 
 
 class Dependence:
-    """What ``outputs`` depend on, as far as it leads to ``targets``."""
+    """What ``outputs`` depend on, as far as it leads to ``targets``; ``leaves`` want gradients, too."""
 
-    def __init__(self, outputs: Sequence[Value], targets: Iterable[Value]) -> None:
+    def __init__(self, outputs: Sequence[Value], targets: Iterable[Value], leaves: Iterable[Value] = ()) -> None:
         order = postorder(outputs, None)
         self._points = _points(order) | set(targets)
+        self._live = self._points.union(leaves)
+        """What wants gradients: a factor that does not is a constant of its product."""
         self._polynomials: dict[Value, Monomials] = {}
         self._inner: dict[Value, Monomials] = {}
         self._customs: dict[Value, tuple[list[Value], list[Monomials]]] = {}
@@ -103,12 +109,18 @@ class Dependence:
                 stack.extend(atoms_of(self._at(x)))
         return False
 
+    def powers(self) -> set[Any]:
+        """What an output depends on in such a way that its derivatives of every order do."""
+        return {a for y in self._outputs for m in self._at(y) for a, exponent in m if exponent == inf}
+
     def _run(self, order: Sequence[Operation]) -> None:
         for op in order:
             if op.results and op.results[0] not in self._polynomials:
                 self._visit(op)
 
     def _visit(self, op: Operation) -> None:
+        if op.name.removeprefix("prim.") not in NOT_APPLICABLE and not self._live.isdisjoint(read_values(op)):
+            self._live.update(filter(has_gradient, op.results))
         if op.name == "ad.custom":
             self._custom(op)
             return
@@ -137,7 +149,10 @@ class Dependence:
             read = [self._at(v) for v in read_values(op) if has_gradient(v)]
             return [reduce(times, (power(each, inf) for each in read), CONSTANT)] * len(op.results)
         operands = [self._at(x) for x in op.operands]
-        return [substituted(pattern, operands) for pattern in patterns]
+        found = [substituted(pattern, operands) for pattern in patterns]
+        if PRODUCTS.get(op.name[4:]) == len(operands) and self._live.issuperset(op.operands):
+            return [power(each, inf) for each in found]
+        return found
 
     def _gradients(self, op: Operation) -> list[Monomials]:
         outputs, inputs, cotangents = parts(op)

@@ -8,11 +8,12 @@ which gives every higher order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any
 
-from argosy_autograd.activity import differentiable_sources, has_gradient
+from argosy_autograd.activity import PRODUCTS, differentiable_sources, has_gradient
+from argosy_autograd.algebra import zeros_like
 from argosy_autograd.errors import MissingRule, explained
 from argosy_autograd.insertion import erase_unused
 from argosy_autograd.recurring import Recurring
@@ -37,7 +38,9 @@ _cache: dict[Any, Derived] = {}
 class ProgramOperator:
     """A program of primitives as an operator that dispatch can bind: made by transforms, not declared.
 
-    ``device`` is given where the program is long enough to be worth compiling for it.
+    ``device`` is given where the program is long enough to be worth compiling for it. ``factors`` are the numbers of
+    operands that derivatives of all orders count as depending on, whatever they read, ``also`` those that the
+    results count as depending on, for each of them (all factors by default).
     """
 
     promote = "none"
@@ -45,8 +48,17 @@ class ProgramOperator:
     kernel = bounds = own_bounds = refusal = None
     axes = ""
 
-    def __init__(self, name: str, program: Program, device: Any = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        program: Program,
+        device: Any = None,
+        factors: frozenset[int] = frozenset(),
+        also: Sequence[frozenset[int]] = (),
+    ) -> None:
         self.name = self.__name__ = name
+        self.factors = factors
+        self._also = also
         self.device = device
         self.expansion = Expansion(program, bare=False)
         self.plans: dict[Any, Any] = Kept(64)
@@ -56,7 +68,11 @@ class ProgramOperator:
         """For each result the numbers of the operands that it depends on differentiably."""
         program = self.expansion.program
         sources = map(differentiable_sources, program.outputs)
-        return [frozenset(i for i, x in enumerate(program.inputs) if x in found) for found in sources]
+        also = self._also or [self.factors] * len(program.outputs)
+        return [
+            more.union(i for i, x in enumerate(program.inputs) if x in found)
+            for found, more in zip(sources, also, strict=True)
+        ]
 
     def expand(self, operand_types: Sequence[Any], attributes: dict[str, Any]) -> Expansion:
         """The program; it was made for operands of these types."""
@@ -151,6 +167,11 @@ def _derive(op: Operator, types: list[TensorType], attributes: dict[str, Any], w
     gradients = _whole_rule(op, operands, results, cotangents, attributes, wanted, builder)
     if gradients is None:
         gradients = vjp_values([results[i] for i in ends], cotangents, [operands[i] for i in wanted], builder)
+    factors = _factors(op, wanted)
+    with building(builder):
+        gradients = [
+            zeros_like(operands[i]) if g is None and i in factors else g for i, g in zip(wanted, gradients, strict=True)
+        ]
     program.set_outputs([g for g in gradients if g is not None])
     for value, kept in zip(results, kept_results, strict=True):
         if isinstance(value, OpResult):
@@ -158,12 +179,13 @@ def _derive(op: Operator, types: list[TensorType], attributes: dict[str, Any], w
     erase_unused([o for o in program.block if o is not program.block.last])
     get_pass("cse")().run(program)
     kept_values: list[Value] = [*operands, *kept_results]
-    keeps = tuple(i for i, value in enumerate(kept_values) if value.has_uses)
+    keeps = tuple(i for i, value in enumerate(kept_values) if value.has_uses or i in factors)
     read = tuple(i for i, value in zip(ends, cotangents, strict=True) if value.has_uses)
-    _drop_unused_inputs(program)
+    _drop_unused_inputs(program, {operands[i] for i in factors})
     given = tuple(i for i, g in zip(wanted, gradients, strict=True) if g is not None)
     all_types = tuple(value.type for value in kept_values)
-    made = ProgramOperator(program.name, program, getattr(op, "device", None))
+    numbers = frozenset(keeps.index(i) for i in factors)
+    made = ProgramOperator(program.name, program, getattr(op, "device", None), numbers)
     return Derived(made, keeps, read, given, all_types)  # type: ignore[arg-type]
 
 
@@ -185,7 +207,15 @@ def _whole_rule(
     return None if made is None else [made[i] for i in wanted]
 
 
-def _drop_unused_inputs(program: Program) -> None:
+def _factors(op: Any, wanted: Sequence[int]) -> frozenset[int]:
+    """The operands that derivatives of ``op`` keep depending on: those of a product, all of which move, and from there
+    on at every order. So x t, linear in both, has a second derivative by x, zero, as have powers of x."""
+    if op.name in PRODUCTS:
+        return frozenset(wanted if len(wanted) == PRODUCTS[op.name] else ())
+    return frozenset(getattr(op, "factors", ())) & frozenset(wanted)
+
+
+def _drop_unused_inputs(program: Program, factors: Collection[Value]) -> None:
     for i in reversed(range(len(program.inputs))):
-        if not program.inputs[i].has_uses:
+        if not program.inputs[i].has_uses and program.inputs[i] not in factors:
             program.block.erase_argument(i)

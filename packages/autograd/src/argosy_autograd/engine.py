@@ -12,7 +12,7 @@ import numpy as np
 from argosy_autograd import anomaly
 from argosy_autograd.errors import unused_input
 from argosy_autograd.sweep import Sweep
-from argosy_autograd.tape import Edge, Node, edge_of
+from argosy_autograd.tape import Edge, Node, ZeroNode, edge_of
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.context import set_grad_enabled
 from argosy_tensorcore.storage import Strided
@@ -148,7 +148,7 @@ def _grad(
             sweep.send(edge, sweep.start(_seed(y) if g is None else g))
         sweep.run()
         sweep.finish_leaves()
-        return [_result(sweep, x, reached) for x in wanted]
+        return [_result(sweep, x, reached, [edge for edge, _, _ in roots]) for x in wanted]
 
     for i, x in enumerate(wanted):
         if edge_of(x) not in reached and not allow_unused:
@@ -159,8 +159,8 @@ def _grad(
     return found
 
 
-def _result(sweep: Sweep, x: Tensor, reached: set[Edge]) -> Tensor | None:
-    """What the pass found for ``x``; None where the outputs do not depend on it."""
+def _result(sweep: Sweep, x: Tensor, reached: set[Edge], roots: Sequence[Edge]) -> Tensor | None:
+    """What the pass from ``roots`` found for ``x``; None where the outputs do not depend on it."""
     edge = edge_of(x)
     if edge is None or edge not in reached:
         return None
@@ -168,6 +168,9 @@ def _result(sweep: Sweep, x: Tensor, reached: set[Edge]) -> Tensor | None:
     found: Any = sweep.found.get(sweep.targets[edge])
     if found is None:
         found = np.zeros(x.payload.shape, x.payload.dtype.numpy)
+        if sweep.recorded:
+            found = Tensor._wrap(Strided(found), False)
+            ZeroNode("zero", roots, [found])
     return found if type(found) is Tensor else Tensor._wrap(Strided.from_array(found))
 
 

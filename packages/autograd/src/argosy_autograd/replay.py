@@ -9,10 +9,12 @@ dropped out by then; else the caller goes another way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any
 
 from argosy_autograd import hooks
+from argosy_autograd.activity import PRODUCTS
+from argosy_autograd.dependence import Dependence, moving
 from argosy_autograd.derived import ProgramOperator, operand_types
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.history import Asked, History, Place, Request, Step, history_of
@@ -43,10 +45,22 @@ _POINTS, _VALUES, _FACTORS = -1, -2, -3
 
 
 class Replay:
-    """A captured function: an operator, and what it reads."""
+    """A captured function: an operator, and what it reads. ``sources`` are the inputs that each result depends on by
+    the structure of what was captured, which numbers that turn out to be zero hide, ``factors`` those that
+    derivatives of every order do."""
 
-    def __init__(self, name: str, program: Program, reads: list[Read], device: Any) -> None:
-        self.operator: Any = ProgramOperator(name, program, device)
+    def __init__(
+        self,
+        name: str,
+        program: Program,
+        reads: list[Read],
+        device: Any,
+        sources: Sequence[Collection[Read | None]],
+        factors: Collection[Read | None],
+    ) -> None:
+        also = [frozenset(reads.index(read) for read in found) for found in sources]  # type: ignore[arg-type]
+        numbers = frozenset(reads.index(read) for read in factors)  # type: ignore[arg-type]
+        self.operator: Any = ProgramOperator(name, program, device, numbers, also)
         self.reads = reads
         self._run = Recurring(program, device)
 
@@ -140,11 +154,11 @@ def _captured(
     name: str, function: Function, history: History, count: int, points: Sequence[Tensor], factors: Sequence[Tensor]
 ) -> Replay | None:
     with own_context(), Tracer(name) as tracer, enable_grad():
-        moving = [tracer.input(_type(x), stop_gradient=False) for x in points]
+        inputs = [tracer.input(_type(x), stop_gradient=False) for x in points]
         given = [tracer.input(_type(t), stop_gradient=False) for t in factors]
-        writer = _Writer(history, tracer, moving, len(given))
+        writer = _Writer(history, tracer, inputs, len(given))
         values = [tracer.wrap(writer.values[end], False) for end in history.ends]
-        made = function(values, moving[:count], given)
+        made = function(values, inputs[:count], given)
         if not writer.complete or any(x is None for x in made):
             return None
         captured = tracer.finish(made)  # type: ignore[arg-type]
@@ -152,19 +166,24 @@ def _captured(
         return None
     again = _again(history)
     program = captured.program
+    live: dict[Value, Read | None] = {x: writer.reads[i] for i, x in enumerate(program.inputs) if x in writer.live}
+    moves = [{live[x] for x in moving([y], live)} for y in program.outputs]
+    powers = {live[x] for x in Dependence(program.outputs, live).powers() if x in live}
     program.set_outputs([*program.outputs, *(writer.values[place] for place in again)])
     try:
         PassManager(_PIPELINE).run(program)
     except MissingRule:
         return None
-    found = _with_kept_values(program, len(made), writer.reads, list(again.values()))
-    return None if found is None else Replay(name, program, found, points[0].payload.device)
+    found = _with_kept_values(program, len(made), writer.reads, list(again.values()), powers.union(*moves))
+    if found is None:
+        return None
+    return Replay(name, program, found, points[0].payload.device, moves, powers)
 
 
 class _Writer:
     """Writes the steps of a history into the program that is captured, the inputs of which are ``points`` and as many
-    factors; ``reads`` describes all inputs: None for what was not kept. ``complete``: whether every request on the way
-    has a result."""
+    factors; ``reads`` describes all inputs: None for what was not kept. ``live`` are those that want gradients,
+    ``complete`` tells whether every request on the way has a result."""
 
     def __init__(self, history: History, tracer: Tracer, points: Sequence[Tensor], factors: int) -> None:
         self.tracer = tracer
@@ -172,6 +191,7 @@ class _Writer:
         self.reads: list[Read | None] = [(_POINTS, k) for k in range(len(points))]
         self.reads += [(_FACTORS, k) for k in range(factors)]
         self.values: dict[Place, Value] = {(-1, k): tracer.value(x) for k, x in enumerate(points)}
+        self.live = list(self.values.values())
         self.complete = True
         for i, (step, item) in enumerate(zip(history.steps, history.items, strict=True)):
             made = self._asked(i, step, item) if type(step) is Asked else self._applied(i, step, item)
@@ -179,13 +199,17 @@ class _Writer:
 
     def _applied(self, i: int, step: Any, node: OperatorNode) -> Sequence[Value]:
         """The results of an operator."""
-        op, kinds, _, _ = step.recipe.key
+        op, kinds, _, wants = step.recipe.key
         operands: list[Value] = []
         for k, (place, type) in enumerate(zip(step.operands, operand_types(op, kinds), strict=True)):
             if place is None:
-                operands.append(self._input(type, (i, k) if k in step.keeps else None))
+                operands.append(self._input(type, (i, k) if k in step.keeps else None, wants[k]))
             else:
                 operands.append(self.values[place])
+        self.complete = self.complete and not getattr(op, "factors", ())
+        if op.name in PRODUCTS and all(wants):  # as it was written: what depends on it is told by that
+            whole = op(*(self.tracer.wrap(v, False) for v in operands), **node.recipe.attributes)
+            return [self.tracer.value(whole)]
         expansion = op.expand([v.type for v in operands], node.recipe.attributes)
         made: Sequence[Value] = expansion.inline(operands, self.tracer.program.block, None)
         return made
@@ -203,9 +227,13 @@ class _Writer:
     def _seed(self, i: int, k: int, seed: Tensor | None) -> Tensor | None:
         return None if seed is None else self.tracer.wrap(self._input(_type(seed), (i, k)))
 
-    def _input(self, type: TensorType, read: Read | None) -> Value:
+    def _input(self, type: TensorType, read: Read | None, wanting: bool = False) -> Value:
+        """A further input; ``wanting``: what it stands for wants gradients."""
         self.reads.append(read)
-        return self.tracer.program.add_input(type)
+        made = self.tracer.value(self.tracer.input(type, stop_gradient=not wanting))
+        if wanting and read is not None:
+            self.live.append(made)
+        return made
 
 
 def _again(history: History) -> dict[Place, Read]:
@@ -224,17 +252,19 @@ def _again(history: History) -> dict[Place, Read]:
     return found
 
 
-def _with_kept_values(program: Program, count: int, reads: list[Read | None], again: list[Read]) -> list[Read] | None:
+def _with_kept_values(
+    program: Program, count: int, reads: list[Read | None], again: list[Read], sources: Collection[Read | None]
+) -> list[Read] | None:
     """Let ``program``, whose outputs after the first ``count`` are values to be had already, read these; gives what its
-    inputs are then. None where it still reads what was not kept. Points stay: the tape tells what
-    depends on them."""
+    inputs are then. None where it still reads what was not kept. Points stay, and
+    ``sources`` that were kept: the tape tells what depends on them."""
     for value in program.outputs[count:]:
         value.replace_all_uses_with(program.add_input(value.type))
     program.set_outputs(program.outputs[:count])
     PassManager("cse,dce").run(program)
     found: list[Read] = []
     for i, read in reversed(list(enumerate([*reads, *again]))):
-        if not program.inputs[i].has_uses and (read is None or read[0] != _POINTS):
+        if not program.inputs[i].has_uses and (read is None or (read[0] != _POINTS and read not in sources)):
             program.block.erase_argument(i)
         elif read is None:
             return None

@@ -29,7 +29,7 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from argosy_autograd.derived import Derived
 
-__all__ = ["Edge", "Node", "OperatorNode", "Tape", "by_program", "edge_of"]
+__all__ = ["Edge", "Node", "OperatorNode", "Tape", "ZeroNode", "by_program", "edge_of"]
 
 Edge = tuple[Any, int]
 """Where a gradient goes: (node, number of the result), or (leaf tensor, 0)."""
@@ -324,6 +324,19 @@ class OperatorNode(Node):
     def release(self) -> None:
         """See :class:`Node`."""
         self.edges = self.saved = self.before = self.other = None
+
+
+class ZeroNode(Node):
+    """The node of a gradient that is zero, of something that depends on its operands: it still counts as doing so."""
+
+    __slots__ = ()
+
+    def pull_arrays(self, grads: list[Any]) -> Sequence[Any]:
+        """See :class:`Node`; nothing comes of it."""
+        self.check_alive()
+        return [None] * len(self.edges or ())
+
+    pull_tensors = pull_arrays
 
 
 def _equivalent(

@@ -182,7 +182,9 @@ def _reached(outputs: Sequence[Value], wrt: set[Value], walls: Sequence[Value] =
     """Those of ``wrt`` that the outputs depend on through differentiable values; stop_gradient is a wall. What a
     gradient reads is no dependence yet: whether it moves with it, its structure tells."""
     found, through_gradients = _read(outputs, wrt, walls)
-    return moving(outputs, found, walls) if found and through_gradients else found
+    if not found or not through_gradients:
+        return found
+    return moving(outputs, found, walls, [value for _, value in _leaves(_tracer())])
 
 
 def _read(outputs: Sequence[Value], wrt: set[Value], walls: Sequence[Value]) -> tuple[set[Value], bool]:
