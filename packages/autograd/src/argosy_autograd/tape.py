@@ -20,7 +20,7 @@ from argosy_autograd.solutions import KERNELS
 from argosy_phi_ops.dispatch import Recorder, bind
 from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.kept import Kept
-from argosy_phi_ops.native import remember
+from argosy_phi_ops.native import remember, way_back
 from argosy_phi_ops.operator import attribute_key
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import ArrayType, Strided
@@ -114,13 +114,15 @@ class Recipe:
     """What all applications of an operator have in common whose operands have the same types and want the same
     gradients. ``key`` is what :func:`derive` takes; ``keeps`` are positions in (operands..., results...) of what is
     kept; ``run(grads, saved, attributes, key)`` is the hand-written derivative, else the derived program, either of
-    them compiled when it is hot; ``code`` tells native code what it is: 1 passes the gradient on as it is."""
+    them compiled when it is hot; ``code`` tells native code what it is: 1 passes the gradient on as it is. ``back`` is
+    what native code reads to run a compiled one."""
 
-    __slots__ = ("attributes", "code", "keeps", "key", "name", "run")
+    __slots__ = ("attributes", "back", "code", "keeps", "key", "name", "run")
 
     def __init__(self, op: Any, types: Sequence[Any], attributes: dict[str, Any], wants: tuple[bool, ...]) -> None:
         self.name = op.name
         self.attributes = attributes
+        self.back: tuple[Any, ...] | None = None
         self.key = (op, tuple(types), attribute_key(attributes) if attributes else (), wants)
         kernel = KERNELS.get(op.name)
         if kernel is not None and kernel.fits(types, attributes):
@@ -141,7 +143,22 @@ class Recipe:
             return None
 
     def _compiled(self, native: NativeKernel) -> Callable[..., Any]:
-        return _arranged(derive(self.key, self.attributes), native, self.key)
+        rule = derive(self.key, self.attributes)
+        self.back = self._back(rule, native)
+        return _arranged(rule, native, self.key)
+
+    def _back(self, rule: Derived, native: NativeKernel) -> tuple[Any, ...] | None:
+        """What native code reads to go back by itself; None where Python has more to do than run the program."""
+        op, kinds, _, wants = self.key
+        wanted = tuple([i for i, want in enumerate(wants) if want])
+        complete = rule.operands == wanted and getattr(op, "reads", None) is None
+        single = len(rule.types) == len(kinds) + 1 and rule.cotangents in ((), (0,))
+        if native.code is None or not complete or not single or not set(rule.keeps) <= set(self.keeps):
+            return None
+        result = rule.types[-1]
+        kind = as_dtype(result.dtype), tuple([n for n in result.shape if isinstance(n, int)])  # compiled: all of them
+        places = [self.keeps.index(i) for i in rule.keeps]
+        return way_back(native.code, kinds, kind, places, bool(rule.cotangents), wanted)
 
     def _replace(self, run: Callable[..., Any]) -> None:
         self.run = run

@@ -50,6 +50,8 @@ class NativeBuild:
     words = shared.WORDS
     operands = shared.OPERANDS
     recipes = shared.RECIPES
+    back_words = shared.BACK_WORDS
+    gradients = shared.GRADIENTS
     method = shared.METHOD
     scratch = shared.SCRATCH
     updates = UPDATES
@@ -86,6 +88,7 @@ def module_text(layout: Layout) -> str:
     """The whole build as LLVM assembly."""
     from argosy_cinn.eager.application import add_application
     from argosy_cinn.eager.calls import add_calls
+    from argosy_cinn.eager.derivatives import add_derivatives
     from argosy_cinn.eager.drain import add_drain
     from argosy_cinn.eager.entries import add_entries
     from argosy_cinn.eager.inplace import add_inplace
@@ -110,6 +113,7 @@ def module_text(layout: Layout) -> str:
     add_signatures(module, layout)
     add_calls(module, layout)
     add_entries(module, layout)
+    add_derivatives(module, layout)
     add_drain(module, layout)
     add_update_all(module, layout)
     add_inplace(module, layout)

@@ -1,15 +1,17 @@
 """Going back over the tape: ``drain(start, leaves, retain, pull, add)``, a builtin that `argosy_autograd.sweep` calls.
 
 Nodes wait in a heap by sequence number, each with its gradient in its slot ``waiting``, a list where it has several
-results. Nodes that pass a gradient on as it is (``recipe.code`` is 1) are done here, other ones by ``pull(node, g)``,
-which gives a list of ``(edge, gradient)``. Gradients of tensors go to ``leaves`` (id to ``[tensor, gradient]``). Nodes
-of other kinds are for Python: what goes to them is returned, as a list of ``(node, slot, gradient)``, as soon as one of
-them is next. One pass at a time: while one runs, another thread or a hook gets None.
+results. Nodes that pass a gradient on as it is (``recipe.code`` is 1) are done here, those whose derivative is compiled
+by `derivatives`, other ones by ``pull(node, g)``, which gives a list of ``(edge, gradient)``. Gradients of tensors go
+to ``leaves`` (id to ``[tensor, gradient]``). Nodes of other kinds are for Python: what goes to them is returned, as a
+list of ``(node, slot, gradient)``, as soon as one of them is next. One pass at a time: while one runs, another thread
+or a hook gets None.
 """
 
 from __future__ import annotations
 
 from argosy_cinn.eager.code import NULL, Code
+from argosy_cinn.eager.derivatives import SLOW
 from argosy_cinn.eager.layout import Layout
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I1, I8, I32, I64, PTR, Value, constant
@@ -311,8 +313,8 @@ def _add_step(module: Module, layout: Layout) -> None:
             c.need(c.same(c.field(node, f"node.{slot}"), c.word(usual)), "pull")
         recipe = c.field(node, "node.recipe")
         c.need(f.icmp("ne", recipe, NULL), "pull")
-        c.need(c.same(c.field(recipe, "recipe.code"), c.word("one")), "pull")
         edges = c.field(node, "node.edges")
+        c.need(c.same(c.field(recipe, "recipe.code"), c.word("one")), "derive")
         with f.when(c.same(edges, NULL)):  # see `application`
             for slot in ("before", "other"):
                 to = c.field(node, f"node.{slot}")
@@ -334,6 +336,19 @@ def _add_step(module: Module, layout: Layout) -> None:
         f.start("lost")
         c.drop(edges)
         f.ret(constant(I32, 0))
+        f.start("derive")
+        back = c.field(recipe, "recipe.back")
+        c.need(f.icmp("ne", back, NULL), "pull")
+        c.need(f.icmp("ne", back, c.word("none")), "pull")
+        c.need(f.icmp("ne", edges, c.word("none")), "pull")  # freed
+        c.hold(back)
+        record = f.call("item", PTR, back, constant(I64, 0))
+        went = f.call("go_back", I32, node, g, c.field(record, "bytearray.start"))
+        c.drop(back)
+        c.need(f.icmp("eq", went, SLOW), "went")
+        f.jump("pull")
+        f.start("went")
+        f.ret(went)
         f.start("pull")
         arguments = f.alloca(PTR, 2)
         f.store(node, arguments)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 __all__ = [
-    "API", "CALLED", "CALLS", "CALL_WORDS", "LIMIT", "METHOD", "OPERANDS", "OPERATORS", "PLANS", "PLAN_WORDS",
-    "RECIPES", "SCRATCH", "SIZES", "SLOTS", "STATE", "TABLE", "WORDS", "Layout",
+    "API", "BACK_WORDS", "CALLED", "CALLS", "CALL_WORDS", "GRADIENTS", "LIMIT", "METHOD", "OPERANDS", "OPERATORS",
+    "PLANS", "PLAN_WORDS", "RECIPES", "SCRATCH", "SIZES", "SLOTS", "STATE", "TABLE", "WORDS", "Layout",
 ]  # fmt: skip
 
 OPERATORS = ("add", "subtract", "multiply", "divide")
@@ -59,6 +59,14 @@ SCRATCH = 1 << 16
 WORDS, OPERANDS, RECIPES = 48, 8, 4
 """How many words, tensors and recipes a call has at most."""
 
+BACK_WORDS = ("kernel", "table", "output", "saved", "places", "reads", "gradients", "outputs")
+"""What the record of a compiled derivative says: this kernel takes a table of addresses, filled in, with the data of
+``saved`` entries of what the node saved at these ``places``, then the result's gradient where it ``reads`` that, and
+from ``output`` on so many ``gradients``. ``outputs`` has for each its operand's number, its shape and its dtype."""
+
+GRADIENTS = 4
+"""How many gradients a compiled derivative has at most to be run from here."""
+
 API = (
     "PyType_GenericAlloc", "PyByteArray_FromStringAndSize", "PyObject_GC_Track", "PyObject_GC_UnTrack",
     "PyObject_Vectorcall", "PyTuple_New", "PyIter_Next", "PyGC_Disable", "PyGC_Enable", "_Py_Dealloc",
@@ -72,7 +80,7 @@ API = (
 STATE = (
     "tensor", "payload", "node", "storage", "ndarray", "bytearray", "tuple", "list", "slice", "float", "int",  # types
     "true", "false", "none", "zero", "one", "empty",  # objects
-    "ambient", "context", "counter", "sequence", "call",  # what calling an operator did before
+    "ambient", "context", "counter", "sequence", "new_array", "call",  # what calling an operator did before
     "heap", "heap.count", "heap.capacity",  # of the backward pass that runs
     "drain.running", "drain.limit", "drain.rest", "drain.leaves", "drain.pull", "drain.add",
     *(f"{name}.{what}" for name in (*OPERATORS, *CALLED) for what in ("operator", "method", "reflected")),

@@ -110,7 +110,7 @@ def offsets(
         ("context", context, ("_generator",)),
         ("generator", generator, ("_state",)),
         ("node", node, _NODE),
-        ("recipe", recipe, ("code",)),
+        ("recipe", recipe, ("back", "code")),
     ):
         for name in names:
             found[f"{kind}.{name}"] = 0 if cls is None else _slot(cls, name)

@@ -34,12 +34,13 @@ _TESTED = ((3, 11), (3, 12), (3, 13))
 
 
 class Build(Protocol):
-    """What a provider makes: ``code`` is a shared object that exports ``exports``; its array ``state`` consists of the
-    words named in ``state``, its array ``plans`` of so many records of ``plan_words``, its array ``calls`` of so many
-    addresses of records of ``call_words``, for calls that read as ``words`` words with ``operands`` tensors at most.
-    Compiled programs of up to ``table`` addresses can be run, with ``scratch`` bytes for intermediate values at the
-    export of that name. ``method`` is the layout of methods; ``updates`` names the kernels of optimizers, with how many
-    arrays each takes."""
+    """What a provider makes: ``code`` is a shared object that exports ``exports``; its array ``state`` consists of
+    the words named in ``state``, its array ``plans`` of so many records of ``plan_words``, its array ``calls`` of
+    so many addresses of records of ``call_words``, for calls that read as ``words`` words with ``operands`` tensors
+    at most. Compiled programs of up to ``table`` addresses can be run, with ``scratch`` bytes for intermediate
+    values at the export of that name. Records of derivatives have ``back_words``, for ``gradients`` at most.
+    ``method`` is the layout of methods; ``updates`` names the kernels of optimizers, with how many arrays each
+    takes."""
 
     code: bytes
     exports: tuple[str, ...]
@@ -51,6 +52,8 @@ class Build(Protocol):
     words: int
     operands: int
     recipes: int
+    back_words: tuple[str, ...]
+    gradients: int
     method: Mapping[str, int]
     updates: Mapping[str, int]
     scratch: int
@@ -75,6 +78,7 @@ class Native:
             "bytearray": bytearray, "true": True, "false": False, "none": None, "zero": 0, "one": 1, "empty": (),
             "tuple": tuple, "list": list, "slice": slice, "float": float, "int": int,
             "ambient": AMBIENT, "context": process_context, "counter": counter, "sequence": "sequence",
+            "new_array": np.empty,
         }  # fmt: skip
         for name, value in objects.items():
             self.set_object(name, value)
