@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import shutil
 from pathlib import Path
+
+from argosy.dataset.common import md5file
 
 __all__ = ["get_path_from_url", "get_weights_path_from_url", "is_url"]
 
@@ -49,17 +51,29 @@ def get_path_from_url(
         raise FileNotFoundError(f"argosy downloads nothing: fetch {url} and unpack it as {unpacked}")
     if not path.is_file():
         raise FileNotFoundError(f"argosy downloads nothing: fetch {url} and put it into {path.parent}")
-    if md5sum is not None and _sum(path) != md5sum:
+    if md5sum is not None and md5file(str(path)) != md5sum:
         raise ValueError(f"{path} has another MD5 sum than {md5sum}: it is damaged or another version")
     return str(path)
-
-
-def _sum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
 def _get_unique_endpoints(trainer_endpoints: list[str]) -> set[str]:
     """One endpoint ``host:port`` of each host, the first in order: who downloads for the others."""
     by_host = {endpoint.split(":")[0]: endpoint for endpoint in sorted(trainer_endpoints, reverse=True)}
     return set(by_host.values())
+
+
+def _decompress(fname: str) -> str:
+    """Unpack an archive beside itself and give the path that is named as it is, without its ending.
+
+    Raises ValueError for a file of another ending; members that lead out of the folder are refused by ``tarfile`` and
+    left out of zip files.
+    """
+    path = Path(fname)
+    ending = next((end for end in _PACKED if path.name.endswith(end)), None)
+    if ending is None:
+        raise ValueError(f"{path} is no archive: its name should end in one of {', '.join(_PACKED)}")
+    if ending == ".zip":
+        shutil.unpack_archive(path, path.parent)
+    else:
+        shutil.unpack_archive(path, path.parent, filter="data")
+    return str(path.with_name(path.name.removesuffix(ending)))

@@ -11,13 +11,15 @@ from typing import Any, TypeVar
 from argosy.distributed.collective import all_reduce, barrier
 from argosy.distributed.data_parallel import DataParallel
 from argosy.distributed.environment import get_rank, get_world_size, init_parallel_env
+from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
 from argosy.distributed.reduction import ReduceOp
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
     "DistributedStrategy", "barrier_worker", "distributed_model", "distributed_optimizer", "distributed_scaler",
-    "fused_allreduce_gradients", "init", "is_first_worker", "is_worker", "worker_index", "worker_num",
+    "fused_allreduce_gradients", "get_hybrid_communicate_group", "init", "is_first_worker", "is_worker",
+    "obtain_optimizer_parameters_list", "worker_index", "worker_num",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -52,6 +54,7 @@ _INSTEAD = {
 _DEGREES = ("dp_degree", "mp_degree", "pp_degree", "sharding_degree", "sep_degree", "ep_degree")
 
 _strategy: list[DistributedStrategy] = []
+_groups: list[HybridCommunicateGroup] = []
 
 
 class DistributedStrategy:
@@ -110,9 +113,17 @@ def init(
     if degree not in (-1, get_world_size()):
         raise ValueError(f"fleet.init(): dp_degree is {degree}, but there are {get_world_size()} ranks")
     _strategy[:] = [chosen]
+    _groups[:] = [HybridCommunicateGroup(CommunicateTopology(dims=(get_world_size(), 1, 1, 1, 1, 1)))]
     from argosy.distributed import fleet
 
     return fleet
+
+
+def get_hybrid_communicate_group() -> HybridCommunicateGroup:
+    """The groups of this rank. Raises RuntimeError before :func:`init`."""
+    if not _groups:
+        raise RuntimeError("fleet.get_hybrid_communicate_group(): call fleet.init(is_collective=True) first")
+    return _groups[0]
 
 
 def distributed_model(model: Layer) -> Layer:
@@ -151,6 +162,14 @@ def fused_allreduce_gradients(parameter_list: Iterable[Tensor], hcg: object = No
     for parameter in parameter_list:
         if not parameter.stop_gradient and parameter.grad is not None:
             all_reduce(parameter.grad, ReduceOp.AVG)
+
+
+def obtain_optimizer_parameters_list(optimizer: Any) -> list[Tensor]:
+    """The parameters of an optimizer, those of its groups one group after the other."""
+    groups = getattr(optimizer, "_param_groups", None)
+    if groups and isinstance(groups[0], dict):
+        return [parameter for group in groups for parameter in group["params"]]
+    return list(optimizer._parameter_list)
 
 
 def worker_index() -> int:

@@ -3,8 +3,11 @@
 from argosy.faces import face
 
 _TABLE = {
-    "recompute": "argosy.distributed.fleet.recomputation:recompute",
-    "hybrid_parallel_util": "argosy.distributed.fleet.utils.hybrid_parallel_util",
+    "recompute": "argosy.distributed.fleet.recompute:recompute",
+    **{
+        name: f"argosy.distributed.fleet.utils.{name}"
+        for name in ("hybrid_parallel_util", "log_util", "sequence_parallel_utils")
+    },
 }
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.amp.casting import applied, current
+from argosy.distributed.fleet.layers.mpu.random import get_rng_state_tracker
 from argosy.jit.arguments import tensors_in
+from argosy.random import get_rng_state, set_rng_state
 from argosy_autograd.errors import DifferentiationError
 from argosy_autograd.hooks import saved_tensors_hooks
 from argosy_autograd.modes import enable_grad, is_grad_enabled
@@ -15,7 +22,9 @@ from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["recompute", "recompute_sequential"]
+__all__ = ["check_recompute_necessary", "recompute", "recompute_sequential", "switch_rng_state_tracker"]
+
+_log = logging.getLogger(__name__)
 
 
 class _Region:
@@ -141,3 +150,47 @@ def _chained(functions: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
         return result
 
     return run
+
+
+def check_recompute_necessary(inputs: Iterable[Any]) -> None:
+    """Warn where no input of a region wants a gradient: there is nothing to keep less of."""
+    found: list[Tensor] = []
+    tensors_in(list(inputs), found.append)
+    if all(x.stop_gradient for x in found):
+        _log.warning("recompute: none of the inputs wants a gradient, so that nothing has to be computed again")
+
+
+@contextmanager
+def switch_rng_state_tracker(
+    rng_state: Any,
+    tracker: Mapping[str, Any],
+    numpy_state: Any,
+    random_state: Any,
+    custom_state: Any = None,
+    custom_get_state_func: Callable[[], Any] | None = None,
+    custom_set_state_func: Callable[[Any], None] | None = None,
+) -> Iterator[None]:
+    """Draw from these states within the block: ours as ``get_rng_state`` gives it, those by name, NumPy's, Python's
+    and, with functions to get and set it, one more.
+
+    Raises ValueError for a ``custom_state`` without its functions.
+    """
+    if custom_state is not None and (custom_get_state_func is None or custom_set_state_func is None):
+        raise ValueError("switch_rng_state_tracker: custom_state needs functions to get and set it")
+    named = get_rng_state_tracker()
+    kept = get_rng_state(), named.get_states_tracker(), np.random.get_state(), random.getstate()
+    extra = custom_get_state_func() if custom_state is not None and custom_get_state_func is not None else None
+
+    def switch(own: Any, by_name: Mapping[str, Any], numpy: Any, python: Any, custom: Any) -> None:
+        set_rng_state(own)
+        named.set_states_tracker(by_name)
+        np.random.set_state(numpy)
+        random.setstate(python)
+        if custom_state is not None and custom_set_state_func is not None:
+            custom_set_state_func(custom)
+
+    switch(rng_state, tracker, numpy_state, random_state, custom_state)
+    try:
+        yield
+    finally:
+        switch(*kept, extra)

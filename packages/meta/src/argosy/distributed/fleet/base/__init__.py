@@ -1,0 +1,1 @@
+"""Where Paddle has the places of ranks in a job: :mod:`.topology`."""

@@ -1,0 +1,1 @@
+"""Where Paddle has the layers of tensor parallelism: :mod:`.mpu`."""

@@ -1,0 +1,20 @@
+"""Layers that Paddle splits over the ranks of a group, here of one rank: annotate with ``distributed.parallelize`` for
+more."""
+
+from argosy.distributed.fleet.layers.mpu.mp_layers import (
+    ColumnParallelLinear,
+    ParallelCrossEntropy,
+    RowParallelLinear,
+    VocabParallelEmbedding,
+)
+from argosy.distributed.fleet.layers.mpu.random import (
+    RNGStatesTracker,
+    dropout,
+    get_rng_state_tracker,
+    model_parallel_random_seed,
+)
+
+__all__ = [
+    "ColumnParallelLinear", "ParallelCrossEntropy", "RNGStatesTracker", "RowParallelLinear", "VocabParallelEmbedding",
+    "dropout", "get_rng_state_tracker", "model_parallel_random_seed",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Where Paddle has optimizers of split states and gradients."""
