@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import ml_dtypes
 import numpy as np
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 from products import DTYPES, Product, assert_close, bias_relu, machine, operands
 
-from argosy_cinn.contraction import choose, grid, store_rows, thin
-from argosy_cinn.printers.types import FLOAT, I64, lanes_of, vector
+from argosy_cinn.contraction import Contraction, Matrix, choose, grid, store_rows, thin
+from argosy_cinn.contraction.blocking import estimated
+from argosy_cinn.printers.types import FLOAT, I64, PTR, Value, lanes_of, vector
 from argosy_cinn.runtime import entry, load, set_threads
 from argosy_cinn.target import Target
 
@@ -68,6 +70,23 @@ def row_blocks(threads, m, n, k):
         set_threads(1)
     assert table[9] % columns == 0
     return int(table[9]) // columns, columns
+
+
+def test_blocks_are_wide_where_a_is_converted():
+    """Signed bytes are copied as unsigned ones once a block of columns, which is wider than its part of the cache."""
+    known = {"avx512vnni", "avx512bf16"}
+    target = SimpleNamespace(
+        vector_bits=512, registers=32, l2_bytes=1 << 20, lanes=lambda element: 16, has=known.__contains__
+    )
+    null = Value(PTR, "null")
+
+    def blocking(element, compute):
+        a, b = (Matrix(null, 2048, 1, element) for _ in "ab")
+        return estimated(Contraction(2048, 2048, 2048, a, b, store_rows(null, 2048, (), compute), (), compute), target)
+
+    assert blocking("i8", "i32").columns >= 512
+    pairs = blocking("bfloat", "float")
+    assert pairs.columns * pairs.depth * 2 <= target.l2_bytes * 9 // 16
 
 
 def test_rows_are_cut_for_threads_only():

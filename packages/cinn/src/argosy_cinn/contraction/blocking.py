@@ -25,6 +25,8 @@ _FEW_ROWS = 256
 _PACKED_TILE = (8, 3)
 #: Panels of B beside which a last one that is narrow does not show.
 _MANY_PANELS = 24
+#: Columns of a block of B at most; and, were it larger than its part of the cache, at least where A is converted.
+_WIDE = 512
 #: Bytes along k of a step with tile registers.
 _LONGEST_TILED = 4096
 
@@ -89,8 +91,11 @@ def estimated(problem: Contraction, target: Target) -> Blocking:
     # Half of the second-level cache holds the block of B; the rest is for A, C and what the epilogue reads.
     panels = max(target.l2_bytes * 9 // 16 // (depth * size * width), 1)
     few = format.tiled and isinstance(problem.m, int) and problem.m <= _FEW_ROWS
-    widest = panels * width if format.tiled and in_place else 512
-    columns = _balanced(problem.n, min(panels * width, widest if packs_b and not few else 256), width)
+    widest = panels * width if format.tiled and in_place else _WIDE
+    # A is copied for each block: where that converts it (bytes with signs to bytes without), it costs more than panels
+    # that come from the third-level cache.
+    fitting = max(panels * width, _WIDE) if format.shifted and not format.tiled else panels * width
+    columns = _balanced(problem.n, min(fitting, widest if packs_b and not few else 256), width)
     rows = _rows(problem, tile_rows)
     return Blocking(lanes, tile_rows, vectors, depth, rows, columns, packs_b, format, is_turned)
 
