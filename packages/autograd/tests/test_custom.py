@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import argosy_autograd as ag
-from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.errors import DifferentiationError, UnusedInput
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.reference.interpreter import prepare
 from argosy_pir import TensorType
+from argosy_pir.passes import PassManager
 from argosy_tensorcore.tensor import Tensor
 
 exp, log1p, tanh = (get_operator(name) for name in ("exp", "log1p", "tanh"))
@@ -165,3 +167,87 @@ def test_a_tangent_that_is_none_is_named():
     same.defjvp(lambda primals, tangents: (primals[0], None))
     with pytest.raises(DifferentiationError, match="the tangent of result 0 is None; return zeros_like"):
         nth(same, 1)(leaf())
+
+
+class _Cube(ag.PyLayer):
+    """x^3; its backward cuts the gradient off that it takes."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensor()
+        return g.detach() * (x * x * 3.0)
+
+
+class _CubeWithoutRecord(_Cube):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensor()
+        with ag.no_grad():
+            return g * (x * x * 3.0)
+
+
+class _Flat(_Cube):
+    @staticmethod
+    def backward(ctx, g):
+        return g.detach() * 0.0
+
+
+class _Constant(_Cube):
+    """The derivative moves with the gradient, not with the input."""
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensor()
+        return g * (x.detach() * x.detach() * 3.0)
+
+
+def _both(function, x):
+    """What ``function`` gives eagerly, and while capturing: an array, or the type of its error."""
+
+    def tried(run):
+        try:
+            return run()
+        except DifferentiationError as error:
+            return type(error)
+
+    def captured():
+        with Tracer("t") as tracer:
+            given = tracer.input(TensorType(tuple(x.shape), "float64"), stop_gradient=False)
+            program = tracer.finish([function(given)]).program
+        PassManager("decompose,taylor-mode,expand-gradients,cse,dce").run(program)
+        return prepare(program)([x.numpy()])[0]
+
+    return tried(lambda: function(x).numpy()), tried(captured)
+
+
+@pytest.mark.parametrize("cls", [_Cube, _CubeWithoutRecord])
+def test_forward_mode_refuses_gradients_cut_off_from_their_seed(cls):
+    """Zero was what jvp and jet made of them, in silence."""
+    x = Tensor(np.array([1.0, 2.0]), stop_gradient=False)
+    found = _both(lambda x: ag.jvp(cls.apply, x)[1], x)
+    assert found == (DifferentiationError, DifferentiationError)
+    with pytest.raises(DifferentiationError, match=rf"{cls.__name__} gives a gradient that does not depend"):
+        ag.jet(lambda x: cls.apply(x) + x, (x,), ((1.0, 0.0),))
+
+
+def test_forward_mode_through_gradients_that_are_constant_in_the_input():
+    x = Tensor(np.array([1.0, 2.0]), stop_gradient=False)
+    for found in _both(lambda x: ag.jvp(_Constant.apply, x)[1], x):
+        np.testing.assert_array_equal(found, [3.0, 12.0])
+    np.testing.assert_array_equal(ag.jvp(_Flat.apply, x)[1].numpy(), [0.0, 0.0])  # cut off, and zero
+
+
+def test_what_backward_computes_without_recording_is_a_constant():
+    """While capturing, too: the second derivative is refused as it is eagerly."""
+
+    def second(x):
+        (g,) = ag.grad(_CubeWithoutRecord.apply(x * 1.0).sum(), x, create_graph=True)
+        return ag.grad(g.sum(), x)[0]
+
+    x = Tensor(np.array([1.0, 2.0]), stop_gradient=False)
+    assert _both(second, x) == (UnusedInput, UnusedInput)

@@ -20,6 +20,14 @@ def explained(error: MissingRule, *reasons: str) -> MissingRule:
     return type(error)("; ".join([text, *(reason for reason in reasons if reason and reason not in text)]))
 
 
+def constant_gradient(name: str) -> DifferentiationError:
+    """The error for a derivative ``name`` of the user's own that does not depend on the gradient it takes."""
+    return DifferentiationError(
+        f"{name} gives a gradient that does not depend on the one that it takes (detach(), no_grad() or numbers read "
+        "on the way): there is no derivative along a direction then; compute it with operators that are recorded"
+    )
+
+
 class UnusedInput(DifferentiationError, ValueError):
     """A gradient was asked for with respect to a tensor that the outputs do not depend on."""
 

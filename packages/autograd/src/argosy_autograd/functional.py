@@ -10,7 +10,7 @@ import numpy as np
 
 from argosy_autograd.engine import grad
 from argosy_autograd.errors import DifferentiationError
-from argosy_autograd.modes import enable_grad, is_grad_enabled
+from argosy_autograd.modes import enable_grad, is_grad_enabled, linear
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -134,14 +134,19 @@ def jvp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]
     """Outputs of ``func`` at ``xs``, and the product of its derivative with ``v`` (ones by default).
 
     Both stay in the graph, as those of :func:`vjp`. Reverse mode twice: the gradient is linear in its seed, so its own
-    gradient with respect to the seed is the product.
+    gradient with respect to the seed is the product. Raises :class:`DifferentiationError` where a :class:`PyLayer`
+    gives a gradient that is cut off from its seed.
     """
     inputs, outputs = _call(func, xs)
     ends = _as_list(outputs)
     seeds = [get_operator("zeros_like")(y).detach() for y in ends]
     for seed in seeds:
         seed.stop_gradient = False
-    found = grad(ends, inputs, seeds, create_graph=True, allow_unused=True)
+    asked = linear.set(True)
+    try:
+        found = grad(ends, inputs, seeds, create_graph=True, allow_unused=True)
+    finally:
+        linear.reset(asked)
     directions = [get_operator("ones_like")(x) for x in inputs] if v is None else _as_list(v)
     moved = [(g, d) for g, d in zip(found, directions, strict=True) if g is not None and not g.stop_gradient]
     products: list[Tensor | None] = [None] * len(seeds)

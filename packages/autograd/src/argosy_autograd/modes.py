@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
 from argosy_phi_ops.context import grad_enabled
 from argosy_phi_ops.context import set_grad_enabled as switch
 
-__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "linear", "no_grad", "set_grad_enabled"]
+
+linear: ContextVar[bool] = ContextVar("linear", default=False)
+"""Whether gradients are asked for as functions of those they start with, for forward mode by reverse mode twice."""
 
 _GENERATOR = 0x20  # the flag of code objects of generator functions
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from argosy_autograd import anomaly
-from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.engine import needed
+from argosy_autograd.errors import DifferentiationError, constant_gradient
 from argosy_autograd.hooks import pack_saved, packing, unpack_saved
-from argosy_autograd.modes import no_grad
+from argosy_autograd.modes import linear, no_grad
 from argosy_autograd.tape import Edge, Node, edge_of
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.context import grad_enabled
@@ -205,6 +206,11 @@ def _matched(name: str, made: Any, edges: Sequence[Edge | None]) -> list[Any]:
     )
 
 
+def _moves(g: Tensor, sources: dict[Edge, int]) -> bool:
+    edge = edge_of(g)
+    return edge is not None and bool(needed([edge], sources, frozenset())[1])
+
+
 class _PyLayerNode(Node):
     __slots__ = ("cls", "ctx", "types")
 
@@ -238,7 +244,23 @@ class _PyLayerNode(Node):
                 Tensor._wrap(Strided(np.zeros(*kind))) if g is None else g
                 for g, kind in zip(grads, self.types, strict=True)
             ]
-        return _matched(self.name, self.cls.backward(self.ctx, *grads), self.edges)
+        made = _matched(self.name, self.cls.backward(self.ctx, *grads), self.edges)
+        if linear.get():
+            self._check_linear(grads, made)
+        return made
+
+    def _check_linear(self, grads: Sequence[Any], made: Sequence[Any]) -> None:
+        """Raise where one of ``made`` does not move with ``grads`` and is not zero: backward cut it off, and there is
+        no telling what it would have been."""
+        sources = {edge: 0 for g in grads if (edge := edge_of(g)) is not None}
+        still = [i for i, g in enumerate(made) if type(g) is Tensor and not _moves(g, sources)]
+        if not sources or not still:
+            return
+        with no_grad():
+            ones = [Tensor._wrap(Strided(np.ones(*kind))) for kind in self.types]
+            again = _matched(self.name, self.cls.backward(self.ctx, *ones), self.edges or ())  # type: ignore[arg-type]
+        if any(again[i] is not None and again[i].payload.to_host().any() for i in still):
+            raise constant_gradient(self.name)
 
     def release(self) -> None:
         """See :class:`Node`."""

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from argosy_autograd.activity import has_gradient, postorder, read_values
-from argosy_autograd.algebra import zeros_like
+from argosy_autograd.activity import differentiable_sources, has_gradient, postorder, read_values
+from argosy_autograd.algebra import constant_number, zeros_like
 from argosy_autograd.dependence import moving
 from argosy_autograd.dialect import custom_parts, parts
-from argosy_autograd.errors import DifferentiationError, unused_input
+from argosy_autograd.errors import DifferentiationError, constant_gradient, unused_input
 from argosy_autograd.gradients import is_symbolic_zero
 from argosy_autograd.hooks import JointHook
-from argosy_autograd.modes import no_grad
+from argosy_autograd.modes import linear, no_grad
 from argosy_autograd.registry import NOT_APPLICABLE
 from argosy_phi_ops import prim
 from argosy_phi_ops.capture import Traced, Tracer, active_tracer, user_location
@@ -83,9 +83,33 @@ def traced_grad(
         if value not in reached and not allow_unused:
             raise unused_input(i, x, wall=_wall(outputs, value) or _flat(outputs, value))
     chosen = [v for v in values if v in reached]
+    if linear.get():
+        _check_linear(outputs, chosen)
     found = dict(zip(chosen, _request(tracer, outputs, chosen, seeds, walls), strict=True)) if chosen else {}
     wrap = _differentiable if create_graph else _constant
     return [wrap(tracer, found[v]) if v in found else None for v in values]
+
+
+def _check_linear(outputs: Sequence[Value], wrt: Sequence[Value]) -> None:
+    """Raise where a derivative of the user's own between ``wrt`` and ``outputs`` does not move with what it takes."""
+    moved = set(wrt)
+    for op in postorder(outputs, None):
+        if moved.isdisjoint(read_values(op)):
+            continue
+        moved.update(op.results)
+        if op.name != "ad.custom" or "refusal" in op.attributes:
+            continue
+        block = op.regions[0].block
+        assert block.last is not None
+        for g in block.last.operands:
+            if not _is_zero(g) and differentiable_sources(g).isdisjoint(block.arguments):
+                raise constant_gradient(f"a PyLayer or a hook ({op.location})")
+
+
+def _is_zero(g: Value) -> bool:
+    while isinstance(g, OpResult) and g.op.name == "prim.stop_gradient":
+        g = g.op.operand(0)
+    return constant_number(g) == 0 or (isinstance(g, OpResult) and g.op.name == "phi.zeros_like")
 
 
 def traced_dependence(y: Tensor, x: Tensor) -> tuple[bool, str]:
@@ -112,7 +136,7 @@ def traced_custom(
         with unbroken(tracer), building(tracer.builder) as inner:
             made = backward([_differentiable(tracer, g) for g in block.arguments])
             wanted = [x for x in inputs if has_gradient(x)]
-            values = [zeros_like(x) if g is None else tracer.value(g) for g, x in zip(made, wanted, strict=True)]
+            values = [zeros_like(x) if g is None else _given(tracer, g) for g, x in zip(made, wanted, strict=True)]
             inner.create("control.yield", values)
     finally:
         tracer.builder = outer
@@ -120,6 +144,12 @@ def traced_custom(
     return outer.create(
         "ad.custom", [*outputs, *inputs], attributes, regions=[Region([block])], location=user_location()
     ).results
+
+
+def _given(tracer: Tracer, g: Tensor) -> Value:
+    """The value of a gradient that a user's code gave: what it cut off is a constant."""
+    value = tracer.value(g)
+    return prim.stop_gradient(value) if g.stop_gradient and has_gradient(value) else value
 
 
 def traced_refusal(values: Sequence[Tensor], reason: str) -> list[Tensor]:
