@@ -166,3 +166,55 @@ def test_devices_are_asked_for():
         device.synchronize("gpu:0")
     with pytest.raises(ValueError, match=r"memory_allocated\(\): there is no CUDA device"):
         device.cuda.memory_allocated()
+
+
+@pytest.mark.parametrize("name", ["current_stream", "get_device_name", "max_memory_allocated", "memory_reserved"])
+def test_what_needs_an_accelerator_says_so(name):
+    for module in (paddle.device, paddle.device.cuda):
+        with pytest.raises(ValueError, match=rf"{name}\(\): there is no"):
+            getattr(module, name)()
+
+
+def test_streams_and_places_of_other_devices_are_refused():
+    device = paddle.device
+    for make in (device.Stream, device.Event, device.cuda.Stream, device.IPUPlace, lambda: device.XPUPlace(0)):
+        with pytest.raises(ValueError, match="there is no"):
+            make()
+    with pytest.raises(RuntimeError, match="no CUDA device"):
+        device.ipc_collect()
+    with pytest.raises(TypeError, match="should be a Stream or None, got int"):
+        device.stream_guard(3)
+    with device.stream_guard(None), device.StreamContext():
+        assert not device.is_current_stream_capturing()
+    device.empty_cache()
+    assert device.is_bf16_supported()
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("FloatTensor", "float32"), ("DoubleTensor", "float64"), ("HalfTensor", "float16"), ("BFloat16Tensor", "bfloat16"),
+     ("BoolTensor", "bool"), ("ByteTensor", "uint8"), ("CharTensor", "int8"), ("ShortTensor", "int16"),
+     ("IntTensor", "int32"), ("LongTensor", "int64")],
+)  # fmt: skip
+def test_tensors_by_the_name_of_their_dtype(name, dtype):
+    make = getattr(paddle.device, name)
+    values = make([[1, 0]])
+    assert values.dtype == getattr(paddle, dtype)
+    assert values.stop_gradient
+    assert values.astype("int64").tolist() == [[1, 0]]
+    assert (list(make(2, 3).shape), list(make().shape), list(make(4).shape)) == ([2, 3], [0], [4])
+    with pytest.raises(TypeError, match="takes sizes or one list of values"):
+        make(2, "3")
+
+
+def test_the_generator_by_its_device():
+    device = paddle.device
+    device.manual_seed(5)
+    state = device.get_rng_state()
+    first = paddle.rand([3]).tolist()
+    device.set_rng_state(state)
+    assert paddle.rand([3]).tolist() == first
+    paddle.seed(5)
+    assert paddle.rand([3]).tolist() == first
+    with pytest.raises(ValueError, match=r"shape \[2\]"):
+        device.set_rng_state(paddle.ones([3]))

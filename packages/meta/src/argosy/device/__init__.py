@@ -8,12 +8,25 @@ _PLACES = (
     "is_compiled_with_xpu", "set_device",
 )  # fmt: skip
 _FUNCTIONS = (
-    "device_count", "device_guard", "get_all_custom_device_type", "get_all_device_type", "get_available_custom_device",
-    "get_cudnn_version", "is_available", "synchronize",
+    "IPUPlace", "XPUPlace", "device_count", "device_guard", "empty_cache", "get_all_custom_device_type",
+    "get_all_device_type", "get_available_custom_device", "get_cudnn_version", "is_available", "is_bf16_supported",
+    "synchronize",
+)  # fmt: skip
+_STREAMS = (
+    "Event", "Stream", "StreamContext", "current_stream", "get_device_capability", "get_device_name",
+    "get_device_properties", "get_stream_from_external", "ipc_collect", "is_current_stream_capturing",
+    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "reset_max_memory_allocated",
+    "reset_max_memory_reserved", "reset_peak_memory_stats", "set_stream", "stream_guard",
+)  # fmt: skip
+_TYPED = (
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
+    "IntTensor", "LongTensor", "ShortTensor", "get_rng_state", "manual_seed", "set_rng_state",
 )  # fmt: skip
 _TABLE: dict[str, str] = {
     **{name: f"argosy.device.places:{name}" for name in _PLACES},
     **{name: f"argosy.device.queries:{name}" for name in _FUNCTIONS},
+    **{name: f"argosy.device.streams:{name}" for name in _STREAMS},
+    **{name: f"argosy.device.typed:{name}" for name in _TYPED},
     "cuda": "argosy.device.cuda",
 }
 

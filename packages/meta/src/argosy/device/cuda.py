@@ -1,13 +1,17 @@
-"""The questions about CUDA that scripts ask: there is none, and what would need one says so."""
+"""The questions about CUDA that scripts ask: there is none, and what would need one says so, as Paddle's build for the
+CPU does."""
 
 from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from argosy.device.streams import Event, Stream, stream_guard
+
 __all__ = [
-    "current_stream", "device_count", "empty_cache", "get_device_capability", "get_device_name",
+    "Event", "Stream", "current_stream", "device_count", "empty_cache", "get_device_capability", "get_device_name",
     "get_device_properties", "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated",
-    "memory_reserved", "reset_max_memory_allocated", "reset_max_memory_reserved", "synchronize",
+    "memory_reserved", "memory_summary", "reset_max_memory_allocated", "reset_max_memory_reserved", "stream_guard",
+    "synchronize", "vmm_compact",
 ]  # fmt: skip
 
 
@@ -42,6 +46,8 @@ max_memory_allocated = _refusing("max_memory_allocated")
 max_memory_reserved = _refusing("max_memory_reserved")
 memory_allocated = _refusing("memory_allocated")
 memory_reserved = _refusing("memory_reserved")
+memory_summary = _refusing("memory_summary")
 reset_max_memory_allocated = _refusing("reset_max_memory_allocated")
 reset_max_memory_reserved = _refusing("reset_max_memory_reserved")
 synchronize = _refusing("synchronize")
+vmm_compact = _refusing("vmm_compact")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 from argosy.device.places import get_available_device, get_device, set_device
 
 __all__ = [
-    "device_count", "device_guard", "get_all_custom_device_type", "get_all_device_type", "get_available_custom_device",
-    "get_cudnn_version", "is_available", "synchronize",
+    "IPUPlace", "XPUPlace", "device_count", "device_guard", "empty_cache", "get_all_custom_device_type",
+    "get_all_device_type", "get_available_custom_device", "get_cudnn_version", "is_available", "is_bf16_supported",
+    "synchronize",
 ]  # fmt: skip
 
 
@@ -21,6 +23,25 @@ def device_count() -> int:
 def is_available() -> bool:
     """Whether operators run on a device other than the cpu: False."""
     return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether operators take bfloat16: True, the cpu's compute in it or by way of float32."""
+    return True
+
+
+def empty_cache() -> None:
+    """Give memory of accelerators back that is kept for later: there is none."""
+
+
+def XPUPlace(id: int) -> NoReturn:
+    """Raises ValueError as Paddle's build for the CPU does: there is no XPU."""
+    raise ValueError(f"XPUPlace({id}): there is no XPU; use CPUPlace()")
+
+
+def IPUPlace() -> NoReturn:
+    """Raises ValueError as Paddle's build for the CPU does: there is no IPU."""
+    raise ValueError("IPUPlace(): there is no IPU; use CPUPlace()")
 
 
 def get_cudnn_version() -> int | None:
