@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from argosy_cinn.assembly.control import ControlFlow
@@ -26,6 +26,7 @@ from argosy_cinn.loops.nest import has_partial, partial_dtype
 from argosy_cinn.loops.schedule import Kernel, choose_chunks, phases
 from argosy_cinn.ordering.kernel import OrderKernel, lower_order
 from argosy_cinn.plan.memory import Lifetime, place_apart, plan
+from argosy_cinn.plan.overwriting import choose_overwriting
 from argosy_cinn.plan.rematerialise import Facts, Schedule, rematerialised, step_cost
 from argosy_cinn.plan.shapes import has_bytes, nbytes, sizes
 from argosy_cinn.plan.streaming import choose_streaming
@@ -136,10 +137,12 @@ def make_plan(
         if value in in_place:
             places[value] = places[argument]
     ordered = [steps[number] for number in _ordered(fusion, after)]
+    apart = run_time is not None or bool(guard)
+    over = {} if apart else _overwriting(ordered, _lifetimes(ordered, stored, places, copies), budget)
     if streaming:
-        choose_streaming(ordered, stored, in_place)
+        choose_streaming(ordered, stored, in_place | over.keys())
     recomputation = None
-    if budget is not None:
+    if budget is not None and not over:
 
         def placed(steps: Sequence[Step]) -> int:
             return plan(_lifetimes(steps, stored, places, copies))[1]
@@ -152,7 +155,7 @@ def make_plan(
         orders = [ordered, schedule.freeing(after)]
         ordered, recomputation = rematerialised(schedule, orders, budget, placed)
     ordered = _with_twins(ordered, in_place)
-    lifetimes = _lifetimes(ordered, stored, places, copies)
+    lifetimes = _joined(_lifetimes(ordered, stored, places, copies), over)
     places.update((flow.workspace, Place(0)) for flow in native.values() if run_time is not None)
     symbols = list(program.symbols())
     made = Plan(ordered, places, 0, constants, copies, in_place, lifetimes, symbols, recomputation, guard)
@@ -161,6 +164,7 @@ def make_plan(
     else:
         offsets, made.arena_bytes = place_apart(lifetimes, guard) if guard else plan(lifetimes)
         places.update((key, Place(0, offset)) for key, offset in offsets.items())
+    places.update((value, places[first]) for value, first in over.items())
     return made
 
 
@@ -344,6 +348,22 @@ def _lifetimes(
     for value, _ in copies:
         last[value] = len(steps)
     return [*(Lifetime(key, bytes_of[key], first[key], last[key]) for key in first), *found]
+
+
+def _overwriting(steps: Sequence[Step], lifetimes: Sequence[Lifetime], budget: int | None) -> dict[Value, Value]:
+    """What `choose_overwriting` finds; nothing where a budget is not met by it: what is made again has memory of its
+    own."""
+    over = choose_overwriting(steps, lifetimes)
+    return over if budget is None or plan(_joined(lifetimes, over))[1] <= budget else {}
+
+
+def _joined(lifetimes: Sequence[Lifetime], over: Mapping[Value, Value]) -> list[Lifetime]:
+    """The same, where values that take another's memory only make that one live longer."""
+    last: dict[Hashable, int] = {}
+    for life in lifetimes:
+        key = over.get(life.key, life.key)  # type: ignore[call-overload]
+        last[key] = max(life.last, last.get(key, 0))
+    return [replace(life, last=last[life.key]) for life in lifetimes if life.key not in over]
 
 
 def _buffers(step: Step) -> dict[Hashable, int]:
