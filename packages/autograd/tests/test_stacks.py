@@ -146,6 +146,14 @@ def turned(x):
     return prim.reduce_sum(again, axes=(1, 2))
 
 
+def spectrum(x):
+    """The power in the frequencies of sin(x), and a complex signal's."""
+    half = prim.fft(prim.sin(x), kind="r2c", axes=(1,))
+    whole = prim.fft(prim.complex(x * x, prim.cos(x)), kind="c2c", axes=(1,))
+    parts = [f(y) for y in (half, whole) for f in (prim.real, prim.imag)]
+    return prim.reduce_sum(prim.concat(*(p * p for p in parts), axis=1), axes=(1,))
+
+
 SHAPED = {
     "products of what moves": turned,
     "a product from the right": lambda x: prim.reduce_sum(
@@ -172,6 +180,20 @@ SHAPED = {
         prim.select(prim.gt(x, prim.constant(0.4, x.dtype, x.shape)), x * x * x, prim.sin(x)), axes=(1,)
     ),
     "maximum": lambda x: prim.reduce_sum(prim.maximum(x * x * x, prim.sin(x)) * prim.abs(x), axes=(1,)),
+    "gathered": lambda x: prim.reduce_sum(
+        prim.sin(prim.gather(x * x, prim.iota(shape=(2, 1), axis=0, dtype="int64"), axes=(1,))), axes=(0,)
+    ),
+    "gathered by row": lambda x: prim.reduce_sum(
+        prim.exp(
+            prim.gather(
+                x * x,
+                prim.broadcast_to(prim.iota(shape=(2, 1), axis=0, dtype="int64"), (x.shape[0], 2, 1)),
+                axes=(1,), batch=1,
+            )
+        ),
+        axes=(1,),
+    ),
+    "transformed": spectrum,
     "reversed": lambda x: prim.reduce_sum(prim.sqrt(prim.reverse(x, axes=(1,)) + 2) * prim.log(x + 2), axes=(1,)),
 }  # fmt: skip
 

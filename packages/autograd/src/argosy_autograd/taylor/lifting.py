@@ -44,6 +44,7 @@ _SHIFTED: dict[str, Callable[[int, dict[str, Any]], dict[str, Any]]] = {
     "reverse": lambda size, given: {**given, "axes": _next(given["axes"])},
     "reduce_sum": lambda size, given: {**given, "axes": _next(given["axes"])},
     "cumulative": lambda size, given: {**given, "axis": given["axis"] + 1},
+    "fft": lambda size, given: {**given, "axes": _next(given["axes"])},
 }  # fmt: skip
 """Attributes of linear primitives of one operand for a stack of so many."""
 
@@ -65,11 +66,24 @@ def lifted(op: Operation, stacks: Sequence[Value | None], size: int) -> Value:
     if name == "concat":
         parts = (_filled(x, stack, size) for x, stack in zip(op.operands, stacks, strict=True))
         return prim.concat(*parts, axis=given["axis"] + 1)
+    if name == "complex":
+        return prim.complex(*(_filled(x, stack, size) for x, stack in zip(op.operands, stacks, strict=True)))
+    if name == "gather" and stacks[0] is not None:
+        return _gathered(op, expanded(stacks[0], op.operand(0).shape), given)
     if name == "pad" and stacks[0] is not None and stacks[1] is None:
         edges = {key: (0, *given[key]) for key in ("low", "high", "interior")}
         zero = prim.constant(0, op.result.dtype)
         return prim.pad(expanded(stacks[0], op.operand(0).shape), zero, **edges)
     raise Unstackable(f"'{op.name}' ({op.location}) has no rule for stacks of coefficients")
+
+
+def _gathered(op: Operation, stack: Value, given: dict[str, Any]) -> Value:
+    """A gather from each member: the axis of members goes behind those that run together with the indices'."""
+    indices, batch = op.operand(1), given.get("batch", 0)
+    inner = prim.transpose(stack, permutation=(*range(1, batch + 1), 0, *range(batch + 1, stack.ndim)))
+    made = prim.gather(inner, indices, axes=_next(given["axes"]), batch=batch)
+    at = indices.ndim - 1
+    return prim.transpose(made, permutation=(at, *(i for i in range(made.ndim) if i != at)))
 
 
 def _filled(x: Value, stack: Value | None, size: int) -> Value:
