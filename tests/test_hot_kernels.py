@@ -211,6 +211,19 @@ def test_the_estimate_of_a_product():
     assert 5 * (costs[0] - 1000) < costs[1] - 1000 < 11 * (costs[0] - 1000)
 
 
+def test_the_estimate_of_a_convolution():
+    """numpy lays out all windows: a larger kernel over the same elements costs more, more groups cost less."""
+    costs = []
+    for size, groups in ((1, 1), (5, 1), (5, 8)):
+        x, w = paddle.to_tensor(some(2, 8, 16, 16)), paddle.to_tensor(some(8, 8 // groups, size, size))
+        paddle.nn.functional.conv2d(x, w, padding=size // 2, groups=groups)
+        shapes = [t.shape for t in (x.payload, w.payload)]
+        (route,) = [r for r in get_operator("conv2d").routes.values() if [t.shape for t in r.types[:2]] == shapes]
+        costs.append(hot._cost(route.program()))
+    assert costs[1] > 3 * costs[0]
+    assert costs[0] < costs[2] < costs[1]
+
+
 def test_plain_means_numpy():
     code = (
         "import os, argosy as paddle\n"

@@ -37,6 +37,7 @@ _INTERPRETED = 5  # times what steps of a loop cost more, which the general inte
 _ELEMENT = {"light": 0.3, "heavy": 2.0}
 _SORTED = 40  # nanoseconds of an element that numpy finds the place of
 _PRODUCTS_PER_NANOSECOND = 40
+_CONVOLUTION = 40_000, 2  # nanoseconds of numpy's calls for one, about, and of an element of all windows
 _RANDOM = 200_000, 60  # nanoseconds of ten rounds of Philox in numpy, about, and of a word
 _FREE = frozenset({"reshape", "transpose", "slice", "broadcast", "reverse", "relayout", "iota", "constant"})
 _LIGHT = frozenset({
@@ -203,6 +204,12 @@ def _time_of(op: Operation, name: str) -> float:
         left, right = (value.type for value in op.operands)
         free = prod(right.shape) // max(1, prod(right.shape[i] for i in _shared(op)))  # type: ignore[attr-defined]
         return float(prod(left.shape)) * free / _PRODUCTS_PER_NANOSECOND  # type: ignore[attr-defined]
+    if name == "conv":
+        kernel, made = (prod(value.type.shape) for value in (op.operands[1], op.result))  # type: ignore[attr-defined]
+        channels = op.result.type.shape[1]  # type: ignore[attr-defined]
+        products = made * kernel / max(1, channels)
+        windows = products / max(1, channels) * op.attributes.get("groups", 1)
+        return float(_CONVOLUTION[0] + _CONVOLUTION[1] * windows + products / _PRODUCTS_PER_NANOSECOND)
     if name == "rng_bits":
         return _RANDOM[0] + _RANDOM[1] * float(prod(op.result.type.shape))  # type: ignore[attr-defined]
     sizes = [prod(v.type.shape) for v in (*op.operands, *op.results)]  # type: ignore[attr-defined]
