@@ -21,6 +21,7 @@ assert argosy.nn.__spec__.name == "argosy.nn"
 from paddle.amp.auto_cast import amp_state
 with paddle.amp.auto_cast():
     assert amp_state()
+assert paddle.__git_commit__ == argosy.version.commit
 paddle.marked = 3
 print(sys.argv, paddle.__version__, argosy.marked, F.relu(paddle.to_tensor([-1.0, 2.0])).tolist())
 """

@@ -242,3 +242,11 @@ def test_states_are_switched_and_come_back():
     with switch_rng_state_tracker(*states):
         assert drawn() == first
     assert drawn() == states_after[1]
+
+
+def test_a_place_answers_for_every_kind_of_device():
+    place = paddle.to_tensor(1.0).place
+    kinds = ("cpu", "gpu", "xpu", "ipu", "custom", "cuda_pinned", "xpu_pinned")
+    assert [kind for kind in kinds if getattr(place, f"is_{kind}_place")()] == ["cpu"]
+    assert type(place)("npu").is_custom_place()
+    assert paddle.framework._current_expected_place_() == place

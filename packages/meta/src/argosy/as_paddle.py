@@ -40,6 +40,7 @@ class _Paddle(ModuleType):
     """``argosy`` under Paddle's name and version: what is set here is set there."""
 
     __version__ = version.full_version
+    __git_commit__ = version.commit
 
     def __getattr__(self, name: str) -> Any:
         return getattr(argosy, name)

@@ -52,6 +52,26 @@ class Place:
         """True for a GPU."""
         return self.kind == "gpu"
 
+    def is_xpu_place(self) -> bool:
+        """True for one of Kunlun's devices."""
+        return self.kind == "xpu"
+
+    def is_ipu_place(self) -> bool:
+        """True for one of Graphcore's devices."""
+        return self.kind == "ipu"
+
+    def is_custom_place(self) -> bool:
+        """True for a device of a kind that Paddle has no name for."""
+        return self.kind not in ("cpu", "gpu", "xpu", "ipu")
+
+    def is_cuda_pinned_place(self) -> bool:
+        """False: host memory is not pinned for transfers."""
+        return False
+
+    def is_xpu_pinned_place(self) -> bool:
+        """False: host memory is not pinned for transfers."""
+        return False
+
     def get_device_id(self) -> int:
         """The index of the device among those of its kind."""
         return self.index

@@ -12,6 +12,7 @@ _TABLE = {
     **{name: "argosy.modes:in_dynamic_mode" for name in ("in_dygraph_mode", "in_dynamic_mode")},
     **{name: "argosy.nn.parameter:Parameter" for name in ("EagerParamBase", "Parameter")},
     "_current_expected_place": "argosy.device.places:expected_place",
+    "_current_expected_place_": "argosy.device.places:expected_place",
     "convert_np_dtype_to_dtype_": "argosy_tensorcore.dtype:as_dtype",
 }
 

@@ -27,6 +27,7 @@ _TABLE: dict[str, str] = {
     "dtype": "argosy_tensorcore.dtype:DType",
     "random": "argosy.random",
     "_current_expected_place": "argosy.device.places:expected_place",
+    "_current_expected_place_": "argosy.device.places:expected_place",
     "core": "argosy.framework.core",
     "io": "argosy.framework.io",
 }
