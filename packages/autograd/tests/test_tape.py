@@ -429,3 +429,35 @@ def test_the_results_of_unique_are_constants():
     assert values(w.grad) == [1.0, 3.0]
     with pytest.raises(UnusedInput):
         ag.grad(found.sum(), x)
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [("zeros_like", ()), ("ones_like", ()), ("empty_like", ()), ("full_like", (2.0,)), ("rand_like", ())],
+)
+def test_what_is_made_like_a_tensor_is_a_constant(name, more):
+    """At the first call, and at later ones, which go other ways."""
+    x, make = leaf([1.0, 2.0, 2.0]), get_operator(name)
+    for _ in range(40):
+        made = make(x, *more)
+        assert made.stop_gradient
+        assert made._node is None
+    with pytest.raises(UnusedInput):
+        ag.grad((made * leaf([1.0])).sum(), x)
+
+
+def test_what_is_written_into_zeros_like_a_tensor_has_gradients():
+    x = leaf([1.0, 2.0, 3.0])
+    made = get_operator("zeros_like")(x)
+    made[1] = x[0] * 5.0
+    assert not made.stop_gradient
+    made.sum().backward()
+    assert values(x.grad) == [5.0, 0.0, 0.0]
+
+
+def test_the_results_of_unique_consecutive_are_constants():
+    from argosy_phi_ops.composed.unique import unique_consecutive
+
+    found, counts = unique_consecutive(leaf([1.0, 2.0, 2.0]), return_counts=True)
+    assert found.stop_gradient
+    assert (values(found), values(counts)) == ([1.0, 2.0], [1, 2])

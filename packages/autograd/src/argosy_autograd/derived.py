@@ -44,7 +44,7 @@ class ProgramOperator:
     """
 
     promote = "none"
-    view = inplace = random = opaque = False
+    view = inplace = random = opaque = constant = False
     kernel = bounds = own_bounds = refusal = None
     axes = ""
 

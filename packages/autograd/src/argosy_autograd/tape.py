@@ -427,10 +427,6 @@ class Tape(Recorder):
 
     def record(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
         """Leave a node for the application."""
-        if op.name == "unique":  # as in Paddle, its results are constants: which elements there are is a choice
-            for result in results:
-                result.stop_gradient = True
-            return
         if op.opaque:
             op, operands, attributes = _equivalent(op, operands, attributes, results)
         OperatorNode(op, operands, attributes, results)

@@ -343,6 +343,8 @@ def record_results(
 
     For the kernel runner and for layers that compute results themselves.
     """
+    if op.constant:
+        return
     for x in operands:
         if type(x) is Tensor and not x.stop_gradient:
             break

@@ -128,6 +128,7 @@ class Operator:
         view: bool = False,
         random: bool = False,
         opaque: bool = False,
+        constant: bool = False,
         aliases: dict[str, str] | None = None,
         keywords: tuple[str, ...] = (),
         positional_out: bool = False,
@@ -141,6 +142,7 @@ class Operator:
         self.view = view
         self.random = random
         self.opaque = opaque
+        self.constant = constant
         self.keywords = keywords
         self.positional_out = positional_out
         self.signature = Signature(self.name, body, aliases or {}, ("rng", "counter") if random else ())
@@ -257,8 +259,9 @@ def operator(**options: Any) -> Callable[[Callable[..., Any]], Operator]:
     Options: ``axes`` (notation of :mod:`argosy_phi_ops.axes`), ``promote`` (a policy of :mod:`.promotion`), ``inplace``
     (a variant ``name_`` exists), ``view`` (the eager result may share the first operand's memory), ``random`` (the
     body's last parameters ``rng`` and ``counter`` are filled in), ``opaque`` (no decomposition: only the reference
-    kernel), ``aliases`` (other names of parameters), ``keywords`` (those of :mod:`.keywords` that it takes),
-    ``positional_out`` (``out`` may also come last among the positional arguments).
+    kernel), ``constant`` (eager results never want gradients: nothing of the operands' values but choices is in them),
+    ``aliases`` (other names of parameters), ``keywords`` (those of :mod:`.keywords` that it takes), ``positional_out``
+    (``out`` may also come last among the positional arguments).
     """
 
     def declare(body: Callable[..., Any]) -> Operator:

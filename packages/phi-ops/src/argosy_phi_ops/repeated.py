@@ -99,7 +99,7 @@ class Repeated:
             except (ValueError, TypeError, IndexError):
                 return op.applied(operands, self.bound)  # explains it
             results = tuple([self._wrapped(given, *each) for each in zip(made, self.results, strict=True)])
-        if not (silent or all([type(x) is not Tensor or x.stop_gradient for x in operands])):
+        if not (silent or op.constant or all([type(x) is not Tensor or x.stop_gradient for x in operands])):
             self._record(given, results)
         return results
 

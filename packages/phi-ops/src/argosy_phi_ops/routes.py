@@ -76,7 +76,7 @@ class Route:
         self.kernel: Callable[..., Any] = plan.on_arrays(attributes) if special is None else self.guarded(special)
         self.result = result
         tensors = [t for t in types if type(t) is ArrayType]
-        if not result.differentiable:
+        if op.constant or not result.differentiable:
             self.record: Callable[[Route, Sequence[Any], Tensor], None] = _nothing_recorded
         else:
             self.record = _record_first if all(t.differentiable for t in tensors) else _record_mixed
@@ -293,7 +293,7 @@ def _elementwise(op: Operator, operands: tuple[Any, Any], result: Any) -> Route 
 
 
 def _nothing_recorded(route: Route, operands: Sequence[Any], result: Tensor) -> None:
-    """Results that are no floating numbers have no gradient."""
+    """Constants, and results that are no floating numbers, have no gradient."""
 
 
 def _record_first(route: Route, operands: Sequence[Any], result: Tensor) -> None:

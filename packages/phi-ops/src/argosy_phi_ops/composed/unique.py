@@ -20,8 +20,9 @@ def unique_consecutive(
     dtype: object = "int64",
 ) -> Any:
     """The first of every run of equal elements (or slices along ``axis``); on request the number of each element's
-    run, and the runs' lengths. Its size depends on the values: eager only.
+    run, and the runs' lengths. Its size depends on the values: eager only. The results are constants, as Paddle's are.
     """
+    x = x.detach()
     flat = op("reshape")(x, [-1]) if axis is None else x
     at = 0 if axis is None else axis_of("unique_consecutive", axis, x.ndim)
     moved = op("moveaxis")(flat, at, 0)

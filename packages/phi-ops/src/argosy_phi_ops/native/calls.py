@@ -53,7 +53,7 @@ class _CallPlan:
             "ndim": id(result.ndim), "elements": prod(result.shape), "class": size_class(made, result) or 0,
             "hash": hashed(id(op), reading.words), "length": len(reading.words),
             "words": self.words.buffer_info()[0], "operands": len(numbers), "numbers": self.numbers.buffer_info()[0],
-            "unrecorded": int(not result.differentiable), "recipes": self.recipes.buffer_info()[0],
+            "unrecorded": int(op.constant or not result.differentiable), "recipes": self.recipes.buffer_info()[0],
             "itemsize": result.dtype.itemsize,
         }  # fmt: skip
         self.record = array("Q", [given.get(word, 0) & (1 << 64) - 1 for word in made.build.call_words])

@@ -107,7 +107,7 @@ def like(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), dtype="int32")
 
 
-@operator(aliases={"input": "x"}, keywords=FACTORY)
+@operator(constant=True, aliases={"input": "x"}, keywords=FACTORY)
 def zeros_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Zeros in the shape (and dtype, unless told) of `x`."""
     return filled(0, dtype or x.dtype, x.shape)
@@ -116,7 +116,7 @@ def zeros_like(x: Tensor, dtype: str | None = None) -> Tensor:
 zeros_like.samples(like)
 
 
-@operator(aliases={"input": "x"}, keywords=FACTORY)
+@operator(constant=True, aliases={"input": "x"}, keywords=FACTORY)
 def ones_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Ones in the shape (and dtype, unless told) of `x`."""
     return filled(1, dtype or x.dtype, x.shape)
@@ -125,7 +125,7 @@ def ones_like(x: Tensor, dtype: str | None = None) -> Tensor:
 ones_like.samples(like)
 
 
-@operator(aliases={"input": "x"}, keywords=FACTORY)
+@operator(constant=True, aliases={"input": "x"}, keywords=FACTORY)
 def empty_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Zeros in the shape (and dtype, unless told) of `x`, to be overwritten."""
     return filled(0, dtype or x.dtype, x.shape)
@@ -134,7 +134,7 @@ def empty_like(x: Tensor, dtype: str | None = None) -> Tensor:
 empty_like.samples(like)
 
 
-@operator(aliases={"input": "x"}, keywords=FACTORY)
+@operator(constant=True, aliases={"input": "x"}, keywords=FACTORY)
 def full_like(x: Tensor, fill_value: Number, dtype: str | None = None) -> Tensor:
     """`fill_value` in the shape (and dtype, unless told) of `x`."""
     return filled(fill_value, dtype or x.dtype, x.shape)

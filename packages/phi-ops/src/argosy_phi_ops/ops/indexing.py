@@ -432,7 +432,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([[0, 1], [2, 0]]))
 
 
-@operator(opaque=True)
+@operator(opaque=True, constant=True)  # which elements there are is a choice
 def unique(
     x: Tensor,
     return_index: bool = False,

@@ -202,7 +202,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), np.asarray(2.0))
 
 
-@operator(random=True, keywords=FACTORY)
+@operator(random=True, constant=True, keywords=FACTORY)
 def rand_like(input: Tensor, dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
     """Numbers uniform in [0, 1) in the shape (and dtype, unless told) of `input`."""
     return uniform_values(rng, counter, input.shape, dtype or input.dtype)
