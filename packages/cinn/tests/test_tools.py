@@ -119,6 +119,8 @@ def test_bisection_finds_the_first_bad_step():
     assert find_step(lambda fuel: Outcome(True, 5, "")) is None
     with pytest.raises(RuntimeError, match="without any optimisation"):
         find_step(lambda fuel: Outcome(False, 5, ""))
+    with pytest.raises(RuntimeError, match="reported no optimisation"):
+        find_step(lambda fuel: Outcome(fuel == 0, 0, ""))
 
 
 WRONG = """

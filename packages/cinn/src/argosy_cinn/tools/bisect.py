@@ -28,7 +28,7 @@ Run = Callable[[int], Outcome]
 def find_step(run: Run, tell: Callable[[str], None] = lambda line: None) -> tuple[int, str] | None:
     """The number and name of the first step that makes the command fail; None where it does not fail at all.
 
-    Raises RuntimeError when it fails without any optimisation, too.
+    Raises RuntimeError when it fails without any optimisation, too, and when it fails but reported no optimisation.
     """
     everything = run(_ALL)
     if everything.good:
@@ -36,6 +36,8 @@ def find_step(run: Run, tell: Callable[[str], None] = lambda line: None) -> tupl
     tell(f"it fails after {everything.spent} optimisations")
     if not run(0).good:
         raise RuntimeError("the command fails without any optimisation, too: none of them is to blame")
+    if not everything.spent:
+        raise RuntimeError("the command fails, but reported no optimisation: none of them can be named")
     low, high, name = 0, everything.spent, everything.last
     while high - low > 1:
         middle = (low + high) // 2
