@@ -1,6 +1,8 @@
 """The CPU device: memory, views, adoption and copies."""
 
 import gc
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -160,6 +162,21 @@ def test_out_of_memory_says_how_much_and_who(cpu):
     assert info.value.total == cpu.info.memory_bytes
     assert cpu.allocate(1 << 20).nbytes == 1 << 20
     del keep
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="addresses are counted in /proc")
+def test_free_memory_is_no_more_than_the_addresses_that_are_left():
+    """Under ``ulimit -v`` what is told to be free is what can be asked for, not what the machine has."""
+    code = (
+        "import resource, argosy_hwadapt as hw\n"
+        "limit = 1 << 33\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
+        "free, total = hw.device('cpu').mem_info()\n"
+        "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+        "assert free <= limit - used + (1 << 20) and free <= total, (free, total, used)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_out_of_memory_first_releases_what_is_cached(cpu):

@@ -59,7 +59,9 @@ def memory_bytes() -> int:
 
 
 def available_memory() -> int:
-    """Return the bytes that can be had now without pushing others out, by the system's and the container's account."""
+    """Return the bytes that can be had now without pushing others out, by the system's and the container's account
+    and the process's own limit of addresses.
+    """
     known = [memory_bytes()]
     for line in _read("/proc/meminfo").splitlines():
         if line.startswith("MemAvailable:"):
@@ -67,7 +69,19 @@ def available_memory() -> int:
     limit, used = _read("/sys/fs/cgroup/memory.max"), _read("/sys/fs/cgroup/memory.current")
     if limit.isdigit() and used.isdigit():
         known.append(max(0, int(limit) - int(used)))
+    known += _addresses_left()
     return min(known)
+
+
+def _addresses_left() -> list[int]:
+    """The bytes that ``ulimit -v`` leaves, where it is set."""
+    pages = _read("/proc/self/statm").split()
+    if not pages:
+        return []
+    from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit  # absent where /proc is, too
+
+    limit = getrlimit(RLIMIT_AS)[0]
+    return [] if limit == RLIM_INFINITY else [max(0, limit - int(pages[0]) * os.sysconf("SC_PAGE_SIZE"))]
 
 
 def _siblings(cpu: int) -> str:

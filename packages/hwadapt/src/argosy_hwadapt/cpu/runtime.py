@@ -17,7 +17,7 @@ _DTYPES = frozenset(
 
 
 class CpuRuntime:
-    """The nine required methods for the processor this process runs on, and the optional ``host_view``."""
+    """The nine required methods for the processor this process runs on, and two of the optional ones."""
 
     abi = ABI
 
@@ -89,6 +89,10 @@ class CpuRuntime:
         if isinstance(handle, int):
             return view(handle + offset, nbytes, keep)
         return _bytes_of(handle)[offset : offset + nbytes]
+
+    def mem_info(self, ctx: Arena) -> tuple[int, int]:
+        """Return (free, total) bytes, by the system's account."""
+        return features.available_memory(), features.memory_bytes()
 
     def address(self, ctx: Arena, handle: Any) -> int:
         """Return the address behind a handle: itself, an adopted array's, or 0 for an empty buffer."""
