@@ -85,6 +85,7 @@ def test_two_results_do_not_share_one_operand():
     squares(both, X, W)
 
 
+@pytest.mark.usefixtures("unguarded")
 def test_it_can_be_switched_off(monkeypatch):
     program = build(lambda x, w: product(softmax(product(x, w)), w), [X, W])
     found = {}
@@ -96,6 +97,7 @@ def test_it_can_be_switched_off(monkeypatch):
     assert found[()][1] == found["in-place",][1]
 
 
+@pytest.mark.usefixtures("unguarded")
 def test_nothing_is_made_again_where_overwriting_meets_the_budget():
     program = build(lambda x, w: product(softmax(product(x, w)), w), [X, W])
     options = {"memory_budget": SQUARE + 4096 + 2 * N * 8}
