@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from argosy_autograd.errors import DifferentiationError
-from argosy_phi_ops.capture import user_location
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.dispatch import Interpreter
+from argosy_phi_ops.user_line import user_location
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:

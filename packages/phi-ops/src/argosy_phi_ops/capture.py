@@ -9,7 +9,6 @@ them but the slots (``Tensor._grad``) that it is told were touched.
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from argosy_phi_ops.operator import Operator
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.primitives.binding import constant
 from argosy_phi_ops.promotion import promote
+from argosy_phi_ops.user_line import user_location
 from argosy_pir.attributes import Dense
 from argosy_pir.builder import Builder
 from argosy_pir.core import Block
@@ -35,7 +35,7 @@ from argosy_tensorcore.printing import format_array
 from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Captured", "Traced", "Tracer", "active_tracer", "block_of", "live_tensors", "user_location"]
+__all__ = ["Captured", "Traced", "Tracer", "active_tracer", "block_of", "live_tensors"]
 
 
 class Traced:
@@ -488,31 +488,3 @@ def block_of(value: Value) -> Block | None:
     """The block that a value is made in."""
     owner = value.owner
     return owner if isinstance(owner, Block) else owner.parent
-
-
-_OURS = frozenset(
-    {
-        "argosy", "argosy_autograd", "argosy_autoparallel", "argosy_cinn", "argosy_hwadapt", "argosy_infer",
-        "argosy_phi_ops", "argosy_pir", "argosy_tensorcore", "contextlib",
-    }
-)  # fmt: skip
-
-
-_is_ours: dict[str, bool] = {}  # by module, as they are met
-
-
-def user_location() -> Location:
-    """The source line nearest to the top of the Python stack that is not the framework's own."""
-    frame = sys._getframe(1)
-    found = frame
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        ours = _is_ours.get(name)
-        if ours is None:
-            ours = _is_ours[name] = name.partition(".")[0] in _OURS
-        if not ours:
-            found = frame
-            break
-        frame = frame.f_back  # type: ignore[assignment]
-    code = found.f_code
-    return Location(code.co_filename, found.f_lineno, 0, code.co_name)

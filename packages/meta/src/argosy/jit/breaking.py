@@ -22,11 +22,12 @@ from argosy.jit.compiled import CompiledCall, Effects, OutputTree
 from argosy.jit.partitioned import communicates
 from argosy.jit.reporting import Break, note
 from argosy_autograd.modes import enable_grad, no_grad
-from argosy_phi_ops.capture import Traced, Tracer, block_of, live_tensors, user_location
+from argosy_phi_ops.capture import Traced, Tracer, block_of, live_tensors
 from argosy_phi_ops.dispatch import bind, suspended, write
 from argosy_phi_ops.errors import CaptureError, GraphBreak
 from argosy_phi_ops.operator import Operator, get_operator
 from argosy_phi_ops.reference.constants import constant_array
+from argosy_phi_ops.user_line import user_location
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.storage import Strided
