@@ -3,9 +3,7 @@ CPU does."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
-
-from argosy.device.streams import Event, Stream, stream_guard
+from argosy.device.streams import Event, Stream, refusing, stream_guard
 
 __all__ = [
     "Event", "Stream", "current_stream", "device_count", "empty_cache", "get_device_capability", "get_device_name",
@@ -29,25 +27,16 @@ def empty_cache() -> None:
     """Give memory of CUDA devices back that is kept for later: there is none."""
 
 
-def _refusing(name: str) -> Any:
-    def function(device: object = None) -> NoReturn:
-        raise ValueError(f"device.cuda.{name}(): there is no CUDA device: operators run on the cpu only so far")
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = "Raises ValueError: there is no CUDA device."
-    return function
-
-
-current_stream = _refusing("current_stream")
-get_device_capability = _refusing("get_device_capability")
-get_device_name = _refusing("get_device_name")
-get_device_properties = _refusing("get_device_properties")
-max_memory_allocated = _refusing("max_memory_allocated")
-max_memory_reserved = _refusing("max_memory_reserved")
-memory_allocated = _refusing("memory_allocated")
-memory_reserved = _refusing("memory_reserved")
-memory_summary = _refusing("memory_summary")
-reset_max_memory_allocated = _refusing("reset_max_memory_allocated")
-reset_max_memory_reserved = _refusing("reset_max_memory_reserved")
-synchronize = _refusing("synchronize")
-vmm_compact = _refusing("vmm_compact")
+current_stream = refusing("cuda.current_stream", "CUDA device")
+get_device_capability = refusing("cuda.get_device_capability", "CUDA device")
+get_device_name = refusing("cuda.get_device_name", "CUDA device")
+get_device_properties = refusing("cuda.get_device_properties", "CUDA device")
+max_memory_allocated = refusing("cuda.max_memory_allocated", "CUDA device")
+max_memory_reserved = refusing("cuda.max_memory_reserved", "CUDA device")
+memory_allocated = refusing("cuda.memory_allocated", "CUDA device")
+memory_reserved = refusing("cuda.memory_reserved", "CUDA device")
+memory_summary = refusing("cuda.memory_summary", "CUDA device")
+reset_max_memory_allocated = refusing("cuda.reset_max_memory_allocated", "CUDA device")
+reset_max_memory_reserved = refusing("cuda.reset_max_memory_reserved", "CUDA device")
+synchronize = refusing("cuda.synchronize", "CUDA device")
+vmm_compact = refusing("cuda.vmm_compact", "CUDA device")

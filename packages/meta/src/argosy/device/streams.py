@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 __all__ = [
     "Event", "Stream", "StreamContext", "current_stream", "get_device_capability", "get_device_name",
     "get_device_properties", "get_stream_from_external", "ipc_collect", "is_current_stream_capturing",
-    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "reset_max_memory_allocated",
-    "reset_max_memory_reserved", "reset_peak_memory_stats", "set_stream", "stream_guard",
+    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "refusing",
+    "reset_max_memory_allocated", "reset_max_memory_reserved", "reset_peak_memory_stats", "set_stream", "stream_guard",
 ]  # fmt: skip
 
 
@@ -20,12 +20,14 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"device.{name}(): there is no accelerator: operators run on the cpu only so far")
 
 
-def _refusing(name: str) -> Any:
-    def function(device: object = None) -> NoReturn:
-        _refuse(name)
+def refusing(name: str, wanted: str = "accelerator") -> Any:
+    """A function of a device that raises ValueError, for want of what it needs."""
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = "Raises ValueError: there is no accelerator."
+    def function(device: object = None) -> NoReturn:
+        raise ValueError(f"device.{name}(): there is no {wanted}: operators run on the cpu only so far")
+
+    function.__name__ = function.__qualname__ = name.rpartition(".")[2]
+    function.__doc__ = f"Raises ValueError: there is no {wanted}."
     return function
 
 
@@ -83,14 +85,14 @@ def ipc_collect() -> NoReturn:
     raise RuntimeError("device.ipc_collect(): there is no CUDA device: operators run on the cpu only so far")
 
 
-current_stream = _refusing("current_stream")
-get_device_capability = _refusing("get_device_capability")
-get_device_name = _refusing("get_device_name")
-get_device_properties = _refusing("get_device_properties")
-max_memory_allocated = _refusing("max_memory_allocated")
-max_memory_reserved = _refusing("max_memory_reserved")
-memory_allocated = _refusing("memory_allocated")
-memory_reserved = _refusing("memory_reserved")
-reset_max_memory_allocated = _refusing("reset_max_memory_allocated")
-reset_max_memory_reserved = _refusing("reset_max_memory_reserved")
-reset_peak_memory_stats = _refusing("reset_peak_memory_stats")
+current_stream = refusing("current_stream")
+get_device_capability = refusing("get_device_capability")
+get_device_name = refusing("get_device_name")
+get_device_properties = refusing("get_device_properties")
+max_memory_allocated = refusing("max_memory_allocated")
+max_memory_reserved = refusing("max_memory_reserved")
+memory_allocated = refusing("memory_allocated")
+memory_reserved = refusing("memory_reserved")
+reset_max_memory_allocated = refusing("reset_max_memory_allocated")
+reset_max_memory_reserved = refusing("reset_max_memory_reserved")
+reset_peak_memory_stats = refusing("reset_peak_memory_stats")
