@@ -11,20 +11,14 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib
-import json
 import os
-import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from side_by_side import commit, machine
+from eager_table import table_of
 
-FRAMEWORKS = ("argosy", "torch", "paddle")
 SETTLED, MEASURED = 20_000, 0.004
 """Calls before one is timed, and the seconds that a repetition takes about."""
 
@@ -154,48 +148,5 @@ def measured(options: argparse.Namespace) -> dict[str, float]:
     }
 
 
-def one(framework: str, options: argparse.Namespace) -> dict[str, float]:
-    """The figures of a process of its own."""
-    python = {"argosy": sys.executable, "torch": options.peer_python, "paddle": options.paddle_python}[framework]
-    command = [python, __file__, "--framework", framework, "--core", str(options.core), "--settled"]
-    command += [str(options.settled), *(["--only", *options.only] if options.only else [])]
-    threads = {"OMP_NUM_THREADS": "1", "ARGOSY_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **threads}, check=True)
-    figures: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
-    return figures
-
-
-def main() -> None:
-    """Measure in turn, print and record."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--framework", choices=FRAMEWORKS)
-    parser.add_argument("--peer-python", default="")
-    parser.add_argument("--paddle-python", default="")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--core", type=int, default=0)
-    parser.add_argument("--settled", type=int, default=SETTLED)
-    parser.add_argument("--only", nargs="*", choices=CASES)
-    options = parser.parse_args()
-    if options.framework:
-        print(json.dumps(measured(options)), flush=True)
-        return
-    chosen = ["argosy", *["torch"] * bool(options.peer_python), *["paddle"] * bool(options.paddle_python)]
-    rounds = [{framework: one(framework, options) for framework in chosen} for _ in range(options.rounds)]
-    table = {
-        name: {f: round(statistics.median(r[f][name] for r in rounds), 2) for f in chosen}
-        for name in rounds[0]["argosy"]
-    }
-    for name, row in table.items():
-        print(f"{name:20}" + "".join(f"{f:>10} {row[f]:9.2f}" for f in chosen))
-    if not options.only:
-        command = "python benchmarks/eager_calls.py --peer-python PATH --paddle-python PATH"
-        record = {
-            "workload": "eager_calls", "command": command, "commit": commit(), "machine": machine(), "unit": "us",
-            "rounds": options.rounds, "calls": table,
-        }  # fmt: skip
-        path = Path(__file__).resolve().parent / "results" / "eager_calls.json"
-        path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    table_of("eager_calls", "calls", __doc__, CASES, SETTLED, measured)
