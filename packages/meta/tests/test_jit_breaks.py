@@ -1,12 +1,15 @@
 """Graph breaks: Python that needs a value gets it, everything runs once, and the report says where."""
 
+import gc
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 
 import argosy as paddle
+from argosy_phi_ops.capture_living import live_tensors
 
 nn = paddle.nn
 
@@ -205,6 +208,38 @@ def test_kept_tensors_live_on():
 
     assert _static(f)(_t(1, 2)) == 6.0
     assert kept[0].numpy().tolist() == [2.0, 4.0]
+
+
+def test_other_threads_that_capture_keep_nothing_alive(monkeypatch):
+    """To find the living tensors of its own capture a thread looks at those of all, which counts for nobody's."""
+    look, holding, referrers = threading.Event(), threading.Event(), gc.get_referrers
+
+    def slowly(*objects):
+        found = referrers(*objects)
+        if threading.current_thread() is thread:
+            holding.set()
+            time.sleep(0.2)
+        return found
+
+    def looks():
+        look.wait()
+        live_tensors(None)
+
+    def doubled(x):
+        y = x * 2
+        look.set()
+        holding.wait()
+        return y + 1
+
+    monkeypatch.setattr(gc, "get_referrers", slowly)
+    thread = threading.Thread(target=looks)
+    thread.start()
+    try:
+        _static(doubled)(_t(1, 2))
+    finally:
+        look.set()
+        thread.join()
+    assert paddle.jit.report() == []
 
 
 def test_breaks_and_rewritten_code_are_shown_on_request(capsys):

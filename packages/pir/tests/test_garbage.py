@@ -1,12 +1,13 @@
-"""The collector pauses for as long as a block is open, and is afterwards what it was before."""
+"""The collector pauses for as long as a block is open, and is afterwards what it was before; it comes when asked."""
 
 import gc
 import os
 import threading
+import weakref
 
 import pytest
 
-from argosy_pir.garbage import uncollected
+from argosy_pir.garbage import collect_now, uncollected
 
 
 @pytest.fixture(params=[True, False], autouse=True)
@@ -55,3 +56,55 @@ def test_a_child_of_a_block_collects_again(collector):
             os._exit(gc.isenabled())
         _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == collector
+
+
+class Slow:
+    """A part of a cycle whose finaliser lets other threads run in the middle of a collection."""
+
+    def __init__(self, inside, leave):
+        self.itself, self.inside, self.leave = self, inside, leave
+
+    def __del__(self):
+        self.inside.set()
+        self.leave.wait()
+
+
+class Cycle:
+    """Freed by a collection alone."""
+
+    def __init__(self):
+        self.itself = self
+
+
+@pytest.fixture
+def elsewhere():
+    """Another thread in the middle of a collection; called, it goes on to its end."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def collects():
+        Slow(inside, leave)
+        gc.collect()
+
+    thread = threading.Thread(target=collects)
+    thread.start()
+    assert inside.wait(10)
+    yield leave.set
+    leave.set()
+    thread.join()
+
+
+def test_a_collection_waits_for_that_of_another_thread(elsewhere):
+    """For which gc.collect() does not wait: it does nothing, and says nothing."""
+    left = weakref.ref(Cycle())
+    gc.collect()
+    assert left() is not None
+    threading.Timer(0.05, elsewhere).start()
+    assert collect_now()
+    assert left() is None
+
+
+def test_a_collection_does_not_wait_for_ever(elsewhere, monkeypatch):
+    monkeypatch.setattr("argosy_pir.garbage._PATIENCE", 0.01)
+    callbacks = list(gc.callbacks)
+    assert not collect_now()
+    assert gc.callbacks == callbacks

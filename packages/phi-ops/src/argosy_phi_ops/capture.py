@@ -8,10 +8,10 @@ them but the slots (``Tensor._grad``) that it is told were touched.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from argosy_phi_ops.capture_living import live_tensors
 from argosy_phi_ops.capture_views import View, link, refresh, write_through
 from argosy_phi_ops.context import AMBIENT, Context, building, context
 from argosy_phi_ops.dispatch import Interpreter, layer
@@ -35,7 +35,7 @@ from argosy_tensorcore.printing import format_array
 from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Captured", "Traced", "Tracer", "active_tracer", "block_of", "live_tensors"]
+__all__ = ["Captured", "Traced", "Tracer", "active_tracer", "block_of"]
 
 
 class Traced:
@@ -467,21 +467,6 @@ def active_tracer() -> Tracer | None:
         if isinstance(found, Tracer):
             return found
     return None
-
-
-def live_tensors(tracer: Tracer) -> list[Tensor]:
-    """The traced tensors of a capture that anybody holds. Only the collector knows them all: views, detached ones,
-    those hidden in any object.
-
-    They are found by their class: looking through all objects would hold what other threads are in the middle of
-    making, whose ``tuple()`` would fail (SystemError).
-    """
-    found = []
-    for x in gc.get_referrers(Tensor):
-        payload = getattr(x, "payload", None) if type(x) is Tensor else None
-        if type(payload) is Traced and payload.tracer is tracer:
-            found.append(x)
-    return found
 
 
 def block_of(value: Value) -> Block | None:

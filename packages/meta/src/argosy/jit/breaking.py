@@ -9,7 +9,6 @@ open sizes and communication are compiled instead.
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable, Sequence
 from types import CodeType
@@ -22,12 +21,14 @@ from argosy.jit.compiled import CompiledCall, Effects, OutputTree
 from argosy.jit.partitioned import communicates
 from argosy.jit.reporting import Break, note
 from argosy_autograd.modes import enable_grad, no_grad
-from argosy_phi_ops.capture import Traced, Tracer, block_of, live_tensors
+from argosy_phi_ops.capture import Traced, Tracer, block_of
+from argosy_phi_ops.capture_living import live_tensors
 from argosy_phi_ops.dispatch import bind, suspended, write
 from argosy_phi_ops.errors import CaptureError, GraphBreak
 from argosy_phi_ops.operator import Operator, get_operator
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.user_line import user_location
+from argosy_pir.garbage import collect_now
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.storage import Strided
@@ -100,7 +101,7 @@ class BreakingTracer(Tracer):
         known |= {id(x._grad) for x in (*self.inputs, *(tensor for tensor, _ in self._slots.values()))}
         if all(id(x) in known for x in live_tensors(self)):
             return False
-        gc.collect()  # perhaps they only wait for it
+        collect_now()  # perhaps they only wait for it
         return any(id(x) not in known for x in live_tensors(self))
 
     def _break(self, why: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from argosy_phi_ops.capture import Traced, Tracer, _StateEntry, live_tensors
+from argosy_phi_ops.capture import Traced, Tracer, _StateEntry
+from argosy_phi_ops.capture_living import live_tensors
 from argosy_phi_ops.context import building
 from argosy_phi_ops.errors import GraphBreak, ShapeError
 from argosy_phi_ops.operator import Operator
