@@ -92,16 +92,16 @@ def test_an_unreached_input_is_told_the_order_and_the_line_of_what_is_in_the_way
         whole, line = get_operator("argsort")(g), line_here()
         with pytest.raises(UnusedInput) as error:
             ag.grad((whole.astype("float64") * 2.0).sum(), x)
-    assert f"argsort ({__file__}:{line}, in" in notes_of(error)
-    assert "gives int64" in notes_of(error)
-    assert "derivative of order 2" in notes_of(error)
+    assert f"argsort ({__file__}:{line}, in" in str(error.value)
+    assert "gives int64" in str(error.value)
+    assert "derivative of order 2" in str(error.value)
 
 
 def test_a_constant_derivative_is_named_by_its_order():
     x = leaf([1.0, 2.0])
     with ag.detect_anomaly(), pytest.raises(UnusedInput) as error:
         derivatives(get_operator("floor")(x), x, 4)
-    assert "is a constant" in notes_of(error)
+    assert "is a constant" in str(error.value)
     with pytest.raises(UnusedInput) as error:
         derivatives(get_operator("floor")(x), x, 4)
     assert "detect_anomaly" in notes_of(error)
@@ -140,7 +140,7 @@ def test_a_differential_operator_names_what_lets_no_gradient_pass():
         y, line = get_operator("argmax")(x, axis=-1).astype("float64"), line_here()
         with pytest.raises(UnusedInput, match="laplacian") as error:
             ag.laplacian(y, x)
-    assert f"argmax ({__file__}:{line}, in" in notes_of(error)
+    assert f"argmax ({__file__}:{line}, in" in str(error.value)
 
 
 @custom_op("testanomaly.mirrored")
@@ -150,5 +150,5 @@ def mirrored(x: Tensor) -> Tensor:
 
 def test_an_operator_without_a_derivative_names_the_order():
     x = leaf([1.0, 2.0])
-    with pytest.raises(MissingRule, match=r"derivative of order 1 of testanomaly\.mirrored"):
+    with pytest.raises(MissingRule, match=rf"derivative of order 1 \({__file__}:\d+ in .*\) of testanomaly\.mirrored"):
         ag.grad(mirrored(x * x).sum(), x)

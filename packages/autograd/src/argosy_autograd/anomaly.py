@@ -12,16 +12,21 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.errors import DifferentiationError, asked_for, plain_name
+from argosy_autograd.history import request_order
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.dispatch import Interpreter
 from argosy_phi_ops.user_line import user_location
+from argosy_phi_ops.walls import met_walls, note
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
-    from argosy_autograd.tape import Node
+    from argosy_autograd.tape import Edge, Node
 
-__all__ = ["detect_anomaly", "explain", "inspected", "note_gradients", "note_line", "set_detect_anomaly", "unreached"]
+__all__ = [
+    "asked", "depth", "detect_anomaly", "explain", "hinted", "inspected", "note_gradients", "note_line", "reasons",
+    "set_detect_anomaly",
+]  # fmt: skip
 
 _lines: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 checks = 0
@@ -80,12 +85,23 @@ def _order(tensors: Sequence[Tensor]) -> int:
 
 def note_gradients(ends: Sequence[Tensor], gradients: Sequence[Tensor | None], recorded: bool) -> None:
     """Note the order of gradients of ``ends``, and that one is a constant; ``recorded``: they should have gradients."""
-    order = _order(ends) + 1 if _blocks else 0
-    for g in gradients if order else ():
+    constants = [g for g in gradients if g is not None and g._node is None and g.stop_gradient] if recorded else []
+    if not (_blocks or constants):
+        return
+    order = depth(ends) + 1
+    for g in gradients:
         if g is not None:
             g.__dict__[_ORDER] = order
-            if recorded and g._node is None and g.stop_gradient:
-                g.__dict__[_WALL] = f"the derivative of order {order} ({_line()}) is a constant"
+    if constants:
+        note(f"the derivative of order {order}", f"is a constant: {_constant_reason(ends)}")
+    for g in constants if _blocks else ():
+        g.__dict__[_WALL] = f"the derivative of order {order} ({_line()}) is a constant"
+
+
+def _constant_reason(ends: Sequence[Tensor]) -> str:
+    """What was differentiated: it is linear, flat, or gives a derivative without recording it."""
+    names = list(dict.fromkeys(_placed(node) for node, _ in _history(ends)))
+    return f"see {', '.join(names[:_MOST_NAMES])}"
 
 
 def _flat_derivatives(ends: Sequence[Tensor]) -> list[str]:
@@ -106,18 +122,80 @@ def _flat_derivatives(ends: Sequence[Tensor]) -> list[str]:
     return list(found)
 
 
-def unreached(ends: Sequence[Tensor], error: Exception) -> Exception:
-    """``error``, that outputs do not depend on an input, with what was noted: the order, and what lets no gradient
-    pass; or how to find out."""
-    flat = _flat_derivatives(ends)
+def depth(ends: Sequence[Tensor]) -> int:
+    """How many derivatives, one of the other, ``ends`` are: the operators of each are named after those before, and
+    the answers to requests that ran as one program are marked."""
+    deepest = _order(ends)
+    for node, slot in _history(ends):
+        deepest = max(deepest, plain_name(node.name)[1], request_order(node, slot))
+    return deepest
+
+
+def _history(ends: Sequence[Tensor]) -> list[Edge]:
+    """The nodes before ``ends``, each with a result that was used, by the way back."""
+    seen: dict[Edge, None] = {}
+    stack: list[Edge] = [(y._node, y._slot) for y in ends if y._node is not None]
+    while stack:
+        edge = stack.pop()
+        if edge not in seen:
+            seen[edge] = None
+            node, slot = edge
+            stack.extend(to for to in node.onward(slot) if to is not None and type(to[0]) is not Tensor)
+    return list(seen)
+
+
+def asked(ends: Sequence[Tensor], order: int = 1) -> str:
+    """Which derivative is asked for by who asks for one of ``ends`` of ``order``, and the line that does."""
+    known = any(y._node is not None or _ORDER in y.__dict__ or not y.stop_gradient for y in ends)
+    return asked_for(depth(ends) + order) + ("" if known else ", counted from where their history ends")
+
+
+def told(ends: Sequence[Tensor], error: Exception) -> None:
+    """Let ``error``, of a backward pass from ``ends``, tell what was asked for: in its text where that is ours."""
+    if _ASKED in str(error):
+        return
+    if isinstance(error, (DifferentiationError, NotImplementedError)):
+        error.args = (f"{error}; {asked(ends)}",)
+    else:
+        error.add_note(asked(ends))
+
+
+_ASKED = "asked for a derivative"
+
+
+def reasons(ends: Sequence[Tensor]) -> str:
+    """Why ``ends`` do not depend on what they should, as far as it is known: what was noted on the way, or what their
+    history tells; where they have none, what was met that lets no gradient pass."""
+    walls = [f"on the way, {wall}" for wall in dict.fromkeys(x.__dict__[_WALL] for x in ends if _WALL in x.__dict__)]
+    found = [*walls, *_flat_derivatives(ends)]
+    if found:
+        return "; ".join(found)
+    made = list(dict.fromkeys(_placed(y._node) for y in ends if y._node is not None))
+    if made:
+        return f"they were made by {', '.join(made[:_MOST_NAMES])} from other tensors"
+    met = met_walls()
+    named = f"; no gradient passes on the way through what was met so far: {', '.join(met)}" if met else ""
+    return (
+        "no operation is recorded that made them: they are constants, integers, or come from such, from detach() or "
+        f"from no_grad(){named}"
+    )
+
+
+_MOST_NAMES = 4
+
+
+def _placed(node: Node) -> str:
+    line = _lines.get(node)
+    return node.name if line is None else f"{node.name} ({line})"
+
+
+def hinted(error: Exception) -> Exception:
+    """``error`` with how to find out more, where nothing is noted."""
     if not _blocks:
-        error.add_note("; ".join(flat)) if flat else error.add_note(
-            "with autograd.detect_anomaly(): around the program, the operation that lets no gradient pass is named here"
+        error.add_note(
+            "with autograd.detect_anomaly(): around the program, the operation that lets no gradient pass is named "
+            "with its line"
         )
-        return error
-    walls = dict.fromkeys(x.__dict__[_WALL] for x in ends if _WALL in x.__dict__)
-    reasons = [*(f"on the way, {wall}" for wall in walls), *flat]
-    error.add_note("; ".join([f"asked for a derivative of order {_order(ends) + 1}", *reasons]))
     return error
 
 

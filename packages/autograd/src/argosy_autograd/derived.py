@@ -14,7 +14,7 @@ from typing import Any
 
 from argosy_autograd.activity import PRODUCTS, differentiable_sources, has_gradient
 from argosy_autograd.algebra import zeros_like
-from argosy_autograd.errors import MissingRule, explained
+from argosy_autograd.errors import MissingRule, asked_for, explained, plain_name
 from argosy_autograd.insertion import erase_unused
 from argosy_autograd.recurring import Recurring
 from argosy_autograd.transform import vjp_values
@@ -138,11 +138,9 @@ def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
 
 
 def _order(name: str) -> str:
-    """Which derivative of an operator was asked for: each is an operator named after the one before."""
-    plain = name
-    while plain.endswith("_grad"):
-        plain = plain.removesuffix("_grad")
-    return f"asked for a derivative of order {(len(name) - len(plain)) // 5 + 1} of {plain}"
+    """Which derivative of an operator was asked for, and the line that did."""
+    plain, order = plain_name(name)
+    return f"{asked_for(order + 1)} of {plain}"
 
 
 def operand_types(op: Any, kinds: Sequence[Any]) -> list[TensorType]:

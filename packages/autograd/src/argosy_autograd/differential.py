@@ -19,6 +19,7 @@ import numpy as np
 from argosy_autograd import anomaly
 from argosy_autograd.engine import dependence, grad
 from argosy_autograd.errors import DifferentiationError, MissingRule, UnusedInput, explained, likely_reason
+from argosy_autograd.modes import linear
 from argosy_autograd.replay import replayed
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.operator import get_operator
@@ -37,14 +38,15 @@ __all__ = ["biharmonic", "curl", "divergence", "laplacian", "linear_operator"]
 def laplacian(ys: Tensor, xs: Tensor) -> Tensor:
     """The sum of the second derivatives along every coordinate, of the shape of ``ys``.
 
-    Raises :class:`DifferentiationError` when the shapes do not fit (see the module).
+    Raises :class:`DifferentiationError` when the shapes do not fit (see the module), and where a :class:`PyLayer` on
+    the way gives a gradient that is cut off from the one it takes: higher derivatives would miss it.
     """
-    return _for_each_value("laplacian", ys, xs, _laplacian)
+    return _for_each_value("laplacian", 2, ys, xs, _laplacian)
 
 
 def biharmonic(ys: Tensor, xs: Tensor) -> Tensor:
     """The Laplacian of the Laplacian, of the shape of ``ys``."""
-    return _for_each_value("biharmonic", ys, xs, lambda u, xs: _laplacian(_laplacian(u, xs), xs))
+    return _for_each_value("biharmonic", 4, ys, xs, lambda u, xs: _laplacian(_laplacian(u, xs), xs))
 
 
 def divergence(ys: Tensor, xs: Tensor) -> Tensor:
@@ -55,7 +57,7 @@ def divergence(ys: Tensor, xs: Tensor) -> Tensor:
             f"divergence: a vector field has the shape of its points {list(xs.shape)}, got {list(ys.shape)}"
         )
     return _computed(
-        "divergence", (), lambda ys, xs: _sum([_partial(ys[..., i], xs, i) for i in range(xs.shape[-1])]), ys, xs
+        "divergence", 1, (), lambda ys, xs: _sum([_partial(ys[..., i], xs, i) for i in range(xs.shape[-1])]), ys, xs
     )
 
 
@@ -68,7 +70,7 @@ def curl(ys: Tensor, xs: Tensor) -> Tensor:
             f"curl: wants a vector field in two or three dimensions, got values {list(ys.shape)} at points "
             f"{list(xs.shape)}"
         )
-    return _computed("curl", (), _curl, ys, xs)
+    return _computed("curl", 1, (), _curl, ys, xs)
 
 
 def _curl(ys: Tensor, xs: Tensor) -> Tensor:
@@ -99,7 +101,7 @@ def linear_operator(ys: Tensor, xs: Tensor, terms: Mapping[Sequence[int], float 
         return _sum([_partial_along(known, tuple(sorted(key)), xs) * c for key, c in parts])
 
     described = tuple((tuple(key), None if isinstance(c, TensorType) else c) for key, c in terms.items())
-    return _for_each_value("linear_operator", ys, xs, apply, described, fields)
+    return _for_each_value("linear_operator", max(map(len, terms)), ys, xs, apply, described, fields)
 
 
 def _check_terms(terms: Any, size: int) -> None:
@@ -123,7 +125,7 @@ def _partial_along(known: dict[tuple[int, ...], Tensor], key: tuple[int, ...], x
 
 
 def _for_each_value(
-    name: str, ys: Tensor, xs: Tensor, apply: Apply, key: Hashable = (), factors: Sequence[Tensor] = ()
+    name: str, order: int, ys: Tensor, xs: Tensor, apply: Apply, key: Hashable = (), factors: Sequence[Tensor] = ()
 ) -> Tensor:
     _check_kinds(name, ys, xs)
     rows = list(xs.shape[:-1])
@@ -137,21 +139,25 @@ def _for_each_value(
             return apply(ys, xs, *factors)
         return _operator("stack")([apply(ys[..., j], xs, *factors) for j in range(ys.shape[-1])], axis=-1)
 
-    return _computed(name, key, whole, ys, xs, factors)
+    return _computed(name, order, key, whole, ys, xs, factors)
 
 
 def _computed(
-    name: str, key: Hashable, function: Apply, ys: Tensor, xs: Tensor, factors: Sequence[Tensor] = ()
+    name: str, order: int, key: Hashable, function: Apply, ys: Tensor, xs: Tensor, factors: Sequence[Tensor] = ()
 ) -> Tensor:
-    """``function(ys, xs, *factors)``; in eager mode in one sweep, where that can be."""
+    """``function(ys, xs, *factors)``, of derivatives up to ``order``; in eager mode in one sweep, where that can be.
+    From the second order on what a custom derivative cuts off is refused: zero would be wrong."""
     _check_dependence(name, ys, xs)
     found: Tensor | None = None
+    refusing = linear.set((lambda: f"{anomaly.asked([ys], order)} by {name}") if order > 1 else None)
     try:
         if active_tracer() is None:
             found = replayed(name, key, function, ys, xs, factors)
         return function(ys, xs, *factors) if found is None else found
     except MissingRule as error:
         raise explained(error, f"asked for by {name}") from None
+    finally:
+        linear.reset(refusing)
 
 
 def _check_kinds(name: str, ys: Any, xs: Any) -> None:
@@ -168,14 +174,15 @@ def _check_kinds(name: str, ys: Any, xs: Any) -> None:
 def _check_dependence(name: str, ys: Tensor, xs: Tensor) -> None:
     """Raise where no derivative of first order exists; higher ones may well be zero."""
     if ys.dtype.kind not in "fc":
-        raise DifferentiationError(f"{name}: the values are {ys.dtype.name}, which has no derivatives")
+        _, asked, _ = dependence(ys, xs)
+        raise DifferentiationError(f"{name}: the values are {ys.dtype.name}, which has no derivatives; {asked}")
     moving = xs.dtype.kind in "fc" and not xs.stop_gradient
-    depends, wall = dependence(ys, xs) if moving else (False, "")
-    if depends:
+    depends, asked, wall = dependence(ys, xs)
+    if depends and moving:
         return
     described = f"({xs.dtype.name} {list(xs.shape)}, stop_gradient={xs.stop_gradient})"
-    error = UnusedInput(f"{name}: the values do not depend on the points {described}{likely_reason(xs, wall)}")
-    raise error if active_tracer() is not None else anomaly.unreached([ys], error)
+    error = UnusedInput(f"{name}: the values do not depend on the points {described}; {asked}{likely_reason(xs, wall)}")
+    raise error if active_tracer() is not None else anomaly.hinted(error)
 
 
 def _laplacian(u: Tensor, xs: Tensor) -> Tensor:

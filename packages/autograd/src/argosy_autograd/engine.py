@@ -75,6 +75,9 @@ def backward(
                 sweep.send(edge, sweep.start(_seed(y) if g is None else g))
         sweep.run()
         sweep.finish_leaves()
+    except Exception as error:
+        anomaly.told(ends, error)
+        raise
     finally:
         set_grad_enabled(previous)
 
@@ -111,21 +114,24 @@ def grad(
     previous = set_grad_enabled(create_graph)
     try:
         made = _grad(ends, wanted, seeds, retain, create_graph, allow_unused, constants)
+    except Exception as error:
+        anomaly.told(ends, error)
+        raise
     finally:
         set_grad_enabled(previous)
     anomaly.note_gradients(ends, made, create_graph)
     return made
 
 
-def dependence(y: Tensor, x: Tensor) -> tuple[bool, str]:
-    """Whether ``y`` depends on ``x`` differentiably, and if not, while capturing, which operation is in the way."""
+def dependence(y: Tensor, x: Tensor) -> tuple[bool, str, str]:
+    """Whether ``y`` depends on ``x`` differentiably; if not, what was asked for and which operation is in the way."""
     if active_tracer() is not None:
-        traced: tuple[bool, str] = _tracing().traced_dependence(y, x)
+        traced: tuple[bool, str, str] = _tracing().traced_dependence(y, x)
         return traced
     end, source = edge_of(y), edge_of(x)
-    if end is None or source is None:
-        return False, ""
-    return source in needed([end], {source: 0}, frozenset())[1], ""
+    if end is not None and source is not None and source in needed([end], {source: 0}, frozenset())[1]:
+        return True, "", ""
+    return False, anomaly.asked([y]), anomaly.reasons([y])
 
 
 def _grad(
@@ -152,7 +158,7 @@ def _grad(
 
     for i, x in enumerate(wanted):
         if edge_of(x) not in reached and not allow_unused:
-            raise anomaly.unreached(ends, unused_input(i, x, x.name))
+            raise anomaly.hinted(unused_input(i, x, anomaly.asked(ends), x.name, anomaly.reasons(ends)))
     if not (recorded and retain) or blocked or len(reached) < len(wanted):
         return plainly()
     found: list[Tensor | None] = _nested().recorded_gradients(ends, wanted, seeds, plainly)

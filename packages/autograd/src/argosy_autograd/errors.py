@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy_phi_ops.user_line import user_location
+
 
 class DifferentiationError(RuntimeError):
     """A gradient was asked for that cannot be given: a graph already freed, a saved tensor overwritten, an
@@ -20,11 +22,13 @@ def explained(error: MissingRule, *reasons: str) -> MissingRule:
     return type(error)("; ".join([text, *(reason for reason in reasons if reason and reason not in text)]))
 
 
-def constant_gradient(name: str) -> DifferentiationError:
-    """The error for a derivative ``name`` of the user's own that does not depend on the gradient it takes."""
+def constant_gradient(name: str, asked: str) -> DifferentiationError:
+    """The error for a derivative ``name`` of the user's own that does not depend on the gradient it takes; ``asked``:
+    see :func:`asked_for`."""
     return DifferentiationError(
         f"{name} gives a gradient that does not depend on the one that it takes (detach(), no_grad() or numbers read "
-        "on the way): there is no derivative along a direction then; compute it with operators that are recorded"
+        "on the way): there is no derivative along a direction then; compute it with operators that are recorded; "
+        f"{asked}"
     )
 
 
@@ -32,23 +36,36 @@ class UnusedInput(DifferentiationError, ValueError):
     """A gradient was asked for with respect to a tensor that the outputs do not depend on."""
 
 
-def unused_input(number: int, x: Any, name: str = "", wall: str = "") -> UnusedInput:
-    """The error for input ``number`` that the outputs do not depend on, with its likely reason; ``wall`` tells which
-    operation on the way has no derivative, where that is known."""
+def unused_input(number: int, x: Any, asked: str, name: str = "", wall: str = "") -> UnusedInput:
+    """The error for input ``number`` that the outputs do not depend on, with its likely reason; ``asked`` tells the
+    order of the derivative and who asked for it, ``wall`` which operation on the way has no derivative, where that is
+    known."""
     described = f"{name + ', ' if name else ''}{x.dtype.name} {list(x.shape)}, stop_gradient={x.stop_gradient}"
     return UnusedInput(
-        f"grad(): the outputs do not depend on input {number} ({described}){likely_reason(x, wall)}; pass "
+        f"grad(): the outputs do not depend on input {number} ({described}); {asked}{likely_reason(x, wall)}; pass "
         "allow_unused=True to get None for it"
     )
 
 
+def asked_for(order: int) -> str:
+    """That a derivative of ``order`` was asked for, and the line that did."""
+    return f"asked for a derivative of order {order} ({user_location()})"
+
+
 def likely_reason(x: Any, wall: str = "") -> str:
     """Why nothing depends on ``x``, as far as it tells, after a semicolon."""
-    reason = ""
     if x.dtype.kind not in "fc":
-        reason = "; it is no floating tensor: cast it before computing with it"
-    elif wall:
-        reason = f"; on the way, {wall}"
-    elif x.stop_gradient:
-        reason = "; set its stop_gradient to False before computing with it"
-    return reason
+        return "; it is no floating tensor: cast it before computing with it"
+    if x.stop_gradient:
+        return "; set its stop_gradient to False before computing with it" + (
+            f"; {wall}" if "on the way" in wall else ""
+        )
+    return f"; {wall}" if wall else ""
+
+
+def plain_name(name: str) -> tuple[str, int]:
+    """The operator that ``name`` is a derivative of, and of which order: each is named after the one before."""
+    plain, order = name, 0
+    while plain.endswith("_grad"):
+        plain, order = plain.removesuffix("_grad"), order + 1
+    return plain, order

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from argosy_autograd import anomaly
 from argosy_autograd.engine import grad
-from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.errors import DifferentiationError, asked_for
 from argosy_autograd.modes import enable_grad, is_grad_enabled, linear
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.storage import Strided
@@ -32,6 +33,8 @@ class Jacobian:
             raise ValueError(f"batch_axis is None or 0, got {batch_axis!r}")
         if batch_axis == 0 and (not y.ndim or not x.ndim or y.shape[0] != x.shape[0]):
             raise ValueError(f"batch_axis=0 needs equal first axes, got y {list(y.shape)} and x {list(x.shape)}")
+        for name, t in (("ys", y), ("xs", x)):
+            _check_floating("jacobian()", name, t)
         self._y = y
         self._x = x
         self._batch = 0 if batch_axis is None else 1
@@ -142,7 +145,7 @@ def jvp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]
     seeds = [get_operator("zeros_like")(y).detach() for y in ends]
     for seed in seeds:
         seed.stop_gradient = False
-    asked = linear.set(True)
+    asked = linear.set(lambda: anomaly.asked(ends))
     try:
         found = grad(ends, inputs, seeds, create_graph=True, allow_unused=True)
     finally:
@@ -157,7 +160,17 @@ def jvp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]
     return outputs, results[0] if type(outputs) is Tensor else results
 
 
+def _check_floating(function: str, name: str, x: Tensor, order: int = 1) -> None:
+    if x.dtype.kind not in "fc":
+        raise DifferentiationError(
+            f"{function}: {name} is a tensor of {x.dtype.name}, which has no derivatives: cast it before computing "
+            f"with it; {asked_for(order)}"
+        )
+
+
 def _call(func: Callable[..., Any], xs: Tensors) -> tuple[list[Tensor], Any]:
+    for i, x in enumerate(_as_list(xs)):
+        _check_floating("jvp() or vjp()", f"input {i}", x)
     inputs = [_moving(x) for x in _as_list(xs)]
     with enable_grad():
         return inputs, func(*inputs)

@@ -15,7 +15,18 @@ from weakref import ref
 from argosy_autograd.tape import Edge, OperatorNode, Recipe, Tape
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Asked", "History", "Place", "Request", "Step", "any_marked", "history_of", "leaves_of", "mark"]
+__all__ = [
+    "Asked",
+    "History",
+    "Place",
+    "Request",
+    "Step",
+    "any_marked",
+    "history_of",
+    "leaves_of",
+    "mark",
+    "request_order",
+]
 
 _LONGEST = 2000
 """Operators in a history from which on capturing it costs more than it may save."""
@@ -68,6 +79,12 @@ def mark(results: Sequence[Tensor | None], request: Request) -> None:
         if key not in _marks:
             _marks[key] = (ref(node, lambda _, key=key: _marks.pop(key, None)), {})  # type: ignore[misc]
         _marks[key][1][result._slot] = (request, number)
+
+
+def request_order(node: Any, slot: int) -> int:
+    """The order of the request that result ``slot`` of ``node`` answers; 0 where it answers none."""
+    marked = _marks.get(id(node))
+    return 0 if marked is None or slot not in marked[1] else marked[1][slot][0].order
 
 
 def any_marked() -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from argosy_autograd.activity import has_gradient, postorder, read_values
 from argosy_autograd.derived import ProgramOperator
-from argosy_autograd.errors import DifferentiationError, MissingRule
+from argosy_autograd.errors import DifferentiationError, MissingRule, asked_for
 from argosy_autograd.functional import jvp
 from argosy_autograd.modes import enable_grad
 from argosy_phi_ops.capture import Tracer, active_tracer
@@ -62,13 +62,16 @@ def _checked(inputs: Sequence[Any], series: Series) -> tuple[list[list[Tensor]],
             "jet(): expected one series for each primal, all of one length of at least 1; got "
             f"{len(inputs)} primals and series of lengths {[len(each) for each in series]}"
         )
+    order = lengths.pop()
     for i, x in enumerate(inputs):
         if type(x) is not Tensor or x.dtype.kind not in "fc":
             kind = f"{x.dtype.name} tensor" if type(x) is Tensor else type(x).__name__
-            raise DifferentiationError(f"jet(): primal {i} is a {kind}; only floating and complex tensors can move")
+            raise DifferentiationError(
+                f"jet(): primal {i} is a {kind}; only floating and complex tensors can move; {asked_for(order)}"
+            )
     paired = enumerate(zip(inputs, series, strict=True))
     terms = [[_term(i, k, c, x) for k, c in enumerate(each, 1)] for i, (x, each) in paired]
-    return terms, lengths.pop()
+    return terms, order
 
 
 def _term(number: int, k: int, c: Any, x: Tensor) -> Tensor:
@@ -99,7 +102,9 @@ def _traced(func: Callable[..., Any], flat: Sequence[Tensor], count: int, order:
     outputs = list(made) if isinstance(made, (tuple, list)) else [made]
     values = [tracer.value(y) for y in outputs]
     if not all(has_gradient(v) for v in values):
-        raise DifferentiationError(f"jet(): a result is of dtype {[v.dtype for v in values]}: it has no derivatives")
+        raise DifferentiationError(
+            f"jet(): a result is of dtype {[v.dtype for v in values]}: it has no derivatives; {asked_for(order)}"
+        )
     _check_rules(values, [tracer.value(x) for x in moving])
     operands = [*values, *(tracer.value(x) for x in (*moving, *flat[count:]))]
     counts = (len(values), count, order)

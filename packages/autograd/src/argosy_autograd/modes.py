@@ -12,8 +12,9 @@ from argosy_phi_ops.context import set_grad_enabled as switch
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "linear", "no_grad", "set_grad_enabled"]
 
-linear: ContextVar[bool] = ContextVar("linear", default=False)
-"""Whether gradients are asked for as functions of those they start with, for forward mode by reverse mode twice."""
+linear: ContextVar[Callable[[], str] | None] = ContextVar("linear", default=None)
+"""Set where gradients have to be functions of those they start with (forward mode by reverse mode twice, differential
+operators), so that what a custom derivative cuts off is refused: says what was asked for, for the error."""
 
 _GENERATOR = 0x20  # the flag of code objects of generator functions
 

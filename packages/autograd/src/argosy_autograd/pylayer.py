@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -245,22 +245,27 @@ class _PyLayerNode(Node):
                 for g, kind in zip(grads, self.types, strict=True)
             ]
         made = _matched(self.name, self.cls.backward(self.ctx, *grads), self.edges)
-        if linear.get():
-            self._check_linear(grads, made)
+        asked = linear.get()
+        if asked is not None:
+            self._check_linear(grads, made, asked)
         return made
 
-    def _check_linear(self, grads: Sequence[Any], made: Sequence[Any]) -> None:
+    def _check_linear(self, grads: Sequence[Any], made: Sequence[Any], asked: Callable[[], str]) -> None:
         """Raise where one of ``made`` does not move with ``grads`` and is not zero: backward cut it off, and there is
-        no telling what it would have been."""
+        no telling what it would have been. Where ``grads`` are constants, those that move are tried."""
+        assert self.ctx is not None
+        if not any(edge_of(g) for g in grads):
+            grads = [Tensor._wrap(Strided(np.ones(*kind)), kind[1].kind not in "fc") for kind in self.types]
+            made = _matched(self.name, self.cls.backward(self.ctx, *grads), self.edges or ())
         sources = {edge: 0 for g in grads if (edge := edge_of(g)) is not None}
         still = [i for i, g in enumerate(made) if type(g) is Tensor and not _moves(g, sources)]
         if not sources or not still:
             return
         with no_grad():
             ones = [Tensor._wrap(Strided(np.ones(*kind))) for kind in self.types]
-            again = _matched(self.name, self.cls.backward(self.ctx, *ones), self.edges or ())  # type: ignore[arg-type]
+            again = _matched(self.name, self.cls.backward(self.ctx, *ones), self.edges or ())
         if any(again[i] is not None and again[i].payload.to_host().any() for i in still):
-            raise constant_gradient(self.name)
+            raise constant_gradient(self.name, asked())
 
     def release(self) -> None:
         """See :class:`Node`."""

@@ -10,7 +10,7 @@ from argosy_autograd.activity import differentiable_sources, has_gradient, posto
 from argosy_autograd.algebra import constant_number, zeros_like
 from argosy_autograd.dependence import moving
 from argosy_autograd.dialect import custom_parts, parts
-from argosy_autograd.errors import DifferentiationError, constant_gradient, unused_input
+from argosy_autograd.errors import DifferentiationError, asked_for, constant_gradient, unused_input
 from argosy_autograd.gradients import is_symbolic_zero
 from argosy_autograd.hooks import JointHook
 from argosy_autograd.modes import linear, no_grad
@@ -82,7 +82,7 @@ def traced_grad(
     reached = _reached(outputs, {v for v, x in zip(values, wanted, strict=True) if not x.stop_gradient}, walls)
     for i, (x, value) in enumerate(zip(wanted, values, strict=True)):
         if value not in reached and not allow_unused:
-            raise unused_input(i, x, wall=_wall(outputs, value) or _flat(outputs, value))
+            raise unused_input(i, x, asked_for(1 + _order(outputs)), wall=_in_the_way(outputs, value))
     chosen = [v for v in values if v in reached]
     if linear.get():
         _check_linear(outputs, chosen)
@@ -104,7 +104,7 @@ def _check_linear(outputs: Sequence[Value], wrt: Sequence[Value]) -> None:
         assert block.last is not None
         for g in block.last.operands:
             if not _is_zero(g) and differentiable_sources(g).isdisjoint(block.arguments):
-                raise constant_gradient(f"a PyLayer or a hook ({op.location})")
+                raise constant_gradient(f"a PyLayer or a hook ({op.location})", asked_for(1 + _order(outputs)))
 
 
 def _is_zero(g: Value) -> bool:
@@ -113,13 +113,13 @@ def _is_zero(g: Value) -> bool:
     return constant_number(g) == 0 or (isinstance(g, OpResult) and g.op.name == "phi.zeros_like")
 
 
-def traced_dependence(y: Tensor, x: Tensor) -> tuple[bool, str]:
-    """Whether ``y`` depends on ``x`` differentiably, else which operation is in the way, if any."""
+def traced_dependence(y: Tensor, x: Tensor) -> tuple[bool, str, str]:
+    """Whether ``y`` depends on ``x`` differentiably, else what was asked for and which operation is in the way."""
     tracer = _tracer()
     end, source = tracer.value(y), tracer.value(x)
     if not y.stop_gradient and source in _reached([end], {source}):
-        return True, ""
-    return False, _wall([end], source) or _flat([end], source)
+        return True, "", ""
+    return False, asked_for(1 + _order([end])), _in_the_way([end], source)
 
 
 def traced_custom(
@@ -241,6 +241,14 @@ def _read(outputs: Sequence[Value], wrt: set[Value], walls: Sequence[Value]) -> 
     return found, any(nested for _, nested in seen.difference(barred))
 
 
+def _in_the_way(outputs: Sequence[Value], target: Value) -> str:
+    """Which operation it is that keeps ``outputs`` from depending on ``target``; else which made them."""
+    wall = _wall(outputs, target)
+    made = [f"{v.op.name.partition('.')[2]} ({v.op.location})" for v in outputs if isinstance(v, OpResult)]
+    others = f"they were made by {', '.join(made[:_MOST_NAMES])} from other tensors" if made else ""
+    return f"on the way, {wall}" if wall else _flat(outputs, target) or others
+
+
 def _wall(outputs: Sequence[Value], target: Value) -> str:
     """Which operation between ``target`` and the outputs, the one nearest to the outputs, lets no gradient pass."""
     came_from: dict[Value, Value | None] = dict.fromkeys(outputs)
@@ -271,10 +279,10 @@ def _flat(outputs: Sequence[Value], target: Value) -> str:
             continue
         between = [o for o in postorder(parts(op)[0], None) if target in _read(o.results, {target}, ())[0]]
         names = [f"{o.name.partition('.')[2]} ({o.location})" for o in between if o.name != "ad.gradient"][:_MOST_NAMES]
-        order = _order(op)
+        order = _order(op.results)
         found.append(
-            f"the derivative of order {order} ({op.location}) does not move with it, so that there is none of order "
-            f"{order + 1}: what it is a derivative of is linear or flat in it, see {', '.join(names)}"
+            f"on the way, the derivative of order {order} ({op.location}) does not move with it, so that there is none "
+            f"of order {order + 1}: what it is a derivative of is linear or flat in it, see {', '.join(names)}"
         )
     return found[-1] if found else ""
 
@@ -282,13 +290,13 @@ def _flat(outputs: Sequence[Value], target: Value) -> str:
 _MOST_NAMES = 4
 
 
-def _order(request: Operation) -> int:
-    """How many gradients a request is nested in, itself included."""
+def _order(values: Sequence[Value]) -> int:
+    """How many gradients, one of the other, ``values`` are."""
     orders: dict[Operation, int] = {}
-    for op in postorder(request.results, None):
+    for op in postorder(values, None):
         before = (orders[v.op] for v in read_values(op) if isinstance(v, OpResult) and v.op in orders)
         orders[op] = max(before, default=0) + (op.name == "ad.gradient")
-    return orders[request]
+    return max((orders[v.op] for v in values if isinstance(v, OpResult)), default=0)
 
 
 def _request(

@@ -23,6 +23,7 @@ from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.memory import check_attributes, check_program
 from argosy_phi_ops.operator import Operator, attribute_key
 from argosy_phi_ops.refusals import guarded
+from argosy_phi_ops.walls import note_wall
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
@@ -343,8 +344,6 @@ def record_results(
 
     For the kernel runner and for layers that compute results themselves.
     """
-    if op.constant:
-        return
     for x in operands:
         if type(x) is Tensor and not x.stop_gradient:
             break
@@ -352,9 +351,12 @@ def record_results(
         return
     if AMBIENT.word and not context().grad_enabled:
         return
-    for result in results:
-        if result.payload.dtype.kind in "fc":
-            result.stop_gradient = False
+    moving = [result for result in results if result.payload.dtype.kind in "fc"]
+    if op.constant or not moving:
+        note_wall(op, results[0].payload.dtype)
+        return
+    for result in moving:
+        result.stop_gradient = False
     recorder = _recorder or active_recorder()
     if recorder is not None:
         recorder.record(op, operands, attributes, results)

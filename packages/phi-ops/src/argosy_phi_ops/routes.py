@@ -25,6 +25,7 @@ from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Opera
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
 from argosy_phi_ops.repeated import Repeated, any_state, is_repeatable, is_view, may_be_compiled, type_of
 from argosy_phi_ops.valued import valued
+from argosy_phi_ops.walls import note_wall
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import default_listeners
@@ -78,6 +79,8 @@ class Route:
         tensors = [t for t in types if type(t) is ArrayType]
         if op.constant or not result.differentiable:
             self.record: Callable[[Route, Sequence[Any], Tensor], None] = _nothing_recorded
+            if any(t.differentiable for t in tensors):
+                note_wall(op, result.dtype)
         else:
             self.record = _record_first if all(t.differentiable for t in tensors) else _record_mixed
         self.recipes: dict[Any, Any] = {}
