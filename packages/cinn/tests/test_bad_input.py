@@ -6,9 +6,11 @@ import os
 import numpy as np
 import pytest
 from programs import build
+from test_programs import mm
 
-from argosy_cinn import CinnCompiler, explain, fallback
+from argosy_cinn import CinnCompiler, blame, explain, fallback
 from argosy_cinn.assembly import assemble
+from argosy_cinn.plan import planning
 from argosy_cinn.runtime import CodegenError, ObjectCache
 from argosy_cinn.store.program_cache import find
 from argosy_hwadapt import DeviceOutOfMemory, device
@@ -62,12 +64,86 @@ def test_code_that_llvm_refuses_is_interpreted_and_states_are_updated(monkeypatc
 
     monkeypatch.setattr("argosy_cinn.assembly.building.compile_objects", refused)
     made = build(lambda x, s: ([prim.add(x, s)], [prim.mul(s, 2.0)]), [X], [X])
-    with pytest.warns(RuntimeWarning, match="expected type"):
+    with pytest.warns(RuntimeWarning, match=r"no code for prim\.add, .*prim\.mul .*expected type"):
         executable = compiled(made, cache=forgetful)
     state = Strided(X.copy())
     (out,) = executable.bind([state])([Strided(X)])
     np.testing.assert_array_equal(out.array(), 2 * X)
     np.testing.assert_array_equal(state.array(), 2 * X)
+
+
+class _RefusesSine(planning.KnownReads):
+    def __init__(self, memory):
+        super().__init__(memory)
+        if any(op.name == "prim.sin" for op in memory.kinds):
+            raise ZeroDivisionError("in the middle of planning")
+
+
+@pytest.mark.parametrize("before", [0, 1, 5, 12])
+def test_an_operation_that_an_error_does_not_tell_is_found(monkeypatch, forgetful, before):
+    """The error comes from a plan of everything: the first operation without which there is none is named."""
+
+    def long(x):
+        y = x
+        for i in range(before):
+            y = prim.tanh(prim.add(y, float(i)))
+        y = prim.exp(prim.sin(y))
+        return [prim.mul(y, 2.0), prim.cos(x)]
+
+    monkeypatch.setattr(planning, "KnownReads", _RefusesSine)
+    expected = r"no code for prim\.sin at model\.py:17 \(ZeroDivisionError: in the middle"
+    with pytest.warns(RuntimeWarning, match=expected):
+        executable = compiled(program(long), cache=forgetful)
+    np.testing.assert_allclose(executable.run([Strided(X)])[1].array(), np.cos(X), rtol=1e-6)
+
+
+def test_what_takes_too_long_to_find_is_told_as_far_as_it_is_known(monkeypatch):
+    monkeypatch.setattr(blame, "_PATIENCE", -1.0)
+    made = program(lambda x: prim.tanh(prim.exp(x)))
+
+    def attempt(part):
+        if any(op.name == "prim.tanh" for op in part.block):
+            raise ValueError("no")
+
+    named = blame.name_operations(ValueError("no"), made, attempt)
+    assert str(named) == "no code for prim.exp, prim.tanh at model.py:17"
+
+
+def test_beginnings_of_a_program_are_programs():
+    def function(x, s):
+        y = prim.mul(prim.add(x, s), 2.0)
+        return [prim.neg(y)], [prim.sin(y)]
+
+    def kept(made):
+        return [op.name for op in made.block if op.results and op.name != "builtin.constant"]
+
+    made = build(function, [X], [X])
+    for count in range(len(kept(made)) + 1):
+        part = blame.beginning(made, count)
+        part.verify()
+        assert kept(part) == kept(made)[:count]
+        assert part.state_updates == tuple(state.argument for state in part.states)
+
+
+def test_warnings_are_about_the_line_of_the_caller(monkeypatch, forgetful, tmp_path):
+    monkeypatch.setattr(assemble, "emit_kernel", lambda *_: 1 / 0)
+    with pytest.warns(RuntimeWarning, match="cannot be compiled") as told:
+        compiled(cache=forgetful)
+    (tmp_path / "file").write_text("in the way")
+    with pytest.warns(RuntimeWarning, match="cannot be written") as also:
+        ObjectCache(tmp_path / "file" / "objects").get("a")
+    assert [w.filename for w in (*told, *also)] == [__file__, __file__]
+
+
+def test_a_warning_that_is_an_error_for_the_user_is_no_fault_of_the_compiler(forgetful):
+    """Warnings are errors here: this one stops, and is not taken for something that cannot be compiled."""
+
+    def function(x):
+        return mm(prim.tanh(mm(x, prim.transpose(x, permutation=(1, 0)))), x)
+
+    with pytest.raises(RuntimeWarning, match="more than the memory budget"):
+        compiled(program(function), memory_budget=1, cache=forgetful)
+    assert not fallback.fallbacks
 
 
 def test_a_primitive_without_lowering_and_kernel_is_named_with_its_line():

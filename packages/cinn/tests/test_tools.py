@@ -12,10 +12,11 @@ from test_programs import f32, mm, softmax
 from argosy_cinn import CinnCompiler
 from argosy_cinn.__main__ import main
 from argosy_cinn.tools.bisect import Outcome, command_runner, find_step
-from argosy_cinn.tools.replay import arguments_of, replay
+from argosy_cinn.tools.replay import arguments_of, code_line, functions, replay
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
+from argosy_phi_ops.errors import CompileError
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
 from argosy_tensorcore.storage import Strided
@@ -60,11 +61,40 @@ def test_a_dump_is_run_again_and_compared(dumped, capsys):
     assert all(float(row[1]) < 1e-5 for row in table.rows)
     (folder / "inputs.npz").unlink()
     assert main(["replay", str(folder), "--repeat", "1"]) == 0
-    assert "largest error" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "largest error" in told
+    assert f"LLVM text: as in {folder.name}" in told
     for wrong in (["replay", str(folder.parent)], ["replay", str(folder), "--against", "HEAD"]):
         with pytest.raises(SystemExit):
             main(wrong)
         assert f"{wrong[-1]} is no dump of a compiled program" in capsys.readouterr().err
+
+
+def test_functions_whose_code_is_another_are_named(dumped):
+    folder, _, _ = dumped
+    text = (folder / "code.ll").read_text()
+    assert {"segment0", "product_20x6x6"} < functions(text).keys()
+    changed = functions(text)["product_20x6x6"].replace("add i64", "sub i64", 1)
+    text = text.replace(functions(text)["product_20x6x6"], changed).replace("@segment1(", "@segment7(")
+    (folder / "code.ll").write_text(text)
+    told = code_line(folder, folder)
+    assert "functions differ: product_20x6x6, segment7 (gone), segment1 (new)" in told
+    assert f" of {len(functions(text)) + 1} " in told
+
+
+def test_a_dump_of_another_version_is_refused_in_words(dumped, capsys):
+    folder, _, _ = dumped
+    (folder / "manifest.json").write_text("{}")
+    with pytest.raises(SystemExit):
+        main(["replay", str(folder)])
+    assert "was dumped by a version whose manifest has other fields" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("ARGOSY_DUMP", str(tmp_path / "file"))
+    with pytest.raises(CompileError, match=r"ARGOSY_DUMP: .*file.*\.cinn cannot be made"):
+        CinnCompiler().compile(build(prim.tanh, [f32(3)]), device("cpu"))
 
 
 def test_a_dump_of_a_program_with_symbolic_sizes_is_run_again(tmp_path, monkeypatch, capsys):
@@ -91,6 +121,9 @@ def test_a_dump_of_a_program_with_symbolic_sizes_is_run_again(tmp_path, monkeypa
     assert main(["replay", str(folder), "--repeat", "1", "--size", "n=3"]) == 0
     with pytest.raises(ValueError, match=r"has no sizes \['m'\]; it has \['n'\]"):
         replay(folder, folder, 1, {"m": 3})
+    with pytest.raises(SystemExit):
+        main(["replay", str(folder), "--size", "m=3"])
+    assert "has no sizes ['m']; it has ['n']" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="--size n: expected a name and a number"):
         main(["replay", str(folder), "--size", "n"])
     (folder / "inputs.npz").unlink()
@@ -149,6 +182,8 @@ def test_a_wrong_rewrite_is_named(tmp_path, capsys):
     outcome = command_runner([sys.executable, str(script)])(2)
     assert (outcome.good, outcome.spent) == (True, 2), "fuel counts over all programs of a process"
     assert main(["bisect"]) == 2
+    assert main(["bisect", "--", "no-such-command"]) == 1
+    assert "no-such-command" in capsys.readouterr().err
 
 
 def test_fuel_that_is_no_number_is_refused(tmp_path):

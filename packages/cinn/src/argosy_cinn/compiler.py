@@ -13,7 +13,6 @@ see `argosy_cinn.guard`) and ``winograd`` (whether convolutions may be made by m
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy_cinn.blame import name_operations
 from argosy_cinn.control import CompileRegion
 from argosy_cinn.executable import Executable, Views
 from argosy_cinn.fallback import InterpretedExecutable, interpreted
@@ -49,6 +49,7 @@ from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.interpreter import communicator_table
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_phi_ops.user_line import warn_user
 from argosy_pir.garbage import uncollected
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
@@ -86,10 +87,11 @@ class CinnCompiler:
             try:
                 with own_context():
                     return compile_static(program, original, device, table, chosen)
-            except CompileError:
+            except (CompileError, Warning):  # a warning that the user's filters make an error is no fault of ours
                 raise
-            except (Exception, RecursionError) as error:  # noqa: BLE001  (a fault here must not stop a user's program)
-                return interpreted(original if original.symbols() == () else program, device, table, error)
+            except Exception as error:  # noqa: BLE001  (a fault here must not stop a user's program)
+                named = name_operations(error, program, lambda part: attempt(part, chosen))
+                return interpreted(original if original.symbols() == () else program, device, table, named)
 
         if not program.symbols():
             return static(program, program)
@@ -99,9 +101,9 @@ class CinnCompiler:
                 code = compile_symbolic(program, device, table, chosen)
         except NotSymbolic as error:
             reason = str(error)
-        except CompileError:
+        except (CompileError, Warning):
             raise
-        except (Exception, RecursionError) as error:  # noqa: BLE001  (code for each combination of sizes is there)
+        except Exception as error:  # noqa: BLE001  (code for each combination of sizes is there)
             reason = f"{type(error).__name__}: {error}"  # formulas have no order: a choice may compare what is unknown
         made = SpecialisingExecutable(program, code, reason, lambda numbers: static(numbers, program))
         if code is not None and code.folder is not None:
@@ -286,6 +288,16 @@ def _code_of(static: Program, options: Mapping[str, Any]) -> _Code:
     return _loaded(manifest, library, simplified, options, budget, key)
 
 
+def attempt(program: Program, options: Mapping[str, Any]) -> None:
+    """Make the code of a program, and throw it away. Raises whatever goes wrong."""
+    from argosy_cinn.assembly.building import build, simplified_program
+
+    budget = Budget.of(options)
+    with own_context(), budget.simplifying():
+        simplified = simplified_program(to_primitives(program))
+    build(simplified, Target.host(), options, budget)
+
+
 def _store(options: Mapping[str, Any]) -> ObjectCache:
     """Where compiled programs are kept. What is found there was made under other limits, and leaves no trace."""
     fresh = Budget.of(options).process or dumping()
@@ -295,11 +307,10 @@ def _store(options: Mapping[str, Any]) -> ObjectCache:
 def _warn_of_memory(name: str, manifest: Manifest) -> None:
     done = manifest.recomputation
     if done is not None and manifest.arena_bytes > done.budget:
-        warnings.warn(
+        warn_user(
             f"program '{name}' needs {size(manifest.arena_bytes)} for intermediate values however much is computed "
             f"again, more than the memory budget of {size(done.budget)} (without a budget {size(done.peak_before)})",
             RuntimeWarning,
-            stacklevel=2,
         )
 
 

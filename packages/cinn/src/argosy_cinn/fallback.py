@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from argosy_hwadapt import Device
 from argosy_phi_ops.reference.compiler import ReferenceCompiler
+from argosy_phi_ops.user_line import warn_user
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_tensorcore.storage import Strided
@@ -15,6 +15,8 @@ from argosy_tensorcore.storage import Strided
 #: How many programs run on the interpreter because of each kind of failure.
 fallbacks: dict[str, int] = {}
 _warned: set[str] = set()
+#: How many kinds of operations an error names.
+_MOST_NAMES = 6
 
 
 class GroupError(RuntimeError):
@@ -23,8 +25,9 @@ class GroupError(RuntimeError):
     def __init__(self, operations: Sequence[Operation]) -> None:
         last = operations[-1]
         where = "" if last.location.is_unknown else f" at {last.location}"
-        names = ", ".join(sorted({op.name for op in operations}))
-        super().__init__(f"no code for {names}{where}")
+        names = sorted({op.name for op in operations})
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        super().__init__(f"no code for {', '.join(names[:_MOST_NAMES])}{more}{where}")
 
 
 class InterpretedExecutable:
@@ -61,11 +64,10 @@ def interpreted(
     executable = InterpretedExecutable(program, device, communicators, reason)
     if reason not in _warned:
         _warned.add(reason)
-        warnings.warn(
+        warn_user(
             f"program '{program.name}' cannot be compiled and runs on the slow reference interpreter: {reason}. "
             "This is a fault of argosy_cinn; please report it",
             RuntimeWarning,
-            stacklevel=4,
         )
     return executable
 

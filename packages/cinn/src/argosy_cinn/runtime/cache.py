@@ -15,11 +15,11 @@ import hashlib
 import os
 import sys
 import tempfile
-import warnings
 from pathlib import Path
 from time import time
 
 from argosy_cinn.once import once
+from argosy_phi_ops.user_line import warn_user
 
 _MAGIC = b"argosy-object-2\n"
 _SUFFIX = ".obj"
@@ -108,11 +108,10 @@ class ObjectCache:
     def _refuse(self, error: OSError) -> None:
         """Store nothing from now on."""
         self._refused = True
-        warnings.warn(
+        warn_user(
             f"object cache {self.folder} cannot be written ({error.strerror or error}): what is compiled is not kept. "
             "ARGOSY_CACHE_DIR names another folder",
             RuntimeWarning,
-            stacklevel=5,
         )
 
     def trim(self) -> None:
@@ -164,11 +163,10 @@ class ObjectCache:
             self._refuse(error)
             return False
         if os.name == "posix" and (status.st_uid != os.getuid() or status.st_mode & 0o022):
-            warnings.warn(
+            warn_user(
                 f"object cache {self.folder} is not used: it must belong to you and be writable by you alone "
                 "(chmod 700)",
                 RuntimeWarning,
-                stacklevel=4,
             )
             return False
         return True

@@ -72,7 +72,7 @@ def main(command: Sequence[str]) -> int:
         return 2
     try:
         found = find_step(command_runner(command), lambda line: print(line, file=sys.stderr))  # noqa: T201
-    except RuntimeError as error:
+    except (RuntimeError, OSError) as error:  # OSError: there is no such command
         sys.stderr.write(f"{error}\n")
         return 1
     if found is None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from argosy_cinn.runtime import compile_assembly
 from argosy_cinn.target import Target
+from argosy_phi_ops.errors import CompileError
 from argosy_pir.program import Program
 from argosy_tensorcore.storage import Strided
 
@@ -42,7 +43,7 @@ def dumping() -> bool:
 
 
 def dump(name: str, program: Program, simplified: Program, manifest: Manifest, code: bytes, text: str) -> Path:
-    """Write all stages of a compilation; returns the folder."""
+    """Write all stages of a compilation; returns the folder. Raises `CompileError` where none can be made."""
     folder = _next_folder(name)
     (folder / "program.pir").write_text(str(program))
     (folder / "simplified.pir").write_text(str(simplified))
@@ -83,7 +84,10 @@ def record_sizes(executable: SpecialisingExecutable, folder: Path) -> None:
 def _next_folder(name: str) -> Path:
     label = re.sub(r"[^\w.-]", "_", name) or "program"
     folder = Path(os.environ["ARGOSY_DUMP"]) / f"{next(_numbers):03d}-{label}.cinn"
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CompileError(f"ARGOSY_DUMP: {folder} cannot be made ({error.strerror or error})") from error
     return folder
 
 

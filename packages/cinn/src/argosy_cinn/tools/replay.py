@@ -2,13 +2,15 @@
 
 The program of a dump is compiled by the present generator and compared with the reference interpreter and with the code
 that was dumped (or that of another folder: what another commit made of the same program), on recorded inputs where
-there are some, else on random ones. All are timed.
+there are some, else on random ones. All are timed, and functions whose LLVM text is no longer what it was are named: a
+change that should change no code proves itself so.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy_cinn.assembly.building import generated_code
 from argosy_cinn.compiler import CinnCompiler, load_compiled
 from argosy_cinn.plan.shapes import TYPICAL
 from argosy_cinn.runtime import ObjectCache
@@ -49,8 +52,11 @@ def main(arguments: Sequence[str]) -> int:
         if not all((folder / name).is_file() for name in ("program.pir", "simplified.pir")):
             parser.error(f"{folder} is no dump of a compiled program: expected a folder <number>-<name>.cinn, as "
                          "ARGOSY_DUMP=folder leaves them in that folder")  # fmt: skip
-    table, good = replay(given.folder, given.against or given.folder, given.repeat, dict(map(_size, given.size)))
-    sys.stdout.write("\n".join([*table.text(), ""]))
+    try:
+        table, good = replay(given.folder, given.against or given.folder, given.repeat, dict(map(_size, given.size)))
+    except ValueError as error:  # sizes that it does not have, a dump of another version
+        parser.error(str(error))
+    sys.stdout.write("\n".join([*table.text(), "", code_line(given.folder, given.against or given.folder), ""]))
     return 0 if good else 1
 
 
@@ -84,6 +90,26 @@ def replay(
     return Table(["code", "largest error", "time", "kernel calls", "arena"], rows), good
 
 
+def code_line(folder: Path, against: Path) -> str:
+    """Whether the present generator makes the LLVM text that is in ``against`` of the program in ``folder``; where it
+    does not, which functions differ."""
+    program = Program.parse((folder / "program.pir").read_text(), str(folder))
+    now, then = functions(generated_code(program)), functions((against / "code.ll").read_text())
+    names = [name for name in {**then, **now} if now.get(name) != then.get(name)]
+    if not names:
+        return f"LLVM text: as in {against.name}"
+    told = [name + ("" if name in now and name in then else " (gone)" if name in then else " (new)") for name in names]
+    return f"LLVM text: {len(names)} of {len({**then, **now})} functions differ: {', '.join(told)}"
+
+
+_DEFINITION = re.compile(r'^define [^@]*@"?([^"(]+).*?^}', re.MULTILINE | re.DOTALL)
+
+
+def functions(text: str) -> dict[str, str]:
+    """The definitions of an LLVM module by their names."""
+    return {found[1]: found[0] for found in _DEFINITION.finditer(text)}
+
+
 def sizes_of(program: Program, folder: Path, given: Mapping[str, int]) -> dict[str, int]:
     """The number of each symbol of a program: given, recorded, or a typical one. Raises ValueError for what is no
     symbol of it."""
@@ -102,7 +128,7 @@ def dumped(folder: Path, symbols: Mapping[str, int] | None = None) -> Executable
     program = Program.parse((folder / "simplified.pir").read_text(), str(folder))
     try:
         manifest = manifest_of(json.loads((folder / "manifest.json").read_text()))
-    except TypeError as error:
+    except (KeyError, TypeError) as error:
         raise ValueError(f"{folder} was dumped by a version whose manifest has other fields: {error}") from error
     return load_compiled(program, manifest, (folder / "code.o").read_bytes(), device("cpu"), symbols)
 

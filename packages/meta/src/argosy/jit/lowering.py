@@ -7,7 +7,6 @@ it there.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
@@ -18,6 +17,7 @@ from argosy_hwadapt import device
 from argosy_phi_ops.compiler import Executable, available_compilers, get_compiler
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
+from argosy_phi_ops.user_line import warn_user
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
 from argosy_pir.rewrite.fuel import process_fuel, settle
@@ -129,10 +129,9 @@ def choose_compiler(backend: str | None) -> str:
     if name == "cinn" and not _loads("cinn"):
         if "cinn" not in _warned:
             _warned.add("cinn")
-            warnings.warn(
+            warn_user(
                 "argosy-cinn is not installed: programs run on the slow reference interpreter; "
-                "python -m pip install argosy-cinn",
-                stacklevel=2,
+                "python -m pip install argosy-cinn"
             )
         return "reference"
     if name not in ("cinn", "reference") and name not in available_compilers():
@@ -158,4 +157,9 @@ def _dump_folder(name: str) -> Any:
     if not root:
         return None
     _dumps += 1
-    return os.path.join(root, f"{_dumps:03d}-{name}")
+    folder = os.path.join(root, f"{_dumps:03d}-{name}")
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise CompileError(f"ARGOSY_DUMP: {folder} cannot be made ({error.strerror or error})") from error
+    return folder

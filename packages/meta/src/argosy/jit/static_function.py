@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -28,6 +27,7 @@ from argosy_phi_ops.capture import Captured, Tracer, active_tracer
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import AMBIENT, context, grad_enabled
 from argosy_phi_ops.errors import GraphBreak
+from argosy_phi_ops.user_line import warn_user
 
 __all__ = ["StaticFunction", "Uncapturable", "enabled"]
 
@@ -237,19 +237,17 @@ class StaticFunction:
         return made, call
 
     def _warn_of_captures(self, last: CompiledCall) -> None:
-        warnings.warn(
+        warn_user(
             f"{self.__name__} was captured and compiled {_OFTEN} times for calls of one kind, because what it reads "
-            f"changes: {last.why_not() or 'floats, which it uses as Python numbers'}. Pass what changes as a tensor",
-            stacklevel=4,
+            f"changes: {last.why_not() or 'floats, which it uses as Python numbers'}. Pass what changes as a tensor"
         )
 
     def _run_plain(self, key: Any) -> None:
         if not self._plain:
-            warnings.warn(
+            warn_user(
                 f"{self.__name__} is trained from outside and writes to its arguments (or, of tensors on a mesh, draws "
                 "random numbers or updates statistics), which cannot be repeated for its gradient: it runs operator by "
-                "operator. Capture the whole training step instead",
-                stacklevel=3,
+                "operator. Capture the whole training step instead"
             )
         self._plain.add(key)
 
@@ -290,10 +288,9 @@ class StaticFunction:
 
     def _run_around(self, key: Any) -> None:
         """Let Python run what changes its state, with compiled parts around."""
-        warnings.warn(
+        warn_user(
             f"{self.__name__} changes a number that it reads with each call: the statement runs as Python, with "
-            "compiled parts around it. Make it a tensor of the layer (register_buffer), or pass it as an argument",
-            stacklevel=6,
+            "compiled parts around it. Make it a tensor of the layer (register_buffer), or pass it as an argument"
         )
         self._plain.add(key)
         self._lines.add(0)  # of no statement: those that change attributes are cut out anyway

@@ -7,7 +7,6 @@ import ctypes
 import itertools
 import os
 import sys
-import warnings
 from collections.abc import Callable, Mapping
 from threading import RLock
 from typing import Any, Protocol
@@ -22,6 +21,7 @@ from argosy_phi_ops.context import AMBIENT, Context, process_context
 from argosy_phi_ops.native import memory
 from argosy_phi_ops.native.memory import NativeError, peek, poke
 from argosy_phi_ops.operator import Operator
+from argosy_phi_ops.user_line import warn_user
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.storage import Storage, Strided
@@ -201,7 +201,7 @@ def _started() -> tuple[Native | None, str]:
     except ImportError as error:
         return None, f"plain: {error}"
     except Exception as error:  # noqa: BLE001  (whatever it is, eager execution works without)
-        warnings.warn(f"eager execution is not native here: {error}", RuntimeWarning, stacklevel=4)
+        warn_user(f"eager execution is not native here: {error}", RuntimeWarning)
         return None, f"plain: {error}"
 
 
