@@ -12,16 +12,31 @@ from collections.abc import Callable, Sequence
 from math import log as _natural_logarithm
 
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import DOUBLE, FLOAT, I32, I64, Value, constant, element_of, lanes_of, vector
+from argosy_cinn.printers.types import (
+    DOUBLE,
+    FLOAT,
+    I32,
+    I64,
+    Value,
+    constant,
+    element_of,
+    lanes_of,
+    vector,
+    vector_constant,
+)
 from argosy_tensorcore.erfinv import GILES_FLOAT32, GILES_FLOAT64, LOG_TERMS
 
 LN2 = _natural_logarithm(2.0)
 
 _LOG2E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
-_HALF_LN2 = 0.34657359
 # e^r on [-ln2/2, ln2/2], minimax for the relative error (3.1e-9) beside 1 + r, by Lawson's iteration
 _EXP = (1.0, 1.0, 0.49999994, 0.16666521, 0.04166839, 0.0083687454, 0.0013814541)
+# The same on [-ln2/32, ln2/32], where the third degree is enough (1.6e-9), and 2^(j/16)
+_EXP_NEAR = (1.0, 1.0, 0.50001615, 0.1666672)
+_SIXTEENTHS = [2.0 ** (j / 16) for j in range(16)]
+# Added to a number below 2^18, it leaves the nearest multiple of 1/16, whose last four bits are those of the sum.
+_ROUND_TO_SIXTEENTHS = 1.5 * 2.0**19
 # log(1 + m) = m - m^2/2 + m^3 P(m) on [sqrt(1/2) - 1, sqrt(2) - 1] (Cephes logf)
 _LOG = (3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1, -1.6668057665e-1, 1.4249322787e-1, -1.2420140846e-1,
         1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2)  # fmt: skip
@@ -86,22 +101,36 @@ def _reduced(b: Function, x: Value) -> tuple[Value, Value]:
     Of a number whose power of e is out of range, r is any number there, and n has the sign and about the size of x; NaN
     gives NaN in one of both.
     """
-    whole = _whole_vectors(b, x.type, "avx512dq")
-    if not whole:
-        x = b.select(b.fcmp("olt", x, -105.0), constant(x.type, -105.0), x)
-        x = b.select(b.fcmp("ogt", x, 89.0), constant(x.type, 89.0), x)
+    x = b.select(b.fcmp("olt", x, -105.0), constant(x.type, -105.0), x)
+    x = b.select(b.fcmp("ogt", x, 89.0), constant(x.type, 89.0), x)
     n = b.unary("roundeven", b.fmul(x, _LOG2E))
-    r = b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, x))
-    if whole:  # the scaling saturates and knows infinities and NaN, so that only r must be tame
-        limit, smaller_magnitude = constant(x.type, _HALF_LN2), constant(I32, 2)
-        everywhere, rounding = constant("i16", -1), constant(I32, 4)
-        operands = (r, limit, smaller_magnitude, b.zero(x.type), everywhere, rounding)
-        r = b.call("llvm.x86.avx512.mask.range.ps.512", x.type, *operands)
-    return n, r
+    return n, _rest(b, x, n)
+
+
+def _rest(b: Function, x: Value, n: Value) -> Value:
+    return b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, x))
+
+
+def _reduced_to_sixteenths(b: Function, x: Value) -> tuple[Value, Value, Value]:
+    """n, a multiple of 1/16, r in [-ln2/32, ln2/32] with ``x = n ln2 + r`` and two to the power of what n has behind
+    the point, in registers of AVX-512: they hold the table, and what scales by n takes its floor, saturates and
+    knows infinities and NaN, so that only r must be tame where e^x is out of range (Tang, 1989)."""
+    shifted = b.fma(x, _LOG2E, constant(x.type, _ROUND_TO_SIXTEENTHS))
+    n = b.fsub(shifted, _ROUND_TO_SIXTEENTHS)
+    limit, smaller_magnitude = constant(x.type, LN2 / 32), constant(I32, 2)
+    everywhere, rounding = constant("i16", -1), constant(I32, 4)
+    operands = (_rest(b, x, n), limit, smaller_magnitude, b.zero(x.type), everywhere, rounding)
+    r = b.call("llvm.x86.avx512.mask.range.ps.512", x.type, *operands)
+    table, last_bits = vector_constant(FLOAT, _SIXTEENTHS), b.bitcast(shifted, _integers(x))
+    return n, r, b.call("llvm.x86.avx512.permvar.sf.512", x.type, table, last_bits)
 
 
 def exp(b: Function, x: Value) -> Value:
     """e^x, 1.1 ulp."""
+    if _whole_vectors(b, x.type, "avx512dq"):
+        n, r, power = _reduced_to_sixteenths(b, x)
+        beyond_one = b.fmul(_ascending(b, _EXP_NEAR[1:], r), r)
+        return _scale(b, b.fma(power, beyond_one, power), n)
     n, r = _reduced(b, x)
     return _scale(b, _ascending(b, _EXP, r), n)
 
@@ -167,9 +196,14 @@ def logistic(b: Function, x: Value) -> Value:
     """1 / (1 + e^-x), 2.5 ulp: 2^n / (2^n + e^-r) with ``x = n ln2 + r``, where nothing overflows below a limit from
     which on the result is 1."""
     x = b.select(b.fcmp("ogt", x, 30.0), constant(x.type, 30.0), x)
-    n, r = _reduced(b, x)
-    power = _scale(b, constant(x.type, 1.0), n)
-    return b.fdiv(power, b.fadd(power, _ascending(b, _EXP, b.fneg(r))))
+    if _whole_vectors(b, x.type, "avx512dq"):
+        n, r, power = _reduced_to_sixteenths(b, x)
+        inverse = _ascending(b, _EXP_NEAR, b.fneg(r))
+    else:
+        (n, r), power = _reduced(b, x), constant(x.type, 1.0)
+        inverse = _ascending(b, _EXP, b.fneg(r))
+    power = _scale(b, power, n)
+    return b.fdiv(power, b.fadd(power, inverse))
 
 
 def erf(b: Function, x: Value) -> Value:
