@@ -333,3 +333,26 @@ def test_a_line_about_a_layer_stands_beside_its_name():
 def test_attributes_of_another_kind_are_refused(wrong):
     with pytest.raises(TypeError, match=rf"argument '{next(iter(wrong))}'"):
         paddle.ParamAttr(**wrong)
+
+
+def test_activations_of_older_layers():
+    """Operators' names with their defaults (hard_sigmoid's slope is 0.2, that of F.hardsigmoid 1/6), as recorded from
+    the wheel; another name is refused."""
+    x = paddle.to_tensor([[-7.0], [-2.5], [-0.3], [0.2], [0.7], [2.2], [6.5], [50.0]])
+    expected = {
+        "hard_sigmoid": [0.0, 0.0, 0.44, 0.54, 0.64, 0.94, 1.0, 1.0],
+        "hard_swish": [0.0, -0.2083, -0.135, 0.1067, 0.4317, 1.9067, 6.5, 50.0],
+        "brelu": [0.0, 0.0, 0.0, 0.2, 0.7, 2.2, 6.5, 24.0],
+        "logsigmoid": [-7.0009, -2.5789, -0.8544, -0.5981, -0.4032, -0.1051, -0.0015, 0.0],
+        "tanh_shrink": [-6.0, -1.5134, -0.0087, 0.0026, 0.0956, 1.2243, 5.5, 49.0],
+        "thresholded_relu": [0.0, 0.0, 0.0, 0.0, 0.0, 2.2, 6.5, 50.0],
+        "square": [49.0, 6.25, 0.09, 0.04, 0.49, 4.84, 42.25, 2500.0],
+    }
+    for act, values in expected.items():
+        layer = nn.BatchNorm(1, act=act, epsilon=0.0)
+        layer.eval()
+        np.testing.assert_allclose(layer(x).numpy().ravel(), values, atol=6e-5, err_msg=act)
+    with pytest.raises(ValueError, match=r"argument 'act' .* got 'hard_swich'") as refused:
+        nn.BatchNorm(1, act="hard_swich")(x)
+    for act in str(refused.value).split("one of ")[1].split(";")[0].split(", "):
+        assert list(nn.BatchNorm(1, act=act)(x).shape) == [8, 1]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.attributes import ParamAttr
-from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.layer import Layer
+from argosy.nn.named_activations import activated
 from argosy.nn.statistics import batch_norm
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
@@ -156,8 +156,7 @@ class BatchNorm(Layer):
         """The normalised, perhaps activated input."""
         by_batch = self.training or self._trainable_statistics
         settings = (by_batch, self._momentum, self._epsilon, self._data_layout, self._use_global_stats or None)
-        result = batch_norm(input, self._mean, self._variance, self.weight, self.bias, *settings)
-        return result if self._act is None else getattr(F, self._act)(result)
+        return activated(batch_norm(input, self._mean, self._variance, self.weight, self.bias, *settings), self._act)
 
 
 class SyncBatchNorm(_BatchNorm):

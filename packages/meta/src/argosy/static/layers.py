@@ -11,6 +11,7 @@ from argosy import nn
 from argosy.creation import create_parameter
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
+from argosy.nn.named_activations import activated
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -19,10 +20,6 @@ __all__ = [
     "embedding", "fc", "group_norm", "instance_norm", "layer_norm", "prelu", "row_conv",
     "spectral_norm",
 ]  # fmt: skip
-
-
-def _activated(x: Tensor, act: str | None) -> Tensor:
-    return x if act is None else getattr(F, act)(x)
 
 
 def _known(function: str, x: Tensor, axes: Sequence[int]) -> list[int]:
@@ -56,7 +53,7 @@ def fc(
         total = made if total is None else total + made
     if bias_attr is not False:
         total = total + create_parameter([size], total.dtype, attr=bias_attr, is_bias=True)
-    return _activated(total, activation)
+    return activated(total, activation)
 
 
 def _plain(attr: Any) -> Any:
@@ -97,7 +94,7 @@ def _convolution(
     kind: Any, input: Tensor, filters: int, size: Any, rest: dict[str, Any], act: str | None, layout: str
 ) -> Tensor:
     channels = _known(kind.__name__, input, [layout.index("C")])[0]
-    return _activated(kind(channels, filters, size, data_format=layout, **rest)(input), act)
+    return activated(kind(channels, filters, size, data_format=layout, **rest)(input), act)
 
 
 def conv2d(
@@ -207,7 +204,7 @@ def _transposed(
         channels, filters, size, stride=stride, padding=padding, dilation=dilation, groups=groups or 1,
         weight_attr=weight_attr, bias_attr=bias_attr, data_format=layout,
     )  # fmt: skip
-    return _activated(made(x, output_size=output), act)
+    return activated(made(x, output_size=output), act)
 
 
 def _each(n: Any, count: int) -> list[int]:
@@ -264,7 +261,7 @@ def layer_norm(
     )
     bias = create_parameter([prod(sizes)], input.dtype, attr=bias_attr, is_bias=True) if shift else None
     shaped = {name: p.reshape(sizes) for name, p in (("weight", weight), ("bias", bias)) if p is not None}
-    return _activated(F.layer_norm(input, sizes, epsilon=epsilon, **shaped), act)
+    return activated(F.layer_norm(input, sizes, epsilon=epsilon, **shaped), act)
 
 
 def group_norm(
@@ -280,7 +277,7 @@ def group_norm(
     """``act(nn.GroupNorm(...)(input))``."""
     (channels,) = _known("group_norm", input, [1 if data_layout == "NCHW" else input.ndim - 1])
     rest = {"weight_attr": _plain(param_attr), "bias_attr": bias_attr, "data_format": data_layout}
-    return _activated(nn.GroupNorm(groups, channels, epsilon, **rest)(input), act)
+    return activated(nn.GroupNorm(groups, channels, epsilon, **rest)(input), act)
 
 
 def instance_norm(
@@ -322,7 +319,7 @@ def bilinear_tensor_product(
 ) -> Tensor:
     """``x W_i y^T + b_i`` for each i below ``size``; x: [N, m], y: [N, n]."""
     left, right = (_known("bilinear_tensor_product", each, [1])[0] for each in (x, y))
-    return _activated(nn.Bilinear(left, right, size, _plain(param_attr), bias_attr)(x, y), act)
+    return activated(nn.Bilinear(left, right, size, _plain(param_attr), bias_attr)(x, y), act)
 
 
 def spectral_norm(
@@ -346,4 +343,4 @@ def row_conv(input: Tensor, future_context_size: int, param_attr: Any = None, ac
     for i in range(future_context_size + 1):
         term = padded[:, i : i + steps] * weight[i]
         total = term if total is None else total + term
-    return _activated(total, act)
+    return activated(total, act)
