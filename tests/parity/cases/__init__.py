@@ -11,6 +11,7 @@ __all__ = ["FAMILIES", "UNCOVERED", "cases_of"]
 
 FAMILIES = (
     "elementary",
+    "forms",
     "activation",
     "arithmetic",
     "comparison",

@@ -120,6 +120,7 @@ from argosy import pir as pir
 from argosy import profiler as profiler
 from argosy.dtypes import pstring as pstring
 from argosy import quantization as quantization
+from argosy import random as random
 from argosy.dtypes import raw as raw
 from argosy import reader as reader
 from argosy import regularizer as regularizer

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
+from argosy.aliases import also_named
 from argosy.attributes import ParamAttr, as_param_attr
 from argosy.checked import checked
 from argosy.static.session import note_parameter
@@ -21,6 +22,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["as_tensor", "assign", "create_parameter", "from_numpy", "is_tensor", "make_parameter", "to_tensor"]
 
 
+@also_named(device="place")
 def to_tensor(data: Any, dtype: object = None, place: object = None, stop_gradient: bool = True) -> Tensor:
     """A tensor that copies ``data``: an array (whose dtype it keeps), a number, nested lists, or a tensor.
 
@@ -53,6 +55,7 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
     return deliver(get_operator("assign"), copy, output)  # type: ignore[no-any-return]
 
 
+@also_named(obj="x")
 def is_tensor(x: object) -> bool:
     """Whether ``x`` is a tensor."""
     return type(x) is Tensor

@@ -11,7 +11,7 @@ from typing import Any
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["get_rng_state", "seed", "set_rng_state"]
+__all__ = ["get_rng_state", "initial_seed", "seed", "set_rng_state"]
 
 
 def seed(seed: int) -> Any:
@@ -21,6 +21,11 @@ def seed(seed: int) -> Any:
     generator = context().generator
     generator.manual_seed(seed)
     return generator
+
+
+def initial_seed() -> int:
+    """The seed that the generator was last started from."""
+    return int(context().generator.get_state()[0])
 
 
 def get_rng_state(device: object = None) -> list[Tensor]:

@@ -66,19 +66,19 @@ class Composed:
         aliases: dict[str, str] | None = None,
         inplace: bool = False,
         out: bool = False,
-        gathered: int | None = None,
+        form: Callable[..., Any] | None = None,
     ) -> None:
         self.name = self.__name__ = body.__name__
         self.__doc__ = body.__doc__
         self.body = body
         self.inplace = inplace
         self.out = out
-        self.gathered = gathered
+        self.form = form
         self.variadic = bool(body.__code__.co_flags & _VARIADIC)
         self.signature = Signature(self.name, body, aliases or {})
         places = [p for p in self.signature.parameters if p.name not in self.signature.keyword_only]
         self.fewest = sum(p.default is REQUIRED for p in self.signature.parameters)
-        self.most = len(places) if gathered is None else 0
+        self.most = len(places)
         self.fitting = [p.fitting if p.kind == ATTRIBUTE else _TENSORS[p.kind] for p in places]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -93,9 +93,8 @@ class Composed:
                 self._explain(self.signature.match(args, kwargs), error)
                 raise
         else:
-            at = self.gathered
-            if at is not None and len(args) > at and isinstance(args[at], int):
-                args = (*args[:at], list(args[at:]))
+            if self.form is not None and (meant := self.form(self, args, kwargs)) is not None:
+                _, args, kwargs = meant
             given = self.signature.match(args, kwargs)
             for p in self.signature.operands:
                 given[p.name] = self._operand(p, given[p.name])
@@ -149,7 +148,7 @@ def composed(**options: Any) -> Callable[[Callable[..., Any]], Composed]:
     """Decorator: declare a composed function.
 
     Options: ``aliases`` (other names of parameters), ``inplace`` (a variant ``name_`` exists), ``out`` (the result can
-    be put in a given tensor), ``gathered`` (the integers from that argument on may be given one by one).
+    be put in a given tensor), ``form`` (another way to write the call, of :mod:`argosy_phi_ops.ops.forms`).
     """
 
     def declare(body: Callable[..., Any]) -> Composed:

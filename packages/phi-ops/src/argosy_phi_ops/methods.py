@@ -128,7 +128,7 @@ _NUMBERS = (int, float, bool, complex)
 
 
 def _acceptable(y: object) -> bool:
-    return type(y) is Tensor or type(y) in _NUMBERS or (hasattr(y, "dtype") and not isinstance(y, Tensor))
+    return type(y) is Tensor or isinstance(y, _NUMBERS) or (hasattr(y, "dtype") and not isinstance(y, Tensor))
 
 
 def _as_operand(y: Any) -> Any:
@@ -138,6 +138,8 @@ def _as_operand(y: Any) -> Any:
         return float(y)
     if isinstance(y, complex):
         return complex(y)
+    if isinstance(y, int):  # a member of an enumeration, or how many elements a tensor has
+        return int(y)
     return Tensor(y)  # another scalar or an array of numpy keeps its dtype
 
 

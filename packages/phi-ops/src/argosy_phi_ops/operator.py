@@ -132,6 +132,7 @@ class Operator:
         aliases: dict[str, str] | None = None,
         keywords: tuple[str, ...] = (),
         positional_out: bool = False,
+        form: Callable[..., Any] | None = None,
     ) -> None:
         self.name = self.__name__ = body.__name__.rstrip("_")
         self.__doc__ = body.__doc__
@@ -145,6 +146,7 @@ class Operator:
         self.constant = constant
         self.keywords = keywords
         self.positional_out = positional_out
+        self.form = form
         self.signature = Signature(self.name, body, aliases or {}, ("rng", "counter") if random else ())
         self.plain = 0 if self.signature.segmented or self.signature.attributes else len(self.signature.operands)
         self.kernel: Callable[..., Any] | None = None
@@ -219,6 +221,8 @@ class Operator:
 
     def long_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Bind ``args`` and ``kwargs`` in full generality and apply the operator."""
+        if self.form is not None and (meant := self.form(self, args, kwargs)) is not None:
+            return meant[0](*meant[1], **meant[2])
         if self.keywords and kwargs and not kwargs.keys().isdisjoint(self.keywords):
             return import_module("argosy_phi_ops.keywords").call_with_keyword(self, args, kwargs)
         out = kwargs.pop("out", None) if kwargs else None
@@ -261,7 +265,8 @@ def operator(**options: Any) -> Callable[[Callable[..., Any]], Operator]:
     body's last parameters ``rng`` and ``counter`` are filled in), ``opaque`` (no decomposition: only the reference
     kernel), ``constant`` (eager results never want gradients: nothing of the operands' values but choices is in them),
     ``aliases`` (other names of parameters), ``keywords`` (those of :mod:`.keywords` that it takes), ``positional_out``
-    (``out`` may also come last among the positional arguments).
+    (``out`` may also come last among the positional arguments), ``form`` (another way to write the call, of
+    :mod:`argosy_phi_ops.ops.forms`).
     """
 
     def declare(body: Callable[..., Any]) -> Operator:

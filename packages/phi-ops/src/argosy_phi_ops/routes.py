@@ -341,8 +341,7 @@ def general(
     operands: list[Any] = []
     key = call_key(op, args, kwargs, operands)
     if key is None:
-        in_list = op.signature.gathered(args) if op.signature.lists else args
-        return op.long_call(args, kwargs) if in_list is args else general(op, in_list, kwargs, asked or (args, kwargs))
+        return _keyless(op, args, kwargs, asked)
     route = op.routes.get(key)
     if type(route) is not Route:
         return _first(op, args, kwargs, key, asked) if route is None else route(operands, silent)
@@ -378,6 +377,14 @@ def general(
     return result
 
 
+def _keyless(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], asked: Any) -> Any:
+    """A call that no key tells apart: with tensors in a row where a list of them is taken, or in another form."""
+    in_list = op.signature.gathered(args) if op.signature.lists else args
+    if in_list is not args:
+        return general(op, in_list, kwargs, asked or (args, kwargs))
+    return op.long_call(args, kwargs) if op.form is None else _rewritten(op, args, kwargs, op.long_call)
+
+
 def _converting(route: Route, operands: Sequence[Any], arrays: Sequence[Any], asked: Any) -> Any:
     """What computes a call with numbers among its operands, or such as become another dtype; and what it takes."""
     arrays = [a if d is None else np.asarray(a, d) for a, d in zip(arrays, route.dtypes or (), strict=True)]
@@ -387,6 +394,24 @@ def _converting(route: Route, operands: Sequence[Any], arrays: Sequence[Any], as
 
 def _first(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any, asked: Any) -> Any:
     """The long way; a route is left where the key tells operands and attributes of the call apart."""
+    if op.form is not None and asked is None:
+        return _rewritten(op, args, kwargs, lambda args, kwargs: _bound(op, args, kwargs, key, None))
+    return _bound(op, args, kwargs, key, asked)
+
+
+def _rewritten(
+    op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], otherwise: Callable[[Any, Any], Any]
+) -> Any:
+    """The call of ``op`` that is meant by another form of it; native code learns it as it was written."""
+    meant = op.form(op, args, kwargs)  # type: ignore[misc]
+    if meant is None:
+        return otherwise(args, kwargs)
+    if meant[0] is not op:
+        return meant[0](*meant[1], **meant[2])
+    return general(op, meant[1], meant[2], (args, kwargs))
+
+
+def _bound(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any, asked: Any) -> Any:
     operands, attributes = op.signature.bind(args, kwargs)
     result = op.applied(operands, attributes)
     route = _routed(op, operands, attributes, result, asked or (args, kwargs))

@@ -205,6 +205,8 @@ class Signature:
     def _operand(self, p: Parameter, value: Any) -> Any:
         if is_operand(value):
             return value
+        if isinstance(value, int):
+            return int(value)
         raise OperatorTypeError(
             f"{self.name}(): argument {p.name!r} must be a Tensor or a number, got {type(value).__name__}"
         )

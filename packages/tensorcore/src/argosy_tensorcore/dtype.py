@@ -184,8 +184,8 @@ class finfo:
     resolution: float
     smallest_normal: float
 
-    def __init__(self, dtype: object) -> None:
-        wanted = as_dtype(dtype)
+    def __init__(self, dtype: object = None, *, type: object = None) -> None:
+        wanted = as_dtype(type if dtype is None else dtype)
         if wanted.kind not in "fc":
             raise TypeError(f"finfo takes a floating or complex dtype, not {wanted!r}; see iinfo")
         import ml_dtypes

@@ -42,6 +42,28 @@ class Size(list[Any]):
         return prod(self)
 
 
+class Count(int):
+    """The number of elements of a tensor; called, the tensor's :class:`Size`, or the size of one axis."""
+
+    shape: Sequence[int]
+
+    @staticmethod
+    def of(shape: Sequence[Any]) -> Any:
+        """The count of a tensor of that shape; an expression where sizes of a program being captured are open."""
+        number = prod(shape)
+        if type(number) is not int:
+            return number
+        count = Count(number)
+        count.shape = shape
+        return count
+
+    def __call__(self, dim: int | None = None) -> Any:
+        return Size(self.shape) if dim is None else Size(self.shape)[dim]
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        return int, (int(self),)  # copies and files hold a plain integer
+
+
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Row-major strides of shape; axes of size 0 count as 1 so that strides never vanish."""
     strides = [1] * len(shape)

@@ -13,7 +13,7 @@ from argosy_tensorcore import conversion, interchange, naming, printing
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.operators import OPERATOR_NAMES, Operators, install_trampolines
 from argosy_tensorcore.place import CPU, Place, as_place, place_of
-from argosy_tensorcore.shape import Size
+from argosy_tensorcore.shape import Count, Size
 from argosy_tensorcore.storage import Array, Strided
 
 Resolver = Callable[[str], "object | None"]
@@ -169,9 +169,9 @@ class Tensor(Operators, metaclass=_TensorType):
     ndimension = dim
 
     @property
-    def size(self) -> int:
-        """Number of elements."""
-        return Size(self.payload.shape).numel()
+    def size(self) -> Any:
+        """Number of elements; called, the shape (``x.size()``) or the size of one axis (``x.size(0)``)."""
+        return Count.of(self.payload.shape)
 
     @property
     def itemsize(self) -> int:
@@ -185,7 +185,7 @@ class Tensor(Operators, metaclass=_TensorType):
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
-        return self.size * self.dtype.itemsize
+        return Size(self.payload.shape).numel() * self.dtype.itemsize
 
     @property
     def place(self) -> Place:

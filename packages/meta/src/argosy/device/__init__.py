@@ -1,5 +1,9 @@
 """Devices: which there are, what tensors are made on, and waiting for them."""
 
+import sys
+from types import ModuleType
+from typing import Any
+
 from argosy.faces import face
 
 _PLACES = (
@@ -27,8 +31,20 @@ _TABLE: dict[str, str] = {
     **{name: f"argosy.device.queries:{name}" for name in _FUNCTIONS},
     **{name: f"argosy.device.streams:{name}" for name in _STREAMS},
     **{name: f"argosy.device.typed:{name}" for name in _TYPED},
+    "Device": "argosy.device.description:Device",
+    "device": "argosy.device.queries:device_guard",
     "cuda": "argosy.device.cuda",
 }
 
 __all__ = [*_TABLE]
 __getattr__, __dir__ = face(__name__, _TABLE, globals())
+
+
+class _Callable(ModuleType):
+    """``paddle.device("cpu")`` describes a device, though ``paddle.device`` is a module."""
+
+    def __call__(self, type: Any = None, index: int | None = None) -> Any:
+        return self.Device(type, index)
+
+
+sys.modules[__name__].__class__ = _Callable

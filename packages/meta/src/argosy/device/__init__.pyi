@@ -5,6 +5,7 @@ from argosy.device.typed import BoolTensor as BoolTensor
 from argosy.device.typed import ByteTensor as ByteTensor
 from argosy.device.places import CPUPlace as CPUPlace
 from argosy.device.typed import CharTensor as CharTensor
+from argosy.device.description import Device as Device
 from argosy.device.typed import DoubleTensor as DoubleTensor
 from argosy.device.streams import Event as Event
 from argosy.device.typed import FloatTensor as FloatTensor
@@ -18,6 +19,7 @@ from argosy.device.streams import stream_guard as _own_StreamContext
 from argosy.device.queries import XPUPlace as XPUPlace
 from argosy.device import cuda as cuda
 from argosy.device.streams import current_stream as current_stream
+from argosy.device.queries import device_guard as _own_device
 from argosy.device.queries import device_count as device_count
 from argosy.device.queries import device_guard as device_guard
 from argosy.device.queries import empty_cache as empty_cache
@@ -57,3 +59,4 @@ from argosy.device.streams import set_stream as set_stream
 from argosy.device.streams import stream_guard as stream_guard
 from argosy.device.queries import synchronize as synchronize
 StreamContext = _own_StreamContext
+device = _own_device

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.aliases import also_named
 from argosy.attributes import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Normal
@@ -24,6 +25,7 @@ class GroupNorm(Layer):
     2018).
     """
 
+    @also_named(eps="epsilon")
     def __init__(
         self,
         num_groups: int,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.aliases import also_named
 from argosy.checked import named
 from argosy.nn.regularization import dropout, overwritten
 from argosy_phi_ops.operator import get_operator
@@ -20,6 +21,7 @@ __all__ = [
 _SATURATION = -1.0507009873554804934193349852946 * 1.6732632423543772848170429916717
 
 
+@also_named(input="x")
 @named
 def silu(x: Tensor, inplace: bool = False, name: str | None = None) -> Tensor:
     """``x * sigmoid(x)`` (Elfwing et al., 2018), written over ``x`` if ``inplace``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
+from argosy.aliases import also_named
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
 
@@ -96,6 +97,7 @@ def _is_pair(item: object) -> bool:
 class LayerList(_Ordered):
     """Layers in a list; calling them is left to the user."""
 
+    @also_named(modules="sublayers")
     def __init__(self, sublayers: Iterable[Layer] | None = None) -> None:
         super().__init__()
         self.extend(sublayers or ())
@@ -128,6 +130,7 @@ class LayerList(_Ordered):
 class LayerDict(Layer):
     """Layers in a dictionary."""
 
+    @also_named(modules="sublayers")
     def __init__(self, sublayers: Mapping[str, Layer] | Iterable[tuple[str, Layer]] | None = None) -> None:
         super().__init__()
         self.update(sublayers or {})

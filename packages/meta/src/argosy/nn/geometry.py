@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.aliases import also_named
 from argosy.nn import functional as F
 from argosy.nn.initializer import Uniform
 from argosy.nn.layer import Layer
@@ -154,6 +155,13 @@ class Unfold(Layer):
 class Fold(Layer):
     """Columns added where :class:`Unfold` takes them from."""
 
+    @also_named(
+        kernel_size="kernel_sizes",
+        stride="strides",
+        padding="paddings",
+        dilation="dilations",
+        output_size="output_sizes",
+    )
     def __init__(
         self,
         output_sizes: Sizes,
@@ -219,6 +227,7 @@ class Unflatten(Layer):
 class CosineSimilarity(Layer):
     """The cosine of the angle between two tensors along ``axis``."""
 
+    @also_named(dim="axis")
     def __init__(self, axis: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
         self._axis, self._eps = axis, eps
@@ -240,6 +249,7 @@ class CosineSimilarity(Layer):
 class PairwiseDistance(Layer):
     """The ``p`` norm of ``x - y + epsilon`` along the last axis."""
 
+    @also_named(eps="epsilon")
     def __init__(self, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: str | None = None) -> None:
         super().__init__()
         self.p, self.epsilon, self.keepdim = p, epsilon, keepdim

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.aliases import also_named
 from argosy.checked import named
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -14,6 +15,12 @@ __all__ = [
 ]  # fmt: skip
 
 Sizes = int | Sequence[int]
+
+WINDOWS = {
+    "kernel_size": "kernel_sizes", "stride": "strides", "padding": "paddings", "dilation": "dilations",
+    "output_size": "output_sizes",
+}  # fmt: skip
+"""Other names that folding takes for its parameters."""
 
 
 def _pair(function: str, argument: str, value: Any) -> list[int]:
@@ -46,6 +53,7 @@ def unfold(
     return get_operator("im2col")(x, kernel_sizes, strides, paddings, dilations)  # type: ignore[no-any-return]
 
 
+@also_named(input="x", **WINDOWS)
 @named
 def fold(
     x: Any,

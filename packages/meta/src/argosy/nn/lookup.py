@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argosy.aliases import also_named
 from argosy.checked import named
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.dispatch import write
@@ -11,6 +12,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["embedding"]
 
 
+@also_named(input="x")
 @named
 def embedding(
     x: Tensor,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.aliases import also_named
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.layer import Layer, own_dtype
@@ -24,6 +25,7 @@ class LayerNorm(Layer):
     x: [..., *normalized_shape]; weight and bias are vectors of as many elements as are normalised together.
     """
 
+    @also_named(eps="epsilon")
     def __init__(
         self,
         normalized_shape: int | Sequence[int],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from argosy.aliases import also_named
 from argosy.checked import named
 from argosy_phi_ops.dispatch import write
 from argosy_phi_ops.operator import get_operator
@@ -18,6 +19,7 @@ def overwritten(x: Tensor, result: Tensor) -> Tensor:
     return x
 
 
+@also_named(input="x")
 @named
 def dropout(
     x: Tensor,

@@ -10,6 +10,7 @@ from typing import Any
 from argosy_phi_ops.composition import composed
 from argosy_phi_ops.dispatch import write
 from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.ops.forms import sizes_from
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.tensor import Tensor
 
@@ -115,7 +116,7 @@ def range(
     return op("arange")(low, beyond, step, kind, device=device, requires_grad=requires_grad)
 
 
-@composed(gathered=1)
+@composed(form=sizes_from(1, 1))
 def repeat(input: Tensor, repeats: Sequence[int]) -> Tensor:
     """The whole tensor repeated along each axis, missing axes added in front; ``repeats`` may be given one by one."""
     return op("tile")(input, list(repeats))

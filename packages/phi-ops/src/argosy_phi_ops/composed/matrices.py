@@ -29,7 +29,7 @@ def _adjoint(x: Tensor) -> Tensor:
     return op("conj")(flipped) if x.dtype.kind == "c" else flipped
 
 
-@composed(out=True)
+@composed(out=True, aliases={"A": "x", "ord": "p"})
 def norm(
     x: Tensor,
     p: float | str | None = None,
@@ -43,7 +43,7 @@ def norm(
     return result if out is None else op("norm").deliver(op("norm"), result, out)
 
 
-@composed(out=True)
+@composed(out=True, aliases={"ord": "p"})
 def vector_norm(x: Tensor, p: float = 2.0, axis: Axes = None, keepdim: bool = False, *, dtype: object = None) -> Tensor:
     """The ``p``-norm of vectors over ``axis``, of all elements by default; computed in ``dtype`` if given."""
     return op("vector_norm")(x if dtype is None else x.astype(dtype), p, axis, keepdim)

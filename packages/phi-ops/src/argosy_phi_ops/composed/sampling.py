@@ -24,7 +24,7 @@ def _floating(x: Tensor) -> str:
     return x.dtype.name if x.dtype.kind == "f" else "float32"
 
 
-@composed()
+@composed(aliases={"to": "max", "from": "min"})
 def uniform_(x: Tensor, min: float = 0, max: float = 1.0, seed: int = 0) -> Tensor:
     """``x`` overwritten with numbers uniform in [min, max)."""
     return _filled(x, op("uniform")(list(x.shape), _floating(x), min, max, seed))
@@ -67,7 +67,7 @@ def bernoulli_(x: Tensor, p: float | Tensor = 0.5) -> Tensor:
     return _filled(x, (draw < p).astype(x.dtype))
 
 
-@composed()
+@composed(aliases={"lambd": "lam"})
 def exponential_(x: Tensor, lam: float = 1.0) -> Tensor:
     """``x`` overwritten with exponentially distributed numbers of rate ``lam``."""
     if lam <= 0:

@@ -12,6 +12,7 @@ from argosy_phi_ops.composition import composed
 from argosy_phi_ops.errors import AxisError, ShapeError
 from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.ops.arguments import axis_of
+from argosy_phi_ops.ops.forms import sizes_from
 from argosy_tensorcore.shape import broadcast_shapes as common_shape
 from argosy_tensorcore.tensor import Tensor
 
@@ -91,7 +92,7 @@ def column_stack(x: Sequence[Tensor]) -> Tensor:
     return get_operator("concat")(parts, 1)
 
 
-@composed()
+@composed(aliases={"indices_or_sections": "num_or_indices", "indices": "num_or_indices", "sections": "num_or_indices"})
 def tensor_split(x: Tensor, num_or_indices: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """Parts along ``axis``: as many as told, their sizes differing by at most one, or cut at the indices."""
     if not x.ndim:
@@ -240,7 +241,7 @@ def split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int = 0) -> 
     return list(get_operator("split")(self, list(split_sizes), at))
 
 
-@composed(gathered=1)
+@composed(form=sizes_from(1, 1))
 def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
     """The axes in the order ``dims``, which may be given one by one. A view."""
     return get_operator("transpose")(input, list(dims))

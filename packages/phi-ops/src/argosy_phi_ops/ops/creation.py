@@ -12,6 +12,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import FACTORY, known_sizes, table
+from argosy_phi_ops.ops.forms import sizes_from
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING
 from argosy_phi_ops.reference.kernels.registry import Array, numpy_dtype
 from argosy_tensorcore.dtype import default_dtype
@@ -45,7 +46,7 @@ def shapes(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(4)
 
 
-@operator(aliases={"size": "shape"}, keywords=FACTORY)
+@operator(aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0))
 def zeros(shape: int | Sequence[int], dtype: str | None = None) -> Tensor:
     """Zeros, of the default dtype unless told."""
     return filled(0, dtype or default_dtype().name, _dims(shape))
@@ -55,7 +56,7 @@ zeros.reference(lambda shape, dtype: _full_array(shape, 0, dtype or default_dtyp
 zeros.samples(shapes)
 
 
-@operator(aliases={"size": "shape"}, keywords=FACTORY)
+@operator(aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0))
 def ones(shape: int | Sequence[int], dtype: str | None = None) -> Tensor:
     """Ones, of the default dtype unless told."""
     return filled(1, dtype or default_dtype().name, _dims(shape))
@@ -65,7 +66,7 @@ ones.reference(lambda shape, dtype: _full_array(shape, 1, dtype or default_dtype
 ones.samples(shapes)
 
 
-@operator(aliases={"size": "shape"}, keywords=FACTORY)
+@operator(aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0))
 def empty(shape: int | Sequence[int], dtype: str | None = None) -> Tensor:
     """Memory to be overwritten; it holds zeros, so that programs stay deterministic."""
     return filled(0, dtype or default_dtype().name, _dims(shape))

@@ -11,6 +11,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import axis_of
+from argosy_phi_ops.ops.forms import gathering, index_first, scattering
 from argosy_phi_ops.primitives.checks import INTEGER
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.tensor import Tensor
@@ -55,7 +56,7 @@ def _taken(name: str, x: Tensor, index: Tensor, axis: int) -> Tensor:
     return _axis_last_to(found, axis, index.ndim)
 
 
-@operator()
+@operator(form=gathering)
 def gather(x: Tensor, index: Tensor, axis: int | None = None) -> Tensor:
     """The slices of `x` along `axis` (0 by default) at the indices of a vector (or a 0-D tensor: it drops the axis)."""
     if index.ndim == 2 and index.shape[1] == 1:
@@ -80,7 +81,7 @@ def picks(rng: np.random.Generator) -> Iterator[Sample]:
 gather.samples(picks)
 
 
-@operator(aliases={"input": "x", "dim": "axis"})
+@operator(aliases={"input": "x", "dim": "axis"}, form=index_first)
 def index_select(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
     """The slices of `x` along `axis` at the indices of a vector."""
     return _taken("index_select", x, index, axis_of("index_select", axis, x.ndim))
@@ -250,7 +251,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.integers(0, 9, (4, 3)), index, rng.integers(0, 9, (2, 3)), 0, "amax", include_self=False)
 
 
-@operator(inplace=True)
+@operator(inplace=True, form=scattering)
 def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True) -> Tensor:
     """`x` with the rows at `index` replaced by `updates` (the last one wins), or else zeroed and added to."""
     if index.ndim == 2 and index.shape[1] == 1:
@@ -309,7 +310,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([[1], [1], [3]]), rng.standard_normal((3, 2)), [5, 2])
 
 
-@operator(inplace=True)
+@operator(inplace=True, aliases={"source": "value"}, form=index_first)
 def index_add(x: Tensor, index: Tensor, axis: int, value: Tensor, alpha: float = 1) -> Tensor:
     """`x` with the slices of ``alpha * value`` added at `index` along `axis`."""
     at = axis_of("index_add", axis, x.ndim)

@@ -12,11 +12,12 @@ from argosy_phi_ops.errors import AxisError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, resolved_shape, section
 from argosy_phi_ops.ops.bits import reread, reread_array
+from argosy_phi_ops.ops.forms import sizes_from, two_axes
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(view=True, inplace=True, aliases={"input": "x"})
+@operator(view=True, inplace=True, aliases={"input": "x"}, form=sizes_from(1, 1))
 def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
     """The elements in row-major order under another shape; 0 copies the size of that axis, one -1 is worked out.
 
@@ -34,7 +35,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.asarray(1.0), [1, 1])
 
 
-@operator(view=True)
+@operator(view=True, form=two_axes)
 def transpose(x: Tensor, perm: Sequence[int]) -> Tensor:
     """The axes in the order `perm`. A view."""
     if len(perm) != x.ndim:
@@ -274,7 +275,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), [0, -1])
 
 
-@operator()
+@operator(aliases={"dims": "axis"})
 def roll(x: Tensor, shifts: int | Sequence[int], axis: Axes = None) -> Tensor:
     """Elements moved on by `shifts` along `axis`, those that fall off coming back in front.
 
@@ -367,7 +368,7 @@ assign.reference(KERNELS["copy"])
 assign.samples(copied)
 
 
-@operator(view=True)
+@operator(view=True, aliases={"dtype": "shape_or_dtype", "size": "shape_or_dtype"}, form=sizes_from(1, 1))
 def view(x: Tensor, shape_or_dtype: Sequence[int] | str) -> Tensor:
     """The same elements under another shape, or the same bits under another dtype; the last axis grows for a narrower
     one and shrinks for a wider one. A view where the strides allow it.

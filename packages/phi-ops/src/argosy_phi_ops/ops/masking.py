@@ -76,7 +76,7 @@ def triu(x: Tensor, diagonal: int = 0) -> Tensor:
 triu.samples(triangles)
 
 
-@operator(view=True)
+@operator(view=True, aliases={"dim1": "axis1", "dim2": "axis2"})
 def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The diagonal `offset` of the matrices over `axis1` and `axis2`, as a last axis."""
     first, second = axis_of("diagonal", axis1, x.ndim), axis_of("diagonal", axis2, x.ndim)

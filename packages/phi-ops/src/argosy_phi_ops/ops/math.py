@@ -68,7 +68,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.integers(0, 9, 3), rng.integers(1, 9, 3))
 
 
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y", "exponent": "y"})
 def pow_(x: Tensor, y: Tensor) -> Tensor:
     """``x`` to the power ``y`` with broadcasting."""
     return prim.pow(x, y)

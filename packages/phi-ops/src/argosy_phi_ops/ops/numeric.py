@@ -155,7 +155,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3, 4)), rng.standard_normal((1, 2, 4)), 1.0)
 
 
-@operator()
+@operator(aliases={"x1": "x", "x2": "y", "eps": "epsilon"})
 def pairwise_distance(x: Tensor, y: Tensor, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of ``x - y + epsilon`` over the last axis."""
     difference = prim.add(prim.sub(x, y), epsilon)

@@ -447,7 +447,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, [2, 3, None])
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases={"return_indices": "return_mask", "input": "x"})
 def adaptive_max_pool1d(x: Tensor, output_size: int | Sequence[Any], return_mask: bool = False) -> Any:
     """The maximum of as many windows over one spatial axis as `output_size` asks for; None keeps an axis.
 
@@ -464,7 +464,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, 4)
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases={"return_indices": "return_mask", "input": "x"})
 def adaptive_max_pool2d(x: Tensor, output_size: int | Sequence[Any], return_mask: bool = False) -> Any:
     """The maximum of as many windows over two spatial axes as `output_size` asks for; None keeps an axis.
 
@@ -481,7 +481,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, [5, 3])
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases={"return_indices": "return_mask", "input": "x"})
 def adaptive_max_pool3d(x: Tensor, output_size: int | Sequence[Any], return_mask: bool = False) -> Any:
     """The maximum of as many windows over three spatial axes as `output_size` asks for; None keeps an axis.
 

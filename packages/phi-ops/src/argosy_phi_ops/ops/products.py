@@ -26,7 +26,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), rng.standard_normal((3, 4)))
 
 
-@operator(promote="same")
+@operator(promote="same", aliases={"mat2": "y"})
 def bmm(x: Tensor, y: Tensor) -> Tensor:
     """The products of two stacks of matrices [b, m, k] and [b, k, n]."""
     if x.ndim != 3 or y.ndim != 3 or x.shape[0] != y.shape[0]:

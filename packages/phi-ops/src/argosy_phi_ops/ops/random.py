@@ -15,6 +15,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import FACTORY, axes_of, section, table
+from argosy_phi_ops.ops.forms import sizes_from
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.dtype import default_dtype
@@ -118,7 +119,7 @@ def floats(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample([4, 0], "float16")
 
 
-@operator(random=True, aliases={"size": "shape"}, keywords=FACTORY)
+@operator(random=True, aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0))
 def rand(shape: int | Sequence[int], dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
     """Numbers uniform in [0, 1)."""
     return uniform_values(rng, counter, _dims(shape), dtype or default_dtype().name)
@@ -133,7 +134,7 @@ def _(shape: int | Sequence[int], dtype: str | None, rng: Array, counter: int) -
 rand.samples(floats)
 
 
-@operator(random=True, aliases={"size": "shape"}, keywords=FACTORY)
+@operator(random=True, aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0))
 def randn(shape: int | Sequence[int], dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
     """Standard normal numbers."""
     return normal_values(rng, counter, _dims(shape), dtype or default_dtype().name)
@@ -176,7 +177,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample([3], seed=7)
 
 
-@operator(random=True)
+@operator(random=True, aliases={"size": "shape"})
 def normal(
     mean: Tensor = 0.0,
     std: Tensor = 1.0,

@@ -11,6 +11,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, ones_at, restore
+from argosy_phi_ops.ops.forms import keepdim_first
 from argosy_phi_ops.primitives.checks import BOOL, COMPLEX, FLOATING, REAL_OF
 from argosy_phi_ops.reference.kernels.registry import quiet
 from argosy_tensorcore.tensor import Tensor
@@ -44,7 +45,7 @@ def _as(x: Tensor, dtype: str | None) -> Tensor:
     return x if dtype is None or x.dtype == dtype else prim.cast(x, dtype=dtype)
 
 
-@operator(aliases={"input": "x", "dim": "axis"})
+@operator(aliases={"input": "x", "dim": "axis"}, form=keepdim_first)
 def sum_(x: Tensor, axis: Axes = None, dtype: str | None = None, keepdim: bool = False) -> Tensor:
     """The sum over `axis` (all by default); booleans and int32 are summed in int64 unless `dtype` says otherwise."""
     if dtype is None and x.dtype in ("bool", "int32"):

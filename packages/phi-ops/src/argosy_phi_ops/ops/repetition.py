@@ -10,6 +10,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import axis_of, section
+from argosy_phi_ops.ops.forms import sizes_from
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -32,7 +33,7 @@ def broadcastable(rng: np.random.Generator) -> Iterator[Sample]:
 broadcast_to.samples(broadcastable)
 
 
-@operator(aliases={"input": "x", "size": "shape"})
+@operator(aliases={"input": "x", "size": "shape"}, form=sizes_from(1, 1))
 def expand(x: Tensor, shape: Sequence[int]) -> Tensor:
     """`x` repeated to `shape`, as :func:`broadcast_to`."""
     return broadcast_to(x, shape)

@@ -11,6 +11,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, section
+from argosy_phi_ops.ops.forms import lower_median
 from argosy_phi_ops.ops.reduction import keep
 from argosy_phi_ops.promotion import kind_of
 from argosy_tensorcore.dtype import as_dtype, default_dtype
@@ -93,7 +94,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal(()), 1)
 
 
-@operator(aliases={"input": "x", "dim": "axis"})
+@operator(aliases={"input": "x", "dim": "axis"}, form=lower_median)
 def median(x: Tensor, axis: Axes = None, keepdim: bool = False, mode: str = "avg") -> Tensor:
     """The middle element over `axis` in sorted order; NaN if any is, and of no elements.
 
@@ -177,7 +178,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([1, 3, 5]), np.array([[0, 3], [4, 9]], np.int32))
 
 
-@operator()
+@operator(aliases={"boundaries": "sorted_sequence"})
 def bucketize(x: Tensor, sorted_sequence: Tensor, out_int32: bool = False, right: bool = False) -> Tensor:
     """Where each element of `x` belongs in the sorted vector; see :func:`searchsorted`."""
     return searchsorted(sorted_sequence, x, out_int32, right)

@@ -63,7 +63,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal(6), [3, 3], [1, 1])
 
 
-@operator(view=True)
+@operator(view=True, aliases={"dimension": "axis"})
 def unfold(x: Tensor, axis: int, size: int, step: int) -> Tensor:
     """The windows of `size` elements, `step` apart, along `axis`; their elements along a new last axis. A view."""
     at = axis_of("unfold", axis, x.ndim)
