@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -95,3 +97,27 @@ def test_polygamma_is_a_zeta_function():
     for n, factor in ((1, 1.0), (2, -2.0), (4, -24.0)):
         expected = factor * paddle.special.zeta(paddle.full_like(x, n + 1.0), x).numpy()
         np.testing.assert_allclose(paddle.polygamma(x, n).numpy(), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("captured", [False, True])
+@pytest.mark.parametrize("shape", [1.0, 2.0, 3.0, 3.5])
+def test_incomplete_gamma_functions_at_zero(shape, captured):
+    """P(a, x) begins as x^a / gamma(a + 1): the derivatives at 0, of order up to 4, where they exist."""
+
+    def derivatives(x):
+        found = []
+        for function in (paddle.gammainc, paddle.gammaincc):
+            y = function(paddle.full_like(x, shape), x)
+            for _ in range(4):
+                (y,) = paddle.grad(y.sum(), x, create_graph=True)
+                found.append(y)
+        return found
+
+    x = paddle.to_tensor([0.0], "float64", stop_gradient=False)
+    got = (paddle.jit.to_static(derivatives, full_graph=True) if captured else derivatives)(x)
+    orders = range(1, 5) if shape == int(shape) else range(1, int(shape) + 1)
+    for n in orders:
+        # The integrand x^(a-1) exp(-x) / gamma(a), differentiated n - 1 times by Leibniz's rule, at x = 0.
+        a = int(shape)
+        want = math.comb(n - 1, a - 1) * (-1.0) ** (n - a) if n >= a and a == shape else 0.0
+        np.testing.assert_allclose([got[n - 1].item(), got[n + 3].item()], [want, -want], atol=1e-12)

@@ -65,7 +65,7 @@ def test_the_terms_of_an_incomplete_gamma_function_are_not_differentiated():
     program = op.expand([TensorType((3,), "float64")] * 2, {}).program
     derivative = derive((op, ((float64, (3,)),) * 2, (), (False, True)), {}).operator.expansion.program
     assert len(program.block) > 1000
-    assert len(derivative.block) < 60
+    assert len(derivative.block) < 100
 
 
 def test_a_curved_path_of_two_inputs(both):

@@ -180,7 +180,11 @@ def _rise(a: Tensor, x: Tensor) -> Tensor:
         prim.broadcast(each, shape=shape, axes=axes) for each in (start, ahead, prim.sub(a, 1.0), prim.lgamma(a))
     )
     point = prim.add(start, prim.mul(wide, nodes))
-    density = prim.exp(prim.sub(prim.sub(prim.mul(power, prim.log(point)), point), scale))
+    # At zero the logarithm is infinite, elsewhere the power may be.
+    at_zero, one = prim.eq(start, 0.0), prim.constant(1.0, x.dtype, shape)
+    base = prim.pow(prim.select(at_zero, point, one), power)
+    growth = prim.mul(power, prim.log(prim.select(at_zero, one, point)))
+    density = prim.mul(base, prim.exp(prim.sub(prim.sub(growth, point), scale)))
     return prim.mul(ahead, prim.reduce_sum(prim.mul(density, weights), axes=(x.ndim,)))
 
 
@@ -190,20 +194,22 @@ def _incomplete(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     x = prim.broadcast_to(x, a.shape)
     low = prim.lt(x, prim.add(a, 1.0))
     inside = prim.logical_and(prim.gt(a, 0.0), prim.gt(x, 0.0))
-    safe_a = prim.select(inside, a, 1.0)
-    rise = _rise(safe_a, prim.select(inside, x, 1.0))
-    x = prim.stop_gradient(x)
+    at_zero = prim.logical_and(prim.eq(x, 0.0), prim.gt(a, 0.0))
+    # At zero all derivatives that exist are zero unless the shape is whole; there the integrand is a polynomial's.
+    smooth = prim.logical_or(inside, prim.logical_and(at_zero, prim.eq(a, prim.floor(a))))
+    rise = _rise(prim.select(smooth, a, 1.0), prim.select(smooth, x, 1.0))
+    rise = prim.select(smooth, rise, 0.0)
+    safe_a, x = prim.select(inside, a, 1.0), prim.stop_gradient(x)
     lower = _lower_series(safe_a, prim.select(prim.logical_and(inside, low), x, 1.0))
     upper = _upper_fraction(
         safe_a, prim.select(prim.logical_and(inside, prim.logical_not(low)), x, prim.add(safe_a, 2.0))
     )
     p = prim.add(prim.select(low, lower, prim.sub(1.0, upper)), rise)
     q = prim.sub(prim.select(low, prim.sub(1.0, lower), upper), rise)
-    at_zero = prim.logical_and(prim.eq(x, 0.0), prim.gt(a, 0.0))
-    nan = float("nan")
+    nan = prim.constant(float("nan"), x.dtype, x.shape)
     return (
-        prim.select(inside, p, prim.select(at_zero, 0.0, prim.constant(nan, x.dtype, x.shape))),
-        prim.select(inside, q, prim.select(at_zero, 1.0, prim.constant(nan, x.dtype, x.shape))),
+        prim.select(inside, p, prim.select(at_zero, rise, nan)),
+        prim.select(inside, q, prim.select(at_zero, prim.sub(1.0, rise), nan)),
     )
 
 
