@@ -13,7 +13,7 @@ from functools import partial
 from argosy_cinn.attention.operands import is_matrix
 from argosy_cinn.attention.regions import Region, Regions, find_regions
 from argosy_cinn.control import captured
-from argosy_cinn.dialect import PATCHES
+from argosy_cinn.dialect import KEPT, PATCHES
 from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, PRODUCT, REDUCE, SCAN, UPDATE, classify
 from argosy_cinn.fusion.products import operand_matrix
@@ -75,7 +75,7 @@ class Memory:
             return
         self._combine(op)
         value = op.result
-        if value in self.returned or self._is_worth_memory(value):
+        if value in self.returned or op.name == KEPT or self._is_worth_memory(value):
             self.values[value] = None
 
     def _decide_region(self, region: Region) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container
 from itertools import takewhile
 from typing import Any
 
-from argosy_cinn.dialect import PATCHES
+from argosy_cinn.dialect import KEPT, PATCHES
 from argosy_cinn.loops.elementwise import PARTS, supports
 from argosy_cinn.loops.expressions import Expression, Graph
 from argosy_cinn.loops.indices import Index, Lookup, Position, delinearise, divide, linearise, of
@@ -405,6 +405,7 @@ _RULES: dict[str, Callable[[Lowering, Operation, Position], Expression]] = {
     "prim.dynamic_update_slice": _dynamic_update_slice,
     "prim.rng_bits": _rng_bits,
     PATCHES: _patches,
+    KEPT: _same,
     "prim.complex": _complex,
     "prim.real": _real,
     "prim.imag": _imag,

@@ -13,6 +13,7 @@ from math import prod
 from argosy_cinn.dialect import PATCHES
 from argosy_cinn.plan.shapes import estimate, sizes
 from argosy_cinn.rewrites.building import emit
+from argosy_cinn.rewrites.interleaved import interleaved
 from argosy_cinn.rewrites.phases import by_phases, is_spread
 from argosy_phi_ops.context import context
 from argosy_pir.core import Operation
@@ -39,6 +40,8 @@ def as_product(op: Operation) -> Value | None:
         return None
     if is_spread(op):
         return by_phases(op)
+    if (apart := interleaved(op)) is not None:
+        return apart
     patches = _patches(x, (n, groups, channels // groups, *window, *spatial), op)
     terms, places = depth * prod(window), prod(spatial)
     taps, few_filters = estimate(prod(window)), is_static((filters,)) and filters // groups <= _FEW_FILTERS

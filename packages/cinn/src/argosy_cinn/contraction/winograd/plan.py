@@ -142,13 +142,20 @@ class Plan:
 
 def plan_winograd(problem: Contraction, target: Target) -> Plan | None:
     """The plan of a product that minimal filtering makes faster, or None."""
-    seen = _images(problem) if problem.minimal and target.vector_bits == 512 else None
-    if seen is None or not isinstance(problem.m, int) or min(seen.channels, problem.m) < FEWEST:
+    seen = _images(problem) if problem.minimal else None
+    if seen is None or not isinstance(problem.m, int):
+        return None
+    return plan_images(seen, problem.m, target)
+
+
+def plan_images(seen: Images, filters: int, target: Target) -> Plan | None:
+    """The plan of a convolution of images with so many filters, or None where a plain product is as fast."""
+    if target.vector_bits != 512 or min(seen.channels, filters) < FEWEST:
         return None
     lanes = target.lanes(FLOAT)
     plan = Plan(seen, *cut(seen, max(_MOST_BYTES // (4 * POINTS * seen.channels), VECTORS * lanes)), lanes)
     fits = 4 * POINTS * seen.channels * lanes * plan.vectors <= _MOST_SCRATCH
-    return plan if fits and _share_of_plain(plan, problem.m) < WORTHWHILE else None
+    return plan if fits and _share_of_plain(plan, filters) < WORTHWHILE else None
 
 
 def cut(seen: Images, most: int) -> tuple[int, int]:
