@@ -121,3 +121,15 @@ def test_incomplete_gamma_functions_at_zero(shape, captured):
         a = int(shape)
         want = math.comb(n - 1, a - 1) * (-1.0) ** (n - a) if n >= a and a == shape else 0.0
         np.testing.assert_allclose([got[n - 1].item(), got[n + 3].item()], [want, -want], atol=1e-12)
+
+
+def test_sinc_to_order_eight():
+    """Close to zero, where the quotient of derivatives would cancel, and on both sides of the end of the series."""
+    points = np.array([0.0, 0.02, -0.1, 0.3, 0.47, 0.48, 1.0])
+    derivatives = jet(paddle.sinc, (paddle.to_tensor(points),), ((1.0, *[0.0] * 7),))[1]
+    with mpmath.workdps(50):
+        wanted = np.transpose([mpmath.taylor(mpmath.sincpi, mpmath.mpf(float(p)), 8)[1:] for p in points])
+    for order, (got, want) in enumerate(zip(derivatives, wanted, strict=True), 1):
+        scale = math.factorial(order)
+        size = np.pi**order / (order + 1)  # of the even ones at zero, which bound them
+        np.testing.assert_allclose(got.numpy(), [float(scale * w) for w in want], rtol=0, atol=1e-11 * size)
