@@ -5,6 +5,8 @@ native build, the same tests run on the plain one.
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -234,3 +236,89 @@ def test_labels_that_are_no_class_are_refused_each_time(name, hot_at_once):
                 loss(x, bad)
         other = paddle.where(bad == wrong, bad * 0 + 7, bad)
         assert np.isfinite(loss(x, other, ignore_index=7).numpy()).all()
+
+
+STRIDED = {
+    "columns": lambda x: x[:, 1:3],
+    "every_other": lambda x: x[::2, ::2],
+    "backwards": lambda x: x[::-1, ::-1],
+    "turned": lambda x: x.t(),
+    "one_column": lambda x: x[:, 2],
+    "turned_columns": lambda x: x[1:, 1:3].t(),
+    "repeated": lambda x: x[:1].expand([3, 6]),
+    "higher": lambda x: x.reshape([2, 2, 3, 2]).transpose([2, 0, 3, 1])[:, :, 1:],
+}
+COMPUTED = {
+    "sum": (lambda y: y.sum(0), lambda b: b.sum(0)),
+    "itself": (lambda y: y + y, lambda b: b + b),
+    "row": (lambda y: y - y[0], lambda b: b - b[0]),
+    "flip": (lambda y: paddle.flip(y, [0]), lambda b: b[::-1]),
+    "both": (lambda y: paddle.concat([y, y], 0), lambda b: np.concatenate([b, b])),
+}
+
+
+@pytest.mark.parametrize("name", STRIDED)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "bool", "complex64", "float16"])
+def test_operands_need_not_be_contiguous(name, dtype, hot_at_once):
+    """Views that Python made, views that native code made, and those of which somebody has seen the array."""
+    a = np.random.default_rng(11).integers(-9, 9, (4, 6)).astype(dtype)
+    for computed, (f, expected) in COMPUTED.items():
+        if dtype == "bool" and computed in ("sum", "itself", "row"):
+            continue
+        for i in range(16):
+            y = STRIDED[name](paddle.to_tensor(a))
+            if i % 4 == 3:
+                y.numpy()
+            got, wanted = f(y), expected(np.array(y.numpy(), copy=True))
+            np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-3 if dtype == "float16" else 1e-6)
+            np.testing.assert_array_equal(y.numpy(), STRIDED[name](paddle.to_tensor(a)).numpy())
+        if is_native() and dtype == "float32":
+            assert made_natively(got)
+
+
+@pytest.mark.parametrize("name", STRIDED)
+def test_gradients_through_operands_that_are_not_contiguous(name, hot_at_once):
+    a = np.random.default_rng(12).standard_normal((4, 6)).astype("f4")
+    for _ in range(12):
+        x, plain = tensor(a, True), tensor(a, True)
+        y, z = STRIDED[name](x), STRIDED[name](plain).contiguous()
+        (paddle.exp(y) * y).sum().backward()
+        (paddle.exp(z) * z).sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(), plain.grad.numpy(), rtol=1e-5)
+
+
+def test_what_is_not_contiguous_may_be_the_target_of_what_it_gives(hot_at_once):
+    for _ in range(12):
+        x = tensor(np.arange(16).reshape(4, 4))
+        x.add_(x.t())
+        np.testing.assert_array_equal(x.numpy(), np.arange(16).reshape(4, 4) + np.arange(16).reshape(4, 4).T)
+
+
+def test_python_s_operators_alone_enter_native_code_for_operands_of_two_shapes():
+    """No sum of tensors of one shape has been there before: in a process of its own."""
+    program = (
+        "import numpy as np, argosy as P\n"
+        "from argosy_phi_ops import native, hot\n"
+        "hot.BUDGET = 0\n"
+        "x, y = P.ones([4, 3]), P.ones([1, 3])\n"
+        "for f in (lambda: x - y, lambda: x / y, lambda: x * y, lambda: x + y):\n"
+        "    for _ in range(12):\n"
+        "        made = f()\n"
+        "    assert native.status() != 'native' or made.payload._memory is not None\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_results_of_tens_of_kilobytes_are_made_natively_too(hot_at_once):
+    """Up to 64 KB; what is larger is not, and all of it is right."""
+    rng = np.random.default_rng(13)
+    for shape in ((8, 3, 16, 16), (128, 128), (130, 128)):
+        a, b = (rng.standard_normal(shape).astype("f4") for _ in range(2))
+        for _ in range(12):
+            x, y = tensor(a, True), tensor(b)
+            made = paddle.clip(x * y - y[:1], -1.0, 1.0)
+            np.testing.assert_allclose(made.numpy(), np.clip(a * b - b[:1], -1, 1), rtol=1e-5, atol=1e-6)
+            made.sum().backward()
+            inside = np.abs(a * b - b[:1]) < 1
+            np.testing.assert_allclose(x.grad.numpy(), b * inside, rtol=1e-5)
+        assert made_natively(made) == (is_native() and shape != (130, 128))

@@ -84,7 +84,7 @@ class Repeated:
         unlooked = op.bounds is None and op.refusal is None
         self.views = self._views() if len(operands) == 1 and plan.plain and unlooked and not op.random else None
         if plan.plain and unlooked and may_be_compiled(op, self.types):
-            self.kernel = Counted(plan.kernel, self._program, _of_arrays, self._replace)
+            self.kernel = Counted(plan.kernel, self._made, self._of_arrays, self._replace)
 
     def __call__(self, operands: Sequence[Any], silent: bool) -> Any:
         """The results for operands of these types. Raises what the operator does."""
@@ -153,6 +153,34 @@ class Repeated:
     def _program(self) -> Program:
         return self.op.expand([TensorType(t.shape, t.dtype.name) for t in self.types], self.attributes).program
 
+    def _made(self) -> Program | None:
+        """The program of the results that are no operands as they are (statistics that nothing moves, say), which need
+        not be computed; None where that is none of them."""
+        program = self._program()
+        if not self._operands(program):
+            return program
+        made = program.clone()
+        outputs = [value for value in made.outputs if value not in made.inputs]
+        made.set_outputs(outputs)
+        return made if outputs else None
+
+    def _operands(self, program: Program) -> dict[int, int]:
+        """Which results are which operands as they are."""
+        return {i: program.inputs.index(v) for i, v in enumerate(program.outputs) if v in program.inputs}
+
+    def _of_arrays(self, compiled: NativeKernel) -> Callable[..., Any]:
+        program = self._program()
+        given = self._operands(program)
+        if not given:
+            return lambda arrays, attributes: tuple(compiled(arrays))
+        count = len(program.outputs)
+
+        def run(arrays: Sequence[Any], attributes: dict[str, Any]) -> tuple[Any, ...]:
+            made = iter(compiled(arrays))
+            return tuple([arrays[given[i]] if i in given else next(made) for i in range(count)])
+
+        return run
+
     def _replace(self, kernel: Callable[..., Any]) -> None:
         self.kernel = kernel
 
@@ -166,7 +194,3 @@ def _payload(array: Any, known: ArrayType) -> Strided:
     payload.shape = known.shape
     payload.ndim = known.ndim
     return payload
-
-
-def _of_arrays(compiled: NativeKernel) -> Callable[..., Any]:
-    return lambda arrays, attributes: tuple(compiled(arrays))

@@ -93,6 +93,7 @@ def module_text(layout: Layout) -> str:
     from argosy_cinn.eager.entries import add_entries
     from argosy_cinn.eager.inplace import add_inplace
     from argosy_cinn.eager.objects import add_objects
+    from argosy_cinn.eager.packing import add_packing
     from argosy_cinn.eager.recording import add_recording
     from argosy_cinn.eager.signatures import add_signatures
     from argosy_cinn.eager.views import add_views
@@ -109,6 +110,7 @@ def module_text(layout: Layout) -> str:
     add_objects(module, layout)
     add_recording(module, layout)
     add_application(module, layout)
+    add_packing(module, layout)
     add_views(module, layout)
     add_signatures(module, layout)
     add_calls(module, layout)

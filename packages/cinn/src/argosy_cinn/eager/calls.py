@@ -39,6 +39,8 @@ def add_calls(module: Module, layout: Layout) -> None:
         operands, numbers = f.alloca(PTR, OPERANDS + 1), c.planned(plan, "numbers")
         datas, given = f.alloca(PTR, OPERANDS + 1), f.alloca(I64, 1)
         f.store(constant(I64, 0), given)
+        spot = f.alloca(I64, 1)
+        f.store(constant(I64, 0), spot)
         with f.loop(0, count, carry=[constant(I64, 0)]) as loop:
             number = f.load(PTR, f.at(numbers, loop.index, PTR))
             place = f.at(operands, loop.index, PTR)
@@ -50,8 +52,7 @@ def add_calls(module: Module, layout: Layout) -> None:
             at = f.load(I64, given)
             x = f.load(PTR, f.at(tensors, at, PTR))
             f.store(x, place)
-            data = f.call("data", PTR, c.field(x, "tensor.payload"))
-            c.need(f.icmp("ne", data, NULL), "slow")
+            data = _data(c, plan, c.field(x, "tensor.payload"), spot)
             f.store(data, f.at(datas, at, PTR))
             f.store(f.index(f.add(at, 1)), given)
             wish = f.binary("or", loop.carry[0], f.binary("shl", wants_gradient(c, x), loop.index))
@@ -107,6 +108,18 @@ def add_calls(module: Module, layout: Layout) -> None:
         f.jump("slow")
         f.start("slow")
         f.ret(SLOW)
+
+
+def _data(c: Code, plan: Value, payload: Value, spot: Value) -> Value:
+    """Contiguous data of a payload, or of its copy, but for views; at ``slow`` where there is none."""
+    f = c.f
+    data, found = f.call("data", PTR, payload), f.alloca(PTR, 1)
+    f.store(data, found)
+    with f.when(f.icmp("eq", data, NULL)):
+        c.need(f.icmp("eq", c.planned(plan, "strides"), NULL), "slow")
+        f.store(f.call("packed", PTR, payload, spot), found)
+    c.need(f.icmp("ne", f.load(PTR, found), NULL), "slow")
+    return f.load(PTR, found)
 
 
 def _need_generator(c: Code, plan: Value, draws: Value) -> None:

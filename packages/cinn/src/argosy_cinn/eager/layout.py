@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 __all__ = [
-    "API", "BACK_WORDS", "CALLED", "CALLS", "CALL_WORDS", "GRADIENTS", "LIMIT", "METHOD", "OPERANDS", "OPERATORS",
-    "PLANS", "PLAN_WORDS", "RECIPES", "SCRATCH", "SIZES", "SLOTS", "STATE", "TABLE", "WORDS", "Layout",
+    "API", "BACK_WORDS", "CALLED", "CALLS", "CALL_WORDS", "GRADIENTS", "LEAST", "LIMIT", "METHOD", "OPERANDS",
+    "OPERATORS", "PACKED", "PLANS", "PLAN_WORDS", "RECIPES", "SCRATCH", "SIZES", "SLOTS", "STATE", "TABLE", "WORDS",
+    "Layout",
 ]  # fmt: skip
 
 OPERATORS = ("add", "subtract", "multiply", "divide")
@@ -21,11 +22,12 @@ SLOTS = ("negative", "getitem", *(f"compare{i}" for i in range(6)))
 TABLE = 16
 """Addresses that a compiled program takes at most to be run from here."""
 
-SIZES = (64, 256, 1024, 4096, 16384)
+SIZES = (64, 256, 1024, 4096, 16384, 65536)
 """Bytes of the memory of results, by class."""
 
-LIMIT = 512
-"""Objects that are kept for reuse: of each type, and of payloads of the smallest class; of the others fewer."""
+LIMIT, LEAST = 512, 4
+"""Objects that are kept for reuse: of each type, and of payloads of the smallest class; of the others fewer, and so
+many at least."""
 
 PLANS = 4096
 """Places for plans; each plan may be at two of them, which are neighbours."""
@@ -53,8 +55,9 @@ keeps); nothing is recorded where ``unrecorded`` is set. ``bounds`` are a number
 each its operand, its elements, their bytes, the least and the greatest allowed. A ``generator`` of random numbers has
 its state in the array ``draws``, which the program reads after the tensors; each run is counted there."""
 
-SCRATCH = 1 << 16
-"""Bytes for intermediate values of a compiled program at most: one runs at a time, as the global lock is held."""
+SCRATCH, PACKED = 1 << 18, 1 << 18
+"""Bytes for intermediate values of a compiled program at most, and for copies of its operands that are not contiguous:
+one runs at a time, as the global lock is held."""
 
 WORDS, OPERANDS, RECIPES = 48, 8, 4
 """How many words, tensors and recipes a call has at most."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.layout import LIMIT, SIZES, STATE, Layout
+from argosy_cinn.eager.layout import LEAST, LIMIT, SIZES, STATE, Layout
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I8, I32, I64, PTR, VOID, Value, constant
 
@@ -253,7 +253,8 @@ def _free_payload(module: Module, layout: Layout) -> None:
         capacity = c.field(memory, "bytearray.size", I64)
         size_class = _class_of(c, capacity)
         kept = _list_of(c, "kept", size_class)
-        room = f.binary("lshr", constant(I64, LIMIT), f.index(f.mul(size_class, 2)))
+        few = f.binary("lshr", constant(I64, LIMIT), f.index(f.mul(size_class, 2)))
+        room = f.select(f.icmp("ult", few, LEAST), constant(I64, LEAST), few)
         c.need(f.icmp("slt", f.load(I64, kept), room), "slow")
         free = _list_of(c, "free", size_class)
         c.put(x, "payload.ndarray", f.load(PTR, free))

@@ -13,7 +13,7 @@ from argosy_tensorcore.dtype import DType
 
 __all__ = ["way_back"]
 
-_LARGEST = 1 << 14  # bytes of an operand: the global lock is held meanwhile
+_LARGEST = 1 << 16  # bytes of an operand: the global lock is held meanwhile
 
 Kind = tuple[DType, tuple[int, ...]]
 

@@ -26,7 +26,7 @@ _METHODS = {
     "add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "pow": "__pow__", "negative": "__neg__",
     "divide": "__truediv__", "matmul": "__matmul__",
 }  # fmt: skip
-_FIXED = {"ndarray.data": 16, "ndarray.flags": 64, "bytearray.size": 16, "bytearray.start": 40}
+_FIXED = {"ndarray.data": 16, "ndarray.strides": 40, "ndarray.flags": 64, "bytearray.size": 16, "bytearray.start": 40}
 _DESCRIBED, _OFFSET, _ATTRIBUTES = 40, 16, -24  # d_member; offset; where a managed dictionary is
 _VALUES = -32  # its values without a dictionary, in 3.11; in 3.12 their address less one is in its place
 
@@ -188,7 +188,9 @@ def _check_fixed() -> None:
     a = np.arange(6.0)
     for x in (a, a.reshape(2, 3).T):
         flags = ctypes.c_int32.from_address(id(x) + _FIXED["ndarray.flags"]).value
-        if peek(id(x) + _FIXED["ndarray.data"]) != x.ctypes.data or flags != x.flags.num:
+        place = peek(id(x) + _FIXED["ndarray.strides"])
+        strides = tuple([ctypes.c_int64.from_address(place + 8 * i).value for i in range(x.ndim)])
+        if peek(id(x) + _FIXED["ndarray.data"]) != x.ctypes.data or flags != x.flags.num or strides != x.strides:
             raise NativeError("an ndarray is not laid out as expected")
     for number in (1.5, -3.0):
         if ctypes.c_double.from_address(id(number) + _NUMBER).value != number:

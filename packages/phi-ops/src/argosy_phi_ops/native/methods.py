@@ -10,6 +10,7 @@ from typing import Any
 
 from argosy_phi_ops.native import memory
 from argosy_phi_ops.native.memory import NativeError, peek, poke
+from argosy_phi_ops.native.plans import KERNELS
 from argosy_phi_ops.native.start import Native, keep
 from argosy_phi_ops.operator import Operator
 from argosy_tensorcore.tensor import Tensor, find_method
@@ -80,7 +81,10 @@ def install(made: Native, op: Operator) -> None:
 
 def _install_special(made: Native, op: Operator) -> None:
     name = op.name
-    if name in _COMPARISONS:
+    if name in KERNELS:
+        if not made.installed(name):
+            made.install_operator(op, KERNELS[name])
+    elif name in _COMPARISONS:
         for method in _ORDER:
             find_method(method)  # setting a method afterwards would put Python's own function back
         made.install_slot(f"compare{_COMPARISONS[name]}", memory.compare_slot(Tensor), "enter_compare", op)

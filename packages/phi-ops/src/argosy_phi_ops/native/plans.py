@@ -20,7 +20,7 @@ KERNELS = {
     "multiply": ("__mul__", "__rmul__"),
     "divide": ("__truediv__", "__rtruediv__"),
 }
-_LARGEST = 1 << 14  # bytes of a result, elements of operands
+_LARGEST, _ELEMENTS = 1 << 16, 1 << 14  # bytes of a result, elements of operands: a call holds the global lock briefly
 _kept: dict[int, tuple[Any, ...]] = {}
 """What each plan names, by the plan's place; the first is its route."""
 changing = RLock()
@@ -83,7 +83,7 @@ def is_small(route: Any) -> bool:
     them large (the global lock is held meanwhile)."""
     if route.reading is None or (route.dtypes is not None and route.values is None):
         return False
-    if not all(type(t) is not ArrayType or prod(t.shape) <= _LARGEST for t in route.types):
+    if not all(type(t) is not ArrayType or prod(t.shape) <= _ELEMENTS for t in route.types):
         return False
     return bool(_nbytes(route.result) <= _LARGEST)
 
