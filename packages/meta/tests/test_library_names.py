@@ -317,11 +317,15 @@ def test_layers_and_optimizers_are_where_paddle_defines_them() -> None:
 
 
 def test_the_state_of_auto_cast_is_told_and_the_module_does_not_hide_the_function() -> None:
-    """PaddleNLP's T5 imports ``amp_state`` from ``amp.auto_cast``."""
+    """PaddleNLP's T5 imports ``amp_state`` from ``amp.auto_cast``; one that is not enabled is a state, too."""
     state = import_module("argosy.amp.auto_cast").amp_state
-    assert not state()
+    assert state() is None
     with paddle.amp.auto_cast(dtype="bfloat16"):
-        assert state()
+        assert state()["dtype"] == "bfloat16"
+        with paddle.amp.auto_cast(False):
+            assert state()["enable"] is False
+        assert state()["enable"] is True
+    assert state() is None
 
 
 def test_attributes_of_several_parts_have_numbered_names() -> None:

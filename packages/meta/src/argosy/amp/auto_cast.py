@@ -1,7 +1,6 @@
 """Where Paddle has ``auto_cast`` and its state, for code that takes them from there."""
 
-from argosy.amp.casting import auto_cast
-from argosy.amp.casting import current as amp_state
+from argosy.amp.casting import amp_state, auto_cast
 from argosy.amp.support import get_autocast_dtype
 
 __all__ = ["AMPGlobalState", "amp_global_state", "amp_state", "auto_cast"]

@@ -18,7 +18,7 @@ from argosy_phi_ops.operator import Operator, get_operator
 from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["AutoCast", "auto_cast", "current"]
+__all__ = ["AutoCast", "amp_state", "auto_cast", "current"]
 
 _LEVELS = ("O0", "OD", "O1", "O2")
 _KEPT = frozenset({"cast", "astype", "assign", "clone", "getitem", "setitem"})
@@ -27,6 +27,7 @@ _STATISTICS = frozenset({"batch_norm"})
 
 _FLOATS = ("float16", "bfloat16", "float32")
 _KEY = "amp"
+_ARGUMENTS = "arguments of amp"
 
 
 class AutoCast(Interpreter):
@@ -128,9 +129,25 @@ def auto_cast(
     dtype: ``"float16"`` or ``"bfloat16"``. Custom names win over the lists. Raises ValueError for other levels, types,
     names of no operator, and names on both custom lists.
     """
+    given = dict(locals())
     chosen = _layer(custom_white_list, custom_black_list, level, dtype, use_promote) if enable else None
-    with applied(chosen):
-        yield
+    values = context().own_values
+    outer = values.get(_ARGUMENTS)
+    values[_ARGUMENTS] = given
+    try:
+        with applied(chosen):
+            yield
+    finally:
+        values[_ARGUMENTS] = outer
+
+
+def amp_state() -> dict[str, Any] | None:
+    """The arguments of the innermost ``auto_cast``, be it enabled or not; None outside of all.
+
+    As in Paddle, and models rely on it: T5 of PaddleNLP rounds to float16 within ``auto_cast(False)``, too.
+    """
+    found: dict[str, Any] | None = context().own_values.get(_ARGUMENTS)
+    return found
 
 
 def _layer(
