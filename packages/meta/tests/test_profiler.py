@@ -74,16 +74,47 @@ def test_a_trace_has_a_lane_for_python_and_one_for_kernels_of_each_thread(tmp_pa
     found = recorded(work)
     found.export(str(tmp_path / "deep" / "trace.json"))
     trace = json.loads((tmp_path / "deep" / "trace.json").read_text())["traceEvents"]
-    lanes = {e["tid"]: e["args"]["name"] for e in trace if e["ph"] == "M"}
+    lanes = {(e["pid"], e["tid"]): e["args"]["name"] for e in trace if e["name"] == "thread_name"}
     me = threading.get_ident()
     assert {f"python (thread {me})", f"kernels (thread {me})"} <= set(lanes.values())
     slices = {e["name"]: e for e in trace if e["ph"] == "X"}
-    assert lanes[slices["exp"]["tid"]] == f"python (thread {me})"
+    assert lanes[slices["exp"]["pid"], slices["exp"]["tid"]] == f"python (thread {me})"
     assert all(e["dur"] >= 0 for e in slices.values())
     again = profiler.load_profiler_result(str(tmp_path / "deep" / "trace.json"))
     assert [(e.name, e.kind, e.lane) for e in again.events] == [
         (e.name, e.kind, e.lane) for e in found.profiler_result.events
     ]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_each_kernel_has_a_lane_of_its_own_on_each_thread(tmp_path, count):
+    program = paddle.jit.to_static(lambda x: paddle.nn.functional.softmax(x @ x, -1) @ x)
+    x = paddle.ones([64, 64])
+    program(x)
+
+    def work():
+        threads = [threading.Thread(target=lambda: [program(x) for _ in range(2)]) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    found = recorded(work)
+    found.export(str(tmp_path / "trace.json"))
+    trace = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    kernels = [e for e in found.profiler_result.events if e.kind is TracerEventType.Kernel]
+    names = {(e["pid"], e["tid"]): e["args"]["name"] for e in trace if e["name"] == "thread_name"}
+    own = [e for e in trace if e["ph"] == "X" and e["cat"] == "KernelLane"]
+    assert len(own) == len(kernels) >= 2 * count
+    lanes = {((e["pid"], e["tid"]), e["name"], e["args"]["thread"]) for e in own}
+    ran = {(e.name, e.thread) for e in kernels}
+    assert len(lanes) == len({lane for lane, _, _ in lanes}) == len(ran)
+    assert {(name, thread) for _, name, thread in lanes} == ran
+    for e in own:
+        several = len({k.thread for k in kernels}) > 1
+        shown = f"{e['name']} (thread {e['args']['thread']})" if several else e["name"]
+        assert names[e["pid"], e["tid"]] == shown
+    assert len(profiler.load_profiler_result(str(tmp_path / "trace.json")).events) == len(found.profiler_result.events)
 
 
 def test_schedules_choose_steps():

@@ -3,7 +3,7 @@
 `entry` gives a callable ``call(addresses, dims)`` that takes the two addresses as integers (``dims`` may be
 0). On CPython it is a builtin made from a small trampoline that we compile (about 20 ns a call with the lock
 held, 45 ns when it is released); it uses only functions of the stable ABI, and is tried on a known function
-before it is trusted. Elsewhere ctypes makes the call.
+before it is trusted. Elsewhere ctypes makes the call (about 200 ns; cffi, which needs a C compiler to do better, 500).
 """
 
 from __future__ import annotations
