@@ -38,7 +38,7 @@ def jet(func: Callable[..., Any], primals: Sequence[Tensor], series: Series) -> 
 
     Functions with a derivative of their own have no Taylor rule, nor has an eager ``func`` that reads values: there
     derivatives along the curve are nested one in the other, at a cost that grows by a factor with every order, and
-    ``func`` is called once for every order. Captured loops and branches double with every order. Raises
+    ``func`` is called once for every order. Captured loops carry the coefficients. Raises
     :class:`DifferentiationError` for series that do not fit.
     """
     inputs = list(primals)

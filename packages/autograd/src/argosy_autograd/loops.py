@@ -9,9 +9,10 @@ from argosy_autograd.errors import MissingRule
 from argosy_pir import Block, Operation, Value
 from argosy_pir.values import BlockArgument, OpResult
 
-__all__ = ["check_loops"]
+__all__ = ["FIRST_CARRIED", "check_loops"]
 
-_FIRST_CARRIED = {"control.for": 3, "control.while": 0}  # position of the first carried operand
+FIRST_CARRIED = {"control.for": 3, "control.while": 0}
+"""The position of the first carried operand."""
 
 
 def check_loops(request: Operation, outputs: Sequence[Value], inputs: Sequence[Value]) -> None:
@@ -33,7 +34,7 @@ def check_loops(request: Operation, outputs: Sequence[Value], inputs: Sequence[V
 def _carried(loop: Operation) -> Iterator[tuple[Value, BlockArgument, Value]]:
     """For each carried value its start, the argument that holds it, and its next value."""
     body: Block = loop.regions[-1].block
-    first = loop.attributes["inputs"] if loop.name == "control.scan" else _FIRST_CARRIED[loop.name]
+    first = loop.attributes["inputs"] if loop.name == "control.scan" else FIRST_CARRIED[loop.name]
     starts = loop.operands[first:]
     count = len(starts)
     last = body.last

@@ -99,6 +99,7 @@ def expand_jet(op: Operation) -> None:
     sweep = Sweep()
     with building(Builder.before(op), op.location):
         sweep.add_path({x: _coefficients(series[i * order : (i + 1) * order]) for i, x in enumerate(inputs)})
+        sweep.expect([Functional([((0,) * order, 1.0)])])
         made = []
         for y in outputs:
             for k in range(1, order + 1):

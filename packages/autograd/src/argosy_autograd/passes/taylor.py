@@ -55,7 +55,9 @@ class TaylorMode(Pass):
     def _cheaper(self, program: Program, requests: Sequence[Operation]) -> Program | None:
         """The program rewritten, or None where nested reverse mode is the cheaper way."""
         sweep = rewritten(program, "nested")
-        if sweep is not None and depth(requests) * len(nested(requests)) >= _MANY:
+        if sweep is not None and (
+            depth(requests) * len(nested(requests)) >= _MANY or _is_plain_choice(sweep, requests)
+        ):
             note(_told("nested", {"nested": cost(sweep)}, requests))
             return sweep if spend("taylor-mode", requests[-1]) else None
         trials: dict[str | None, Program | None] = {None: program, "nested": sweep}
@@ -73,6 +75,11 @@ _WAYS = {None: "nested reverse mode", "nested": "a forward sweep", "all": "a for
 _MANY = 48
 """The order times the number of nested requests from which on nested reverse mode is not even tried: its program alone
 takes seconds to write down."""
+
+_FEW_PASSES = 16
+"""Forward passes that a sweep through loops may cost to be chosen at once, from the third order on, or from the second
+where their number of steps is not known: there nested reverse mode, which takes seconds to write down, costs more
+(measured: 60 passes at order 2 of a while loop)."""
 
 _MOST_AT_ONCE = 16
 """Components of a derivative of a derivative that are wanted together, up to which a sweep is tried."""
@@ -131,10 +138,24 @@ def _upstream_requests(request: Operation) -> list[Operation]:
 def _told(chosen: str | None, costs: dict[str | None, float], requests: Sequence[Operation]) -> str:
     """What `explain` shows of the choice: the work of each way to write the program, and how often that computes what
     is differentiated."""
-    ends = [y for op in requests if not _upstream_requests(op) for y in parts(op)[0]]
-    once = sum(operation_cost(inner) for op in postorder(ends, None) for inner in op.walk())
+    once = sum(operation_cost(inner) for op in _differentiated(requests) for inner in op.walk())
     shown = [f"{_WAYS[way]} {count:.3g}{_as_passes(count, once)}" for way, count in costs.items()]
     return f"derivatives of derivatives: {_WAYS[chosen]}; estimated operations: {', '.join(shown)}"
+
+
+def _differentiated(requests: Sequence[Operation]) -> list[Operation]:
+    """The operations of what the innermost of ``requests`` differentiate."""
+    return postorder([y for op in requests if not _upstream_requests(op) for y in parts(op)[0]], None)
+
+
+def _is_plain_choice(sweep: Program, requests: Sequence[Operation]) -> bool:
+    """Whether ``sweep`` goes through loops of which nested reverse mode is sure to cost more."""
+    inner = [each for op in _differentiated(requests) for each in op.walk()]
+    names = {op.name for op in inner}
+    least = 2 if "control.while" in names else 3
+    if not names & {"control.while", "control.scan", "control.for"} or depth(requests) < least:
+        return False
+    return cost(sweep) <= _FEW_PASSES * sum(map(operation_cost, inner))
 
 
 def _as_passes(count: float, once: float) -> str:
@@ -168,7 +189,7 @@ def _rewrite(program: Program, which: str, refused: set[int]) -> bool:
     again = {op for op in repeated if _inner(op)}
     promises = Promises(Sweep())
     directions: dict[tuple[Value, int, int], int] = {}
-    analysis = cache(lambda source, count: RowAxes(source, count, promises.sweep.base))
+    analysis = cache(lambda source, count: RowAxes({source: tuple(range(count))}, promises.sweep.base))
     changed = False
     for number, op in enumerate(requests):
         if op not in chosen or number in refused:

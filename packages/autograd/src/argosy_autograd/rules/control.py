@@ -59,7 +59,7 @@ def _forward_if(op: Operation, known: dict[Value, Value]) -> Optional:
 # scan
 
 
-class _Scan:
+class Scan:
     """The parts of a scan: scanned operands and carried ones, the body's arguments and what it yields."""
 
     def __init__(self, op: Operation) -> None:
@@ -109,7 +109,7 @@ class _Scan:
 
 def _reverse_scan(op: Operation, incoming: Optional, active: set[Value]) -> Pairs:
     """A scan the other way that carries the cotangents of the carried values and sums those of captured ones."""
-    scan = _Scan(op)
+    scan = Scan(op)
     reads = [value for value in captured_values(op) if value in active]
     moving = scan.active_carries(active, reads)
     x_moving = [i for i, x in enumerate(scan.xs) if x in active]
@@ -142,7 +142,7 @@ def _reverse_scan(op: Operation, incoming: Optional, active: set[Value]) -> Pair
     return list(zip([*(scan.xs[i] for i in x_moving), *carried, *reads], made.results, strict=True))
 
 
-def _feed_residuals(scan: _Scan, body: Block, at: int) -> list[Value]:
+def _feed_residuals(scan: Scan, body: Block, at: int) -> list[Value]:
     """Make what ``body`` reads of the forward body its arguments, from position ``at``; returns the values to
     scan for them."""
     rematerialise_constants(scan.body, body)
@@ -156,7 +156,7 @@ def _feed_residuals(scan: _Scan, body: Block, at: int) -> list[Value]:
 
 
 def _forward_scan(op: Operation, known: dict[Value, Value]) -> Optional:
-    scan = _Scan(op)
+    scan = Scan(op)
     reads = [value for value in captured_values(op) if value in known]
     moving = scan.active_carries(set(known), reads)
     x_moving = [i for i, x in enumerate(scan.xs) if x in known]
@@ -198,20 +198,20 @@ def _forward_scan(op: Operation, known: dict[Value, Value]) -> Optional:
 
 
 def _reverse_for(op: Operation, incoming: Optional, active: set[Value]) -> Pairs:
-    if _as_scan(op):
+    if as_scan(op):
         return _reverse_scan(op, incoming, active)
     as_while(op)
     return reverse_while(op, [*incoming, None], active)
 
 
 def _forward_for(op: Operation, known: dict[Value, Value]) -> Optional:
-    if _as_scan(op):
+    if as_scan(op):
         return _forward_scan(op, known)
     as_while(op)
     return forward_while(op, known)[:-1]
 
 
-def _as_scan(op: Operation) -> bool:
+def as_scan(op: Operation) -> bool:
     """Turn a ``for`` of a known number of steps into the scan over its indices, in place; returns whether it is one."""
     start, stop, step = (_known_size(v) for v in op.operands[:3])
     if start is None or stop is None or not isinstance(step, int) or step == 0:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 from math import comb, factorial, prod
 
 from argosy_pir import Operation
 
 __all__ = [
-    "VALUE", "Functional", "Index", "Split", "below", "derivative", "functional_of", "grouped", "needed",
+    "VALUE", "Functional", "Index", "Split", "below", "closed", "derivative", "functional_of", "grouped", "needed",
     "without",
 ]  # fmt: skip
 
@@ -121,6 +121,12 @@ def below(index: Index) -> tuple[tuple[Index, Index], ...]:
             rest = tuple(d for d, n, m in zip(directions, chosen, counts, strict=True) for _ in range(m - n))
             pairs.append((part, rest))
     return tuple(pairs)
+
+
+def closed(indices: Iterable[Index]) -> list[Index]:
+    """``indices`` and all that are below one of them, by order."""
+    found = {part for index in indices for k in range(1, len(index) + 1) for part in combinations(index, k)}
+    return sorted(found, key=lambda index: (len(index), index))
 
 
 Split = tuple[Functional, Functional, float]

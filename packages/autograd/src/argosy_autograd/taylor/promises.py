@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
+from argosy_autograd.activity import postorder
 from argosy_autograd.algebra import Value, constant_number, zeros_like
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.insertion import erase_unused
 from argosy_autograd.taylor.collapse import collapse
 from argosy_autograd.taylor.families import Families, Unstackable, homogeneous
 from argosy_autograd.taylor.functional import VALUE, Functional, functional_of
-from argosy_autograd.taylor.rows import upstream
+from argosy_autograd.taylor.rows import is_carried, upstream
 from argosy_autograd.taylor.stacks import Stacks
 from argosy_autograd.taylor.sweep import Sweep
 from argosy_phi_ops import prim
@@ -65,10 +66,20 @@ class Promises:
         erase_unused(program.block, self.sweep.seeds())
         collapse(program)
         promised = [op for op in program.block if op.name == "ad.coefficient"]
-        stacks = self._stacks([functional_of(op) for op in promised])
+        wanted = [functional_of(op) for op in promised]
+        if any(is_carried(op) for op in program.block):
+            self._before_loops(promised)
+            self.sweep.expect(wanted)
+        stacks = self._stacks(wanted)
         for op in promised:
             op.replace_with([self._kept(op, stacks)])
         erase_unused(program.block)
+
+    def _before_loops(self, promised: list[Operation]) -> None:
+        """Put what directions move by, which are constants, before the first promise: a loop carries all directions."""
+        for op in postorder(self.sweep.seeds(), None):
+            if promised and promised[0].is_before(op):
+                op.move_before(promised[0])
 
     def _stacks(self, wanted: list[Functional]) -> Stacks | None:
         """Directions as an axis, where that pays."""

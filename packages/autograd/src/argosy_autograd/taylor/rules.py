@@ -17,7 +17,9 @@ from argosy_autograd.errors import MissingRule
 from argosy_autograd.registry import NOT_APPLICABLE, STRUCTURED, jvp
 from argosy_autograd.reverse import plain_attributes
 from argosy_autograd.rules.elementwise import DIVISORS, FACTORS
+from argosy_autograd.taylor.control import through_region
 from argosy_autograd.taylor.functional import Functional, Index, Split, below, grouped, without
+from argosy_autograd.taylor.rows import is_carried
 from argosy_phi_ops import prim
 from argosy_pir import Operation
 
@@ -39,6 +41,8 @@ Rule = Callable[["Sweep", Operation, Functional], Coefficient]
 
 def propagate(sweep: Sweep, op: Operation, result: Value, functional: Functional) -> Coefficient:
     """``functional`` of the coefficients of ``result``, one of the results of ``op``, from those of its operands."""
+    if is_carried(op):
+        return through_region(sweep, op, result, functional)
     if op.name in STRUCTURED:
         return _by_derivative(sweep, op, result, functional)
     if op.dialect != "prim":
@@ -58,7 +62,12 @@ def has_rule(op: Operation) -> bool:
     """Whether coefficients can be propagated through ``op``."""
     name = op.name[5:]
     known = name in LINEAR or name in SPECIAL or name in NOT_APPLICABLE or name in jvp
+    if is_carried(op):
+        return all(has_rule(inner) or inner.name in _ENDS for inner in op.walk() if inner is not op)
     return op.name in ("ad.coefficient", "builtin.constant") or (op.dialect == "prim" and known)
+
+
+_ENDS = frozenset(("control.yield", "control.condition"))
 
 
 def _acts_linearly(op: Operation, name: str) -> bool:
@@ -279,8 +288,7 @@ def partial_derivative(op: Operation, x: Value) -> Value:
 
 
 def _by_derivative(sweep: Sweep, op: Operation, result: Value, functional: Functional) -> Coefficient:
-    """Any other operation: the coefficients of the derivative of the result along one of the directions. Of a loop or a
-    branch that is one of its own, in which the next order finds both: it doubles with every order."""
+    """Any other operation: the coefficients of the derivative of the result along one of the directions."""
     number = op.results.index(result)
     rests: dict[int, dict[Index, float]] = {}
     for index, c in functional:

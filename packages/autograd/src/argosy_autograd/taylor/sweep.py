@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from argosy_autograd.activity import has_gradient, read_values
 from argosy_autograd.algebra import Value, plus, zeros_like
+from argosy_autograd.insertion import Inserted
 from argosy_autograd.registry import NOT_APPLICABLE, STRUCTURED
-from argosy_autograd.taylor.functional import VALUE, Functional, Index, needed
+from argosy_autograd.taylor.functional import VALUE, Functional, Index, closed, needed
 from argosy_autograd.taylor.rows import upstream
 from argosy_autograd.taylor.rules import Coefficient, propagate, push
 from argosy_phi_ops import prim
+from argosy_phi_ops.context import context
 from argosy_pir import Operation
 from argosy_pir.values import OpResult
 
@@ -37,6 +39,9 @@ class Sweep:
         self._own: set[Value] = set()
         self._curved = False
         self._moving: dict[tuple[Value, int], Value] = {}
+        self.expected: set[Index] = set()
+        """What will be asked for, as far as it is known: loops carry all of that at once."""
+        self._loops: set[Operation] = set()
 
     def add_direction(self, value: Value, tangent: Value, unit: tuple[int, int] | None = None) -> int:
         """The number of a new direction: ``value`` moves by ``tangent`` (of its type).
@@ -128,15 +133,33 @@ class Sweep:
                     self._depends.setdefault(result, moves and has_gradient(result))
         return self._depends.get(value, False)
 
+    def expect(self, functionals: Iterable[Functional]) -> None:
+        """Say what will be asked for."""
+        self.expected.update(index for functional in functionals for index, _ in functional if index)
+
+    def orders(self, op: Operation, index: Index) -> list[Index]:
+        """What the loop or branch ``op`` should carry when ``index`` is wanted, by order: all that is expected, and
+        what is below it. A derivative that this sweep made has no more than it was asked for: its coefficients of
+        higher order would need the next ones of what it is a derivative of."""
+        return closed({index} if op in self._loops else {index, *self.expected})
+
+    def within(self, known: Mapping[Value, Mapping[Index, Coefficient]], still: Sequence[Value]) -> Sweep:
+        """The sweep of a region, of which the coefficients of some values are ``known`` and others stand ``still``."""
+        return _Inner(known, still)
+
     def tangents(self, op: Operation, direction: int) -> Sequence[Coefficient]:
         """The derivatives of the results of ``op`` along ``direction`` by its forward-mode rule."""
         key = (op, direction)
         if key not in self._tangents:
+            builder = context().builder
+            assert builder is not None
+            inserted = Inserted(builder)
             if op.name in STRUCTURED:
                 known = {v: self.derivative(v, direction) for v in read_values(op) if self.depends(v)}
                 made = STRUCTURED[op.name].forward(op, known)
             else:
                 made = push(op, [self.derivative(x, direction) if self.depends(x) else None for x in op.operands])
+            self._loops.update(op for op in inserted.operations() if op.regions)
             self._tangents[key] = made
             self._own.update(t for t in made if t is not None)
         return self._tangents[key]
@@ -174,6 +197,28 @@ class Sweep:
                     if (result, each) not in self.made and self.depends(result):
                         made = self._make(result, each)
                         self.made.setdefault((result, each), made)
+
+
+class _Inner(Sweep):
+    """The sweep of a region. Sums of coefficients are made of single ones: those are what a loop carries."""
+
+    def __init__(self, known: Mapping[Value, Mapping[Index, Coefficient]], still: Sequence[Value]) -> None:
+        super().__init__()
+        self._curved = True
+        self._depends = {**dict.fromkeys(still, False), **dict.fromkeys(known, True)}
+        for value, coefficients in known.items():
+            self.expect(Functional([(index, 1.0)]) for index in coefficients)
+            self.made.update({(value, Functional([(i, 1.0)])): c for i, c in coefficients.items()})
+
+    def coefficient(self, value: Value, functional: Functional) -> Coefficient:
+        """See :class:`Sweep`."""
+        if functional == VALUE:
+            return value
+        total: Coefficient = None
+        for index, c in functional:
+            found = super().coefficient(value, Functional([(index, 1.0)]))
+            total = plus(total, found if found is None or c == 1 else found * c)
+        return total
 
 
 def _is_wall(op: Operation) -> bool:
