@@ -221,3 +221,36 @@ def test_what_is_not_there_says_so(monkeypatch):
     for name, arguments in calls.items():
         with pytest.raises(NotImplementedError, match=name):
             getattr(paddle.distributed.rpc, name)(*arguments)
+
+
+def test_compat_delivers_to_out_and_restarts_the_generator():
+    """``out`` receives values and indices; ``compat.seed`` tells a seed that gives the same draws again."""
+    compat, x = paddle.compat, paddle.to_tensor([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]])
+    values, indices = paddle.zeros([2]), paddle.zeros([2], "int64")
+    found = compat.max(x, 1, out=(values, indices))
+    assert (values.tolist(), indices.tolist()) == ([3.0, 6.0], [0, 1])
+    assert found.values.tolist() == [3.0, 6.0]
+    shares = paddle.zeros([2, 3])
+    assert compat.nn.functional.softmax(x, 1, out=shares) is shares
+    np.testing.assert_allclose(shares.numpy().sum(1), 1.0, rtol=1e-6)
+    whole = paddle.zeros([])
+    compat.min(x, out=whole)
+    assert whole.item() == 1.0
+    with pytest.raises(TypeError, match="'out'"):
+        compat.sort(x, out=values)
+    with pytest.raises(TypeError, match="'out'"):
+        compat.max(x, out=[values])
+    number = compat.seed()
+    first = paddle.rand([4])
+    paddle.seed(number)
+    assert first.tolist() == paddle.rand([4]).tolist()
+    assert compat.seed() != number
+
+
+def test_layers_of_compat_start_as_their_functions_say():
+    """The linear layer's weight is [out, in], within 1 / sqrt(out); names in small letters are the same classes."""
+    layer = paddle.compat.nn.Linear(16, 8)
+    assert layer.weight.shape == [8, 16]
+    assert float(layer.weight.abs().max()) <= 8**-0.5
+    assert float(layer.bias.abs().max()) <= 0.25
+    assert paddle.compat.nn.AvgPool2d is paddle.compat.nn.AvgPool2D

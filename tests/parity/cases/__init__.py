@@ -12,6 +12,7 @@ __all__ = ["FAMILIES", "UNCOVERED", "cases_of"]
 FAMILIES = (
     "elementary",
     "forms",
+    "compat",
     "activation",
     "arithmetic",
     "comparison",

@@ -2,6 +2,7 @@
 
 from argosy.faces import face
 
-_TABLE = {"nn": "argosy.compat.nn", "seed": "argosy.random:seed"}
+_FUNCTIONS = ("equal", "max", "median", "min", "nanmedian", "seed", "slogdet", "sort", "split", "unique")
+_TABLE = {"nn": "argosy.compat.nn", **{name: f"argosy.compat.functions:{name}" for name in _FUNCTIONS}}
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())
