@@ -70,6 +70,9 @@ def test_views_share_memory_and_members_convert():
     assert x.int().dtype.name == "int32"
     assert x.to("float32").dtype.name == "float32"
     assert x.to("cpu") is x.to(x.dtype) is x.to(x) is x.to(dtype=x.dtype) is x.astype("float64") is x
+    assert x._to() is x._to("cpu", x.dtype) is x
+    assert x._to(dtype="float32").dtype.name == "float32"
+    assert x._to(copy_tensor=True) is not x
     for copy in (x.to("float64"), x.to(dtype="float64"), x.to("cpu", "float64"), x.to(x.dtype, copy=True)):
         assert copy.data_ptr() != x.data_ptr()  # text copies, as in Paddle
     with pytest.raises(NotImplementedError, match="a method of sparse tensors; this tensor is dense"):

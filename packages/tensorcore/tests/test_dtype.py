@@ -80,3 +80,14 @@ def test_naming_dtypes_loads_neither_numpy_nor_ml_dtypes():
         "t.as_dtype('bfloat16').numpy; assert 'ml_dtypes' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", source], check=True)
+
+
+def test_scripts_that_give_numpy_its_old_names():
+    """``np.bool = bool`` of scripts written for numpy 1 makes numpy 2 forget the name of that dtype."""
+    source = (
+        "import numpy as np; np.bool, np.int, np.float = bool, int, float;"
+        "import argosy_tensorcore as t;"
+        "assert t.as_dtype(np.zeros(2, bool).dtype).name == t.as_dtype(np.bool).name == 'bool';"
+        "assert t.as_dtype(np.dtype('>f4')).name == 'float32'"
+    )
+    subprocess.run([sys.executable, "-c", source], check=True)

@@ -206,16 +206,16 @@ COMPOSED: dict[str, str] = {
 }
 MEMBERS: dict[str, str] = {
     # conversions
-    "T": "conversions", "astype": "conversions", "bfloat16": "conversions", "bool": "conversions",
-    "byte": "conversions", "cdouble": "conversions", "cfloat": "conversions", "char": "conversions",
-    "complex128": "conversions", "complex64": "conversions", "contiguous": "conversions",
-    "cpu": "conversions", "cuda": "conversions", "double": "conversions", "float": "conversions",
-    "float16": "conversions", "float32": "conversions", "float64": "conversions", "half": "conversions",
-    "int": "conversions", "int16": "conversions", "int32": "conversions", "int64": "conversions",
-    "int8": "conversions", "long": "conversions", "mT": "conversions", "new_empty": "conversions",
-    "new_full": "conversions", "new_ones": "conversions", "new_zeros": "conversions",
-    "pin_memory": "conversions", "short": "conversions", "to": "conversions", "type_as": "conversions",
-    "uint8": "conversions",
+    "T": "conversions", "_to": "conversions", "astype": "conversions", "bfloat16": "conversions",
+    "bool": "conversions", "byte": "conversions", "cdouble": "conversions", "cfloat": "conversions",
+    "char": "conversions", "complex128": "conversions", "complex64": "conversions",
+    "contiguous": "conversions", "cpu": "conversions", "cuda": "conversions", "double": "conversions",
+    "float": "conversions", "float16": "conversions", "float32": "conversions", "float64": "conversions",
+    "half": "conversions", "int": "conversions", "int16": "conversions", "int32": "conversions",
+    "int64": "conversions", "int8": "conversions", "long": "conversions", "mT": "conversions",
+    "new_empty": "conversions", "new_full": "conversions", "new_ones": "conversions",
+    "new_zeros": "conversions", "pin_memory": "conversions", "short": "conversions", "to": "conversions",
+    "type_as": "conversions", "uint8": "conversions",
     # kinds
     "block": "kinds", "coalesce": "kinds", "cols": "kinds", "crows": "kinds", "dense_dim": "kinds",
     "get_map_tensor": "kinds", "get_selected_rows": "kinds", "get_tensor": "kinds", "grad_": "kinds",

@@ -144,11 +144,14 @@ def as_dtype(x: object) -> DType:
 def _learn(x: object) -> DType:
     import numpy as np
 
-    try:
-        name = np.dtype(x).name  # type: ignore[call-overload]
-    except TypeError:
-        name = ""
-    found = _known.get(name) if x is not None else None
+    found = None
+    if x is not None:  # which numpy reads as float64
+        try:
+            given = np.dtype(x)  # type: ignore[call-overload]
+        except TypeError:
+            pass
+        else:  # numpy forgets the name of its bool where someone has set np.bool = bool, as scripts of old do
+            found = bool_ if given.kind == "b" else _known.get(given.name)
     if found is None:
         names = ", ".join(d.name for d in ALL_DTYPES)
         raise TypeError(f"{x!r} is not a data type of tensors; expected one of {names}")

@@ -66,6 +66,13 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return op("assign")(result) if result is self and (text or kwargs.get("copy")) else result
 
 
+def _to(
+    self: Tensor, device: Any = None, dtype: Any = None, blocking: bool | None = None, copy_tensor: bool | None = None
+) -> Tensor:
+    """:func:`to` as libraries call it that keep Paddle's own under this name."""
+    return to(self, device=device, dtype=dtype, copy=copy_tensor)
+
+
 def _on_host(name: str, place: Any) -> None:
     if isinstance(place, Place) and place.is_cpu_place():
         return
@@ -168,6 +175,7 @@ MEMBERS: dict[str, Any] = {
     **{name: _cast_method(name, dtype) for name, dtype in _CASTS.items()},
     "astype": astype,
     "to": to,
+    "_to": _to,
     "cpu": cpu,
     "cuda": cuda,
     "pin_memory": pin_memory,
