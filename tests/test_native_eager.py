@@ -47,6 +47,24 @@ def test_it_is_on_where_it_was_tested():
     assert native.status().startswith("plain: " if plain else "native")
 
 
+def test_a_version_that_nobody_tested_runs_plainly_with_the_same_results():
+    code = (
+        "import sys, argosy; from argosy_phi_ops import native; from argosy_phi_ops.native import start;"
+        "start._TESTED = start._TESTED if len(sys.argv) == 1 else ();"
+        "x = argosy.linspace(0, 1, 7); x.stop_gradient = False; y = (x * x + x).tanh().sum(); y.backward();"
+        "print(y.numpy().tobytes().hex(), x.grad.numpy().tobytes().hex(), native.status(), sep='|')"
+    )
+    known, unknown = (
+        subprocess.run([sys.executable, "-c", code, *more], capture_output=True, text=True, check=True).stdout.split(
+            "|"
+        )
+        for more in ([], ["unknown"])
+    )
+    assert unknown[:2] == known[:2]
+    refused = "plain: ARGOSY_EAGER" if os.environ.get("ARGOSY_EAGER") == "plain" else "plain: not tested on"
+    assert unknown[2].startswith(refused)
+
+
 def test_asking_before_anything_was_made_decides_nothing():
     code = (
         "import argosy; from argosy_phi_ops import native; before = native.status();"

@@ -1,5 +1,6 @@
 """Blockings chosen by time: the clock and what it measures are made up, so that nothing here depends on timing."""
 
+import json
 import subprocess
 import sys
 
@@ -78,6 +79,20 @@ def test_a_product_is_measured_once_for_a_machine(tmp_path):
     entry.write_bytes(entry.read_bytes()[:-3])
     assert second.tuner(tmp_path).blocking(problem(), Target.host()) == options[0]
     assert second.runs == options
+
+
+@pytest.mark.parametrize(
+    "changes", [{"index": -1}, {"index": 99}, {"index": "1"}, {"nanoseconds": []}, {"nanoseconds": "ab"}, {"more": 1}]
+)
+def test_a_record_that_is_whole_but_senseless_is_measured_again(tmp_path, changes):
+    costs = Costs(lambda blocking, _: 100.0)
+    costs.tuner(tmp_path).blocking(problem(), Target.host())
+    store = ObjectCache(tmp_path)
+    (name,) = store.names("tuned-")
+    store.put(name, json.dumps(json.loads(store.get(name)) | changes).encode())
+    costs.runs.clear()
+    assert costs.tuner(tmp_path).blocking(problem(), Target.host()) == costs.runs[0]
+    assert costs.runs == candidates(problem(), Target.host())
 
 
 @pytest.mark.parametrize(

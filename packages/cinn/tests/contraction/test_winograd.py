@@ -13,6 +13,9 @@ from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_pir import Builder, Program, SymExpr, TensorType
 from argosy_tensorcore.storage import Strided
 
 pytestmark = pytest.mark.skipif(Target.host().vector_bits != 512, reason="minimal filtering takes vectors of 512 bits")
@@ -74,6 +77,54 @@ def test_every_place_of_every_shape(name):
 def test_random_shapes(images, channels, filters, height, width, low, high):
     padding = ((low, high), (high, low))
     check(conv(padding), f32(images, channels, height, width), f32(filters, channels, 3, 3), scale=100)
+
+
+sizes = st.tuples(
+    st.integers(0, 3), st.sampled_from([8, 16, 24]), st.sampled_from([8, 16, 33]), st.sampled_from([1, 2, 3])
+)
+margins = st.tuples(st.tuples(st.integers(0, 2), st.integers(0, 2)), st.tuples(st.integers(0, 2), st.integers(0, 2)))
+
+
+@settings(max_examples=20, deadline=None)
+@given(sizes, margins, st.integers(5, 34), st.integers(5, 40), st.sampled_from([1, 2, 4]))
+def test_random_groups_batches_margins_and_threads(size, padding, height, width, threads):
+    """Forward and the gradient of the weights, no image at all included: the same bits on any number of threads."""
+    images, channels, filters, groups = size
+    x, w = f32(images, channels * groups, height, width), f32(filters * groups, channels, 3, 3)
+    g = f32(images, filters * groups, *(n + sum(p) - 2 for n, p in zip((height, width), padding, strict=True)))
+
+    def function(x, w, g):
+        turned = [prim.transpose(v, permutation=(1, 0, 2, 3)) for v in (x, g)]
+        found = [conv(padding, groups)(x, w)]
+        return found if groups > 1 or images == 0 else [*found, conv(padding)(*turned)]
+
+    executable = check(function, x, w, g, scale=300)
+    held = [Strided.from_array(a) for a in (x, w, g)]
+    once = [r.array().tobytes() for r in executable.run(held)]
+    try:
+        set_threads(threads)
+        assert [r.array().tobytes() for r in executable.run(held)] == once
+    finally:
+        set_threads(os.cpu_count() or 1)
+
+
+def test_a_batch_and_an_image_of_any_size_are_compiled_once():
+    n, h = SymExpr.symbol("n"), SymExpr.symbol("h")
+    program = Program("symbolic")
+    x = program.add_input(TensorType((n, 16, h, 20), "float32"))
+    w = program.add_input(TensorType((24, 16, 3, 3), "float32"))
+    with building(Builder.at_end(program.block)):
+        y = conv()(x, w)
+        program.set_outputs([prim.tanh(y), prim.reduce_sum(y, axes=(0, 2, 3))])
+    executable = CinnCompiler().compile(program, device("cpu"))
+    weights = f32(24, 16, 3, 3) / 12
+    for images, height in ((1, 1), (2, 16), (3, 17), (1, 70), (5, 5)):
+        image = f32(images, 16, height, 20)
+        want, _ = interpret(program, [image, weights])
+        got = executable.run([Strided.from_array(a) for a in (image, weights)])
+        for a, b in zip(got, want, strict=True):
+            np.testing.assert_allclose(a.array(), b, rtol=1e-3, atol=2e-2)
+    assert executable.report()["compilations"] == 1
 
 
 def test_what_follows_is_still_the_epilogue():

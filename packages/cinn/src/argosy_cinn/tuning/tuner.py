@@ -71,14 +71,14 @@ class Tuner:
         if estimated(plain, target) != estimated(problem, target):
             return None
         options = candidates(plain, target)
-        return options[min(self.choice(shape, options, target).index, len(options) - 1)]
+        return options[self.choice(shape, options, target).index]
 
     def choice(self, shape: Shape, options: list[Blocking], target: Target) -> Choice:
         """The choice among some blockings: known, kept on disk, or measured now."""
         key = _PREFIX + cache_key(f"{shape} {options}", target.key)
         if key not in self._known:
             found = _read(self._store, key)
-            if found is None:
+            if found is None or found.index >= len(options):
                 found = self._measured(shape, options, target)
                 self._store.put(key, json.dumps(asdict(found)).encode())
             self._known[key] = found
@@ -125,6 +125,8 @@ def choices(store: ObjectCache) -> list[Choice]:
 def _read(store: ObjectCache, key: str) -> Choice | None:
     data = store.get(key)
     try:
-        return None if data is None else Choice(**json.loads(data))
+        found = None if data is None else Choice(**json.loads(data))
+        usable = found is not None and 0 <= found.index < len(found.nanoseconds) and min(found.nanoseconds) >= 0
     except (ValueError, TypeError):  # whole, but not what this version writes
         return None
+    return found if usable else None
