@@ -1,5 +1,6 @@
 """Helpers of user code, names by which older scripts know things, and questions about devices."""
 
+import hashlib
 import sys
 
 import numpy as np
@@ -218,3 +219,25 @@ def test_the_generator_by_its_device():
     assert paddle.rand([3]).tolist() == first
     with pytest.raises(ValueError, match=r"shape \[2\]"):
         device.set_rng_state(paddle.ones([3]))
+
+
+def test_a_state_is_loaded_from_where_its_address_would_put_it(tmp_path, monkeypatch):
+    """By name, by another name, as arrays; what is not there, or has another hash, is refused."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = tmp_path / "paddle" / "hub" / "checkpoints"
+    folder.mkdir(parents=True)
+    paddle.save({"w": paddle.ones([2])}, str(folder / "net.pdparams"))
+    digest = hashlib.sha256((folder / "net.pdparams").read_bytes()).hexdigest()
+    (folder / f"net-{digest[:8]}.pdparams").write_bytes((folder / "net.pdparams").read_bytes())
+    load, address = paddle.hub.load_state_dict_from_url, "https://example.org/models/net.pdparams?x=1"
+    assert load(address)["w"].tolist() == [1.0, 1.0]
+    assert type(load(address, map_location="numpy")["w"]) is np.ndarray
+    assert load("https://example.org/a", str(folder), file_name="net.pdparams")["w"].shape == [2]
+    assert load(f"https://example.org/net-{digest[:8]}.pdparams", check_hash=True)["w"].shape == [2]
+    assert load(address, check_hash=digest[:6])["w"].shape == [2]
+    with pytest.raises(ValueError, match="SHA-256"):
+        load(address, check_hash="0000" if digest[:4] != "0000" else "1111")
+    with pytest.raises(FileNotFoundError, match="downloads nothing"):
+        load("https://example.org/other.pdparams")
+    with pytest.raises(ValueError, match="'gpu'"):
+        load(address, map_location="gpu")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import builtins
+import hashlib
+import os
 import sys
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlparse
 
-__all__ = ["help", "list", "load"]
+from argosy.serialization import load as _read_state
+
+__all__ = ["help", "list", "load", "load_state_dict_from_url"]
 
 
 def list(repo_dir: str, source: str = "github", force_reload: bool = False) -> builtins.list[str]:
@@ -30,6 +35,34 @@ def help(repo_dir: str, model: str, source: str = "github", force_reload: bool =
 def load(repo_dir: str, model: str, source: str = "github", force_reload: bool = False, **kwargs: Any) -> Any:
     """What a function of ``hubconf.py`` gives for these arguments: a layer, as a rule."""
     return _entry("load", repo_dir, source, model)(**kwargs)
+
+
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | None = None,
+    check_hash: str | bool = False,
+    file_name: str | None = None,
+    map_location: str | None = None,
+) -> Any:
+    """What :func:`argosy.load` reads from the file that has the last name of ``url`` (or is called ``file_name``).
+
+    It has to lie in ``model_dir``, by default ``~/.cache/paddle/hub/checkpoints``, where Paddle keeps it: nothing is
+    downloaded. check_hash: True for the SHA-256 in the name (``name-<first digits>.ext``), or its first digits;
+    map_location: "numpy" for arrays, "cpu" for tensors. Raises FileNotFoundError where the file is not there,
+    ValueError where its hash is another and for other places.
+    """
+    if map_location not in (None, "cpu", "numpy", "np"):
+        raise ValueError(f"hub.load_state_dict_from_url(): map_location is 'cpu' or 'numpy', got {map_location!r}")
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    folder = home / "paddle" / "hub" / "checkpoints" if model_dir is None else Path(model_dir)
+    path = folder / (file_name or Path(urlparse(url).path).name)
+    if not path.is_file():
+        raise FileNotFoundError(f"hub.load_state_dict_from_url(): argosy downloads nothing. Put {url} at {path}")
+    if check_hash:
+        wanted = check_hash if isinstance(check_hash, str) else path.stem.rpartition("-")[2]
+        if not wanted or not hashlib.sha256(path.read_bytes()).hexdigest().startswith(wanted):
+            raise ValueError(f"hub.load_state_dict_from_url(): the SHA-256 of {path} does not begin with {wanted!r}")
+    return _read_state(str(path), return_numpy=map_location in ("numpy", "np"))
 
 
 def _entry(owner: str, repo_dir: str, source: str, model: str) -> Any:

@@ -1,8 +1,13 @@
-"""Text: decoding of tag sequences."""
+"""Text: decoding of tag sequences, and data sets."""
 
 from argosy.faces import face
 
-_TABLE = {name: f"argosy.text.viterbi:{name}" for name in ("ViterbiDecoder", "viterbi_decode")}
+_SETS = ("Imdb", "Imikolov", "UCIHousing")
+_TABLE = {
+    **{name: f"argosy.text.viterbi:{name}" for name in ("ViterbiDecoder", "viterbi_decode")},
+    **{name: f"argosy.text.datasets:{name}" for name in _SETS},
+    "datasets": "argosy.text.datasets",
+}
 
-__all__ = [*_TABLE]
+__all__ = [name for name in _TABLE if name != "datasets"]
 __getattr__, __dir__ = face(__name__, _TABLE, globals())

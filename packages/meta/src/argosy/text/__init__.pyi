@@ -1,4 +1,8 @@
 """Written by ``python -m argosy.stubs``."""
 
+from argosy.text.datasets.imdb import Imdb as Imdb
+from argosy.text.datasets.imikolov import Imikolov as Imikolov
+from argosy.text.datasets.uci_housing import UCIHousing as UCIHousing
 from argosy.text.viterbi import ViterbiDecoder as ViterbiDecoder
+from argosy.text import datasets as datasets
 from argosy.text.viterbi import viterbi_decode as viterbi_decode
