@@ -85,6 +85,23 @@ def test_a_custom_operator_without_derivative_can_be_captured(full_graph):
         assert re.search(rf"OneWay.*{__file__}:\d+ .*order 1.*{__file__}:\d+", str(error.value))
 
 
+def test_a_jet_through_an_operator_without_derivative():
+    """The operator and the order, eager and captured; captured, the lines of both operator and request, too."""
+
+    @paddle.library.custom_op("tests.underived", axes="... -> ...")
+    def underived(x: paddle.Tensor) -> paddle.Tensor:
+        return np.sin(x)
+
+    def series(x):
+        return paddle.autograd.jet(underived, (x,), ((1.0, 0.0),))[1][1]
+
+    with pytest.raises(NotImplementedError, match=r"tests\.underived has none.*order 1"):
+        series(points())
+    with pytest.raises(NotImplementedError, match=r"tests\.underived has none") as error:
+        captured(series)(points())
+    assert re.search(rf"host_call at {__file__}:\d+ .*order 2, was asked for at {__file__}:\d+", str(error.value))
+
+
 @pytest.mark.parametrize("function", [OnArrays.apply, hooked_on_arrays, hooked_after_use])
 def test_a_custom_derivative_that_reads_values_breaks_the_graph_before_it(function):
     """What was computed before is compiled or replayed; in the backward pass numbers are there."""

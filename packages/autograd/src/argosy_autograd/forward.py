@@ -50,13 +50,17 @@ def _push_forward(op: Operation, known: dict[Value, Value]) -> Sequence[Value | 
     if op.dialect != "prim":
         made: Sequence[Value | None] = STRUCTURED[op.name].forward(op, known)
         return made
-    tangents = [known.get(value) for value in op.operands]
-    if not any(t is not None for t in tangents):
+    return push(op, [known.get(value) for value in op.operands])
+
+
+def push(op: Operation, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
+    """The tangents of the results of a primitive, by its forward-mode rule; None is zero."""
+    if all(t is None for t in tangents):
         return [None] * len(op.results)
     single = len(op.results) == 1
     result = op.result if single else op.results
     try:
-        t = jvp.find(op.name[5:])(result, *op.operands, *tangents, **plain_attributes(op))
+        made = jvp.find(op.name[5:])(result, *op.operands, *tangents, **plain_attributes(op))
     except MissingRule as error:
         raise explained(error, described(op)) from None
-    return [t] if single else t
+    return [made] if single else made

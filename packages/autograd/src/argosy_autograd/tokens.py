@@ -20,11 +20,28 @@ _KEY = "autograd.token_chain"
 
 
 class _Chain:
-    """``first`` is the token that the insertion point finds, ``last`` the one that it leaves."""
+    """``last`` is the token that the insertion point finds, then the one that the derivatives leave. It is looked for
+    when something communicates: else a program of many derivatives would be searched for each of them."""
 
-    def __init__(self, first: Value | None) -> None:
-        self.first = first
-        self.last = first
+    def __init__(self, builder: Builder) -> None:
+        self._builder = builder
+        self._start = builder._before.previous if builder._before is not None else builder.block.last
+        self._users: list[tuple[Operation, int]] = []
+        self._found = False
+        self.last: Value | None = None
+
+    def find(self) -> None:
+        """Look for the first token, and who reads it, unless that was done."""
+        if not self._found:
+            self._found = True
+            self.last = first = _latest_token(self._builder, self._start)
+            self._users = list(first.uses) if first is not None else []
+
+    def close(self) -> None:
+        """What communicates later continues the chain."""
+        for op, index in self._users:
+            assert self.last is not None
+            op.set_operand(index, self.last)
 
 
 @contextmanager
@@ -34,17 +51,12 @@ def token_chain(builder: Builder) -> Iterator[None]:
     if _KEY in values:  # a derivative inside a derivative: one chain
         yield
         return
-    chain = values[_KEY] = _Chain(None)
-    start = builder._before.previous if builder._before is not None else builder.block.last
-    chain.first = chain.last = _latest_token(builder, start)
-    users = list(chain.first.uses) if chain.first is not None else []
+    chain = values[_KEY] = _Chain(builder)
     try:
         yield
     finally:
         del values[_KEY]
-    if chain.last is not chain.first and chain.last is not None:
-        for op, index in users:
-            op.set_operand(index, chain.last)
+    chain.close()
 
 
 def _latest_token(builder: Builder, op: Operation | None) -> Value | None:
@@ -59,6 +71,7 @@ def _latest_token(builder: Builder, op: Operation | None) -> Value | None:
 def communicate(name: str, x: Value, **attributes: Any) -> Any:
     """Emit the communication primitive ``name`` on ``x`` at the end of the chain; returns its tensor."""
     chain = context().own_values[_KEY]
+    chain.find()
     if chain.last is None:
         chain.last = prim.create_token()
     result, chain.last = getattr(prim, name)(x, chain.last, **attributes)

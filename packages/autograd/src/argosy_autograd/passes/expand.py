@@ -100,12 +100,19 @@ def expand_jet(op: Operation) -> None:
     with building(Builder.before(op), op.location):
         sweep.add_path({x: _coefficients(series[i * order : (i + 1) * order]) for i, x in enumerate(inputs)})
         sweep.expect([Functional([((0,) * order, 1.0)])])
-        made = []
-        for y in outputs:
-            for k in range(1, order + 1):
-                c = sweep.coefficient(y, Functional([((0,) * k, 1.0)]))
-                made.append(zeros(y.shape, y.dtype) if c is None else c if k == 1 else c * float(factorial(k)))
+        try:
+            made = [_derivative(sweep, y, k) for y in outputs for k in range(1, order + 1)]
+        except MissingRule as error:
+            asked = f"the jet, derivatives up to order {order}, was asked for at {op.location}"
+            raise explained(error, asked) from None
     op.replace_with(made)
+
+
+def _derivative(sweep: Sweep, y: Value, order: int) -> Any:
+    c = sweep.coefficient(y, Functional([((0,) * order, 1.0)]))
+    if c is None:
+        return zeros(y.shape, y.dtype)
+    return c if order == 1 else c * float(factorial(order))
 
 
 def _coefficients(derivatives: Sequence[Any]) -> list[Any]:

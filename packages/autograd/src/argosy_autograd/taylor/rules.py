@@ -8,12 +8,13 @@ give the next one of the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from argosy_autograd.algebra import Value, constant_number, is_complex, plus
 from argosy_autograd.errors import MissingRule
+from argosy_autograd.forward import push
 from argosy_autograd.registry import NOT_APPLICABLE, STRUCTURED, jvp
 from argosy_autograd.reverse import plain_attributes
 from argosy_autograd.rules.elementwise import DIVISORS, FACTORS
@@ -76,15 +77,6 @@ def _acts_linearly(op: Operation, name: str) -> bool:
     if name == "cumulative":
         return bool(op.attributes["kind"] == "sum")
     return name == "scatter" and op.attributes["kind"] in ("add", "set", "max", "min")
-
-
-def push(op: Operation, tangents: Sequence[Coefficient]) -> Sequence[Coefficient]:
-    """The forward-mode rule of ``op``."""
-    if all(t is None for t in tangents):
-        return [None] * len(op.results)
-    single = len(op.results) == 1
-    made = jvp.find(op.name[5:])(op.result if single else op.results, *op.operands, *tangents, **plain_attributes(op))
-    return [made] if single else made
 
 
 def _linear(sweep: Sweep, op: Operation, result: Value, functional: Functional) -> Coefficient:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from argosy_autograd.activity import has_gradient, read_values
 from argosy_autograd.algebra import Value, plus, zeros_like
+from argosy_autograd.forward import push
 from argosy_autograd.insertion import Inserted
 from argosy_autograd.registry import NOT_APPLICABLE, STRUCTURED
 from argosy_autograd.taylor.functional import VALUE, Functional, Index, closed, needed
 from argosy_autograd.taylor.rows import upstream
-from argosy_autograd.taylor.rules import Coefficient, propagate, push
+from argosy_autograd.taylor.rules import Coefficient, propagate
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import context
 from argosy_pir import Operation

@@ -46,7 +46,10 @@ def rows_in_blocks(program: Program) -> None:
     """Let a simplified ``program`` go through its largest batch in blocks, in place, where that saves traffic."""
     if program.symbols() or any(has_effect(op) for op in program.block if op is not program.block.last):
         return
+    reach = _reach(program)
     for source in _sources(program):
+        if reach[sizes(source)[0]] <= 2 * _budget():
+            continue
         rows = RowWise(program, source, 0)
         size = _block_rows(rows)
         if size is not None and allowed("blocks", source):
@@ -64,12 +67,28 @@ def _sources(program: Program) -> list[Value]:
 # -- gain
 
 
+def _budget() -> float:
+    return _NEAR * Target.host().l2_bytes
+
+
+def _reach(program: Program) -> Counter[int]:
+    """The most that products could move for rows of each number, which tells without a look at every operation for
+    every source that there is nothing to gain."""
+    products = [op for op in program.block if op.name == "prim.dot_general"]
+    values = {v for op in products for v in (*op.operands, op.result)}
+    found: Counter[int] = Counter()
+    for value in values:
+        for size in set(sizes(value)):
+            found[size] += _bytes(value)
+    return found
+
+
 def _block_rows(rows: RowWise) -> int | None:
     """How many rows a block should have; None where blocks save nothing."""
     moved = _moved(rows)
     near = sum(map(_bytes, moved))
     row = near / rows.size
-    budget = _NEAR * Target.host().l2_bytes
+    budget = _budget()
     if near <= 2 * budget or not (rows.totals or _most_alive(rows, moved) >= _MANY):
         return None
     size = min(_MOST, 1 << (max(int(budget / row), 1).bit_length() - 1))
