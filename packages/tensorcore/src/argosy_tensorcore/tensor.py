@@ -328,6 +328,12 @@ class Tensor(Operators, metaclass=_TensorType):
 
     def item(self, *index: int) -> Any:
         """The one element, or that at a flat or full index, as a Python number. Raises NotScalarError."""
+        payload = self.payload
+        if not index and type(payload) is Strided and not payload.ndim:
+            try:
+                return payload.ndarray.item()
+            except BufferError:  # the host cannot see it
+                pass
         return conversion.item(self, index)
 
     def tolist(self) -> Any:
