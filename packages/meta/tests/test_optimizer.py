@@ -299,3 +299,16 @@ def test_the_rate_is_found_where_users_look_for_it():
 def test_rates_that_paddle_refuses_are_refused(name, rate):
     with pytest.raises(ValueError, match=f"{name}: learning_rate"):
         getattr(paddle.optimizer, name)(learning_rate=rate, parameters=[_parameter()])
+
+
+def test_radam_keeps_the_length_of_the_average_as_paddle_does():
+    """Its state ``rho`` is t b^t / (1 - b^t), so that files of states are read on either side."""
+    p = paddle.create_parameter([2], "float32")
+    optimizer = paddle.optimizer.RAdam(0.1, beta2=0.9, parameters=[p])
+    for step in range(1, 8):
+        (p * p).sum().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        (rho,) = [value for name, value in optimizer.state_dict().items() if "_rho_" in name]
+        power = 0.9**step
+        np.testing.assert_allclose(rho.numpy(), step * power / (1 - power), rtol=1e-5)

@@ -186,11 +186,12 @@ class RAdam(_Moments):
         first = self._power("beta1_pow", parameter, self._beta1, 1.0)
         second = self._power("beta2_pow", parameter, self._beta2, 1.0)
         most = 2.0 / (1 - self._beta2) - 1
-        # The length of the average, needs t * beta2^t: t * b^t = b * ((t - 1) * b^(t - 1) + b^(t - 1)).
+        # The length of the average needs s(t) = t b^t / (1 - b^t) = (s(t - 1) (b - b^t) + b^t) / (1 - b^t), which
+        # is what Paddle keeps in its files, too.
         held: Any = self._accumulator("rho", parameter)
-        weighted = held * self._beta2 + second
+        weighted = (held * (self._beta2 - second) + second) / (1 - second)
         write(held, weighted)
-        length = most - 2 * weighted / (1 - second)
+        length = most - 2 * weighted
         m, v = self._moments(parameter, grad)
         unbiased = m / (1 - first)
         enough = length > 5
