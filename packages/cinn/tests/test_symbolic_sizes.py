@@ -12,6 +12,7 @@ from argosy_cinn import CinnCompiler
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
+from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.core import Block, Operation, Region
@@ -108,6 +109,19 @@ def test_any_combination_of_sizes_is_right(name, b, t, n):
 )  # fmt: skip
 def test_nothing_of_a_size_is_right_too(name, sizes):
     agree(name, sizes)
+    agree(name, (2, 5, 7))
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "message"),
+    [("padding", (2, 0, 7), r"b = 2, t = 0, n = 7: .*prim\.pad"), ("convolution", (2, 5, 0), r"n = 0: .*window of 3")],
+)
+def test_what_a_size_of_zero_makes_another_shape_is_refused(name, sizes, message):
+    """Gaps between no elements are none: the formula of the padded size is not right there."""
+    _, executable = executable_of(name)
+    arguments = [argument(*type, dict(zip("btn", sizes, strict=True))) for type in CASES[name][1]]
+    with pytest.raises(ShapeError, match=message):
+        executable.run([Strided.from_array(a) for a in arguments])
     agree(name, (2, 5, 7))
 
 

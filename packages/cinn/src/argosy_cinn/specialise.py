@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from argosy_cinn.executable import Bound, Executable
+from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.reference.symbols import bind_symbols, evaluate_attribute, evaluate_shape
 from argosy_pir.attributes import Attributes, Dense
+from argosy_pir.dialect import get_definition
 from argosy_pir.dims import is_static
+from argosy_pir.errors import VerifyError
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType, Type
 from argosy_tensorcore.storage import Strided
@@ -95,7 +98,8 @@ class SpecialisingExecutable:
     def for_sizes(
         self, inputs: Sequence[Strided], states: Sequence[Strided], known: bool = False
     ) -> Executable | InterpretedExecutable:
-        """The executable for the sizes of these arguments; ``known``: for states that were checked before."""
+        """The executable for the sizes of these arguments; ``known``: for states that were checked before. Raises
+        ``ShapeError`` where an operation has another shape at a size of zero than its formula tells (`check_types`)."""
         symbols = self.sizes_of(inputs, states, known)
         key = tuple([symbols[name] for name in self._symbols])
         found = self._made.get(key) or self._again(key)
@@ -104,7 +108,10 @@ class SpecialisingExecutable:
             if made is not None:
                 found = _keep(self._made, key, made, _KEPT)
             else:
-                compiled = self._compile(specialise(self.program, symbols))
+                numbers = specialise(self.program, symbols)
+                if 0 in key:
+                    check_types(numbers, symbols)
+                compiled = self._compile(numbers)
                 found = _keep(self._specialised, key, compiled, _KEPT_SPECIALISED)
                 self._compiled += 1
             self._met += 1
@@ -176,6 +183,21 @@ def specialise(program: Program, symbols: dict[str, int]) -> Program:
                 for argument in block.arguments:
                     argument.type = _type(argument.type, symbols)
     return static
+
+
+def check_types(program: Program, symbols: Mapping[str, int]) -> None:
+    """Whether the primitives of a specialised program have the types that their rules give for its numbers. Formulas
+    of sizes are those of axes with elements: gaps between none are none, not one less, and no window fits into nothing.
+
+    Raises ``ShapeError`` naming the operation, its line and the sizes."""
+    for op in program.walk():
+        definition = get_definition(op.name) if op.dialect == "prim" else None
+        try:
+            if definition is not None:
+                definition.check(op)
+        except VerifyError as error:
+            sizes = ", ".join(f"{name} = {number}" for name, number in symbols.items())
+            raise ShapeError(f"program '{program.name}' has no meaning at the sizes {sizes}: {error}") from error
 
 
 def _type(type: Type, symbols: dict[str, int]) -> Type:
