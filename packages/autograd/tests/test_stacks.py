@@ -14,6 +14,8 @@ from argosy_autograd.passes.taylor import TaylorMode
 from argosy_autograd.taylor import families
 from argosy_autograd.taylor.families import Families, Unstackable, compositions, homogeneous
 from argosy_autograd.taylor.functional import Functional, below, derivative
+from argosy_autograd.taylor.lifting import convolved
+from argosy_autograd.taylor.promises import Promises
 from argosy_autograd.taylor.stacks import Stacks
 from argosy_autograd.taylor.sweep import Sweep
 from argosy_phi_ops import prim
@@ -23,6 +25,7 @@ from argosy_pir import Builder, Program, TensorType
 from argosy_pir.passes import PassManager
 
 RNG = np.random.default_rng(11)
+ALONE = Promises.alone
 
 
 @pytest.fixture
@@ -154,6 +157,17 @@ def spectrum(x):
     return prim.reduce_sum(prim.concat(*(p * p for p in parts), axis=1), axes=(1,))
 
 
+CONV = {"strides": (2,), "padding": ((1, 0),), "lhs_dilation": (1,), "rhs_dilation": (1,), "groups": 2}
+
+
+def filtered(x):
+    """Each row as two channels of six samples, filtered in two groups."""
+    channels = prim.reshape(prim.concat(x, prim.sin(x), x * x, prim.exp(x), axis=1), shape=(x.shape[0], 2, 6))
+    taps = prim.cast(prim.reshape(prim.iota(shape=(8,), axis=0, dtype="int64"), shape=(4, 1, 2)), dtype=x.dtype) * 0.2
+    made = prim.conv(channels, taps, **CONV)
+    return prim.reduce_sum(prim.reduce_sum(made * made, axes=(2,)), axes=(1,))
+
+
 SHAPED = {
     "products of what moves": turned,
     "a product from the right": lambda x: prim.reduce_sum(
@@ -194,6 +208,16 @@ SHAPED = {
         axes=(1,),
     ),
     "transformed": spectrum,
+    "angle": lambda x: prim.reduce_sum(prim.atan2(x, prim.reverse(x, axes=(1,)) + 0.3), axes=(1,)),
+    "angle to a constant": lambda x: prim.reduce_sum(
+        prim.atan2(x, prim.constant(0.5, x.dtype, x.shape)) * prim.atan2(prim.constant(0.5, x.dtype, x.shape), x),
+        axes=(1,),
+    ),
+    "angle of what is made of the other": lambda x: prim.reduce_sum(prim.atan2(x, prim.sin(x) + 1), axes=(1,)),
+    "moving exponent": lambda x: prim.reduce_sum(prim.pow(x, prim.reverse(x, axes=(1,))), axes=(1,)),
+    "power of itself": lambda x: prim.reduce_sum(prim.pow(x, x), axes=(1,)),
+    "exponential": lambda x: prim.reduce_sum(prim.pow(prim.constant(1.5, x.dtype, x.shape), x * x), axes=(1,)),
+    "convolution": filtered,
     "reversed": lambda x: prim.reduce_sum(prim.sqrt(prim.reverse(x, axes=(1,)) + 2) * prim.log(x + 2), axes=(1,)),
 }  # fmt: skip
 
@@ -209,10 +233,58 @@ def test_every_primitive_that_has_a_rule(stacked, name):
     check(built(make, (N, 3)), RNG.uniform(0.2, 0.9, (4, 3)), rtol=1e-9)
 
 
+@pytest.mark.parametrize("stacked", ["left", "right", "both"])
+def test_convolutions_of_stacks(stacked):
+    """Member by member, of samples, of filters, and of both."""
+
+    def make(builder, x, w):
+        op = prim.conv(x, w, **CONV).op
+        xs = [x + float(i) if stacked != "right" else x for i in range(3)]
+        ws = [w * float(i + 2) if stacked != "left" else w for i in range(3)]
+
+        def joined(parts):
+            return prim.concat(*(prim.reshape(p, shape=(1, *p.shape)) for p in parts), axis=0)
+
+        left, right = (x if stacked == "right" else joined(xs)), (w if stacked == "left" else joined(ws))
+        apart = [prim.conv(a, b, **CONV) for a, b in zip(xs, ws, strict=True)]
+        return [convolved(op, left, right, stacked), joined(apart)]
+
+    shapes = ((2, 6, 7), (4, 3, 3))
+    got, want = interpret(built(make, *shapes), [RNG.standard_normal(shape) for shape in shapes])[0]
+    np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["angle", "moving exponent", "power of itself", "convolution"])
+def test_derivatives_to_order_eight(stacked, name):
+    """Along one column and mixed, each against nested reverse mode of one coefficient after the other."""
+
+    def make(builder, q):
+        u = SHAPED[name](widened(q, 3))
+        made = []
+        for order in (2, 4, 8):
+            v = u
+            for k in range(order):
+                v = column(gradient(builder, [total(v)], [q])[0], k % 2)
+            made.append(v)
+        return made
+
+    program = built(make, (N, 3))
+    points = RNG.uniform(0.3, 0.9, (2, 3))
+    found = []
+    for few in (1, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(families, "FEW", few)
+            if few > 1:
+                patch.setattr("argosy_autograd.taylor.promises.Promises.alone", ALONE)
+            found.append(interpret(simplified(program), [points])[0])
+    for got, want in zip(*found, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-8)
+
+
 def test_what_has_no_rule_is_made_alone(monkeypatch):
-    """A Laplacian through atan2, which families have no rule for."""
+    """A Laplacian through a remainder, which families have no rule for."""
     monkeypatch.setattr(families, "FEW", 1)
-    program = built(lambda b, q: laplacian(b, prim.atan2(column(q, 0), column(q, 1) * column(q, 1) + 1), q), (N, 2))
+    program = built(lambda b, q: laplacian(b, prim.rem(column(q, 0), column(q, 1) * column(q, 1) + 1), q), (N, 2))
     check(program, RNG.uniform(-1, 1, (4, 2)))
 
 

@@ -15,7 +15,7 @@ from argosy_autograd.taylor.families import Unstackable
 from argosy_phi_ops import prim
 from argosy_pir import Operation
 
-__all__ = ["contracted", "expanded", "lifted"]
+__all__ = ["contracted", "convolved", "expanded", "lifted"]
 
 
 def expanded(stack: Value, shape: Sequence[Any]) -> Value:
@@ -109,6 +109,32 @@ def contracted(op: Operation, left: Value, right: Value, stacked: str) -> Value:
     if at == 0:
         return made
     return prim.transpose(made, permutation=(at, *(i for i in range(made.ndim) if i != at)))
+
+
+def convolved(op: Operation, left: Value, right: Value, stacked: str) -> Value:
+    """``conv`` of stacks: of the ``"left"`` or ``"right"`` operand, or of ``"both"``, member by member. Members of the
+    left one are further samples, of the right one further output channels; of both further groups."""
+    x, w = op.operands
+    given, space = plain_attributes(op), tuple(range(3, x.ndim + 1))
+    groups, size = given["groups"], (right if stacked == "right" else left).shape[0]
+    whole = (size, x.shape[0], w.shape[0], *op.result.shape[2:])
+    if stacked == "left":
+        rows = prim.reshape(expanded(left, x.shape), shape=(size * x.shape[0], *x.shape[1:]))
+        return prim.reshape(prim.conv(rows, w, **given), shape=whole)
+    right, outputs = expanded(right, w.shape), w.shape[0] // groups
+    if stacked == "right":
+        apart = prim.reshape(right, shape=(size, groups, outputs, *w.shape[1:]))
+        turned = prim.transpose(apart, permutation=(1, 0, 2, *(axis + 1 for axis in (2, *space))))
+        made = prim.conv(x, prim.reshape(turned, shape=(size * w.shape[0], *w.shape[1:])), **given)
+        made = prim.reshape(made, shape=(x.shape[0], groups, size, outputs, *made.shape[2:]))
+        made = prim.transpose(made, permutation=(2, 0, 1, 3, *(axis + 1 for axis in space)))
+        return prim.reshape(made, shape=whole)
+    beside = prim.transpose(expanded(left, x.shape), permutation=(1, 0, 2, *space))
+    beside = prim.reshape(beside, shape=(x.shape[0], size * x.shape[1], *x.shape[2:]))
+    filters = prim.reshape(right, shape=(size * w.shape[0], *w.shape[1:]))
+    made = prim.conv(beside, filters, **(given | {"groups": size * groups}))
+    made = prim.reshape(made, shape=(x.shape[0], size, *whole[2:]))
+    return prim.transpose(made, permutation=(1, 0, 2, *space))
 
 
 def _written_out(stack: Value, shape: Sequence[Any], axes: Sequence[int]) -> Value:

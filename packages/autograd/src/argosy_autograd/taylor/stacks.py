@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import product
 from math import prod
 
 from argosy_autograd.activity import read_values
 from argosy_autograd.algebra import Value, is_complex, plus
 from argosy_autograd.rules.elementwise import DIVISORS, FACTORS
 from argosy_autograd.taylor.families import Families, Unstackable, compositions, homogeneous
-from argosy_autograd.taylor.functional import Functional
-from argosy_autograd.taylor.lifting import contracted, expanded, lifted
+from argosy_autograd.taylor.functional import Functional, Index, closed
+from argosy_autograd.taylor.lifting import contracted, convolved, expanded, lifted
 from argosy_autograd.taylor.rows import upstream
 from argosy_autograd.taylor.rules import LINEAR, partial_derivative
 from argosy_autograd.taylor.sweep import Sweep
@@ -78,6 +79,10 @@ class Stacks:
             self._made[key] = self._stack(value, degree)
         return self._made[key]
 
+    @property
+    def _highest(self) -> int:
+        return max(self._families.members)
+
     def _size(self, degree: int) -> int:
         return len(self._families.members.get(degree, ()))
 
@@ -119,10 +124,15 @@ class Stacks:
             return self._product(op.operand(0), op.operand(1), degree)
         if name == "div":
             return self._quotient(op, degree)
-        if name == "dot_general":
+        if name in ("dot_general", "conv"):
             return self._contraction(op, degree)
-        if name in FACTORS or name in DIVISORS or (name == "pow" and not self._sweep.depends(op.operand(1))):
+        if name in FACTORS or name in DIVISORS:
             return self._composed(op, op.operand(0), degree)
+        if name in ("pow", "atan2"):
+            moving = [x for x in dict.fromkeys(op.operands) if self._sweep.depends(x)]
+            if len(moving) > 1:
+                return self._composed_of_two(op, moving[0], moving[1], degree)
+            return self._composed(op, moving[0], degree)
         if name == "sign" and not is_complex(op.result):
             return None
         if name in ("abs", "maximum", "minimum") and not is_complex(op.result):
@@ -163,16 +173,18 @@ class Stacks:
         return total
 
     def _contraction(self, op: Operation, degree: int) -> Stack:
+        """The coefficients of a bilinear operation."""
         x, y = op.operands
+        bilinear = contracted if op.name == "prim.dot_general" else convolved
         first, second = self._of(x, degree), self._of(y, degree)
-        total = None if first is None else contracted(op, first, y, "left")
-        total = plus(total, None if second is None else contracted(op, x, second, "right"))
+        total = None if first is None else bilinear(op, first, y, "left")
+        total = plus(total, None if second is None else bilinear(op, x, second, "right"))
         for lower in range(1, degree):
             left, right = self._of(x, lower), self._of(y, degree - lower)
             if 2 * lower > degree:
-                made = self._convolved(right, left, degree, degree - lower, lambda b, a: contracted(op, a, b, "both"))
+                made = self._convolved(right, left, degree, degree - lower, lambda b, a: bilinear(op, a, b, "both"))
             else:
-                made = self._convolved(left, right, degree, lower, lambda a, b: contracted(op, a, b, "both"))
+                made = self._convolved(left, right, degree, lower, lambda a, b: bilinear(op, a, b, "both"))
             total = plus(total, made)
         return total
 
@@ -185,6 +197,37 @@ class Stacks:
             if factor is not None and power is not None:
                 total = plus(total, power * (factor if orders == 1 else factor * float(orders)))
         return total
+
+    def _composed_of_two(self, op: Operation, x: Value, y: Value, degree: int) -> Stack:
+        """z = f(x, y) elementwise: mixed derivatives of f times products of powers of both."""
+        total: Stack = None
+        for first in range(degree + 1):
+            second = degree - first
+            for (left, one), (right, other) in product(_compositions(first), _compositions(second)):
+                power = self._powers_of_two(x, left, y, right)
+                factor = None if power is None else self._mixed(op, x, y, len(left), len(right))
+                if power is not None and factor is not None:
+                    total = plus(total, power * (factor if one * other == 1 else factor * float(one * other)))
+        return total
+
+    def _powers_of_two(self, x: Value, left: tuple[int, ...], y: Value, right: tuple[int, ...]) -> Stack:
+        if not left or not right:
+            return self._power(x, left) if left else self._power(y, right)
+        if sum(left) > sum(right):
+            x, left, y, right = y, right, x, left
+        return self._convolved(self._power(x, left), self._power(y, right), sum(left + right), sum(left), prim.mul)
+
+    def _mixed(self, op: Operation, x: Value, y: Value, first: int, second: int) -> Stack:
+        """``f^(first, second)(x, y) / first! / second!``: a coefficient of f where both move apart, by one each,
+        whatever they are made of."""
+        if op not in self._inner:
+            indices = closed([(0,) * self._highest + (1,) * self._highest])
+            self._inner[op] = self._sweep.within({v: self._units(v, i, indices) for i, v in enumerate((x, y))}, [])
+        return self._inner[op].coefficient(op.result, Functional([((0,) * first + (1,) * second, 1.0)]))
+
+    def _units(self, x: Value, number: int, indices: Sequence[Index]) -> dict[Index, Stack]:
+        one = prim.constant(1, x.dtype, x.shape)
+        return {index: one if index == (number,) else None for index in indices}
 
     def _factor(self, op: Operation, x: Value, order: int) -> Stack:
         """``f^(order)(x) / order!``: coefficients of f itself, along one direction in which x moves by one."""
@@ -214,6 +257,11 @@ class Stacks:
             entries = [(member, a, 0, c) for member, a, c in split.with_common]
             total = _products(entries, left, shared, self._size(degree), pair)
         return plus(total, _products(split.products, left, right, self._size(degree), pair))
+
+
+def _compositions(degree: int) -> Sequence[tuple[tuple[int, ...], int]]:
+    """The ways to write ``degree`` as a sum of any number of degrees, and how many orders each has."""
+    return [((), 1)] if degree == 0 else [((degree,), 1), *compositions(degree)]
 
 
 def _halves(parts: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:

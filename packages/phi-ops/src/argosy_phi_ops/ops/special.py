@@ -168,8 +168,9 @@ def _rise(a: Tensor, x: Tensor) -> Tensor:
     """Zero, with the derivatives of P(a, x) in x: the integral of ``t^(a-1) exp(-t) / gamma(a)`` to x from where x is.
 
     With d = x - stop_gradient(x), that is ``d`` times the integral of the integrand at x + s d over s in [0, 1]. Its
-    derivative of order n has the factor ``n s^(n-1)``, for which the rule is exact up to order 32. So none of the terms
-    of the expansions below is differentiated.
+    derivative of order n has the factor ``n s^(n-1)``, whatever the point, for which the rule is exact up to order 32;
+    beyond, the derivative is off by a relative error of 6e-13 up to order 40, 4e-10 up to 48, 3e-7 up to 64. So none of
+    the terms of the expansions below is differentiated.
     """
     start = prim.stop_gradient(x)
     ahead = prim.sub(x, start)
