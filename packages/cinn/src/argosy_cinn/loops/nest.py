@@ -21,6 +21,7 @@ from argosy_cinn.loops.schedule import (
     choose_chunks,
     phase_roots,
     phases,
+    read_ahead,
     row_buffers,
     shares_columns,
     shares_places,
@@ -42,6 +43,9 @@ _FOUR_IN_TURNS, _WITH_SUMS, _TWO_IN_TURNS = 12, 20, 64
 _MANY_REGISTERS = 32
 #: Elements that a thread's share of a row is a multiple of.
 _LINE = 32
+#: Bytes that are asked for ahead of what is read, beyond the end of a page, and the cache that they come to: the second
+#: one has more lines on their way.
+_AHEAD, _SECOND_LEVEL = 6 << 10, 2
 #: Bytes of the widest element.
 _WIDEST = 8
 
@@ -106,6 +110,7 @@ class _Nest:
         self.inner_mask = sum(v.variables for v in (*kernel.inner, *kernel.sequential))
         self.everything = self.inner_mask | sum(v.variables for v in kernel.outer)
         self.kept = self._row_buffers()
+        self.ahead = read_ahead(kernel, b.module.target.l3_bytes)
         self.saved: set[int] = set()
 
     def _row_buffers(self) -> dict[int, Value]:
@@ -433,11 +438,20 @@ class _Nest:
 
 
 class _RowEvaluator(Evaluator):
-    """An evaluator that keeps expensive values in row buffers and takes them from there in later phases."""
+    """An evaluator that keeps expensive values in row buffers and takes them from there in later phases; the first one
+    asks ahead for what comes from memory."""
 
     def __init__(self, nest: _Nest, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.nest = nest
+
+    def _load(self, node: Expression) -> Value:
+        buffer, index = node.payload
+        if buffer in self.nest.ahead and self.nest.phase == 0 and self.mask is None:
+            b, memory = self.b, LLVM_TYPES[node.dtype]
+            place = b.at(self.pointers(buffer), self.scalar(index), memory)
+            b.prefetch(b.at(place, _AHEAD, I8), level=_SECOND_LEVEL)
+        return super()._load(node)
 
     def _compute(self, node: Expression) -> Value:
         place = self.nest.kept.get(node.number)

@@ -15,7 +15,8 @@ from typing import Any
 
 from argosy_cinn.loops.expressions import Expression, Graph, children, lookups
 from argosy_cinn.loops.indices import Index, Lookup, Variable
-from argosy_cinn.plan.shapes import at_least_one, ceil_div, estimate, larger
+from argosy_cinn.plan.shapes import at_least_one, ceil_div, estimate, larger, nbytes
+from argosy_pir.values import Value
 
 #: Elements a chunk should at least have: some ten microseconds of work.
 _CHUNK_ELEMENTS = 1 << 15
@@ -183,6 +184,29 @@ def phase_roots(kernel: Kernel, phase: int) -> list[Expression]:
     found = [r.body for r in kernel.reductions if r.body.level == phase]
     found += [s.node for s in kernel.stores if not s.per_row and s.node.level == phase]
     return found + [c.body for c in kernel.columns if c.body.level == phase]
+
+
+def read_ahead(kernel: Kernel, cache: int) -> frozenset[Any]:
+    """The buffers that the first of several loops over a row reads from memory: where there are several of them, which
+    a cache of that many bytes does not hold. Processors see one such stream coming, but several only to the end of a
+    page, and not while the other loops run."""
+    if phases(kernel) < 2:
+        return frozenset()
+    lane, outer = kernel.inner[-1], sum(v.variables for v in kernel.outer)
+    found: set[Any] = set()
+    stack, seen = list(phase_roots(kernel, 0)), set()
+    while stack:
+        node = stack.pop()
+        if node.number in seen:
+            continue
+        seen.add(node.number)
+        stack += children(node)
+        if node.kind == "load" and isinstance(node.payload[0], Value):
+            buffer, index = node.payload
+            if index.coefficient(lane) == 1 and index.variables & outer:
+                found.add(buffer)
+    apart = len(found) > 1 and sum(estimate(nbytes(buffer)) for buffer in found) >= cache
+    return frozenset(found) if apart else frozenset()
 
 
 def row_buffers(kernel: Kernel) -> list[Expression]:

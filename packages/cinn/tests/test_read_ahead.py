@@ -1,0 +1,75 @@
+"""Several operands that come from memory are asked for ahead of the first of several loops over a row."""
+
+import os
+
+import numpy as np
+import pytest
+from programs import build, check
+
+from argosy_cinn.assembly.building import assembled, simplified_program
+from argosy_cinn.fuel import Budget
+from argosy_cinn.loops import nest, schedule
+from argosy_cinn.rewrites.decomposition import to_primitives
+from argosy_cinn.runtime import set_threads
+from argosy_cinn.target import Target
+from argosy_phi_ops import prim
+
+
+def softmax(x):
+    def wide(v):
+        return prim.broadcast(v, shape=x.shape, axes=(0,))
+
+    e = prim.exp(prim.sub(x, wide(prim.reduce_max(x, axes=(1,)))))
+    return prim.div(e, wide(prim.reduce_sum(e, axes=(1,))))
+
+
+def of_sum(x, y, w):
+    return softmax(prim.add(prim.mul(x, prim.broadcast(w, shape=x.shape, axes=(1,))), y))
+
+
+def f32(*shape):
+    return np.random.default_rng(len(shape)).standard_normal(shape, dtype=np.float32)
+
+
+def text(function, *shapes, cache=1 << 16):
+    """The code of a program for a machine with a last-level cache of so many bytes."""
+    arguments = [np.zeros(shape, np.float32) for shape in shapes]
+    program = simplified_program(to_primitives(build(function, arguments)))
+    host = Target.host()
+    target = Target(host.triple, host.cpu, host.features, host.l1_bytes, host.l2_bytes, cache)
+    return assembled(program, target, Budget())[1].module.text()
+
+
+def test_what_does_not_fit_is_asked_for_ahead():
+    """Two operands, and not the one that every row reads."""
+    asked = text(of_sum, (64, 256), (64, 256), (256,)).count("call void @llvm.prefetch")
+    without = text(lambda x, y: softmax(prim.add(prim.mul(x, 3.0), y)), (64, 256), (64, 256))
+    assert asked == without.count("call void @llvm.prefetch") > 0
+    assert "llvm.prefetch" not in text(of_sum, (64, 256), (64, 256), (256,), cache=1 << 18)
+
+
+def test_one_stream_and_one_loop_are_left_to_the_processor():
+    assert "llvm.prefetch" not in text(softmax, (64, 256))
+    assert "llvm.prefetch" not in text(lambda x, y: prim.add(prim.exp(x), y), (64, 256), (64, 256))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 13), (3, 131), (33, 64), (5, 1000), (0, 4)])
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_no_result_changes(shape, threads, monkeypatch):
+    """Whatever is asked for, beyond the last row too."""
+    monkeypatch.setattr(nest, "read_ahead", lambda kernel, cache: schedule.read_ahead(kernel, 0))
+    try:
+        set_threads(threads)
+        check(of_sum, f32(*shape), f32(*shape)[::-1].copy(), np.ones(shape[1], np.float32))
+    finally:
+        set_threads(os.cpu_count() or 1)
+
+
+def test_what_is_read_in_every_second_place_is_right(monkeypatch):
+    monkeypatch.setattr(nest, "read_ahead", lambda kernel, cache: schedule.read_ahead(kernel, 0))
+
+    def every_second(x, y):
+        cut = prim.slice(x, start=(0, 1), limit=x.shape, stride=(1, 2))
+        return softmax(prim.add(cut, prim.reverse(y, axes=(1,))))
+
+    check(every_second, f32(9, 74), f32(9, 37))
