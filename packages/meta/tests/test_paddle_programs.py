@@ -129,3 +129,14 @@ def test_methods_that_paddle_wrote_beside_forward_come_with_it(tmp_path):
     np.testing.assert_array_equal(layer.encode(x).numpy(), layer(x).numpy())
     with pytest.raises(ValueError, match="no method 'state_dict' was exported"):
         layer.program("state_dict")
+
+
+def test_an_element_of_an_axis_of_open_size_leaves_no_axis():
+    """``x[:, 0] * 2 + x[:, 1:3, -1].sum(1, keepdim=True)`` of [batch, length, 3], exported without weights."""
+    layer = paddle.jit.load(str(FILES / "open_slices"))
+    for shape in ((2, 4, 3), (3, 3, 3), (1, 7, 3)):
+        x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+        expected = x[:, 0] * 2 + x[:, 1:3, -1].sum(1, keepdims=True)
+        result = layer(paddle.to_tensor(x))
+        assert result.shape == [shape[0], 3]
+        np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5, atol=1e-6)

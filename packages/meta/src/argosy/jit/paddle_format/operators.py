@@ -141,8 +141,13 @@ def _slice(x: list[Any], a: dict[str, Any]) -> Any:
     if isinstance(x[0], list):
         part = x[0][starts[0] : ends[0]]
         return part[0] if a["decrease_axis"] else part
-    made = get_operator("slice")(_tensor(x[0]), a["axes"], starts, ends)
-    return get_operator("squeeze")(made, a["decrease_axis"]) if a["decrease_axis"] else made
+    given = _tensor(x[0])
+    if not a["decrease_axis"]:
+        return get_operator("slice")(given, a["axes"], starts, ends)
+    index: list[Any] = [slice(None)] * given.ndim  # an axis of open size that is cut to one cannot be squeezed
+    for axis, start, end in zip(a["axes"], starts, ends, strict=True):
+        index[axis] = start if axis in a["decrease_axis"] else slice(start, end)
+    return given[tuple(index)]
 
 
 @_rule("strided_slice")
