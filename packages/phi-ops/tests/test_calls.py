@@ -220,3 +220,33 @@ def test_numpys_float64_counts_as_a_float_of_python(name):
     np.testing.assert_array_equal(get_operator(name)(x, number).numpy(), get_operator(name)(x, 2.5).numpy())
     assert (x + number).dtype.name == (number / x).dtype.name == (x**number).dtype.name == "float32"
     assert (x * np.complex128(1j)).dtype.name == "complex64"
+
+
+def test_composed_functions_take_keywords_that_fit_as_they_stand(monkeypatch):
+    """Without matching names anew; what does not fit is matched, and refused as ever."""
+    split = find_function("split")
+    x = Tensor(np.arange(12, dtype=np.float32).reshape(3, 4))
+    matched = []
+    kind = type(split.signature)
+    match = kind.match
+    monkeypatch.setattr(
+        kind, "match", lambda self, *given: (self is split.signature and matched.append(1)) or match(self, *given)
+    )
+    for call in (
+        lambda: split(x, 2, axis=1),
+        lambda: split(x, num_or_sections=2, axis=1),
+        lambda: split(axis=1, x=x, num_or_sections=2),
+    ):
+        for part, wanted in zip(call(), np.split(x.numpy(), 2, 1), strict=True):
+            np.testing.assert_array_equal(part.numpy(), wanted)
+    assert not matched
+    for wrong, message in (
+        (lambda: split(x, axis=1), "needs argument 'num_or_sections'"),
+        (lambda: split(x, 2, x=x), "several values for argument 'x'"),
+        (lambda: split(x, 2, axes=1), "no argument"),
+        (lambda: split(x, 2, axis="last"), "axis"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            wrong()
+    assert len(matched) == 4
+    assert len(split(x, 2, axis=Tensor(np.int64(1)))) == 2

@@ -43,6 +43,7 @@ FUNCTIONS: dict[str, Composed] = {}
 _VARIADIC = 0x04  # the flag of code objects with *args
 _TENSORS: dict[str, tuple[type, ...]] = {OPERAND: (Tensor,), OPTIONAL: (Tensor, type(None)), LIST: ()}
 """Types of which operands can be given as they stand."""
+_NOWHERE = (-1, False, None)  # what is known of a name that is no parameter's
 
 
 class _ShownSignature:
@@ -80,15 +81,16 @@ class Composed:
         self.fewest = sum(p.default is REQUIRED for p in self.signature.parameters)
         self.most = len(places)
         self.fitting = [p.fitting if p.kind == ATTRIBUTE else _TENSORS[p.kind] for p in places]
+        self.named = {p.name: (i, p.default is REQUIRED, self.fitting[i]) for i, p in enumerate(places)}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the body, with other names of its parameters resolved and the result put in ``out`` if it is given."""
         out = kwargs.pop("out", None) if self.out else None
         if self.variadic:
             result = self.body(*args, **kwargs)
-        elif not kwargs and self._takes(args):
+        elif self._takes_named(args, kwargs) if kwargs else self._takes(args):
             try:
-                result = self.body(*args)
+                result = self.body(*args, **kwargs)
             except FOREIGN as error:
                 self._explain(self.signature.match(args, kwargs), error)
                 raise
@@ -109,6 +111,21 @@ class Composed:
             if fitting is not None and type(x) not in fitting:
                 return False
         return True
+
+    def _takes_named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """The same for a call with keywords, all of them names of parameters after those in a row."""
+        needed = self.fewest - len(args)
+        if self.form is not None or len(args) > self.most:
+            return False
+        for name, x in kwargs.items():
+            at, required, fitting = self.named.get(name, _NOWHERE)
+            if at < len(args) or (fitting is not None and type(x) not in fitting):
+                return False
+            needed -= required
+        for x, fitting in zip(args, self.fitting, strict=False):
+            if fitting is not None and type(x) not in fitting:
+                return False
+        return needed <= 0
 
     def _applied(self, given: dict[str, Any]) -> Any:
         """The body's result; errors of Python's insides become :class:`OperatorError`, as those of operators do."""
