@@ -116,9 +116,12 @@ def test_a_stack_counts_as_so_many_values_and_is_taken_from_in_blocks(monkeypatc
 
     pairs = np.asarray([(i, j) for i in range(8) for j in range(8)][::5][:12], np.int64)
     arguments = f32(160, 20), f32(20, 20), f32(8, 1, 20), pairs
-    monkeypatch.setattr(rewrite, "_NEAR", 3e4 / Target.host().l2_bytes)
-    assert loops(stacked, *arguments) == [10]
-    check(stacked, *arguments, scale=200, options=fresh())
+    for near, blocks in ((3e4, 10), (2e3, 160)):  # a single row of many stacked values may be a block
+        monkeypatch.setattr(rewrite, "_NEAR", near / Target.host().l2_bytes)
+        monkeypatch.setattr(rewrite, "_AGAIN", 100.0)
+        monkeypatch.setattr(rewrite, "_LEAST", 8)
+        assert loops(stacked, *arguments) == [blocks]
+        check(stacked, *arguments, scale=200, options=fresh())
 
 
 def test_what_depends_on_a_sum_comes_after_the_loop_and_reads_whole_values():

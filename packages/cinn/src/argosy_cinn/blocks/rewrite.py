@@ -30,8 +30,8 @@ from argosy_pir.values import OpResult, Value
 
 #: Rows of a block: products of fewer do not fill their tiles, and the loop itself has a cost.
 _LEAST, _MOST = 128, 4096
-#: Of stacks, whose products have as many rows for each, fewer do.
-_FEWEST = 2
+#: Of stacks, whose products have as many rows for each, fewer do: one, where thousands of coefficients are stacked.
+_FEWEST = 1
 #: How much of what products read and write a block may have, in sizes of the second cache; a part of it is alive at a
 #: time. An eighth of this was measured to be as good on one thread; more rows mean fewer meetings of several threads.
 _NEAR = 8.0
