@@ -43,7 +43,8 @@ def set_flags(flags: Mapping[str, Any]) -> None:
     """Set flags by name. Raises ``NotImplementedError`` for a value that argosy cannot honour.
 
     ``FLAGS_check_nan_inf`` has the results of eager operators looked at: NaN or infinity raises ``RuntimeError``, or is
-    printed with ``FLAGS_check_nan_inf_level`` 1 and more. Gradients are left to ``autograd.detect_anomaly``.
+    printed with ``FLAGS_check_nan_inf_level`` 1 and more. Gradients are left to ``autograd.detect_anomaly``, captured
+    programs to ``science.first_nan``.
     """
     if not isinstance(flags, Mapping):
         raise TypeError(f"set_flags: flags should map names to values, got {type(flags).__name__}")
