@@ -71,3 +71,52 @@ def test_what_has_no_formula_for_open_sizes_is_named():
     ):
         with pytest.raises(NotImplementedError, match=missing):
             paddle.jit.to_static(function, input_spec=spec, full_graph=True)(image(5, 5))
+
+
+@pytest.mark.parametrize(
+    ("function", "none"),
+    [
+        (lambda x: x[:, 0:1].squeeze(1), [2, 0, 3]),
+        (lambda x: x[:, :1].squeeze(), [2, 0, 3]),
+        (lambda x: x[1:2].squeeze([0, 2]), [1, 2, 3]),
+    ],
+)
+def test_an_axis_of_at_most_one_is_squeezed(function, none):
+    """What is cut to one element is one, whatever the open size was; cut to none it is refused by name."""
+    spec = [paddle.static.InputSpec([None, None, 3], "float32")]
+    static = paddle.jit.to_static(function, full_graph=True, input_spec=spec)
+    for n in (4, 1, 2):
+        results = []
+        for f in (static, function):
+            x = paddle.rand([2, n, 3])
+            x.set_value(np.arange(6.0 * n, dtype="float32").reshape(2, n, 3))
+            x.stop_gradient = False
+            y = f(x)
+            (y * y).sum().backward()
+            results.append((y.numpy(), x.grad.numpy()))
+        for got, expected in zip(*results, strict=True):
+            np.testing.assert_array_equal(got, expected)
+    with pytest.raises(ValueError, match="no meaning at the sizes"):
+        static(paddle.rand(none))
+
+
+@pytest.mark.parametrize(
+    ("function", "fits", "missing"),
+    [
+        (lambda x: x[:, :, 2], 3, r"prim\.slice.*outside an axis of 2"),
+        (lambda x: x[:, :, -3], 3, r"prim\.slice.*outside an axis of 2"),
+        (lambda x: x[:, :, 2:3][:, :, 0], 3, r"prim\.slice.*outside an axis of 0"),
+        (lambda x: F.conv2d(x, paddle.ones([1, 2, 4, 1])), 3, r"prim\.conv.*not negative, got -1"),
+    ],
+    ids=["index", "from the end", "part", "window"],
+)
+def test_what_lies_beyond_an_open_size_is_refused(function, fits, missing):
+    """Code for all sizes would read what is not there; nothing is read, and the operation and its line are named."""
+    spec = [paddle.static.InputSpec([None, 2, None, None], "float32")]
+    static = paddle.jit.to_static(function, input_spec=spec, full_graph=True)
+    for n in (fits + 1, fits):
+        np.testing.assert_allclose(static(image(n, n)).numpy(), function(image(n, n)).numpy(), rtol=1e-6)
+    with pytest.raises(ValueError, match=missing) as refused:
+        static(image(2, 2))
+    assert "no meaning at the sizes" in str(refused.value)
+    assert "test_jit_open_sizes.py" in str(refused.value)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pir_programs import dims, steady
 
 from argosy_pir import SymExpr, dim_product, evaluate_dim, is_static, maximum, minimum, parse_dim
+from argosy_pir.dims import dim_bounds
 
 a, b, c = map(SymExpr.symbol, "abc")
 VALUES = st.fixed_dictionaries({name: st.integers(1, 50) for name in ("s0", "s1", "batch")})
@@ -83,6 +84,24 @@ def test_arithmetic_agrees_with_integers(x, y, n, values):
 
 
 @steady
+@given(dims, VALUES)
+def test_bounds_hold(x, values):
+    low, high = dim_bounds(x)
+    value = evaluate_dim(x, values)
+    assert low is None or low <= value
+    assert high is None or value <= high
+
+
+def test_bounds_are_close():
+    s, t = SymExpr.symbol("s"), SymExpr.symbol("t")
+    assert dim_bounds(minimum(s, 3) * minimum(t, 2) - minimum(s, 1)) == (-1, 6)
+    assert dim_bounds(maximum(minimum(s, 5), 2)) == (2, 5)
+    assert dim_bounds((s % 4) // 2 + 1) == (1, 2)
+    assert dim_bounds(maximum(s - 3, 0)) == (0, None)
+    assert dim_bounds(s - t) == (None, None)
+    assert dim_bounds(7) == (7, 7)
+
+
 @given(dims)
 def test_text_pickle_and_copy_give_the_same_object(x):
     """Text, pickling and copying all end at the one canonical object."""

@@ -7,8 +7,9 @@ and programs with host calls are compiled for their sizes, in numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,9 @@ from argosy_cinn.executable import Bound, Executable
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.reference.symbols import bind_symbols, evaluate_attribute, evaluate_shape
 from argosy_pir.attributes import Attributes, Dense
+from argosy_pir.core import Operation
 from argosy_pir.dialect import get_definition
-from argosy_pir.dims import is_static
+from argosy_pir.dims import Dim, dim_bounds, is_static, minimum
 from argosy_pir.errors import VerifyError
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType, Type
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 #: Combinations of sizes whose executables are kept: of code for all sizes, and of code of their own, which is large.
 _KEPT = 256
 _KEPT_SPECIALISED = 64
+
+_SLICE = "prim.slice"
 
 Call = Callable[[Sequence[Strided]], list[Strided]]
 
@@ -63,6 +67,7 @@ class SpecialisingExecutable:
         self._latest: Executable | InterpretedExecutable | None = None
         self._met = self._compiled = 0
         self._symbols = program.symbols()
+        self._at_risk = at_risk(program)
         self._labels = [f"input {i}" for i in range(len(program.inputs))]
         self._labels += [f"state {state.name!r}" for state in program.states]
         shapes = [argument.shape for argument in program.block.arguments]
@@ -99,19 +104,19 @@ class SpecialisingExecutable:
         self, inputs: Sequence[Strided], states: Sequence[Strided], known: bool = False
     ) -> Executable | InterpretedExecutable:
         """The executable for the sizes of these arguments; ``known``: for states that were checked before. Raises
-        ``ShapeError`` where an operation has another shape at a size of zero than its formula tells (`check_types`)."""
+        ``ShapeError`` where an operation has no meaning at these sizes, or another shape than its formula tells
+        (`check_types`)."""
         symbols = self.sizes_of(inputs, states, known)
         key = tuple([symbols[name] for name in self._symbols])
         found = self._made.get(key) or self._again(key)
         if found is None:
+            checked = filter(_is_checked, self.program.walk()) if 0 in key else self._at_risk
+            check_types(self.program, checked, symbols)
             made = None if self._shared is None else self._shared.executable(symbols)
             if made is not None:
                 found = _keep(self._made, key, made, _KEPT)
             else:
-                numbers = specialise(self.program, symbols)
-                if 0 in key:
-                    check_types(numbers, symbols)
-                compiled = self._compile(numbers)
+                compiled = self._compile(specialise(self.program, symbols))
                 found = _keep(self._specialised, key, compiled, _KEPT_SPECIALISED)
                 self._compiled += 1
             self._met += 1
@@ -185,19 +190,66 @@ def specialise(program: Program, symbols: dict[str, int]) -> Program:
     return static
 
 
-def check_types(program: Program, symbols: Mapping[str, int]) -> None:
-    """Whether the primitives of a specialised program have the types that their rules give for its numbers. Formulas
-    of sizes are those of axes with elements: gaps between none are none, not one less, and no window fits into nothing.
+def at_risk(program: Program) -> list[Operation]:
+    """The primitives that may have no meaning at some sizes, as far as bounds of sizes tell: parts that may reach
+    beyond an axis, and sizes that may be negative, such as those of windows that do not fit."""
+    return [op for op in program.walk() if _is_checked(op) and (_may_reach_out(op) or _may_be_negative(op))]
+
+
+def _is_checked(op: Operation) -> bool:
+    held = [argument.type for region in op.regions for block in region.blocks for argument in block.arguments]
+    return op.dialect == "prim" and all(isinstance(type, TensorType) and type.is_static for type in held)
+
+
+def _may_reach_out(op: Operation) -> bool:
+    if op.name != _SLICE:
+        return False
+    starts, limits = op.attributes["start"], op.attributes["limit"]
+    return not all(
+        size == limit or minimum(limit, size) == limit or _least(size - limit) >= 0
+        for limit, size in zip(limits, op.operand(0).shape, strict=True)
+    ) or any(_least(start) < 0 or _least(limit - start) < 0 for start, limit in zip(starts, limits, strict=True))
+
+
+def _may_be_negative(op: Operation) -> bool:
+    met = {size for value in op.operands for size in getattr(value.type, "shape", ())}
+    sizes = {size for result in op.results for size in getattr(result.type, "shape", ())} - met
+    return any(_least(size) < 0 for size in sizes)
+
+
+def _least(size: Dim) -> float:
+    least = dim_bounds(size)[0]
+    return -inf if least is None else least
+
+
+def check_types(program: Program, operations: Iterable[Operation], symbols: dict[str, int]) -> None:
+    """Whether ``operations`` of the program have a meaning at these sizes: no size is negative, parts lie within their
+    axes, and at a size of zero every type is the one that the operation's rule gives: formulas of sizes are those of
+    axes with elements, but gaps between none are none, not one less, and no window fits into nothing.
 
     Raises ``ShapeError`` naming the operation, its line and the sizes."""
-    for op in program.walk():
-        definition = get_definition(op.name) if op.dialect == "prim" else None
+    by_rule = 0 in symbols.values()
+    for op in operations:
         try:
-            if definition is not None:
-                definition.check(op)
+            _check_type(op, symbols, by_rule or op.name == _SLICE)
         except VerifyError as error:
             sizes = ", ".join(f"{name} = {number}" for name, number in symbols.items())
             raise ShapeError(f"program '{program.name}' has no meaning at the sizes {sizes}: {error}") from error
+
+
+def _check_type(op: Operation, symbols: dict[str, int], by_rule: bool) -> None:
+    try:
+        given = [_type(result.type, symbols) for result in op.results]
+        expected = given
+        if by_rule:
+            operands = [_type(value.type, symbols) for value in op.operands]
+            attributes = {name: _attribute(value, symbols) for name, value in op.attributes.items()}
+            definition = get_definition(op.name)
+            expected = given if definition is None else definition.infer_types(operands, attributes, op.regions)
+    except (ValueError, TypeError) as error:
+        raise VerifyError(str(error), op) from error
+    if expected != given:
+        raise VerifyError(f"gives ({', '.join(map(str, given))}), expected ({', '.join(map(str, expected))})", op)
 
 
 def _type(type: Type, symbols: dict[str, int]) -> Type:

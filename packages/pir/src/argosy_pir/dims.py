@@ -216,6 +216,53 @@ def dim_symbols(size: Dim) -> frozenset[str]:
     return frozenset() if isinstance(size, int) else size.symbols
 
 
+def dim_bounds(size: Dim) -> tuple[int | None, int | None]:
+    """Between which numbers ``size`` lies for all sizes of its symbols (0 and more), by interval arithmetic; None where
+    no end is found.
+
+    >>> dim_bounds(minimum(SymExpr.symbol("s0"), 2) - 1)
+    (-1, 1)
+    """
+    ends: list[int | None] = [0, 0]
+    for monomial, coefficient in _terms(size):
+        of_term = _monomial_bounds(monomial)
+        scaled = [None if end is None else coefficient * end for end in of_term]
+        for i, end in enumerate(scaled if coefficient > 0 else reversed(scaled)):
+            total = ends[i]
+            ends[i] = None if end is None or total is None else total + end
+    return ends[0], ends[1]
+
+
+def _monomial_bounds(monomial: Monomial) -> tuple[int | None, int | None]:
+    ends: list[int | None] = [1, 1]
+    factors = [_atom_bounds(atom) for atom in monomial]
+    if len(factors) == 1:
+        return factors[0]
+    for least, most in factors:
+        if least is None or least < 0:
+            return None, None
+        ends = [None if a is None or b is None else a * b for a, b in zip(ends, (least, most), strict=True)]
+    return ends[0], ends[1]
+
+
+def _atom_bounds(atom: Atom) -> tuple[int | None, int | None]:
+    if atom.kind == "symbol":
+        return 0, None
+    lows, highs = zip(*map(dim_bounds, atom.arguments), strict=True)
+    if atom.kind in ("min", "max"):
+        choose = min if atom.kind == "min" else max
+        loose, tight = (lows, highs) if atom.kind == "min" else (highs, lows)  # the end that every operand must have
+        known = [end for end in tight if end is not None]
+        ends = (None if None in loose else choose(loose), choose(known) if known else None)
+        return ends if atom.kind == "min" else ends[::-1]
+    divisor = atom.arguments[1]
+    if not isinstance(divisor, int) or divisor < 1:
+        return None, None
+    if atom.kind == "mod":
+        return 0, divisor - 1
+    return tuple(None if end is None else end // divisor for end in (lows[0], highs[0]))  # type: ignore[return-value]
+
+
 def _is_dim(x: object) -> bool:
     return isinstance(x, (int, SymExpr)) or hasattr(x, "__index__")
 

@@ -14,6 +14,7 @@ from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, resolved_shape,
 from argosy_phi_ops.ops.bits import reread, reread_array
 from argosy_phi_ops.ops.forms import sizes_from, two_axes
 from argosy_phi_ops.reference.kernels import KERNELS
+from argosy_pir.dims import dim_bounds
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -141,9 +142,17 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator(view=True, inplace=True, aliases={"input": "x", "dim": "axis"})
 def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
-    """Without the axes of size one, all of them or those among `axis`. A view."""
+    """Without the axes of size one, all of them or those among `axis`. A view.
+
+    An open size of at most one, as that of ``x[:, 0:1]``, counts as one: a program has no meaning where it is zero.
+    """
     axes = axes_of("squeeze", axis, x.ndim)
-    return prim.reshape(x, shape=tuple(n for i, n in enumerate(x.shape) if i not in axes or n != 1))
+    gone = [i in axes and (n == 1 or (not isinstance(n, int) and dim_bounds(n)[1] == 1)) for i, n in enumerate(x.shape)]
+    shape = tuple(n for n, out in zip(x.shape, gone, strict=True) if not out)
+    if any(out and n != 1 for n, out in zip(x.shape, gone, strict=True)):
+        whole = [1 if out else n for n, out in zip(x.shape, gone, strict=True)]
+        x = prim.slice(x, start=(0,) * x.ndim, limit=tuple(whole), stride=(1,) * x.ndim)
+    return prim.reshape(x, shape=shape)
 
 
 @squeeze.samples
