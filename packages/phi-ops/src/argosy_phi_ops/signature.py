@@ -154,13 +154,14 @@ class Signature:
             args = self.gathered(args)
         if len(args) > len(visible):
             if len(args) != len(visible) + 1 or not (args[-1] is None or isinstance(args[-1], str)):
-                raise TypeError(f"{self.name}() takes {len(visible)} arguments, got {len(args)}")
+                names = ", ".join(p.name for p in visible)
+                raise TypeError(f"{self.name}() takes {len(visible)} arguments ({names}), got {len(args)}")
             args = args[:-1]  # Paddle's trailing name=None
         given = {p.name: value for p, value in zip(visible, args, strict=False)}
         for key, value in kwargs.items():
             name = key if any(p.name == key for p in self.parameters) else self._meant(key)
             if name in given:
-                raise TypeError(f"{self.name}() got several values for argument {name!r}")
+                raise TypeError(f"{self.name}() got several values for argument {name!r}; expected one")
             given[name] = value
         given.pop("name", None)
         for p in self.parameters:

@@ -107,7 +107,7 @@ def item(tensor: Tensor, index: tuple[int, ...]) -> Any:
             f"item(): index {list(index)} is out of range for a tensor of shape {list(tensor.shape)}"
         ) from error
     except TypeError as error:
-        raise TypeError(f"item(): indices must be integers, got {index}") from error
+        raise TypeError(f"item(): arguments must be integers that count elements, got {index}") from error
 
 
 def payload_of(data: Any, dtype: object, place: Place) -> Strided:

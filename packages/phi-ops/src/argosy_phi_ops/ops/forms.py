@@ -93,7 +93,7 @@ def gathering(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Meant:
         return None
     given = _named(("input", "dim", "index"), args, kwargs)
     if "index" not in given:
-        raise OperatorError("gather: gather(input, dim, index) needs argument 'index'")
+        raise OperatorError(f"gather(input, dim, index) needs argument 'index', got {', '.join(given)}")
     taken = {"arr": given.pop("input", None), "indices": given.pop("index"), "axis": given.pop("dim")}
     return get_operator("take_along_axis"), (), {**taken, "broadcast": False, **given}
 
@@ -103,9 +103,13 @@ def scattering(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Meant:
     if not _axis_form(args, kwargs):
         return None
     given = _named(("input", "dim", "index", "src", "reduce"), args, kwargs)
-    sources = [given.pop(name) for name in ("src", "value") if name in given]
+    given_sources = [name for name in ("src", "value") if name in given]
+    sources = [given.pop(name) for name in given_sources]
     if len(sources) != 1 or "index" not in given:
-        raise OperatorError("scatter: scatter(input, dim, index, src) needs 'index' and one of 'src' and 'value'")
+        wanted = "arguments 'index' and one of 'src' and 'value'"
+        raise OperatorError(
+            f"scatter(input, dim, index, src) needs {wanted}, got {', '.join([*given, *given_sources])}"
+        )
     taken = {"arr": given.pop("input", None), "indices": given.pop("index"), "axis": given.pop("dim")}
     reduce = given.pop("reduce", None) or "assign"
     return (
