@@ -1,9 +1,10 @@
-"""Audio: spectrograms and what follows from them, windows, and files of uncompressed sound."""
+"""Audio: spectrograms and what follows from them, windows, files of uncompressed sound, and data sets."""
 
 from argosy.faces import face
 
 _TABLE = {
     "backends": "argosy.audio.backends",
+    "datasets": "argosy.audio.datasets",
     "features": "argosy.audio.features",
     "functional": "argosy.audio.functional",
     **{name: f"argosy.audio.backends:{name}" for name in ("info", "load", "save")},

@@ -1,6 +1,7 @@
 """Written by ``python -m argosy.stubs``."""
 
 from argosy.audio import backends as backends
+from argosy.audio import datasets as datasets
 from argosy.audio import features as features
 from argosy.audio import functional as functional
 from argosy.audio.backends import info as info

@@ -2,7 +2,7 @@
 
 from argosy.faces import face
 
-_SETS = ("Imdb", "Imikolov", "UCIHousing")
+_SETS = ("Conll05st", "Imdb", "Imikolov", "Movielens", "UCIHousing", "WMT14", "WMT16")
 _TABLE = {
     **{name: f"argosy.text.viterbi:{name}" for name in ("ViterbiDecoder", "viterbi_decode")},
     **{name: f"argosy.text.datasets:{name}" for name in _SETS},
