@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy_phi_ops.capture_living import live_tensors
-from argosy_phi_ops.capture_views import View, link, refresh, write_through
+from argosy_phi_ops.capture_payloads import Selected, Traced
+from argosy_phi_ops.capture_selected import is_plain, overlaid, positions, same_mask, selection
+from argosy_phi_ops.capture_selected_rules import combined
+from argosy_phi_ops.capture_views import link, refresh, write_through
 from argosy_phi_ops.context import AMBIENT, Context, building, context
 from argosy_phi_ops.dispatch import Interpreter, layer
 from argosy_phi_ops.errors import CaptureError, GraphBreak
 from argosy_phi_ops.expansion import describe
-from argosy_phi_ops.known_sizes import known_sizes
 from argosy_phi_ops.operator import Operator
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.primitives.binding import constant
@@ -30,84 +32,11 @@ from argosy_pir.location import Location
 from argosy_pir.program import Program, State
 from argosy_pir.types import TensorType, Type
 from argosy_pir.values import Value
-from argosy_tensorcore.dtype import DType, as_dtype
-from argosy_tensorcore.printing import format_array
+from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Captured", "Traced", "Tracer", "active_tracer", "block_of"]
-
-
-class Traced:
-    """The payload of a traced tensor: ``value`` is its current SSA version in the program of ``tracer``.
-
-    ``active`` tells that the value depends differentiably on something that wants gradients, which matters where the
-    tensor itself is marked ``stop_gradient``: a barrier is put in before others use it.
-    """
-
-    __slots__ = ("__weakref__", "active", "dtype", "location", "shape", "tracer", "value", "view_of", "views")
-    is_traced = True
-
-    def __init__(self, value: Value, tracer: Tracer, location: Location | None = None, active: bool = False) -> None:
-        self.value = value
-        self.tracer = tracer
-        self.location = location
-        self.active = active
-        self.view_of: View | None = None
-        self.views: list[Any] = []  # weak references to the payloads that show this one's memory
-        self.shape = value.shape
-        self.dtype: DType = as_dtype(value.dtype)
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def mesh(self) -> Any:
-        """The mesh that the tensor will lie on; None for an ordinary one."""
-        layout = self._layout()
-        return None if layout is None else layout.mesh
-
-    @property
-    def placements(self) -> Any:
-        """One for each dimension of the mesh; None for an ordinary tensor."""
-        layout = self._layout()
-        return None if layout is None else list(layout.placements)
-
-    def _layout(self) -> Any:
-        tracer = self.tracer
-        if tracer.placing is None:
-            return None
-        if self.value not in tracer.placed:
-            tracer.placed[self.value] = tracer.placing(self)
-        return tracer.placed[self.value]
-
-    def known(self) -> Any:
-        """The elements as an array of numbers and symbolic sizes, of an integer tensor that is made of sizes and
-        constants; else None."""
-        return None if self.tracer.finished or self.dtype.kind not in "iu" else known_sizes(self.value)
-
-    def concretize(self, kind: str) -> Any:
-        """Called where Python needs the value (``bool()``, ``numpy()``...). Raises :class:`GraphBreak`, except for
-        numbers that sizes tell."""
-        known = self.known()
-        if known is not None and all(isinstance(n, int) for n in known.flat):
-            return known.astype(self.dtype.numpy)
-        where = f"; the tensor was made at {self.location}" if self.location else ""
-        if self.tracer.finished:
-            raise CaptureError(f"a traced tensor was used after its capture had ended{where}")
-        return self.tracer.need(self, f"{kind} needs the value of a tensor while it is being captured{where}")
-
-    def __repr__(self) -> str:
-        tracer = self.tracer
-        if not tracer.breaks or tracer.journals or tracer.finished:
-            return f"<traced {self.value.type}>"
-        return format_array(self.concretize("printing"), len("Tensor("))
-
-    def snapshot(self) -> tuple[Any, ...]:
-        """What a write in place changes."""
-        return self.value, self.shape, self.dtype, self.active
 
 
 class _StateEntry:
@@ -192,6 +121,7 @@ class Tracer(Interpreter):
         self._has_drawn = False
         self._generator: Any = None
         self._scopes: list[Any] = []
+        self._selects = False  # whether masks have selected anything
 
     def __enter__(self) -> Tracer:
         if active_tracer() is not None:
@@ -212,6 +142,29 @@ class Tracer(Interpreter):
     def need(self, payload: Traced, why: str) -> Any:
         """The array behind a traced payload, for Python that cannot go on without. Here: raises GraphBreak."""
         raise GraphBreak(why)
+
+    # What masks select
+
+    def settle(self, why: str) -> None:
+        """Python, or an operator, needs the size of what a mask selects. Here: raises GraphBreak."""
+        raise GraphBreak(why)
+
+    def select(self, whole: Tensor, mask: Tensor) -> Tensor:
+        """What ``mask`` selects of ``whole``, which has its axes first."""
+        self._selects = True
+        return Tensor._wrap(Selected(whole, mask, self, user_location()), whole.stop_gradient)
+
+    def selection(self, x: Tensor, mask: Tensor) -> Tensor | None:
+        """``x[mask]`` for a traced mask; None where it takes the mask's values."""
+        return None if self.stays_open else selection(self, x, mask)
+
+    def positions(self, x: Tensor) -> Tensor | None:
+        """``nonzero(x)`` for a traced tensor; None where it takes its values."""
+        return None if self.stays_open else positions(self, x)
+
+    def overlaid(self, x: Tensor, mask: Tensor, value: Any) -> Tensor | None:
+        """What ``x[mask] = value`` makes of ``x`` for a traced mask; None where it takes the mask's values."""
+        return None if self.stays_open else overlaid(self, x, mask, value)
 
     # Values
 
@@ -291,6 +244,12 @@ class Tracer(Interpreter):
         self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]
     ) -> Any:
         """Record ``phi.<op>``; its result types come from its expansion."""
+        if self._selects and not all(map(is_plain, operands)):
+            made = combined(self, op, operands, attributes)
+            if made is not NotImplemented:
+                return made
+            self.settle(f"{op.name} needs the size of what a mask selects, which depends on values")
+            return below(op, operands, attributes)
         return self.recorded(op, operands, attributes)
 
     def recorded(self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
@@ -350,7 +309,19 @@ class Tracer(Interpreter):
 
     def write(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
         """Record an overwrite as a new version of ``target``, and of what shares its memory."""
+        if self._selects and not (is_plain(target) and is_plain(value)):
+            self._write_selected(target, value, below)
+            return
         self.overwrite(target, value)
+
+    def _write_selected(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
+        alike = not is_plain(target) and not is_plain(value) and same_mask(target.payload.mask, value.payload.mask)
+        if alike and not self.journals and target.payload.whole.shape == value.payload.whole.shape:
+            target.payload.whole, target.payload.active = value.payload.whole, value.payload.active
+            target.stop_gradient = target.stop_gradient and value.stop_gradient
+            return
+        self.settle("writing needs the size of what a mask selects, which depends on values")
+        below(target, value)
 
     def overwrite(self, target: Tensor, value: Tensor) -> None:
         """See :meth:`write`."""

@@ -159,7 +159,8 @@ def write(target: Tensor, value: Tensor) -> None:
         target.payload.bump_version()
         return
     _check_writable(target)
-    if tuple(target.payload.shape) != tuple(value.payload.shape):
+    unsized = target.payload.is_traced and target.payload.selected  # its tracer looks at that
+    if not unsized and tuple(target.payload.shape) != tuple(value.payload.shape):
         raise ValueError(
             f"an in-place operation cannot change the shape: argument 'x' is {list(target.payload.shape)}, "
             f"the result got {list(value.payload.shape)}"

@@ -23,6 +23,7 @@ from argosy.jit.reporting import Break, note
 from argosy_autograd.modes import enable_grad, no_grad
 from argosy_phi_ops.capture import Traced, Tracer, block_of
 from argosy_phi_ops.capture_living import live_tensors
+from argosy_phi_ops.capture_selected import is_plain
 from argosy_phi_ops.dispatch import bind, suspended, write
 from argosy_phi_ops.errors import CaptureError, GraphBreak
 from argosy_phi_ops.operator import Operator, get_operator
@@ -90,6 +91,10 @@ class BreakingTracer(Tracer):
             self._break(str(error))
             below(target, value)
 
+    def settle(self, why: str) -> None:
+        """End the capture: what masks select becomes ordinary tensors."""
+        self._break(why)
+
     def give_up(self, why: str) -> None:
         """End the capture: from here on Python runs eagerly."""
         self._break(why)
@@ -111,7 +116,9 @@ class BreakingTracer(Tracer):
         self.noted = note(user_location(), why)
         self.broken = True
         self.line = _line_of(self.code)
-        live = [x for x in live_tensors(self) if block_of(x.payload.value) is self.program.block]
+        alive = live_tensors(self)
+        live = [x for x in alive if is_plain(x) and self._is_outside(x)]
+        chosen = [x for x in alive if not is_plain(x) and all(map(self._is_outside, (x.payload.whole, x.payload.mask)))]
         # the others belong to regions that were given up: nothing but the exception holds them
         names = {op.name for op in self.program.block}
         plain = all(name.startswith("phi.") or name in _REPLAYED for name in names)
@@ -120,6 +127,11 @@ class BreakingTracer(Tracer):
             self._replay(live)
         else:
             self._execute(live)
+        _settle(chosen)
+
+    def _is_outside(self, x: Tensor) -> bool:
+        """Whether ``x`` is of no region."""
+        return block_of(x.payload.value) is self.program.block
 
     # Operation by operation
 
@@ -155,10 +167,7 @@ class BreakingTracer(Tracer):
         made = {}
         inputs = [*self.call.tensors, *self._float_tensors(len(arguments) - len(self.call.tensors))]
         for value, real in zip(arguments, inputs, strict=True):
-            leaf = not real.stop_gradient and real._node is None
-            made[value] = get_operator("assign")(real) if leaf else real
-            if leaf:
-                made[value].payload = real.payload
+            made[value] = _linked(real)
         for entry in self._states.values():
             made[entry.state.argument] = entry.tensor
             if self._generator is not None and entry.tensor is self._generator.state:  # it moves on; the tape keeps it
@@ -204,9 +213,20 @@ class BreakingTracer(Tracer):
         for value, x, result in zip(values, wanted, results, strict=True):
             self._made[value] = result
             _become(x, result)
-        for x, real in zip(self.inputs, self.call.tensors, strict=False):
+        with suspended(), enable_grad():
+            given = [_linked(real) for real in self.call.tensors]
+        for x, real in zip(self.inputs, given, strict=False):
             self._made[x.payload.value] = real
             _become(x, real)
+
+
+def _settle(chosen: Sequence[Tensor]) -> None:
+    """Select by masks, whose values are known now."""
+    with suspended(), enable_grad():
+        made = [(x, x.payload, x.payload.whole[x.payload.mask]) for x in chosen]
+    for x, payload, result in made:
+        payload.settled = result.payload
+        _become(x, result)
 
 
 def _line_of(code: CodeType | None) -> int | None:
@@ -215,6 +235,15 @@ def _line_of(code: CodeType | None) -> int | None:
     while frame is not None and frame.f_code is not code:
         frame = frame.f_back
     return None if frame is None else frame.f_lineno
+
+
+def _linked(real: Tensor) -> Tensor:
+    """A tensor that shows the memory of ``real``, and leads gradients to it."""
+    if real.stop_gradient or real._node is not None:
+        return real
+    made = get_operator("assign")(real)
+    made.payload = real.payload
+    return made  # type: ignore[no-any-return]
 
 
 def _become(traced: Tensor, made: Tensor) -> None:

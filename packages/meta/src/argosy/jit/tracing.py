@@ -17,6 +17,7 @@ from argosy.jit.specs import traced_types
 from argosy.jit.structure import GivenContainers
 from argosy_phi_ops.capture import Captured, Tracer
 from argosy_phi_ops.capture_regions import check_nothing_caught
+from argosy_phi_ops.capture_selected import is_plain
 from argosy_phi_ops.errors import GraphBreak
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import default_dtype
@@ -64,6 +65,8 @@ def trace(
             if not tracer.broken:
                 tracer.give_up("the function changes a list or a dictionary among its arguments")
             containers.write_back(tensors, call.tensors)
+        if not all(map(is_plain, OutputTree(result).traced)):
+            tracer.settle("the function returns what a mask selects, whose size depends on values")
         if isinstance(tracer, BreakingTracer) and not tracer.broken and tracer.kept_elsewhere(result):
             tracer.give_up("the function keeps a tensor that it computes in a list or another object")
         if isinstance(tracer, BreakingTracer) and tracer.broken:

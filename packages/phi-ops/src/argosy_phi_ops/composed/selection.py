@@ -16,10 +16,16 @@ from argosy_tensorcore.shape import broadcast_shapes
 from argosy_tensorcore.tensor import Tensor
 
 
+def _positions(x: Tensor) -> Tensor:
+    payload = x.payload
+    found = payload.tracer.positions(x) if payload.is_traced else None
+    return get_operator("nonzero")(x) if found is None else found
+
+
 @composed(out=True)
 def nonzero(x: Tensor, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:
     """The positions of the elements that are not zero: [count, axes], or with ``as_tuple`` one vector for each axis."""
-    found: Any = get_operator("nonzero")(x)
+    found: Any = _positions(x)
     return tuple(found[:, axis] for axis in range(len(x.shape))) if as_tuple else found
 
 
@@ -41,10 +47,15 @@ def where(
 @composed(out=True)
 def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     """The elements of ``x`` where ``mask`` holds, as a vector; the two broadcast. Its size depends on the values."""
+    spread = get_operator("expand")
+    if mask.payload.is_traced and not mask.payload.selected:
+        shape = broadcast_shapes(tuple(x.shape), tuple(mask.shape))
+        whole, everywhere = (t if tuple(t.shape) == shape else spread(t, shape) for t in (x, mask))
+        if (found := mask.payload.tracer.selection(whole, everywhere)) is not None:
+            return found
     if x.stop_gradient:
         return get_operator("masked_select")(x, mask)
     shape = broadcast_shapes(tuple(x.shape), tuple(mask.shape))
-    spread = get_operator("expand")
     positions = get_operator("nonzero")(spread(mask, shape))
     return get_operator("gather_nd")(spread(x, shape), positions)
 
@@ -75,7 +86,7 @@ def where_(condition: Tensor, x: Tensor | None = None, y: Tensor | float | None 
 @composed()
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero: [count, axes]."""
-    return get_operator("nonzero")(input)
+    return _positions(input)
 
 
 class TopKRetType(NamedTuple):

@@ -386,7 +386,12 @@ def getitem_method(self: Tensor, index: Any) -> Tensor:
     """``x[index]``."""
     if _is_mask(index) and _reads_directly(self, index):
         return Tensor._wrap(Strided(self.payload.ndarray[index.payload.ndarray]))
-    key, tensors = parse(index, self.payload.shape)
+    if _is_mask(index) and index.payload.is_traced:
+        made: Tensor | None = index.payload.tracer.selection(self, index)
+        if made is not None:
+            return made
+    unsized = self.payload.is_traced and self.payload.selected
+    key, tensors = parse(index, None if unsized else self.payload.shape)
     if NOTHING not in key:
         return getitem.route(getitem, (self, tensors, key), NO_KEYWORDS, ((self, index), NO_KEYWORDS))
     while NOTHING in key:
@@ -405,6 +410,10 @@ def _without_elements(x: Tensor, key: Key) -> tuple[Tensor, Key]:
 def setitem_method(self: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``, in place."""
     value = value if isinstance(value, (Tensor, bool, int, float, complex)) else Tensor(value)
+    traced = _is_mask(index) and index.payload.is_traced
+    if traced and (made := index.payload.tracer.overlaid(self, index, value)) is not None:
+        write(self, made)
+        return
     if _is_mask(index) and _size_of(value) == 1:
         scalar = value.reshape([]) if isinstance(value, Tensor) and value.ndim else value
         write(self, get_operator("masked_fill")(self, _expanded_mask(index, self.ndim), scalar))
@@ -427,7 +436,7 @@ def contains_method(self: Tensor, item: Any) -> bool:
 
 
 def _is_mask(index: Any) -> bool:
-    return isinstance(index, Tensor) and index.ndim > 0 and index.payload.dtype.name == "bool"
+    return isinstance(index, Tensor) and index.payload.ndim > 0 and index.payload.dtype.name == "bool"
 
 
 def _size_of(value: Any) -> Any:
