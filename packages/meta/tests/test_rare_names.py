@@ -254,3 +254,79 @@ def test_layers_of_compat_start_as_their_functions_say():
     assert float(layer.weight.abs().max()) <= 8**-0.5
     assert float(layer.bias.abs().max()) <= 0.25
     assert paddle.compat.nn.AvgPool2d is paddle.compat.nn.AvgPool2D
+
+
+def test_states_of_optimizers_are_loaded_by_three_names():
+    """load_state_dict and set_dict are set_state_dict, also of those that define it anew."""
+    layer = paddle.nn.Linear(2, 1)
+    for make in (paddle.optimizer.Adam, paddle.optimizer.LBFGS):
+        optimizer = make(parameters=layer.parameters())
+        optimizer.load_state_dict(optimizer.state_dict())
+        optimizer.set_dict(optimizer.state_dict())
+    with pytest.raises(ValueError, match="does not have"):
+        paddle.optimizer.SGD(parameters=layer.parameters()).load_state_dict({"other_w_0": np.zeros(2)})
+
+
+def test_questions_about_devices_that_are_not_here():
+    """Scripts may ask by every name; what needs the device says that it is not there."""
+    for module in (paddle.cuda, paddle.device.xpu, paddle.device.custom_device):
+        assert module.device_count() == 0
+        with pytest.raises(ValueError, match="there is no"):
+            module.memory_allocated()
+        assert all(hasattr(module, name) for name in module.__all__)
+    assert (paddle.cuda.is_available(), paddle.cuda.is_initialized(), paddle.cuda.current_device()) == (False, False, 0)
+    paddle.cuda.manual_seed_all(3)
+    first = paddle.rand([2]).numpy()
+    paddle.cuda.manual_seed_all(3)
+    assert (first == paddle.rand([2]).numpy()).all()
+    with pytest.raises(ValueError, match="no CUDA device"):
+        paddle.cuda.check_error(1)
+    version = paddle.version
+    assert (version.hip(), version.tensorrt(), version.cuda_archs(), version.xpu_xhpc()) == (None, "None", [], "False")
+
+
+ABSENT = {
+    "utils.cpp_extension": ("CppExtension", "load", "setup", "extension_utils.load_op_meta_info_and_register_op"),
+    "sysconfig": ("get_include", "get_lib"),
+    "cost_model": ("CostModel",),
+    "static": ("ctr_metric_bundle", "IpuStrategy"),
+    "static.nn": ("nce", "sequence_conv", "sparse_embedding"),
+}
+
+
+@pytest.mark.parametrize("module", ABSENT)
+def test_what_is_absent_says_why(module):
+    """The names are there to be imported; a call raises NotImplementedError that names them."""
+    for name in ABSENT[module]:
+        __import__(f"argosy.{module}" + (f".{name.rpartition('.')[0]}" if "." in name else ""))
+        function = paddle
+        for part in f"{module}.{name}".split("."):
+            function = getattr(function, part)
+        with pytest.raises(NotImplementedError, match=rf"{name.rpartition('.')[2]} is not implemented: \w"):
+            function()
+    with pytest.raises(AttributeError, match="'nothing'"):
+        _ = paddle.sysconfig.nothing
+
+
+def test_layers_of_programs_name_their_parameters():
+    """By the layer, as layers do; deform_conv2d without offsets is a convolution."""
+    snn, rng = paddle.static.nn, np.random.default_rng(0)
+    x = paddle.to_tensor(rng.standard_normal((1, 2, 5, 5)).astype("float32"))
+    with paddle.utils.unique_name.guard():
+        program = paddle.static.Program()
+        paddle.enable_static()
+        try:
+            with paddle.static.program_guard(program):
+                held = paddle.static.data("x", [1, 2, 5, 5], "float32")
+                zero = paddle.zeros([1, 18, 3, 3])
+                ones = {"weight_attr": paddle.nn.initializer.Constant(0.5)}
+                found = snn.deform_conv2d(held, zero, None, 3, 3, **ones)
+                snn.fc(held, 2)
+                snn.fc(held, 2, name="last", bias_attr=False)
+        finally:
+            paddle.disable_static()
+    names = [parameter.name for parameter in program.all_parameters()]
+    assert names[2:] == ["fc_0.w_0", "fc_0.b_0", "last.w_0"]
+    made = paddle.static.Executor().run(program, feed={"x": x.numpy()}, fetch_list=[found])[0]
+    expected = paddle.nn.functional.conv2d(x, paddle.full([3, 2, 3, 3], 0.5))
+    np.testing.assert_allclose(made, expected.numpy(), rtol=1e-5, atol=1e-6)

@@ -20,7 +20,7 @@ _SUBMODULES = (
     "distributed", "amp", "metric", "callbacks", "profiler", "regularizer", "incubate", "science", "library", "compat",
     "framework", "tensor", "vision", "base", "distribution", "signal", "geometric", "sparse",
     "utils", "version", "hub", "text", "audio", "common_ops_import", "hapi", "pir", "reader", "inference",
-    "quantization", "onnx", "_C_ops", "_legacy_C_ops", "random",
+    "quantization", "onnx", "_C_ops", "_legacy_C_ops", "random", "cost_model", "cuda", "sysconfig",
 )  # fmt: skip
 
 _FRAMEWORK = (

@@ -49,7 +49,9 @@ from argosy import compat as compat
 from argosy_tensorcore.dtype import complex128 as complex128
 from argosy_tensorcore.dtype import complex64 as complex64
 from argosy.framework import core as core
+from argosy import cost_model as cost_model
 from argosy.creation import create_parameter as create_parameter
+from argosy import cuda as cuda
 from argosy import device as device
 from argosy.framework.other_devices import disable_signal_handler as disable_signal_handler
 from argosy.modes import disable_static as disable_static
@@ -140,6 +142,7 @@ from argosy import sparse as sparse
 from argosy import special as special
 from argosy import static as static
 from argosy.hapi.summary import summary as summary
+from argosy import sysconfig as sysconfig
 from argosy import tensor as tensor
 from argosy import text as text
 from argosy.utils.dlpack import to_dlpack as to_dlpack

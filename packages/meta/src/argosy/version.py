@@ -4,7 +4,7 @@ import sys
 
 from argosy.__about__ import __version__
 
-__all__ = ["cuda", "cudnn", "nccl", "show", "xpu"]
+__all__ = ["cuda", "cuda_archs", "cudnn", "hip", "nccl", "show", "tensorrt", "xpu", "xpu_xccl", "xpu_xhpc", "xpu_xre"]
 
 major, minor, patch, rc = "3", "3", "1", "0"
 full_version = f"{major}.{minor}.{patch}"
@@ -31,6 +31,28 @@ def nccl() -> str:
 def xpu() -> str:
     """``"False"``, as :func:`cuda`."""
     return "False"
+
+
+def xpu_xre() -> str:
+    """``"False"``, as :func:`cuda`."""
+    return "False"
+
+
+xpu_xccl = xpu_xhpc = xpu_xre
+
+
+def hip() -> None:
+    """None: there is no ROCm."""
+
+
+def tensorrt() -> str:
+    """``"None"``: there is no TensorRT."""
+    return "None"
+
+
+def cuda_archs() -> list[int]:
+    """The CUDA architectures that kernels were compiled for: none."""
+    return []
 
 
 def show() -> None:

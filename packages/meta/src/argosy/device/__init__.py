@@ -33,7 +33,7 @@ _TABLE: dict[str, str] = {
     **{name: f"argosy.device.typed:{name}" for name in _TYPED},
     "Device": "argosy.device.description:Device",
     "device": "argosy.device.queries:device_guard",
-    "cuda": "argosy.device.cuda",
+    **{name: f"argosy.device.{name}" for name in ("cuda", "custom_device", "xpu")},
 }
 
 __all__ = [*_TABLE]

@@ -19,6 +19,7 @@ from argosy.device.streams import stream_guard as _own_StreamContext
 from argosy.device.queries import XPUPlace as XPUPlace
 from argosy.device import cuda as cuda
 from argosy.device.streams import current_stream as current_stream
+from argosy.device import custom_device as custom_device
 from argosy.device.queries import device_guard as _own_device
 from argosy.device.queries import device_count as device_count
 from argosy.device.queries import device_guard as device_guard
@@ -58,5 +59,6 @@ from argosy.device.typed import set_rng_state as set_rng_state
 from argosy.device.streams import set_stream as set_stream
 from argosy.device.streams import stream_guard as stream_guard
 from argosy.device.queries import synchronize as synchronize
+from argosy.device import xpu as xpu
 StreamContext = _own_StreamContext
 device = _own_device

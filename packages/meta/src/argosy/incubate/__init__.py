@@ -6,6 +6,8 @@ _SEGMENTS = ("segment_max", "segment_mean", "segment_min", "segment_sum")
 _GRAPHS = ("graph_reindex", "graph_sample_neighbors", "graph_send_recv")
 _TABLE = {
     "autograd": "argosy.incubate.autograd",
+    "asp": "argosy.incubate.asp",
+    "autotune": "argosy.incubate.autotune",
     "nn": "argosy.incubate.nn",
     "optimizer": "argosy.incubate.optimizer",
     **{name: f"argosy.incubate.optimizer:{name}" for name in ("LookAhead", "ModelAverage")},

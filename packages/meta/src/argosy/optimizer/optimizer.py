@@ -396,7 +396,11 @@ class Optimizer(Checked, FusedStorage):
         """
         checkpoint.restore(self, state_dict)
 
-    set_dict = set_state_dict
+    def set_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """:meth:`set_state_dict`."""
+        self.set_state_dict(state_dict)
+
+    load_state_dict = set_dict
 
 
 def _make_groups(parameters: Sequence[Any]) -> list[Group]:

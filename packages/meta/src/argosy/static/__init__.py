@@ -33,6 +33,10 @@ _TABLE = {
     **{name: f"argosy.static.python_functions:{name}" for name in ("Print", "WeightNormParamAttr", "py_func")},
     **{name: f"argosy.static.scope:{name}" for name in ("Scope", "global_scope", "scope_guard")},
     **{name: f"argosy.static.places:{name}" for name in ("cpu_places", "cuda_places", "xpu_places")},
+    **{
+        name: f"argosy.static.absent:{name}"
+        for name in ("IpuCompiledProgram", "IpuStrategy", "ctr_metric_bundle", "ipu_shard_guard", "set_ipu_shard")
+    },
     **{name: f"argosy.static.differentiation:{name}" for name in ("append_backward", "gradients")},
 }  # fmt: skip
 

@@ -8,16 +8,19 @@ from math import prod
 from typing import Any
 
 from argosy import nn
-from argosy.creation import create_parameter
+from argosy.attributes import as_param_attr
+from argosy.creation import make_parameter
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.named_activations import activated
+from argosy.vision.ops.deformable import DeformConv2D
 from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore import naming
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
     "batch_norm", "bilinear_tensor_product", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
-    "embedding", "fc", "group_norm", "instance_norm", "layer_norm", "prelu", "row_conv",
+    "deform_conv2d", "embedding", "fc", "group_norm", "instance_norm", "layer_norm", "prelu", "row_conv",
     "spectral_norm",
 ]  # fmt: skip
 
@@ -28,6 +31,17 @@ def _known(function: str, x: Tensor, axes: Sequence[int]) -> list[int]:
     if not all(isinstance(n, int) for n in sizes):
         raise ValueError(f"static.nn.{function}(): axes {list(axes)} need known sizes for parameters, got {x.shape}")
     return sizes
+
+
+def _parameter(
+    owner: str, shape: Sequence[int], dtype: Any, attr: Any = None, is_bias: bool = False, initial: Any = None
+) -> Tensor:
+    """A parameter of the layer ``owner``, by which it is named: ``fc_0.w_0``. Raises ValueError where ``attr`` is
+    False."""
+    chosen = as_param_attr(attr)
+    if chosen is None:
+        raise ValueError(f"static.nn: the attr of a parameter of {owner} is False, which asks for none")
+    return make_parameter(owner, shape, chosen, dtype, is_bias, initial)
 
 
 def fc(
@@ -45,14 +59,15 @@ def fc(
     """
     inputs = list(x) if isinstance(x, (list, tuple)) else [x]
     attributes = list(weight_attr) if isinstance(weight_attr, (list, tuple)) else [weight_attr] * len(inputs)
+    owner = name or naming.generate("fc")
     total: Any = None
     for each, attr in zip(inputs, attributes, strict=True):
         kept = num_flatten_dims % each.ndim
         flat = get_operator("reshape")(each, [*each.shape[:kept], prod(_known("fc", each, range(kept, each.ndim)))])
-        made = get_operator("matmul")(flat, _weight([flat.shape[-1], size], attr, each.dtype))
+        made = get_operator("matmul")(flat, _weight(owner, [flat.shape[-1], size], attr, each.dtype))
         total = made if total is None else total + made
     if bias_attr is not False:
-        total = total + create_parameter([size], total.dtype, attr=bias_attr, is_bias=True)
+        total = total + _parameter(owner, [size], total.dtype, bias_attr, True)
     return activated(total, activation)
 
 
@@ -63,15 +78,15 @@ def _plain(attr: Any) -> Any:
     return attr
 
 
-def _weight(shape: Sequence[int], attr: Any, dtype: Any) -> Tensor:
+def _weight(owner: str, shape: Sequence[int], attr: Any, dtype: Any) -> Tensor:
     """A parameter, or what :class:`WeightNormParamAttr` makes of direction and length."""
     axis = getattr(attr, "weight_norm_axis", False)
-    weight = create_parameter(shape, dtype, attr=attr)
+    weight = _parameter(owner, shape, dtype, attr)
     if axis is False:
         return weight
     axes = [i for i in range(len(shape)) if i != axis]
     length = (weight * weight).sum(axes, keepdim=True).sqrt()
-    scale = create_parameter([] if axis is None else [shape[axis]], dtype, default_initializer=Constant(1.0))
+    scale = _parameter(owner, [] if axis is None else [shape[axis]], dtype, initial=Constant(1.0))
     shaped = scale if axis is None else scale.reshape([-1 if i == axis else 1 for i in range(len(shape))])
     return weight / length * shaped
 
@@ -86,7 +101,7 @@ def embedding(
     dtype: Any = "float32",
 ) -> Tensor:
     """Rows of a table of ``size`` [rows, width] for the integers of ``input``; zeros for ``padding_idx``."""
-    weight = create_parameter(list(size), dtype, attr=_plain(param_attr))
+    weight = _parameter(naming.generate("embedding"), list(size), dtype, _plain(param_attr))
     return F.embedding(input, weight, padding_idx=padding_idx)
 
 
@@ -137,6 +152,28 @@ def conv3d(
     rest = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups or 1}
     rest |= {"weight_attr": _plain(param_attr), "bias_attr": bias_attr}
     return _convolution(nn.Conv3D, input, num_filters, filter_size, rest, act, data_format)
+
+
+def deform_conv2d(
+    x: Tensor,
+    offset: Tensor,
+    mask: Tensor | None,
+    num_filters: int,
+    filter_size: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    deformable_groups: int = 1,
+    im2col_step: int = 1,
+    weight_attr: Any = None,
+    bias_attr: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """``vision.ops.DeformConv2D(...)(x, offset, mask)``. im2col_step: taken as Paddle takes it, and of no effect."""
+    channels = _known("deform_conv2d", x, [1])[0]
+    settings = (stride, padding, dilation, deformable_groups, groups, _plain(weight_attr), bias_attr)
+    return DeformConv2D(channels, num_filters, filter_size, *settings)(x, offset, mask)
 
 
 def conv2d_transpose(
@@ -253,14 +290,10 @@ def layer_norm(
     """``input`` standardised over axes from ``begin_norm_axis`` on, scaled and shifted by parameters of one axis."""
     axes = range(begin_norm_axis % input.ndim, input.ndim)
     sizes = _known("layer_norm", input, axes)
-    ones = Constant(1.0)
-    weight = (
-        create_parameter([prod(sizes)], input.dtype, attr=_plain(param_attr), default_initializer=ones)
-        if scale
-        else None
-    )
-    bias = create_parameter([prod(sizes)], input.dtype, attr=bias_attr, is_bias=True) if shift else None
-    shaped = {name: p.reshape(sizes) for name, p in (("weight", weight), ("bias", bias)) if p is not None}
+    owner, size, ones = name or naming.generate("layer_norm"), [prod(sizes)], Constant(1.0)
+    weight = _parameter(owner, size, input.dtype, _plain(param_attr), initial=ones) if scale else None
+    bias = _parameter(owner, size, input.dtype, bias_attr, True) if shift else None
+    shaped = {key: p.reshape(sizes) for key, p in (("weight", weight), ("bias", bias)) if p is not None}
     return activated(F.layer_norm(input, sizes, epsilon=epsilon, **shaped), act)
 
 
@@ -285,11 +318,11 @@ def instance_norm(
 ) -> Tensor:
     """Each channel of each sample of [N, C, ...] standardised, then scaled and shifted (not where attrs are False)."""
     (channels,) = _known("instance_norm", input, [1])
-    ones = Constant(1.0)
     weight, bias = None, None
     if param_attr is not False:
-        weight = create_parameter([channels], input.dtype, attr=_plain(param_attr), default_initializer=ones)
-        bias = create_parameter([channels], input.dtype, attr=bias_attr, is_bias=True)
+        owner = name or naming.generate("instance_norm")
+        weight = _parameter(owner, [channels], input.dtype, _plain(param_attr), initial=Constant(1.0))
+        bias = _parameter(owner, [channels], input.dtype, bias_attr, True)
     return F.instance_norm(input, weight=weight, bias=bias, eps=epsilon)
 
 
@@ -298,13 +331,14 @@ def prelu(x: Tensor, mode: str, param_attr: Any = None, data_format: str = "NCHW
     channel = 1 if data_format == "NCHW" else x.ndim - 1
     if mode not in ("all", "channel", "element"):
         raise ValueError(f"static.nn.prelu(): mode is 'all', 'channel' or 'element', got {mode!r}")
+    owner = name or naming.generate("prelu")
     if mode == "element":
         shape = [1, *_known("prelu", x, range(1, x.ndim))]
-        weight = create_parameter(shape, x.dtype, attr=_plain(param_attr), default_initializer=Constant(0.25))
+        weight = _parameter(owner, shape, x.dtype, _plain(param_attr), initial=Constant(0.25))
         zero = get_operator("zeros_like")(x)
         return get_operator("maximum")(x, zero) + weight * get_operator("minimum")(x, zero)
     shape = [1] if mode == "all" else _known("prelu", x, [channel])
-    weight = create_parameter(shape, x.dtype, attr=_plain(param_attr), default_initializer=Constant(0.25))
+    weight = _parameter(owner, shape, x.dtype, _plain(param_attr), initial=Constant(0.25))
     return F.prelu(x, weight, data_format=data_format)
 
 
@@ -336,7 +370,8 @@ def row_conv(input: Tensor, future_context_size: int, param_attr: Any = None, ac
     if input.ndim == 2:
         return row_conv(input.unsqueeze(0), future_context_size, param_attr, act).squeeze(0)
     (width,) = _known("row_conv", input, [2])
-    weight = create_parameter([future_context_size + 1, width], input.dtype, attr=_plain(param_attr))
+    owner = naming.generate("row_conv")
+    weight = _parameter(owner, [future_context_size + 1, width], input.dtype, _plain(param_attr))
     padded = F.pad(input, [0, future_context_size], data_format="NLC")
     steps = input.shape[1]
     total: Any = None

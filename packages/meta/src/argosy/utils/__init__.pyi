@@ -1,5 +1,6 @@
 """Written by ``python -m argosy.stubs``."""
 
+from argosy.utils import cpp_extension as cpp_extension
 from argosy.utils.checks import deprecated as deprecated
 from argosy.utils import dlpack as dlpack
 from argosy.utils import download as download

@@ -1,6 +1,8 @@
 """What Paddle's ``incubate.nn`` has and this one does not, each by its name."""
 
-from typing import Any, NoReturn
+from typing import Any
+
+from argosy.absent import absent_names
 
 __all__ = ["FUNCTIONS", "FusedMultiTransformer"]
 
@@ -38,16 +40,7 @@ FUNCTIONS = {
 """Why each function is not there."""
 
 
-def __getattr__(name: str) -> Any:
-    if name not in FUNCTIONS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def absent(*args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"incubate.nn.functional.{name} is not implemented: {FUNCTIONS[name]}")
-
-    absent.__name__ = absent.__qualname__ = name
-    absent.__doc__ = f"Raises NotImplementedError: {FUNCTIONS[name]}."
-    return absent
+__getattr__ = absent_names(__name__, "incubate.nn.functional", FUNCTIONS)
 
 
 class FusedMultiTransformer:

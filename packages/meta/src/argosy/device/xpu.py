@@ -1,0 +1,28 @@
+"""The questions about XPUs that scripts ask: there is none, and what would need one says so, as Paddle's build for the
+CPU does."""
+
+from __future__ import annotations
+
+from argosy.device.queries import device_count
+from argosy.device.streams import Event, Stream, refusing
+from argosy.device.typed import get_rng_state, manual_seed, set_rng_state
+
+__all__ = [
+    "Event", "Stream", "current_stream", "device_count", "empty_cache", "get_rng_state", "manual_seed",
+    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_total",
+    "memory_used", "reset_max_memory_allocated", "reset_max_memory_reserved", "set_debug_level", "set_rng_state",
+    "synchronize",
+]  # fmt: skip
+
+current_stream = refusing("xpu.current_stream", "XPU")
+empty_cache = refusing("xpu.empty_cache", "XPU")
+max_memory_allocated = refusing("xpu.max_memory_allocated", "XPU")
+max_memory_reserved = refusing("xpu.max_memory_reserved", "XPU")
+memory_allocated = refusing("xpu.memory_allocated", "XPU")
+memory_reserved = refusing("xpu.memory_reserved", "XPU")
+memory_total = refusing("xpu.memory_total", "XPU")
+memory_used = refusing("xpu.memory_used", "XPU")
+reset_max_memory_allocated = refusing("xpu.reset_max_memory_allocated", "XPU")
+reset_max_memory_reserved = refusing("xpu.reset_max_memory_reserved", "XPU")
+set_debug_level = refusing("xpu.set_debug_level", "XPU")
+synchronize = refusing("xpu.synchronize", "XPU")
