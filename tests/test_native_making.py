@@ -4,6 +4,9 @@ what the long way gives. Where there is no native build, the same tests run on t
 
 from __future__ import annotations
 
+import gc
+import sys
+
 import numpy as np
 import pytest
 from eager_helpers import is_native, made_natively, tensor
@@ -129,7 +132,7 @@ SEVERAL = {
 
 
 @pytest.mark.parametrize("name", SEVERAL)
-def test_several_results_at_once(name):
+def test_several_results_at_once(name, hot_at_once):
     """Parts are copies as in Paddle, but for those of unbind, which are views."""
     f, expected = SEVERAL[name]
     views = name == "unbind"
@@ -155,6 +158,67 @@ def test_several_results_at_once(name):
         for i, (part, place) in enumerate(zip(expected(a), places, strict=True)):
             gradient.flat[place] = 2 * i * part
         np.testing.assert_allclose(y.grad.numpy(), gradient, rtol=1e-6)
+
+
+SEVERAL_KINDS = {
+    "topk": lambda x, axis: paddle.topk(x, 2, axis),
+    "smallest": lambda x, axis: paddle.topk(x, 1, axis, largest=False),
+    "kthvalue": lambda x, axis: paddle.kthvalue(x, 2, axis),
+    "mode": lambda x, axis: paddle.mode(x, axis),
+    "cummax": lambda x, axis: paddle.cummax(x, axis),
+    "split": lambda x, axis: paddle.split(x, [1, -1], axis),
+    "chunk": lambda x, axis: paddle.chunk(x, 2, axis),
+    "unbind": lambda x, axis: paddle.unbind(x, axis),
+    "unstack": lambda x, axis: paddle.unstack(x, axis),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize("name", SEVERAL_KINDS)
+def test_hot_calls_with_several_results_are_those_of_plain_execution(name, dtype, hot_at_once):
+    """The first calls are computed by numpy, the later ones natively, of contiguous operands and of others."""
+    f = SEVERAL_KINDS[name]
+    rng = np.random.default_rng(5)
+    for shape, axis in (((4, 3), 0), ((4, 3), -1), ((2, 3, 4), 1)):
+        arrays = [(rng.standard_normal(shape) * 9).astype(dtype) for _ in range(3)]
+        plain: list[list[np.ndarray]] = []
+        for i in range(12):
+            a = arrays[i % 3]
+            x = tensor(a, dtype=dtype) if i % 2 else tensor(a.T.copy(), dtype=dtype).transpose([*range(a.ndim)][::-1])
+            made = f(x, axis)
+            found = [y.numpy() for y in made]
+            if i < 3:
+                plain.append(found)
+            for y, mine, wanted in zip(made, found, plain[i % 3], strict=True):
+                np.testing.assert_array_equal(mine, wanted)
+                assert (mine.dtype, mine.shape, y.shape) == (wanted.dtype, wanted.shape, list(wanted.shape))
+                assert y.stop_gradient
+                assert y.is_leaf
+            del made, x
+            made = f(tensor(a, dtype=dtype) + tensor(a * 0, dtype=dtype), axis)
+            for y, wanted in zip(made, plain[i % 3], strict=True):
+                np.testing.assert_array_equal(y.numpy(), wanted)  # which outlive what they show
+
+
+def test_several_results_are_made_natively_where_nothing_is_recorded(hot_at_once):
+    x, v = tensor(np.arange(12).reshape(4, 3)), tensor(np.arange(12).reshape(4, 3), True)
+    for _ in range(9):
+        values, places = paddle.topk(x, 2)
+        recorded, _ = paddle.topk(v, 2)
+    assert made_natively(values) == made_natively(places) == is_native()
+    assert recorded._node is not None
+    with paddle.no_grad():
+        assert paddle.topk(v, 2)[0].stop_gradient
+    gc.collect()
+    watched = (x.payload.array_type, places.payload.array_type, paddle.Tensor, x, None, True, values.payload.shape)
+    before = [sys.getrefcount(w) for w in watched]
+    for _ in range(1000):
+        paddle.topk(x, 2)
+        paddle.unbind(x)
+        paddle.split(x, 2)
+    gc.collect()
+    after = [sys.getrefcount(w) for w in watched]
+    assert all(abs(b - a) < 250 for a, b in zip(before, after, strict=True)), (before, after)
 
 
 def test_recipes_of_several_results_tell_wanted_gradients_apart():

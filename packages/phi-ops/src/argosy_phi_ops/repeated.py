@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops import dispatch
+from argosy_phi_ops import dispatch, native
 from argosy_phi_ops.context import context
 from argosy_phi_ops.errors import CaptureError, OperatorError
 from argosy_phi_ops.hot import Counted, NativeKernel, computes_nothing
@@ -63,15 +63,26 @@ class Repeated:
 
     ``kernel`` takes arrays and attributes; ``views`` says where in the memory of the only operand the results are, if
     they are views or copies of parts of it: for each its type, the strides and the distance from the start in bytes.
-    ``recipes`` belongs to the recorder.
+    ``recipes`` belongs to the recorder. ``reading`` is how native code tells its calls, None where it cannot; ``calls``
+    are its native plans.
     """
 
-    __slots__ = ("attributes", "bound", "kernel", "op", "plan", "recipes", "results", "types", "views")
+    __slots__ = (
+        "attributes", "bound", "calls", "kernel", "op", "plan", "reading", "recipes", "result", "results", "shown",
+        "types", "views",
+    )  # fmt: skip
 
     def __init__(
-        self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]
+        self,
+        op: Operator,
+        operands: Sequence[Any],
+        attributes: dict[str, Any],
+        results: Sequence[Tensor],
+        reading: native.Reading | None = None,
     ) -> None:
         self.op = op
+        self.reading = reading
+        self.calls: list[Any] = []
         self.recipes: dict[Any, Any] = {}
         self.bound = attributes
         if op.random:
@@ -81,17 +92,21 @@ class Repeated:
         self.kernel = plan.kernel
         self.types = [type_of(x) for x in operands]
         self.results = [x.payload.array_type for x in results]
+        self.result = next((t for t in self.results if t.differentiable), self.results[0]) if results else None
         unlooked = op.bounds is None and op.refusal is None
         self.views = self._views() if len(operands) == 1 and plan.plain and unlooked and not op.random else None
         if plan.plain and unlooked and may_be_compiled(op, self.types):
             self.kernel = Counted(plan.kernel, self._made, self._of_arrays, self._replace)
+        self.shown: Callable[[Strided], tuple[Tensor, ...]] = self._shown
+        if self.views is not None and reading is not None:
+            self.shown = self._hot_views()
 
     def __call__(self, operands: Sequence[Any], silent: bool) -> Any:
         """The results for operands of these types. Raises what the operator does."""
         op = self.op
         if self.views is not None and operands[0].payload.ndarray.flags.c_contiguous:
             given: Sequence[Any] = operands
-            results = self._shown(operands[0].payload)
+            results = self.shown(operands[0].payload)
         else:
             given = (*operands, dispatch.fresh_draw(context().generator)) if op.random else operands
             try:
@@ -172,6 +187,7 @@ class Repeated:
         program = self._program()
         given = self._operands(program)
         if not given:
+            self._let_native_run(compiled)
             return lambda arrays, attributes: tuple(compiled(arrays))
         count = len(program.outputs)
 
@@ -180,6 +196,27 @@ class Repeated:
             return tuple([arrays[given[i]] if i in given else next(made) for i in range(count)])
 
         return run
+
+    def _let_native_run(self, compiled: NativeKernel) -> None:
+        if compiled.code is not None and self.plan.plain and not self.op.random and self.reading is not None:
+            native.learn_several(self, compiled.code)
+
+    def _hot_views(self) -> Callable[[Strided], tuple[Tensor, ...]]:
+        """What shows the results until native code does: views, or copies, which a program makes."""
+        if self.op.view:
+            return Counted(self._shown, lambda: None, lambda kernel: kernel, self._let_native_show)
+        return Counted(self._shown, self._made, self._let_native_move, self._stay, lambda: 1)
+
+    def _let_native_move(self, compiled: NativeKernel) -> Callable[[Strided], tuple[Tensor, ...]]:
+        self._let_native_run(compiled)
+        return self._shown
+
+    def _stay(self, shown: Callable[[Strided], tuple[Tensor, ...]]) -> None:
+        self.shown = shown
+
+    def _let_native_show(self, kernel: Callable[..., Any]) -> None:
+        self.shown = self._shown
+        native.learn_views(self)
 
     def _replace(self, kernel: Callable[..., Any]) -> None:
         self.kernel = kernel

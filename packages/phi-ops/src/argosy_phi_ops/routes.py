@@ -415,7 +415,11 @@ def _bound(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any
     operands, attributes = op.signature.bind(args, kwargs)
     result = op.applied(operands, attributes)
     route = _routed(op, operands, attributes, result, asked or (args, kwargs))
-    found = route or _shortcut(op, operands, attributes) or _repeated(op, operands, attributes, result)
+    found = (
+        route
+        or _shortcut(op, operands, attributes)
+        or _repeated(op, operands, attributes, result, asked or (args, kwargs))
+    )
     if found is not None:
         if len(op.routes) >= _KEPT:
             op.routes.clear()
@@ -425,10 +429,12 @@ def _bound(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any
     return result
 
 
-def _repeated(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], result: Any) -> Repeated | None:
+def _repeated(
+    op: Operator, operands: Sequence[Any], attributes: dict[str, Any], result: Any, asked: Any
+) -> Repeated | None:
     if op.opaque or type(result) is not tuple or not is_repeatable(op, operands, result):
         return None
-    return Repeated(op, operands, attributes, result)
+    return Repeated(op, operands, attributes, result, native.read(*asked))
 
 
 def _shortcut(

@@ -24,9 +24,12 @@ from argosy_cinn.printers.types import I32, I64, PTR, VOID, Value, constant
 
 __all__ = ["add_calls"]
 
+_TUPLE_ITEMS = 24  # ob_item
+
 
 def add_calls(module: Module, layout: Layout) -> None:
     """Define ``invoke``."""
+    _add_several(module, layout)
     _add_compute(module, layout)
     _add_bounds(module)
     with module.function("invoke", [(PTR, "callee"), (PTR, "reading")], PTR, export=False) as f:
@@ -76,7 +79,9 @@ def add_calls(module: Module, layout: Layout) -> None:
             need_silence(c, silent)
             f.store(constant(I64, 0), wanted)
         wants = f.load(I64, wanted)
+        several = c.planned(plan, "several")
         c.need(f.icmp("ne", wants, 0), "unrecorded")
+        c.need(f.icmp("eq", several, NULL), "slow")  # the tape has a node for all of them
         c.need(f.icmp("eq", draws, NULL), "slow")  # the tape keeps the state as a tensor
         recipe = _recipe(c, plan, wants)
         called, keeps = f.load(PTR, f.at(recipe, 2, I64)), f.load(I64, f.at(recipe, 3, I64))
@@ -97,6 +102,8 @@ def add_calls(module: Module, layout: Layout) -> None:
         f.start("unrecorded")
         result = f.call("computed", PTR, plan, operands, datas, inputs)
         c.need(_is_object(c, result), "none")
+        with f.when(f.icmp("ne", several, NULL)):
+            f.ret(result)
         leave_unrecorded(c, result)
         with f.when(f.icmp("ne", draws, NULL)):
             drawn = f.at(c.field(draws, "ndarray.data"), 1, I64)
@@ -158,6 +165,8 @@ def _add_compute(module: Module, layout: Layout) -> None:
     with module.function("computed", parameters, PTR, export=False, attributes='"no-builtins"') as f:
         c = Code(f, layout)
         plan, operands, datas, count = f.arguments
+        with f.when(f.icmp("ne", c.planned(plan, "several"), NULL)):
+            f.ret(f.call("computed_several", PTR, plan, operands, datas, count))
         with f.when(f.icmp("ne", c.planned(plan, "strides"), NULL)):
             base = c.field(f.load(PTR, operands), "tensor.payload")
             view = f.call("new_view", PTR, plan, base, f.load(PTR, datas))
@@ -171,15 +180,63 @@ def _add_compute(module: Module, layout: Layout) -> None:
             other = f.load(PTR, f.at(datas, 1, PTR))
             f.call_pointer(kernel, VOID, into, f.load(PTR, datas), other, c.planned(plan, "elements", I64))
             f.ret(wrapped(c, payload))
-        filled = f.alloca(PTR, TABLE)
-        for i in range(TABLE):
-            f.store(f.load(PTR, f.at(table, i, PTR)), f.at(filled, i, PTR))
-        with f.loop(0, count) as loop:
-            f.store(f.load(PTR, f.at(datas, loop.index, PTR)), f.at(filled, f.add(loop.index, 1), PTR))
+        filled = _filled(c, table, datas, count)
         f.store(into, f.at(filled, c.planned(plan, "output", I64), PTR))
         f.call_pointer(kernel, VOID, filled, NULL)
         f.ret(wrapped(c, payload))
         f.start("failed")
+        f.ret(NULL)
+
+
+def _filled(c: Code, table: Value, datas: Value, count: Value) -> Value:
+    """The table of a compiled program, with the data of its inputs."""
+    f = c.f
+    filled = f.alloca(PTR, TABLE)
+    for i in range(TABLE):
+        f.store(f.load(PTR, f.at(table, i, PTR)), f.at(filled, i, PTR))
+    with f.loop(0, count) as loop:
+        f.store(f.load(PTR, f.at(datas, loop.index, PTR)), f.at(filled, f.add(loop.index, 1), PTR))
+    return filled
+
+
+def _add_several(module: Module, layout: Layout) -> None:
+    """``computed_several(plan, operands, datas, count)``: a tuple of tensors that want no gradients, what a compiled
+    program gives or views of the first operand. Null as for ``computed``."""
+    parameters = [(PTR, "plan"), (PTR, "operands"), (PTR, "datas"), (I64, "count")]
+    with module.function("computed_several", parameters, PTR, export=False, attributes='"no-builtins"') as f:
+        c = Code(f, layout)
+        plan, operands, datas, count = f.arguments
+        several, kernel = c.planned(plan, "several"), c.planned(plan, "kernel")
+        total = f.load(I64, several)
+        results = c.call("PyTuple_New", PTR, total)
+        c.need(f.icmp("ne", results, NULL), "none")
+        views = f.icmp("ne", c.planned(plan, "strides"), NULL)
+        table = c.planned(plan, "table")
+        spare = f.alloca(PTR, TABLE)  # for views
+        filled = _filled(c, f.select(views, spare, table), datas, f.select(views, constant(I64, 0), count))
+        output = c.planned(plan, "output", I64)
+        made = f.alloca(PTR, 1)
+        with f.loop(0, total) as loop:
+            one = f.load(PTR, f.at(several, f.add(loop.index, 1), PTR))
+            with f.when(views):
+                base = c.field(f.load(PTR, operands), "tensor.payload")
+                f.store(f.call("new_view", PTR, one, base, f.load(PTR, datas)), made)
+            with f.when(f.icmp("eq", c.planned(plan, "strides"), NULL)):
+                f.store(f.call("new_payload", PTR, one), made)
+            payload = f.load(PTR, made)
+            c.need(f.icmp("ne", payload, NULL), "failed")
+            with f.when(f.icmp("eq", c.planned(plan, "strides"), NULL)):
+                f.store(memory_of(c, payload), f.at(filled, f.add(output, loop.index), PTR))
+            result = wrapped(c, payload)
+            leave_unrecorded(c, result)
+            f.store(result, f.at(f.at(results, _TUPLE_ITEMS, "i8"), loop.index, PTR))
+        with f.when(f.icmp("eq", c.planned(plan, "strides"), NULL)):
+            f.call_pointer(kernel, VOID, filled, NULL)
+        f.ret(results)
+        f.start("failed")
+        c.drop(results)
+        f.jump("none")
+        f.start("none")
         f.ret(NULL)
 
 

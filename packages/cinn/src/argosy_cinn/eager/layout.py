@@ -44,7 +44,7 @@ CALLS = 4096
 """Places for plans of calls; each may be at two of them, which are neighbours."""
 CALL_WORDS = (
     *PLAN_WORDS, "hash", "length", "words", "operands", "numbers", "unrecorded", "recipes", "strides", "contiguous",
-    "distance", "itemsize", "bounds", "generator", "draws",
+    "distance", "itemsize", "bounds", "generator", "draws", "several",
 )  # fmt: skip
 """What a plan of a call says besides: for arguments that read as these words (see `signatures`), ``length`` of them,
 with so many operands. ``numbers`` has a word for each of them, zero for a tensor, else the number, which is a constant
@@ -53,7 +53,9 @@ filled in, its result at ``output``. With ``strides`` the result is a view of th
 its start. ``recipes`` are :data:`RECIPES` times (operands that want gradients as bits, the recipe, its name, what it
 keeps); nothing is recorded where ``unrecorded`` is set. ``bounds`` are a number of indices to be looked at, and for
 each its operand, its elements, their bytes, the least and the greatest allowed. A ``generator`` of random numbers has
-its state in the array ``draws``, which the program reads after the tensors; each run is counted there."""
+its state in the array ``draws``, which the program reads after the tensors; each run is counted there. ``several`` is
+how many results there are, and for each the address of a plan of it alone; the program writes them from ``output``
+on."""
 
 SCRATCH, PACKED = 1 << 18, 1 << 18
 """Bytes for intermediate values of a compiled program at most, and for copies of its operands that are not contiguous:

@@ -9,7 +9,7 @@ build being there. `routes` fills the table, autograd's tape adds its recipes.
 """
 
 from argosy_phi_ops.native.backward import way_back
-from argosy_phi_ops.native.calls import forget, learn, learn_program, learn_view, remember
+from argosy_phi_ops.native.calls import forget, learn, learn_program, learn_several, learn_view, learn_views, remember
 from argosy_phi_ops.native.plans import KERNELS, is_small, least_steps
 from argosy_phi_ops.native.signatures import Reading, read
 from argosy_phi_ops.native.start import builtin, status
@@ -23,7 +23,9 @@ __all__ = [
     "is_small",
     "learn",
     "learn_program",
+    "learn_several",
     "learn_view",
+    "learn_views",
     "least_steps",
     "numbers",
     "read",

@@ -15,14 +15,14 @@ from argosy_phi_ops.context import process_context
 from argosy_phi_ops.hot import Counted
 from argosy_phi_ops.native import plans
 from argosy_phi_ops.native.methods import install
-from argosy_phi_ops.native.plans import changing, is_small, size_class
+from argosy_phi_ops.native.plans import changing, is_small, is_small_type, size_class
 from argosy_phi_ops.native.signatures import Reading, hashed
 from argosy_phi_ops.native.start import Native, native
 from argosy_phi_ops.refusals import looks_at_constants
 from argosy_tensorcore.shape import contiguous_strides
 from argosy_tensorcore.storage import ArrayType
 
-__all__ = ["forget", "learn", "learn_program", "learn_view", "remember"]
+__all__ = ["forget", "learn", "learn_program", "learn_several", "learn_view", "learn_views", "remember"]
 
 _plans: dict[int, _CallPlan] = {}
 """By place."""
@@ -48,13 +48,11 @@ class _CallPlan:
         self.recipes = array("q", [0] * 4 * made.build.recipes)
         self.count = 0
         op, result = route.op, route.result
-        given = words | {
-            "operator": id(op), "type": id(result), "dtype": id(result.dtype), "shape": id(result.shape),
-            "ndim": id(result.ndim), "elements": prod(result.shape), "class": size_class(made, result) or 0,
+        given = words | _described(result) | {
+            "operator": id(op), "class": size_class(made, result) or 0,
             "hash": hashed(id(op), reading.words), "length": len(reading.words),
             "words": self.words.buffer_info()[0], "operands": len(numbers), "numbers": self.numbers.buffer_info()[0],
             "unrecorded": int(op.constant or not result.differentiable), "recipes": self.recipes.buffer_info()[0],
-            "itemsize": result.dtype.itemsize,
         }  # fmt: skip
         self.record = array("Q", [given.get(word, 0) & (1 << 64) - 1 for word in made.build.call_words])
         self.kept: list[Any] = [op, result, result.dtype, result.shape, result.ndim, *numbers, *keeping]
@@ -140,6 +138,56 @@ def _tensors(route: Any) -> int:
     return sum(type(t) is ArrayType for t in route.types)
 
 
+def learn_several(route: Any, program: NativeCode) -> None:
+    """Let native code run the compiled ``program`` of a :class:`~argosy_phi_ops.repeated.Repeated`, all of whose
+    results it gives, where nothing is recorded."""
+    made = native()
+    if made is None or len(program.table) > made.build.table or program.arena > made.build.scratch:
+        return
+    if program.output != 1 + len(route.types) or not all(is_small_type(t) for t in (*route.types, *route.results)):
+        return
+    template = array("q", [*program.table, *[0] * (made.build.table - len(program.table))])
+    template[0] = made.addresses["scratch"] if program.arena else 0
+    words = {"kernel": program.address, "table": template.buffer_info()[0], "output": program.output}
+    classes = [{"class": size_class(made, t) or 0} for t in route.results]
+    _learn_several(made, route, words, (program, template), classes)
+
+
+def learn_views(route: Any) -> None:
+    """The same where the results are views of the operand, as its ``views`` say."""
+    made = native()
+    if made is None or any(s % t.dtype.itemsize for t, strides, _ in route.views for s in strides):
+        return
+    ones, keeping = [], []
+    for kind, strides, distance in route.views:
+        counted = tuple([s // kind.dtype.itemsize for s in strides])
+        whole = counted == contiguous_strides(kind.shape)
+        ones.append({"strides": id(counted), "contiguous": id(whole), "distance": distance})
+        keeping.append(counted)
+    _learn_several(made, route, {"strides": ones[0]["strides"]}, tuple(keeping), ones)
+
+
+def _learn_several(
+    made: Native, route: Any, words: dict[str, int], keeping: tuple[Any, ...], each: Sequence[dict[str, int]]
+) -> None:
+    records = [
+        array("Q", [(_described(kind) | one).get(word, 0) & (1 << 64) - 1 for word in made.build.call_words])
+        for kind, one in zip(route.results, each, strict=True)
+    ]
+    several = array("Q", [len(records), *[record.buffer_info()[0] for record in records]])
+    words = words | {"several": several.buffer_info()[0]}
+    parts = [part for t in route.results for part in (t, t.dtype, t.shape, t.ndim)]
+    _learn(made, route, words, (*keeping, several, *records, *parts), (None,) * len(route.types), route.reading)
+
+
+def _described(kind: ArrayType) -> dict[str, int]:
+    """What a plan says of a result's type."""
+    return {
+        "type": id(kind), "dtype": id(kind.dtype), "shape": id(kind.shape), "ndim": id(kind.ndim),
+        "elements": prod(kind.shape), "itemsize": kind.dtype.itemsize,
+    }  # fmt: skip
+
+
 def learn_view(route: Any) -> None:
     """Let native code make the views of a route, once it has been called some more: a few of them are no reason to
     load the native build."""
@@ -189,7 +237,7 @@ def _learn(
         return
     plan = _CallPlan(made, route, reading, words, keeping, numbers)
     with changing:
-        for wants, recipe in list(route.recipes.items()):
+        for wants, recipe in () if "several" in words else list(route.recipes.items()):
             plan.remember(wants, recipe)
         place = _place(made, plan)
         old = _plans.get(place)

@@ -12,7 +12,17 @@ from argosy_phi_ops.native.memory import poke
 from argosy_phi_ops.native.start import Native, native, running
 from argosy_tensorcore.storage import ArrayType
 
-__all__ = ["KERNELS", "changing", "forget", "is_small", "learn", "least_steps", "remember", "size_class"]
+__all__ = [
+    "KERNELS",
+    "changing",
+    "forget",
+    "is_small",
+    "is_small_type",
+    "learn",
+    "least_steps",
+    "remember",
+    "size_class",
+]
 
 KERNELS = {
     "add": ("__add__", "__radd__"),
@@ -86,6 +96,11 @@ def is_small(route: Any) -> bool:
     if not all(type(t) is not ArrayType or prod(t.shape) <= _ELEMENTS for t in route.types):
         return False
     return bool(_nbytes(route.result) <= _LARGEST)
+
+
+def is_small_type(kind: Any) -> bool:
+    """Whether a type is that of an array which native code might read, or make."""
+    return type(kind) is ArrayType and prod(kind.shape) <= _ELEMENTS and _nbytes(kind) <= _LARGEST
 
 
 def least_steps(route: Any) -> int:
