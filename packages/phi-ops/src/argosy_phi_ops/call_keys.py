@@ -25,9 +25,13 @@ def call_key(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], operan
     parts: list[Any] = []
     try:
         for x, place in zip(args, kinds, strict=False):
-            if type(x) is Tensor and place is OPERAND:
+            kind = type(x)
+            if kind is Tensor and (place is OPERAND or place is OPTIONAL):
                 parts.append(x.payload.array_type)
                 operands.append(x)
+            elif place is None and kind in _PLAIN:
+                parts.append(kind)
+                parts.append(x)
             elif not _add_part(parts, operands, x, place):
                 return None
         if not kwargs:

@@ -64,12 +64,12 @@ class Repeated:
     ``kernel`` takes arrays and attributes; ``views`` says where in the memory of the only operand the results are, if
     they are views or copies of parts of it: for each its type, the strides and the distance from the start in bytes.
     ``recipes`` belongs to the recorder. ``reading`` is how native code tells its calls, None where it cannot; ``calls``
-    are its native plans.
+    are its native plans. ``fresh`` tells that no result is an operand.
     """
 
     __slots__ = (
-        "attributes", "bound", "calls", "kernel", "op", "plan", "reading", "recipes", "result", "results", "shown",
-        "types", "views",
+        "attributes", "bound", "calls", "fresh", "kernel", "op", "plan", "reading", "recipes", "result", "results",
+        "shown", "types", "views",
     )  # fmt: skip
 
     def __init__(
@@ -83,6 +83,7 @@ class Repeated:
         self.op = op
         self.reading = reading
         self.calls: list[Any] = []
+        self.fresh = False
         self.recipes: dict[Any, Any] = {}
         self.bound = attributes
         if op.random:
@@ -109,11 +110,12 @@ class Repeated:
             results = self.shown(operands[0].payload)
         else:
             given = (*operands, dispatch.fresh_draw(context().generator)) if op.random else operands
+            others = () if self.fresh else given  # before the kernel: it may be replaced now
             try:
                 made = self.kernel(self._arrays(given), self.attributes)
             except (ValueError, TypeError, IndexError):
                 return op.applied(operands, self.bound)  # explains it
-            results = tuple([self._wrapped(given, *each) for each in zip(made, self.results, strict=True)])
+            results = tuple([self._wrapped(others, *each) for each in zip(made, self.results, strict=True)])
         if not (silent or op.constant or all([type(x) is not Tensor or x.stop_gradient for x in operands])):
             self._record(given, results)
         return results
@@ -187,6 +189,7 @@ class Repeated:
         program = self._program()
         given = self._operands(program)
         if not given:
+            self.fresh = True
             self._let_native_run(compiled)
             return lambda arrays, attributes: tuple(compiled(arrays))
         count = len(program.outputs)

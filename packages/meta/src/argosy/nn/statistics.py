@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from argosy.checked import named
 from argosy_phi_ops.dispatch import write
 from argosy_phi_ops.operator import get_operator
@@ -32,9 +30,8 @@ def batch_norm(
     ``training`` by the statistics of the batch, which then move ``running_mean`` and ``running_var`` in place:
     ``momentum * old + (1 - momentum) * new``. Otherwise, or with ``use_global_stats``, by the running ones.
     """
-    options: dict[str, Any] = {"momentum": momentum, "epsilon": epsilon, "data_format": data_format}
     result, mean, variance = get_operator("batch_norm")(
-        x, running_mean, running_var, weight, bias, training, use_global_stats=use_global_stats, **options
+        x, running_mean, running_var, weight, bias, training, momentum, epsilon, data_format, use_global_stats
     )
     if training and not use_global_stats:
         write(running_mean, Tensor._wrap(mean.payload))  # outside the graph
