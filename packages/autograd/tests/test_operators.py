@@ -297,3 +297,14 @@ def test_rules_of_whole_operators_equal_the_decomposition(name, axis, monkeypatc
     _, *parts = gradients()
     _forget()
     np.testing.assert_allclose(whole, parts, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "values"), [("svd", 1), ("eigh", 0)])
+def test_the_gradient_of_equal_values_alone_does_not_meet_their_vectors(name, values):
+    """Equal singular values and eigenvalues leave the slopes of the vectors infinite; so long as nobody asks for those,
+    sum s_i^3 has a gradient, and it does when the derivative is recorded and when it is compiled."""
+    for repeat in range(12):
+        x = Tensor(np.diag([1.0, 1.0, 2.0]), stop_gradient=False)
+        s = get_operator(name)(x)[values]
+        (g,) = grad((s * s * s).sum(), x, create_graph=bool(repeat % 2))
+        np.testing.assert_allclose(g.numpy(), np.diag([3.0, 3.0, 12.0]), atol=1e-12)

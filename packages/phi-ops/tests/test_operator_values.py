@@ -9,6 +9,7 @@ import pytest
 from argosy_hwadapt import device
 from argosy_phi_ops.capture import Tracer
 from argosy_phi_ops.compiler import get_compiler
+from argosy_phi_ops.composition import find_composed
 from argosy_phi_ops.errors import AxisError, DTypeError, OperatorError, ShapeError
 from argosy_phi_ops.operator import get_operator
 from argosy_pir.types import TensorType
@@ -327,3 +328,17 @@ def test_histogram_refuses_ranges_that_are_none():
         histogram(x, 4, 3.0, 1.0)
     with pytest.raises(OperatorError, match="'bins' should be at least 1, got 0"):
         histogram(x, 0, 0.0, 1.0)
+
+
+def test_cholesky_reads_the_triangle_that_is_wanted():
+    x = np.array([[4.0, 2.0], [9.0, 5.0]])
+    np.testing.assert_allclose(get_operator("cholesky")(Tensor(x), upper=True).numpy(), [[2.0, 1.0], [0.0, 2.0]])
+    lower = get_operator("cholesky")(Tensor(x.T.copy()))
+    np.testing.assert_allclose(lower.numpy(), [[2.0, 0.0], [1.0, 2.0]])
+
+
+def test_the_largest_of_no_lengths_is_zero():
+    assert get_operator("vector_norm")(Tensor(np.zeros((0,))), math.inf).item() == 0.0
+    rank = find_composed("matrix_rank")
+    assert rank is not None
+    assert rank(Tensor(np.zeros((2, 0, 0)))).numpy().tolist() == [0, 0]

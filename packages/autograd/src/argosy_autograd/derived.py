@@ -115,14 +115,15 @@ class Derived:
         return self._run(arrays)
 
 
-def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
+def derive(key: tuple[Any, ...], attributes: dict[str, Any], present: frozenset[int] | None = None) -> Derived:
     """The derivative of an application, cached. ``key`` is (operator, (dtype, shape) of each tensor operand or
     the class of a number, attributes by :func:`argosy_phi_ops.operator.attribute_key`, whether each
-    operand wants a gradient).
+    operand wants a gradient). ``present`` are the numbers of the results that have cotangents, by default all of them.
 
     Raises :class:`MissingRule` where a primitive on the way has no rule.
     """
-    found = _cache.get(key)
+    known = key if present is None else (key, present)
+    found = _cache.get(known)
     if found is None:
         op, kinds, _, wants = key
         if op.opaque:
@@ -131,7 +132,7 @@ def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
         if len(_cache) >= _LIMIT:
             del _cache[next(iter(_cache))]  # the oldest
         try:
-            found = _cache[key] = _derive(op, operand_types(op, kinds), attributes, wants)
+            found = _cache[known] = _derive(op, operand_types(op, kinds), attributes, wants, present)
         except MissingRule as error:
             raise explained(error, _order(op.name)) from None
     return found
@@ -153,12 +154,19 @@ def operand_types(op: Any, kinds: Sequence[Any]) -> list[TensorType]:
     ]
 
 
-def _derive(op: Operator, types: list[TensorType], attributes: dict[str, Any], wants: Sequence[bool]) -> Derived:
+def _derive(
+    op: Operator,
+    types: list[TensorType],
+    attributes: dict[str, Any],
+    wants: Sequence[bool],
+    present: Collection[int] | None,
+) -> Derived:
     program = op.expand(types, attributes).program.clone()
     program.name = op.name + "_grad"
     operands, results = list(program.inputs), list(program.outputs)
     wanted = [i for i, want in enumerate(wants) if want]
-    ends = [i for i, value in enumerate(results) if has_gradient(value)]
+    given_to = range(len(results)) if present is None else present
+    ends = [i for i, value in enumerate(results) if has_gradient(value) and i in given_to]
     kept_results = [program.add_input(value.type) for value in results]
     cotangents = [program.add_input(results[i].type) for i in ends]
     builder = Builder(program.block, program.block.last)

@@ -47,13 +47,13 @@ def edge_of(x: Any) -> Edge | None:
     return (x, 0) if node is None else (node, x._slot)
 
 
-def derive(key: tuple[Any, ...], attributes: dict[str, Any]) -> Derived:
+def derive(key: tuple[Any, ...], attributes: dict[str, Any], present: frozenset[int] | None = None) -> Derived:
     """See :func:`argosy_autograd.derived.derive`, which loads the rules: programs that get by with kernels do
     not need them."""
     global _derive
     if _derive is None:
         _derive = import_module("argosy_autograd.derived").derive
-    found: Derived = _derive(key, attributes)
+    found: Derived = _derive(key, attributes, present)
     return found
 
 
@@ -176,9 +176,20 @@ def _recipe(op: Any, types: Sequence[Any], attributes: dict[str, Any], wants: tu
     return found
 
 
+_DECOMPOSITIONS = frozenset({"svd", "eigh", "eig"})
+
+
+def _present(op: Any, grads: Sequence[Any]) -> frozenset[int] | None:
+    """The results of a decomposition that have cotangents, where others have none: zeros in the place of those would
+    meet the slopes of vectors, infinite at equal values, and make the gradient of the values NaN. None otherwise."""
+    if op.name not in _DECOMPOSITIONS or all([g is not None for g in grads]):
+        return None
+    return frozenset([i for i, g in enumerate(grads) if g is not None])
+
+
 def by_program(grads: Sequence[Any], saved: dict[int, Any], attributes: dict[str, Any], key: Any) -> list[Any]:
     """The derivative by the derived program."""
-    rule = derive(key, attributes)
+    rule = derive(key, attributes, _present(key[0], grads))
     return _gradients(rule, rule.run, grads, saved, key)
 
 
@@ -203,8 +214,11 @@ def _arranged(rule: Derived, run: Callable[[Sequence[Any]], list[Any]], key: Any
     keeps = [(i, types[i].dtype) for i in rule.keeps]
     cotangents = [(i, types[count + i]) for i in rule.cotangents]
     whole = rule.operands == tuple(range(count)) and getattr(key[0], "reads", None) is None
+    apart = key[0].name in _DECOMPOSITIONS
 
     def gradients(grads: Sequence[Any], saved: dict[int, Any], attributes: dict[str, Any], key: Any) -> Any:
+        if apart and _present(key[0], grads) is not None:
+            return by_program(grads, saved, attributes, key)
         arrays = [_array(saved[i], dtype) for i, dtype in keeps]
         arrays += [_or_zeros(grads[i], type) for i, type in cotangents]
         return run(arrays) if whole else _complete(rule, run(arrays), key, grads)
@@ -288,7 +302,7 @@ class OperatorNode(Node):
     def pull_tensors(self, grads: list[Any]) -> Sequence[Any]:
         """See :class:`Node`; applies the derived program as an operator, so that it is recorded in turn."""
         key = self.recipe.key
-        rule = derive(key, self.recipe.attributes)
+        rule = derive(key, self.recipe.attributes, _present(key[0], grads))
         self.unpacked()
         count = len(key[1])
         tensors = [self._handle(i, rule) for i in rule.keeps]

@@ -132,7 +132,7 @@ def matrix_rank(x: Tensor, tol: Any = None, hermitian: bool = False, atol: Any =
     if tol is not None and (atol is not None or rtol is not None):
         raise OperatorError("matrix_rank takes tol, or atol and rtol, not both")
     values = op("abs")(op("eigvalsh")(x)) if hermitian else op("svdvals")(x)
-    largest = op("max")(values, -1)
+    largest = op("vector_norm")(values, float("inf"), -1)
     if tol is not None:
         limit: Any = tol
     else:

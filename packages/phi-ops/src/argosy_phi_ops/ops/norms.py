@@ -55,13 +55,13 @@ def length(x: Tensor, p: float, axes: Sequence[int]) -> Tensor:
     if p % 2 == 0 and p not in (0, INF, -INF):
         return _root(prim.reduce_sum(_even_power(x, p), axes=axes), p)
     size = prim.abs(x)
-    if p == INF:
+    if p == INF and not any(x.shape[i] == 0 for i in axes):
         return prim.reduce_max(size, axes=axes)
     if p == -INF:
         return prim.reduce_min(size, axes=axes)
     if p == 0:
         return prim.reduce_sum(prim.cast(prim.ne(size, 0.0), dtype=size.dtype), axes=axes)
-    if p == 1:
+    if p in (1, INF):  # the largest of no lengths is zero, as their sum
         return prim.reduce_sum(size, axes=axes)
     return _root(prim.reduce_sum(prim.pow(size, float(p)), axes=axes), p)
 

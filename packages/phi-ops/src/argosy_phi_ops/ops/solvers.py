@@ -49,10 +49,10 @@ def positive_definite(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 @operator()
 def cholesky(x: Tensor, upper: bool = False) -> Tensor:
-    """The lower factor L of ``x = L L^H``, or its adjoint if `upper`; `x` is Hermitian positive definite."""
+    """The lower factor L of ``x = L L^H``, or its adjoint if `upper`; `x` is Hermitian positive definite. Read from the
+    triangle that is wanted."""
     _square("cholesky", x)
-    lower = prim.cholesky(x)
-    return adjoint(lower) if upper else lower
+    return adjoint(prim.cholesky(adjoint(x))) if upper else prim.cholesky(x)
 
 
 @cholesky.samples
