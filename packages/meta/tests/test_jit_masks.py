@@ -189,3 +189,18 @@ def test_gradients_asked_for_before_a_break_keep_the_arguments_on_the_tape():
         each(paddle.to_tensor(FULL), w).backward()
         found.append(w.grad.numpy())
     np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("full_graph", [False, True])
+def test_masks_that_are_no_arguments_are_watched(full_graph):
+    """A mask in a closure or a buffer, whose values the capture took: written, it is captured again."""
+    mask = paddle.to_tensor([True, False, True])
+    captured = paddle.jit.to_static(lambda x: x[mask] * 2, full_graph=full_graph, backend="reference")
+    x = paddle.to_tensor([1.0, 2.0, 3.0])
+    assert captured(x).tolist() == captured(x).tolist() == [2.0, 6.0]
+    mask.set_value(paddle.to_tensor([False, True, False]))
+    assert captured(x).tolist() == [4.0]
+    with paddle.no_grad():
+        mask[0] = True
+    assert captured(x).tolist() == captured(x).tolist() == [2.0, 4.0]
+    assert not paddle.jit.report()

@@ -121,6 +121,7 @@ class Tracer(Interpreter):
         self._has_drawn = False
         self._generator: Any = None
         self._scopes: list[Any] = []
+        self.read: list[tuple[Tensor, int]] = []  # tensors that gave attributes, and their versions then
         self._selects = False  # whether masks have selected anything
 
     def __enter__(self) -> Tracer:
@@ -354,6 +355,11 @@ class Tracer(Interpreter):
     def _note(self, place: Any) -> None:
         if self.journals:
             self.journals[-1].setdefault(id(place), (place, place.snapshot()))
+
+    def reads(self, x: Tensor) -> None:
+        """The program is for these values of ``x``: who keeps it looks at :attr:`read`."""
+        if not x.payload.is_traced:
+            self.read.append((x, x.payload.version))
 
     # What other packages tell the tracer
 

@@ -68,6 +68,9 @@ class Interpreter:
         """Overwrite the data of ``target`` with ``value``; the default passes on."""
         below(target, value)
 
+    def reads(self, x: Tensor) -> None:
+        """The values of the concrete ``x`` become attributes of what is applied (a mask does so)."""
+
     def draw(self, generator: Generator) -> tuple[Tensor, int] | None:
         """The random state and counter of a fresh draw; None leaves it to the layers below."""
         return None

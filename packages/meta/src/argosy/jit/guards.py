@@ -15,7 +15,7 @@ modules, functions' own code, sets, contents of arrays, and anything reached onl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType
 from typing import Any
 
@@ -36,6 +36,18 @@ ABSENT: Any = object()
 Item = tuple[dict[Any, Any], Any, Any]
 
 
+class _Versions(dict[Any, Any]):
+    """A watched place that always holds the version of a tensor's memory."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        super().__init__()
+        self.tensor = tensor
+
+    def get(self, name: Any, default: Any = None) -> Any:
+        """The version now."""
+        return self.tensor.payload.version
+
+
 class Guards:
     """Watched places: dictionary entries and closure cells, each with what it held."""
 
@@ -50,6 +62,10 @@ class Guards:
         self.sequences: list[tuple[Any, tuple[Any, ...]]] = []
         self.rare: list[Item] = []  # hooks and layers' own forwards, looked at after a change of any
         self.seen = CHANGES.count
+
+    def note_read(self, read: Sequence[tuple[Tensor, int]]) -> None:
+        """Watch that tensors whose values a capture took as they were are not written."""
+        self.plain += [(_Versions(x), f"the version of {x.name}", version) for x, version in read]
 
     def hold(self) -> bool:
         """Whether everything watched is as it was. One loop: this runs with every call."""

@@ -342,6 +342,7 @@ class StaticFunction:
         if isinstance(made, Finished):
             return made
         captured, tree, effects = made
+        guards.note_read(tracer.read)
         self._accept(captured, tree, effects, guards)
         self._changed = not whole and self._has_changed(guards)
         guards.keep_unchanged()

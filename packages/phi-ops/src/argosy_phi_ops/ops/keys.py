@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.errors import AxisError, DTypeError, OperatorError
 from argosy_phi_ops.primitives.checks import INTEGER
 from argosy_phi_ops.reference.kernels.registry import Array
@@ -93,6 +94,8 @@ def _refusal(part: Any) -> OperatorError:
 def _parse_tensor(x: Tensor, key: list[tuple[Any, ...]], tensors: list[Tensor], masks: Masks) -> None:
     name = x.payload.dtype.name
     if name == "bool":
+        for layer in context().layers if AMBIENT.word else ():
+            layer.reads(x)
         _parse_mask(x.numpy(), key, tensors, masks)
     elif name not in INTEGER:
         raise DTypeError(f"a tensor of dtype {name} cannot be an index; expected integers or booleans")
