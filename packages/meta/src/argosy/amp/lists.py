@@ -7,6 +7,7 @@ All others take what their operands are. The lists are Paddle's, by the names th
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 
 from argosy_phi_ops.operator import find_operator
@@ -49,16 +50,44 @@ def _arranged(names: frozenset[str]) -> dict[str, dict[str, set[str]]]:
     return {dtype: {level: set(names) for level in ("O1", "O2")} for dtype in ("float16", "bfloat16")}
 
 
+_OLDER: dict[str, tuple[str, ...]] = {
+    "arg_max": ("argmax",), "arg_min": ("argmin",), "depthwise_conv2d": ("conv2d",),
+    "depthwise_conv2d_transpose": ("conv2d_transpose",), "elementwise_add": ("add",), "elementwise_div": ("divide",),
+    "elementwise_floordiv": ("floor_divide",), "elementwise_max": ("maximum",), "elementwise_min": ("minimum",),
+    "elementwise_mod": ("remainder",), "elementwise_mul": ("multiply",), "elementwise_pow": ("pow",),
+    "elementwise_sub": ("subtract",), "expand_v2": ("expand",), "expand_as_v2": ("expand_as",),
+    "fill_any_like": ("full_like",), "fill_constant": ("full",), "flatten_contiguous_range": ("flatten",),
+    "lookup_table": ("embedding",), "lookup_table_v2": ("embedding",), "matmul_v2": ("matmul", "linear"),
+    "mul": ("matmul", "linear"), "one_hot_v2": ("one_hot",), "pad2d": ("pad",), "pad3d": ("pad",),
+    "pool2d": ("avg_pool2d", "max_pool2d", "adaptive_avg_pool2d", "adaptive_max_pool2d"),
+    "pool3d": ("avg_pool3d", "max_pool3d", "adaptive_avg_pool3d", "adaptive_max_pool3d"),
+    "reduce_all": ("all",), "reduce_any": ("any",), "reduce_max": ("max",), "reduce_mean": ("mean",),
+    "reduce_min": ("min",), "reduce_prod": ("prod",), "reduce_sum": ("sum",), "reshape2": ("reshape",),
+    "squeeze2": ("squeeze",), "sync_batch_norm": ("batch_norm",), "top_k": ("topk",), "top_k_v2": ("topk",),
+    "transpose2": ("transpose",), "unsqueeze2": ("unsqueeze",),
+    **{f"{kind}_interp{v}": ("interpolate",) for kind in ("bicubic", "bilinear", "linear", "nearest", "trilinear")
+       for v in ("", "_v2")},
+}  # fmt: skip
+"""What the names are called here that Paddle's kernels have had since before version 2, by which lists name them."""
+
+
 def checked_names(argument: str, names: Iterable[str] | None) -> frozenset[str]:
-    """The names as a set. Raises TypeError for a single string, ValueError for names of no operator."""
+    """The names of the operators here, for those of Paddle's kernels, too. A name of none is left out, with a warning:
+    Paddle takes any.
+
+    Raises TypeError for a single string, and for what holds no strings.
+    """
     if names is None:
         return frozenset()
     if isinstance(names, str):
         raise TypeError(f"{argument} takes a set of operator names, not the string {names!r}")
     if not hasattr(type(names), "__iter__"):
         raise TypeError(f"{argument} takes a set of operator names, got {names!r:.80}")
-    found = frozenset(names)
-    unknown = sorted(name for name in found if not isinstance(name, str) or find_operator(name) is None)
+    given = frozenset(names)
+    if not all(isinstance(name, str) for name in given):
+        raise TypeError(f"{argument} takes a set of operator names, got {names!r:.80}")
+    found = frozenset(each for name in given for each in _OLDER.get(name, (name,)))
+    unknown = sorted(name for name in found if find_operator(name) is None)
     if unknown:
-        raise ValueError(f"{argument} names no operators: {unknown}")
-    return found
+        warnings.warn(f"{argument} names no operators and leaves them out: {unknown}", stacklevel=6)
+    return found - frozenset(unknown)

@@ -167,4 +167,5 @@ def _patterns(n: int, m: int) -> Array:
         raise ValueError(f"get_mask_2d_best(): there are too many masks of {m} by {m}; get_mask_2d_greedy tries none")
     rows = [[int(i in kept) for i in range(m)] for kept in combinations(range(m), m - n)]
     found: Array = np.array(list(product(rows, repeat=m)), np.float64)
-    return found[(found.sum(1) == m - n).all(1)]
+    kept: Array = found[(found.sum(1) == m - n).all(1)]
+    return kept
