@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -158,11 +159,41 @@ def searchsorted(sorted_sequence: Tensor, values: Tensor, out_int32: bool = Fals
     if batch and tuple(sorted_sequence.shape[:-1]) != tuple(values.shape[:-1]):
         raise ShapeError(f"searchsorted: {sorted_sequence.type} and {values.type} differ in their leading axes")
     sorted_sequence, values = _comparable(sorted_sequence, values)
+    places = "int32" if out_int32 else "int64"
+    sizes = (*values.shape, *sorted_sequence.shape)
+    if all(isinstance(size, int) for size in sizes) and sorted_sequence.shape[-1] > _COUNTED:
+        return prim.cast(_halved(sorted_sequence, values, right), dtype=places)
     shape = (*values.shape, sorted_sequence.shape[-1])
     steps = prim.broadcast(sorted_sequence, shape=shape, axes=(*range(batch), values.ndim))
     wanted = prim.broadcast(values, shape=shape, axes=tuple(range(values.ndim)))
     below = prim.le(steps, wanted) if right else prim.lt(steps, wanted)
-    return prim.reduce_sum(prim.cast(below, dtype="int32" if out_int32 else "int64"), axes=(values.ndim,))
+    if kind_of(values.dtype) == 2:  # NaN goes behind all
+        missing = prim.broadcast(prim.is_nan(values), shape=shape, axes=tuple(range(values.ndim)))
+        below = prim.logical_or(below, missing)
+    return prim.reduce_sum(prim.cast(below, dtype=places), axes=(values.ndim,))
+
+
+_COUNTED = 512
+"""Up to so many elements all are compared, which takes a table of values by elements."""
+
+
+def _halved(sequence: Tensor, values: Tensor, right: bool) -> Tensor:
+    """The places in ``sequence`` by steps of falling powers of two, each taken while what lies there is smaller."""
+    length = sequence.shape[-1]
+    rows = prim.reshape(sequence, shape=(prod(sequence.shape[:-1]), length))
+    wanted = prim.reshape(values, shape=(rows.shape[0], prod(values.shape) // max(rows.shape[0], 1)))
+    place = prim.broadcast(prim.constant(0, "int64"), shape=wanted.shape, axes=())
+    step = 1 << (length.bit_length() - 1)
+    while step:
+        ahead = prim.add(place, step)
+        last = prim.sub(prim.minimum(ahead, length), 1)
+        there = prim.gather(rows, prim.reshape(last, shape=(*wanted.shape, 1)), axes=(1,), batch=1)
+        below = prim.le(there, wanted) if right else prim.lt(there, wanted)
+        place = prim.select(prim.logical_and(below, prim.le(ahead, length)), ahead, place)
+        step //= 2
+    if kind_of(values.dtype) == 2:  # NaN goes behind all
+        place = prim.select(prim.is_nan(wanted), length, place)
+    return prim.reshape(place, shape=values.shape)
 
 
 def _comparable(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -176,6 +207,9 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([1.0, 3.0, 5.0]), np.array([[0.0, 3.0], [4.0, 9.0]]), right=True)
     yield Sample(np.sort(rng.standard_normal((2, 4))), rng.standard_normal((2, 3)), out_int32=True)
     yield Sample(np.array([1, 3, 5]), np.array([[0, 3], [4, 9]], np.int32))
+    long = np.sort(rng.integers(0, 50, (2, 600)).astype(np.float64))
+    yield Sample(long, rng.integers(-5, 55, (2, 6)).astype(np.float64))
+    yield Sample(long[0], np.array([3.0, np.nan]), right=True)
 
 
 @operator(aliases={"boundaries": "sorted_sequence"})

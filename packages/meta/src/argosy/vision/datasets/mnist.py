@@ -46,20 +46,21 @@ class MNIST(Dataset):
         self.image_path = str(found(image_path, kind, self.NAME, names[0], "image_path"))
         self.label_path = str(found(label_path, kind, self.NAME, names[1], "label_path"))
         self.transform = transform
-        self.images = _read(Path(self.image_path), 3)
-        self.labels = _read(Path(self.label_path), 1).astype(np.int64)
+        pictures = _read(Path(self.image_path), 3)
+        self._size = pictures.shape[1:]
+        # Subclasses read these two as Paddle's hold them: rows of float32, and one label each.
+        self.images = list(pictures.reshape(len(pictures), -1).astype(np.float32))
+        self.labels = list(_read(Path(self.label_path), 1).astype(np.int64).reshape(-1, 1))
         if len(self.images) != len(self.labels):
             raise ValueError(f"{kind}: {len(self.images)} pictures and {len(self.labels)} labels")
 
     def __getitem__(self, idx: int) -> tuple[Any, np.ndarray]:
-        image: Any = self.images[idx]
+        image: Any = self.images[idx].reshape(self._size)
         if self.backend == "pil":
-            image = as_picture(pillow("Image", type(self).__name__).fromarray(image), "pil")
-        else:
-            image = image.astype(np.float32)
+            image = as_picture(pillow("Image", type(self).__name__).fromarray(image.astype(np.uint8)), "pil")
         if self.transform is not None:
             image = self.transform(image)
-        return image, self.labels[idx : idx + 1] if idx >= 0 else self.labels[[idx]]
+        return image, self.labels[idx]
 
     def __len__(self) -> int:
         return len(self.labels)
