@@ -204,3 +204,21 @@ def test_masks_that_are_no_arguments_are_watched(full_graph):
         mask[0] = True
     assert captured(x).tolist() == captured(x).tolist() == [2.0, 4.0]
     assert not paddle.jit.report()
+
+
+@pytest.mark.parametrize("full_graph", [False, True])
+def test_masks_that_are_written_select_what_they_held(full_graph):
+    """In the capture itself: a buffer before it selects, and a computed mask afterwards."""
+    kept = paddle.to_tensor([True, False, True])
+
+    def f(x):
+        kept[:] = x > 1.5
+        mask = x > 2.5
+        large = x[mask]
+        mask[:] = x < 0
+        return x[kept].sum() + 10 * large.sum()
+
+    captured = paddle.jit.to_static(f, full_graph=full_graph, backend="reference")
+    for values, wanted in (([1.0, 2.0, 3.0], 35.0), ([2.0, 1.0, 1.0], 2.0), ([3.0, 3.0, 1.0], 66.0)):
+        assert float(captured(paddle.to_tensor(values))) == wanted
+        assert kept.tolist() == [v > 1.5 for v in values]

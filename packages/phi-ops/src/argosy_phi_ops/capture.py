@@ -153,7 +153,8 @@ class Tracer(Interpreter):
     def select(self, whole: Tensor, mask: Tensor) -> Tensor:
         """What ``mask`` selects of ``whole``, which has its axes first."""
         self._selects = True
-        return Tensor._wrap(Selected(whole, mask, self, user_location()), whole.stop_gradient)
+        now = self.wrap(self.value(mask))  # it may be overwritten
+        return Tensor._wrap(Selected(whole, now, self, user_location()), whole.stop_gradient)
 
     def selection(self, x: Tensor, mask: Tensor) -> Tensor | None:
         """``x[mask]`` for a traced mask; None where it takes the mask's values."""
@@ -355,6 +356,11 @@ class Tracer(Interpreter):
     def _note(self, place: Any) -> None:
         if self.journals:
             self.journals[-1].setdefault(id(place), (place, place.snapshot()))
+
+    def has_written(self, x: Tensor) -> bool:
+        """Whether the concrete ``x`` is a state that has another value by now."""
+        entry = self._states.get(id(getattr(x.payload, "storage", None)))
+        return entry is not None and entry.written
 
     def reads(self, x: Tensor) -> None:
         """The program is for these values of ``x``: who keeps it looks at :attr:`read`."""

@@ -68,6 +68,10 @@ class Interpreter:
         """Overwrite the data of ``target`` with ``value``; the default passes on."""
         below(target, value)
 
+    def has_written(self, x: Tensor) -> bool:
+        """Whether ``x``, which is concrete, stands for other values here."""
+        return False
+
     def reads(self, x: Tensor) -> None:
         """The values of the concrete ``x`` become attributes of what is applied (a mask does so)."""
 

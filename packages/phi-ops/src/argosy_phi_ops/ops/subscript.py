@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import AMBIENT
+from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.dispatch import write
 from argosy_phi_ops.errors import AxisError, ShapeError
 from argosy_phi_ops.operator import NO_KEYWORDS, Sample, get_operator, operator
@@ -386,8 +386,8 @@ def getitem_method(self: Tensor, index: Any) -> Tensor:
     """``x[index]``."""
     if _is_mask(index) and _reads_directly(self, index):
         return Tensor._wrap(Strided(self.payload.ndarray[index.payload.ndarray]))
-    if _is_mask(index) and index.payload.is_traced:
-        made: Tensor | None = index.payload.tracer.selection(self, index)
+    if _is_mask(index) and (tracer := _tracer_of(index)) is not None:
+        made: Tensor | None = tracer.selection(self, index)
         if made is not None:
             return made
     unsized = self.payload.is_traced and self.payload.selected
@@ -410,10 +410,11 @@ def _without_elements(x: Tensor, key: Key) -> tuple[Tensor, Key]:
 def setitem_method(self: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value``, in place."""
     value = value if isinstance(value, (Tensor, bool, int, float, complex)) else Tensor(value)
-    traced = _is_mask(index) and index.payload.is_traced
-    if traced and (made := index.payload.tracer.overlaid(self, index, value)) is not None:
-        write(self, made)
-        return
+    if _is_mask(index) and (tracer := _tracer_of(index)) is not None:
+        made = tracer.overlaid(self, index, value)
+        if made is not None:
+            write(self, made)
+            return
     if _is_mask(index) and _size_of(value) == 1:
         scalar = value.reshape([]) if isinstance(value, Tensor) and value.ndim else value
         write(self, get_operator("masked_fill")(self, _expanded_mask(index, self.ndim), scalar))
@@ -437,6 +438,14 @@ def contains_method(self: Tensor, item: Any) -> bool:
 
 def _is_mask(index: Any) -> bool:
     return isinstance(index, Tensor) and index.payload.ndim > 0 and index.payload.dtype.name == "bool"
+
+
+def _tracer_of(mask: Tensor) -> Any:
+    """What captures the values of ``mask``; None where they are known."""
+    if mask.payload.is_traced:
+        return mask.payload.tracer
+    layers = context().layers if AMBIENT.word else ()
+    return next((layer for layer in layers if layer.has_written(mask)), None)
 
 
 def _size_of(value: Any) -> Any:
