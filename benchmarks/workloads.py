@@ -92,7 +92,7 @@ def _resnet18(images: int, size: int) -> Work:
 
 
 # Nested reverse mode of jax, and compiled gradients of torch, take minutes to compile at order 8.
-NTH = ("torch", "torch-compile", "jax", "jax-jet", "jax-reverse", "paddle")
+EVERY_WAY = ("torch", "torch-compile", "jax", "jax-jet", "jax-reverse", "paddle")
 WITH_PADDLE = ("torch", "jax", "paddle")
 GPT = _transformer(8 * 256, 6 * 12 * 384**2 + 384 * 4096, _attention(8, 6 * 6, 256, 64))
 LLAMA = _transformer(512, 2 * 2048 * (2048 + 512) + 3 * 2048 * 5632, _attention(1, 32, 512, 64))
@@ -125,14 +125,14 @@ WORKLOADS = (
     Workload(
         "llama_block", "", "Llama block with gradients (width 2048, 512 tokens)", ("torch", "torch-compile"), LLAMA
     ),
-    Workload("pinn", "64", "Burgers residual step, 64 points", WITH_PADDLE, _burgers(64)),
-    Workload("pinn", "256", "Burgers residual step, 256 points", WITH_PADDLE, _burgers(256)),
-    Workload("pinn", "4096", "Burgers residual step, 4096 points", WITH_PADDLE, _burgers(4096)),
-    Workload("pinn", "65536", "Burgers residual step, 65,536 points", WITH_PADDLE, _burgers(65536)),
-    Workload("nth_derivative", "2", "second derivative of a network, 1024 points", NTH, _derivative(2)),
-    Workload("nth_derivative", "3", "third derivative", NTH, _derivative(3)),
-    Workload("nth_derivative", "4", "fourth derivative", NTH, _derivative(4)),
-    Workload("nth_derivative", "6", "sixth derivative", NTH, _derivative(6)),
+    Workload("pinn", "64", "Burgers residual step, 64 points", EVERY_WAY, _burgers(64)),
+    Workload("pinn", "256", "Burgers residual step, 256 points", EVERY_WAY, _burgers(256)),
+    Workload("pinn", "4096", "Burgers residual step, 4096 points", EVERY_WAY, _burgers(4096)),
+    Workload("pinn", "65536", "Burgers residual step, 65,536 points", EVERY_WAY, _burgers(65536)),
+    Workload("nth_derivative", "2", "second derivative of a network, 1024 points", EVERY_WAY, _derivative(2)),
+    Workload("nth_derivative", "3", "third derivative", EVERY_WAY, _derivative(3)),
+    Workload("nth_derivative", "4", "fourth derivative", EVERY_WAY, _derivative(4)),
+    Workload("nth_derivative", "6", "sixth derivative", EVERY_WAY, _derivative(6)),
     Workload("nth_derivative", "8", "eighth derivative", ("torch", "jax", "jax-jet", "paddle"), _derivative(8)),
     Workload("laplacian", "2", "Laplacian of a network in 2 dimensions, 256 points", LAPLACIAN, _laplacian(2)),
     Workload("laplacian", "10", "Laplacian in 10 dimensions", LAPLACIAN, _laplacian(10)),
