@@ -35,6 +35,7 @@ def test_mnist_of_idx_files(tmp_path: Path, packed: bool) -> None:
     images = idx(tmp_path / "images", PICTURES, packed=packed)
     labels = idx(tmp_path / "labels", np.arange(5, dtype=np.uint8), packed=packed)
     found = datasets.MNIST(images, labels, mode="test")
+    assert (found.images[0].shape, found.images[0].dtype, found.labels[0].shape) == ((784,), np.float32, (1,))
     assert len(found) == 5
     picture, label = found[3]
     assert picture.size == (28, 28)

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -289,6 +290,7 @@ ABSENT = {
     "utils.cpp_extension": ("CppExtension", "load", "setup", "extension_utils.load_op_meta_info_and_register_op"),
     "sysconfig": ("get_include", "get_lib"),
     "cost_model": ("CostModel",),
+    "compat": ("enable_compat", "nn.MultiheadAttention"),
     "static": ("ctr_metric_bundle", "IpuStrategy"),
     "static.nn": ("nce", "sequence_conv", "sparse_embedding"),
 }
@@ -298,7 +300,7 @@ ABSENT = {
 def test_what_is_absent_says_why(module):
     """The names are there to be imported; a call raises NotImplementedError that names them."""
     for name in ABSENT[module]:
-        __import__(f"argosy.{module}" + (f".{name.rpartition('.')[0]}" if "." in name else ""))
+        import_module(f"argosy.{module}" + (f".{name.rpartition('.')[0]}" if "." in name else ""))
         function = paddle
         for part in f"{module}.{name}".split("."):
             function = getattr(function, part)
@@ -330,3 +332,19 @@ def test_layers_of_programs_name_their_parameters():
     made = paddle.static.Executor().run(program, feed={"x": x.numpy()}, fetch_list=[found])[0]
     expected = paddle.nn.functional.conv2d(x, paddle.full([3, 2, 3, 3], 0.5))
     np.testing.assert_allclose(made, expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_with_heads_before_steps(causal):
+    """compat's attention is that of nn.functional with two axes exchanged, and takes fewer heads of keys."""
+    rng = np.random.default_rng(0)
+    q, k = (paddle.to_tensor(rng.standard_normal((2, heads, 5, 4)).astype("float32")) for heads in (4, 2))
+    attend = paddle.compat.nn.functional.scaled_dot_product_attention
+    turned = [x.transpose([0, 2, 1, 3]) for x in (q, k, k)]
+    expected = paddle.nn.functional.scaled_dot_product_attention(*turned, is_causal=causal, scale=0.3)
+    found = attend(q, k, k, is_causal=causal, scale=0.3, enable_gqa=True)
+    np.testing.assert_allclose(found.numpy(), expected.transpose([0, 2, 1, 3]).numpy(), rtol=1e-5, atol=1e-6)
+    alone = attend(q[0], q[0], q[0], is_causal=causal)
+    np.testing.assert_allclose(alone.numpy(), attend(q[:1], q[:1], q[:1], is_causal=causal)[0].numpy(), rtol=1e-5)
+    with pytest.raises(RuntimeError, match="attn_mask"):
+        attend(q, q, q, attn_mask=paddle.zeros([5, 5]), is_causal=True)

@@ -76,6 +76,7 @@ _TABLE: dict[str, str] = {
     "LazyGuard": "argosy.nn.lazy:LazyGuard",
     "autocast": "argosy.amp.support:autocast",
     "softmax": "argosy.compat.nn.functional:softmax",
+    **{name: f"argosy.compat.absent:{name}" for name in ("disable_compat", "enable_compat")},
     **{name: f"argosy.dtypes:{name}" for name in ("pstring", "raw")},
     **{
         name: f"argosy.amp.support:{name}"

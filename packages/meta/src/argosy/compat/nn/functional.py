@@ -13,7 +13,7 @@ from argosy_phi_ops.operator import get_operator as op
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["linear", "pad", "softmax", "unfold"]
+__all__ = ["linear", "pad", "scaled_dot_product_attention", "softmax", "unfold"]
 
 
 @named
@@ -34,6 +34,33 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias`` with weight [out_features, in_features]."""
     found: Tensor = op("matmul")(input, weight, False, True)
     return found if bias is None else op("add")(found, bias)
+
+
+@named
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """``nn.functional.scaled_dot_product_attention`` of operands [batch, heads, steps, width] or [heads, steps, width].
+
+    Raises RuntimeError for a mask with ``is_causal``.
+    """
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("scaled_dot_product_attention(): attn_mask should be None with is_causal=True")
+    if query.ndim == 3:
+        batch = [x.unsqueeze(0) for x in (query, key, value)]
+        rest = attn_mask, dropout_p, is_causal, scale, enable_gqa
+        return scaled_dot_product_attention(*batch, *rest).squeeze(0)
+    operands = [x.swapaxes(-3, -2) for x in (query, key, value)]
+    settings: dict[str, Any] = {"dropout_p": dropout_p, "is_causal": is_causal, "scale": scale}
+    found: Any = F.scaled_dot_product_attention(*operands, attn_mask, enable_gqa=enable_gqa, **settings)
+    return found.swapaxes(-3, -2)  # type: ignore[no-any-return]
 
 
 @named
