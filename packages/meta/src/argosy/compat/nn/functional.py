@@ -54,12 +54,13 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None:
         raise RuntimeError("scaled_dot_product_attention(): attn_mask should be None with is_causal=True")
     if query.ndim == 3:
-        batch = [x.unsqueeze(0) for x in (query, key, value)]
-        rest = attn_mask, dropout_p, is_causal, scale, enable_gqa
-        return scaled_dot_product_attention(*batch, *rest).squeeze(0)
+        batch: list[Any] = [x.unsqueeze(0) for x in (query, key, value)]
+        attend: Any = scaled_dot_product_attention
+        return attend(*batch, attn_mask, dropout_p, is_causal, scale, enable_gqa).squeeze(0)  # type: ignore[no-any-return]
     operands = [x.swapaxes(-3, -2) for x in (query, key, value)]
     settings: dict[str, Any] = {"dropout_p": dropout_p, "is_causal": is_causal, "scale": scale}
-    found: Any = F.scaled_dot_product_attention(*operands, attn_mask, enable_gqa=enable_gqa, **settings)
+    function: Any = F.scaled_dot_product_attention
+    found = function(*operands, attn_mask, enable_gqa=enable_gqa, **settings)
     return found.swapaxes(-3, -2)  # type: ignore[no-any-return]
 
 
