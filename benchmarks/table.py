@@ -12,7 +12,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from workloads import EAGER, WORKLOADS, Workload
+from workloads import EAGER, ERRORS, WORKLOADS, Workload
 
 HERE = Path(__file__).resolve().parent
 PAGES = {HERE.parent / "README.md": (1,), HERE / "README.md": (1, 2)}
@@ -92,6 +92,31 @@ def eager_table() -> list[str]:
     return lines
 
 
+def error_table() -> list[str]:
+    """The lines of the table of training until an error is reached."""
+    columns = {"argosy": "argosy", "argosy-deepxde": "DeepXDE on argosy, eager", "torch-deepxde": "DeepXDE on torch"}
+    lines = [
+        f"| training until an error is reached, one thread | {' | '.join(columns.values())} |",
+        "|---|---|---|---|",
+    ]
+    for case, title in ERRORS.items():
+        path = HERE / "results" / f"time_to_error-{case}-1.json"
+        if path.exists():
+            figures = {f["framework"]: f for f in json.loads(path.read_text(encoding="utf-8"))["figures"]}
+            shown = [_reached(figures.get(framework)) for framework in columns]
+            lines.append(f"| {title} | {' | '.join(shown)} |")
+    return lines if len(lines) > 2 else []
+
+
+def _reached(figure: dict[str, Any] | None) -> str:
+    if figure is None or "over_s" in figure:
+        return "-"
+    steps = f"{figure['steps']:,} steps, {figure['peak_rss_mib']:.0f} MiB"
+    return (
+        f"{figure['seconds']:.3g} s ({steps})" if figure["reached"] else f"not in {figure['seconds']:.0f} s ({steps})"
+    )
+
+
 def recorded(threads: int) -> list[tuple[Workload, dict[str, Any]]]:
     """Workloads with their records, in the order of the table."""
     paths = [(w, HERE / "results" / w.record(threads)) for w in WORKLOADS]
@@ -122,7 +147,7 @@ def main() -> None:
     for page, counts in PAGES.items():
         before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
         after = rest.partition(END)[2]
-        each = [*(table(threads) for threads in counts), eager_table()]
+        each = [*(table(threads) for threads in counts), eager_table(), error_table() if 2 in counts else []]
         tables = "\n\n".join("\n".join(lines) for lines in each if lines)
         page.write_text(before + BEGIN + "\n" + tables + "\n" + END + after, encoding="utf-8")
     plot(recorded(1), HERE / "results" / "ratios.png")

@@ -168,3 +168,9 @@ EAGER = {
     "chain100-backward": "100 additions, and back through them",
 }
 """Cases of ``eager.py`` by what they apply, to 8 floats unless said."""
+
+ERRORS = {
+    "burgers": "Burgers' shock, relative error 0.1",
+    "beam": "Euler-Bernoulli beam, relative error 0.01",
+}
+"""The cases of ``time_to_error.py``."""
