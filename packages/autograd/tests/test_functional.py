@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import argosy_autograd as ag
+from argosy_autograd.errors import UnusedInput
 from argosy_phi_ops import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -103,3 +104,34 @@ def test_products_nest(outer, inner):
     np.testing.assert_allclose(ag.grad(third.sum(), scale)[0].numpy(), -24.0, rtol=1e-14)
     with ag.no_grad():
         assert inner(lambda x: x * x, x)[1].stop_gradient
+
+
+STRICT = {
+    "jacobian": (lambda x, z: ag.jacobian(z * z, x, strict=True), "jacobian(): output 0", 1),
+    "jacobian of two": (lambda x, z: ag.jacobian([x * z, z * z], x, strict=True), "jacobian(): output 1", 1),
+    "jacobian by two": (lambda x, z: ag.jacobian(z * z, [z, x], strict=True), "do not depend on input 1", 1),
+    "hessian": (lambda x, z: ag.hessian((z * z).sum(), x, strict=True), "hessian(): output 0", 1),
+    "hessian of linear": (lambda x, z: ag.hessian((x * 2.0).sum(), x, strict=True), "hessian(): output 0", 2),
+    "vjp": (lambda x, z: ag.vjp(lambda a: exp(z), x, strict=True), "vjp(): output 0", 1),
+    "jvp": (lambda x, z: ag.jvp(lambda a, b: exp(a), [x, z], strict=True), "do not depend on input 1", 1),
+}
+
+
+@pytest.mark.parametrize("case", STRICT)
+def test_what_does_not_depend_is_an_error_if_strict(case):
+    """It names which output or input, the order and the line; otherwise there are zeros, as in Paddle."""
+    call, text, order = STRICT[case]
+    with pytest.raises(UnusedInput) as caught:
+        call(leaf([1.0, 2.0]), leaf([3.0, 4.0]))
+    assert text in str(caught.value)
+    assert f"derivative of order {order} ({__file__}" in str(caught.value)
+
+
+def test_what_depends_is_given_if_strict():
+    """With strict=True nothing else changes; without it what does not depend is zero."""
+    x, z = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    np.testing.assert_allclose(ag.hessian((x * x * x).sum(), x, strict=True).numpy(), np.diag([6.0, 12.0]))
+    np.testing.assert_allclose(ag.vjp(exp, x, strict=True)[1].numpy(), np.exp([1.0, 2.0]))
+    np.testing.assert_allclose(ag.jvp(exp, x, strict=True)[1].numpy(), np.exp([1.0, 2.0]))
+    for zero in (ag.jacobian(z * z, x), ag.hessian((z * z).sum(), x)):
+        np.testing.assert_array_equal(zero.numpy(), np.zeros((2, 2)))

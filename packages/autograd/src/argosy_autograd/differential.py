@@ -18,7 +18,7 @@ import numpy as np
 
 from argosy_autograd import anomaly
 from argosy_autograd.engine import dependence, grad
-from argosy_autograd.errors import DifferentiationError, MissingRule, UnusedInput, explained, likely_reason
+from argosy_autograd.errors import DifferentiationError, MissingRule, explained, unused_input
 from argosy_autograd.modes import linear
 from argosy_autograd.replay import replayed
 from argosy_phi_ops.capture import active_tracer
@@ -180,8 +180,7 @@ def _check_dependence(name: str, ys: Tensor, xs: Tensor) -> None:
     depends, asked, wall = dependence(ys, xs)
     if depends and moving:
         return
-    described = f"({xs.dtype.name} {list(xs.shape)}, stop_gradient={xs.stop_gradient})"
-    error = UnusedInput(f"{name}: the values do not depend on the points {described}; {asked}{likely_reason(xs, wall)}")
+    error = unused_input(f"{name}: the values do not depend on the points", xs, asked, wall)
     raise error if active_tracer() is not None else anomaly.hinted(error)
 
 

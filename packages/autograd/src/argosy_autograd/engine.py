@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from argosy_autograd import anomaly
-from argosy_autograd.errors import unused_input
+from argosy_autograd.errors import unused_gradient
 from argosy_autograd.sweep import Sweep
 from argosy_autograd.tape import Edge, Node, ZeroNode, edge_of
 from argosy_phi_ops.capture import active_tracer
@@ -158,7 +158,7 @@ def _grad(
 
     for i, x in enumerate(wanted):
         if edge_of(x) not in reached and not allow_unused:
-            raise anomaly.hinted(unused_input(i, x, anomaly.asked(ends), x.name, anomaly.reasons(ends)))
+            raise anomaly.hinted(unused_gradient(i, x, anomaly.asked(ends), anomaly.reasons(ends), x.name))
     if not (recorded and retain) or blocked or len(reached) < len(wanted):
         return plainly()
     found: list[Tensor | None] = _nested().recorded_gradients(ends, wanted, seeds, plainly)

@@ -36,15 +36,19 @@ class UnusedInput(DifferentiationError, ValueError):
     """A gradient was asked for with respect to a tensor that the outputs do not depend on."""
 
 
-def unused_input(number: int, x: Any, asked: str, name: str = "", wall: str = "") -> UnusedInput:
-    """The error for input ``number`` that the outputs do not depend on, with its likely reason; ``asked`` tells the
+def unused_input(start: str, x: Any, asked: str, wall: str = "", otherwise: str = "", name: str = "") -> UnusedInput:
+    """The error for ``x``, which nothing depends on as ``start`` says, with its likely reason; ``asked`` tells the
     order of the derivative and who asked for it, ``wall`` which operation on the way has no derivative, where that is
-    known."""
+    known, ``otherwise`` how to do without the error."""
     described = f"{name + ', ' if name else ''}{x.dtype.name} {list(x.shape)}, stop_gradient={x.stop_gradient}"
-    return UnusedInput(
-        f"grad(): the outputs do not depend on input {number} ({described}); {asked}{likely_reason(x, wall)}; pass "
-        "allow_unused=True to get None for it"
-    )
+    end = f"; {otherwise}" if otherwise else ""
+    return UnusedInput(f"{start} ({described}); {asked}{likely_reason(x, wall)}{end}")
+
+
+def unused_gradient(number: int, x: Any, asked: str, wall: str = "", name: str = "") -> UnusedInput:
+    """The error of ``grad`` for its input ``number``; see :func:`unused_input`."""
+    start = f"grad(): the outputs do not depend on input {number}"
+    return unused_input(start, x, asked, wall, "pass allow_unused=True to get None for it", name)
 
 
 def asked_for(order: int) -> str:

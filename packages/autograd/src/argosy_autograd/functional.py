@@ -1,4 +1,8 @@
-"""Derivatives of functions and of computed tensors as whole matrices: ``jacobian``, ``hessian``, ``vjp``, ``jvp``."""
+"""Derivatives of functions and of computed tensors as whole matrices: ``jacobian``, ``hessian``, ``vjp``, ``jvp``.
+
+What does not depend on an input has zeros as its derivative here, as in Paddle. With ``strict=True`` that is an
+:class:`UnusedInput` error, which names the order of the derivative, the line that asks, and the operation in the way.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from argosy_autograd import anomaly
-from argosy_autograd.engine import grad
-from argosy_autograd.errors import DifferentiationError, asked_for
+from argosy_autograd.engine import dependence, grad
+from argosy_autograd.errors import DifferentiationError, asked_for, unused_input
 from argosy_autograd.modes import enable_grad, is_grad_enabled, linear
+from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -87,13 +92,19 @@ class Jacobian:
         return f"Jacobian(shape={self.shape})"
 
 
-def jacobian(ys: Tensors, xs: Tensors, batch_axis: int | None = None) -> Any:
-    """The :class:`Jacobian` of computed tensors; sequences of ys or xs give (nested) tuples."""
+def jacobian(ys: Tensors, xs: Tensors, batch_axis: int | None = None, *, strict: bool = False) -> Any:
+    """The :class:`Jacobian` of computed tensors; sequences of ys or xs give (nested) tuples.
+
+    With ``strict`` raises :class:`UnusedInput` where one of ``ys`` depends on none of ``xs``, or none of them on one
+    of ``xs``.
+    """
     for name, given in (("ys", ys), ("xs", xs)):
         if not isinstance(given, (Tensor, list, tuple)):
             raise TypeError(
                 f"jacobian(): argument {name!r} must be a Tensor or a sequence of Tensors, got {given!r:.60}"
             )
+    if strict:
+        check_dependence("jacobian()", _as_list(ys), _as_list(xs))
     if type(ys) is not Tensor:
         return tuple(jacobian(y, xs, batch_axis) for y in ys)
     if type(xs) is not Tensor:
@@ -101,31 +112,39 @@ def jacobian(ys: Tensors, xs: Tensors, batch_axis: int | None = None) -> Any:
     return Jacobian(ys, xs, batch_axis)
 
 
-def hessian(ys: Tensor, xs: Tensors, batch_axis: int | None = None) -> Any:
+def hessian(ys: Tensor, xs: Tensors, batch_axis: int | None = None, *, strict: bool = False) -> Any:
     """The :class:`Jacobian` of the gradient of a scalar ``ys`` (with ``batch_axis`` 0: of one scalar for each
-    sample)."""
+    sample); sequences of xs give nested tuples.
+
+    With ``strict`` raises :class:`UnusedInput` where ``ys`` or its gradient does not depend on ``xs``: the second
+    derivative of a linear function is such a one.
+    """
     size = prod(ys.shape[0 if batch_axis is None else 1 :])
     if size != 1:
         raise DifferentiationError(f"a hessian is that of a scalar, ys has shape {list(ys.shape)}")
-    if type(xs) is Tensor:
-        (g,) = grad(ys, xs, create_graph=True)
-        assert g is not None
-        return Jacobian(g, xs, batch_axis)
-    gradients = grad(ys, xs, create_graph=True, allow_unused=True)
+    points = _as_list(xs)
+    if strict:
+        check_dependence("hessian()", [ys], points)
+    found = grad(ys, points, create_graph=True, allow_unused=True)
     zeros = get_operator("zeros_like")
-    return tuple(
-        tuple(Jacobian(zeros(x) if g is None else g, other, batch_axis) for other in xs)
-        for g, x in zip(gradients, xs, strict=True)
-    )
+    gradients = [zeros(x) if g is None else g for g, x in zip(found, points, strict=True)]
+    if strict:
+        check_dependence("hessian()", gradients, points)
+    if type(xs) is Tensor:
+        return Jacobian(gradients[0], xs, batch_axis)
+    return tuple(tuple(Jacobian(g, x, batch_axis) for x in points) for g in gradients)
 
 
-def vjp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]:
+def vjp(func: Callable[..., Any], xs: Tensors, v: Any = None, *, strict: bool = False) -> tuple[Any, Any]:
     """Outputs of ``func`` at ``xs``, and the product of ``v`` (ones by default) with its derivative.
 
-    Both stay in the graph of ``xs``, ``v`` and what ``func`` reads, so that products can be nested.
+    Both stay in the graph of ``xs``, ``v`` and what ``func`` reads, so that products can be nested. With ``strict``
+    raises :class:`UnusedInput` where an output depends on no input, or no output on one of them.
     """
     inputs, outputs = _call(func, xs)
     ends = _as_list(outputs)
+    if strict:
+        check_dependence("vjp()", ends, inputs)
     seeds = None if v is None else _as_list(v)
     found = grad(ends, inputs, seeds, create_graph=is_grad_enabled(), allow_unused=True)
     zeros = get_operator("zeros_like")
@@ -133,15 +152,17 @@ def vjp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]
     return outputs, results[0] if type(xs) is Tensor else results
 
 
-def jvp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]:
+def jvp(func: Callable[..., Any], xs: Tensors, v: Any = None, *, strict: bool = False) -> tuple[Any, Any]:
     """Outputs of ``func`` at ``xs``, and the product of its derivative with ``v`` (ones by default).
 
-    Both stay in the graph, as those of :func:`vjp`. Reverse mode twice: the gradient is linear in its seed, so its own
-    gradient with respect to the seed is the product. Raises :class:`DifferentiationError` where a :class:`PyLayer`
-    gives a gradient that is cut off from its seed.
+    Both stay in the graph, as those of :func:`vjp`, and ``strict`` means the same. Reverse mode twice: the gradient is
+    linear in its seed, so its own gradient with respect to the seed is the product. Raises
+    :class:`DifferentiationError` where a :class:`PyLayer` gives a gradient that is cut off from its seed.
     """
     inputs, outputs = _call(func, xs)
     ends = _as_list(outputs)
+    if strict:
+        check_dependence("jvp()", ends, inputs)
     seeds = [get_operator("zeros_like")(y).detach() for y in ends]
     for seed in seeds:
         seed.stop_gradient = False
@@ -158,6 +179,23 @@ def jvp(func: Callable[..., Any], xs: Tensors, v: Any = None) -> tuple[Any, Any]
         products = grad(ends_moved, seeds, along, create_graph=is_grad_enabled(), allow_unused=True)
     results = [get_operator("zeros_like")(y) if p is None else p for p, y in zip(products, ends, strict=True)]
     return outputs, results[0] if type(outputs) is Tensor else results
+
+
+def check_dependence(function: str, ys: Sequence[Tensor], xs: Sequence[Tensor]) -> None:
+    """Raise :class:`UnusedInput` where one of ``ys`` depends on none of ``xs``, or none of them on one of ``xs``."""
+    table = [[dependence(y, x) for x in xs] for y in ys]
+    for i, row in enumerate(table):
+        if not any(depends for depends, _, _ in row):
+            raise _independent(f"{function}: output {i} does not depend on the inputs", xs[0], row[0])
+    for j, x in enumerate(xs):
+        if not any(row[j][0] for row in table):
+            raise _independent(f"{function}: the outputs do not depend on input {j}", x, table[0][j])
+
+
+def _independent(start: str, x: Tensor, found: tuple[bool, str, str]) -> Exception:
+    _, asked, wall = found
+    error = unused_input(start, x, asked, wall, "without strict=True its derivative is zero")
+    return error if active_tracer() is not None else anomaly.hinted(error)
 
 
 def _check_floating(function: str, name: str, x: Tensor, order: int = 1) -> None:

@@ -10,7 +10,7 @@ from argosy_autograd.activity import differentiable_sources, has_gradient, posto
 from argosy_autograd.algebra import constant_number, zeros_like
 from argosy_autograd.dependence import moving
 from argosy_autograd.dialect import custom_parts, parts
-from argosy_autograd.errors import DifferentiationError, asked_for, constant_gradient, unused_input
+from argosy_autograd.errors import DifferentiationError, asked_for, constant_gradient, unused_gradient
 from argosy_autograd.gradients import is_symbolic_zero
 from argosy_autograd.hooks import JointHook
 from argosy_autograd.modes import linear, no_grad
@@ -82,7 +82,8 @@ def traced_grad(
     reached = _reached(outputs, {v for v, x in zip(values, wanted, strict=True) if not x.stop_gradient}, walls)
     for i, (x, value) in enumerate(zip(wanted, values, strict=True)):
         if value not in reached and not allow_unused:
-            raise unused_input(i, x, asked_for(1 + _order(outputs)), wall=_in_the_way(outputs, value))
+            asked = asked_for(1 + _order(outputs))
+            raise unused_gradient(i, x, asked, _in_the_way(outputs, value))
     chosen = [v for v in values if v in reached]
     if linear.get():
         _check_linear(outputs, chosen)

@@ -14,7 +14,7 @@ import argosy.runtime  # noqa: F401  (operators and the tape come with the first
 from argosy_autograd.engine import grad as _grad
 from argosy_autograd.errors import DifferentiationError
 from argosy_autograd.functional import Jacobian as _Rows
-from argosy_autograd.functional import jvp, vjp
+from argosy_autograd.functional import check_dependence, jvp, vjp
 from argosy_autograd.modes import enable_grad
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -40,15 +40,21 @@ class Jacobian:
     """The matrix of first derivatives of ``func`` at ``xs``, computed row by row when indexed.
 
     Its shape is [M, N] for M elements of all results and N of all inputs; with ``is_batched`` [B, M, N], where the
-    first axis of every tensor counts samples and those of one depend on that one alone.
+    first axis of every tensor counts samples and those of one depend on that one alone. What does not depend on an
+    input has zeros; with ``strict`` that raises :class:`UnusedInput`.
     """
 
-    def __init__(self, func: Callable[..., Any], xs: Tensors, is_batched: bool = False) -> None:
+    def __init__(
+        self, func: Callable[..., Any], xs: Tensors, is_batched: bool = False, *, strict: bool = False
+    ) -> None:
         self._batch = 1 if is_batched else 0
         self._inputs = [_moving(x) for x in _listed(xs)]
         with enable_grad():
             made = func(*self._inputs)
-        self._result = _joined([made] if type(made) is Tensor else list(made), self._batch)
+        results = [made] if type(made) is Tensor else list(made)
+        if strict:
+            check_dependence(f"{type(self).__name__}()", results, self._inputs)
+        self._result = _joined(results, self._batch)
         self._matrices = [_Rows(self._result, x, 0 if is_batched else None) for x in self._inputs]
         self._rows: dict[int, Tensor] = {}
 
@@ -79,16 +85,20 @@ class Jacobian:
 class Hessian(Jacobian):
     """The matrix of second derivatives of a scalar function (with ``is_batched``: one scalar for each sample)."""
 
-    def __init__(self, func: Callable[..., Any], xs: Tensors, is_batched: bool = False) -> None:
+    def __init__(
+        self, func: Callable[..., Any], xs: Tensors, is_batched: bool = False, *, strict: bool = False
+    ) -> None:
         def slope(*inputs: Tensor) -> Sequence[Tensor]:
             y = func(*inputs)
             y = y if type(y) is Tensor else y[0]
             if prod(y.shape[1 if is_batched else 0 :]) != 1:
                 raise DifferentiationError(f"Hessian: func should give a scalar, it gave shape {list(y.shape)}")
+            if strict:
+                check_dependence("Hessian()", [y], inputs)
             found = _grad(get_operator("sum")(y), inputs, create_graph=True, allow_unused=True)
             return [get_operator("zeros_like")(x) if g is None else g for g, x in zip(found, inputs, strict=True)]
 
-        super().__init__(slope, xs, is_batched)
+        super().__init__(slope, xs, is_batched, strict=strict)
 
 
 def _listed(xs: Tensors) -> list[Tensor]:
