@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import argosy_autograd as ag
-from argosy_autograd.errors import UnusedInput
+from argosy_autograd.errors import DifferentiationError, UnusedInput
 from argosy_phi_ops import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -135,3 +135,12 @@ def test_what_depends_is_given_if_strict():
     np.testing.assert_allclose(ag.jvp(exp, x, strict=True)[1].numpy(), np.exp([1.0, 2.0]))
     for zero in (ag.jacobian(z * z, x), ag.hessian((z * z).sum(), x)):
         np.testing.assert_array_equal(zero.numpy(), np.zeros((2, 2)))
+
+
+def test_a_hessian_of_or_by_integers_is_refused():
+    """By its own name; there are no zeros for it."""
+    x, i = leaf([1.0, 2.0]), Tensor(np.array([1, 2]))
+    with pytest.raises(DifferentiationError, match=r"hessian\(\): ys is a tensor of int64"):
+        ag.hessian(x.astype("int64").sum(), x)
+    with pytest.raises(DifferentiationError, match=r"hessian\(\): xs is a tensor of int64"):
+        ag.hessian((x * x).sum(), [x, i])

@@ -13,6 +13,7 @@ import pytest
 import argosy as paddle
 from argosy import autograd
 from argosy.incubate.autograd import jvp
+from argosy_autograd.errors import UnusedInput
 from argosy_phi_ops.custom.declaration import custom_op
 
 
@@ -67,7 +68,7 @@ ASKING = {
     "grad": lambda f, x, order: paddle.grad(nested(f, x, order).sum(), x),
     "backward": lambda f, x, order: nested(f, x, order).sum().backward(),
     "jacobian": lambda f, x, order: autograd.jacobian(nested(f, x, order).sum(), x)[:],
-    "hessian": lambda f, x, order: autograd.hessian(nested(f, x, order).sum(), x)[:],
+    "hessian": lambda f, x, order: autograd.hessian(nested(f, x, order).sum(), x, strict=True)[:],
     "laplacian": lambda f, x, order: autograd.laplacian(nested(f, x, order), x),
     "jet": lambda f, x, order: autograd.jet(lambda x: nested(f, x, order), (x,), ((1.0,),)),
     "jvp": lambda f, x, order: jvp(lambda x: nested(f, x, order), x),
@@ -121,7 +122,8 @@ def test_an_integer_input(asking, compiled):
 @pytest.mark.parametrize(("asking", "compiled"), list(product(["grad", "hessian", "laplacian"], [False, True])))
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_an_output_that_does_not_depend_on_the_input(asking, compiled, order):
-    """Derivatives go into it, but it is made from others; jacobian, jvp and jet give zeros, as Paddle's do."""
+    """Derivatives go into it, but it is made from others; jacobian, hessian (not strictly), jvp and jet give
+    zeros, as Paddle's do."""
     function = {1: others, 2: lambda g: others(g) * others(g), 3: lambda g: others(g) / 3}[order]
     text = told(function, asking, order, compiled)
     made = {1: "multiply", 2: "multiply", 3: "divide"}[order] if asking == "laplacian" else "sum"
@@ -171,3 +173,12 @@ def test_a_constant_derivative_names_what_it_is_of(compiled):
         with pytest.raises(RuntimeError) as error:
             step(x, function)
         assert re.search(rf"the derivative of order 1 \({HERE} in twice\).* {name}", str(error.value))
+
+
+@pytest.mark.parametrize(("function", "order"), [(lambda x, z: z * x.detach(), 1), (lambda x, z: z + 3 * x, 2)])
+def test_a_captured_hessian_tells_strictly_what_does_not_depend_on_the_input(function, order):
+    """By its name, the order and the line; a linear function is refused at the second order."""
+    x, z = (paddle.to_tensor(np.ones(3), stop_gradient=False) for _ in range(2))
+    asked = paddle.jit.to_static(lambda x, z: autograd.hessian(function(x, z).sum(), x, strict=True)[:])
+    with pytest.raises(UnusedInput, match=rf"hessian\(\): output 0 does not depend .*order {order} \({HERE}"):
+        asked(x, z)

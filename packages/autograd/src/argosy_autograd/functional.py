@@ -117,12 +117,14 @@ def hessian(ys: Tensor, xs: Tensors, batch_axis: int | None = None, *, strict: b
     sample); sequences of xs give nested tuples.
 
     With ``strict`` raises :class:`UnusedInput` where ``ys`` or its gradient does not depend on ``xs``: the second
-    derivative of a linear function is such a one.
+    derivative of a linear function is such a one. Integers raise :class:`DifferentiationError`.
     """
     size = prod(ys.shape[0 if batch_axis is None else 1 :])
     if size != 1:
         raise DifferentiationError(f"a hessian is that of a scalar, ys has shape {list(ys.shape)}")
     points = _as_list(xs)
+    for name, t in (("ys", ys), *(("xs", x) for x in points)):
+        _check_floating("hessian()", name, t)
     if strict:
         check_dependence("hessian()", [ys], points)
     found = grad(ys, points, create_graph=True, allow_unused=True)
