@@ -342,3 +342,20 @@ def test_the_largest_of_no_lengths_is_zero():
     rank = find_composed("matrix_rank")
     assert rank is not None
     assert rank(Tensor(np.zeros((2, 0, 0)))).numpy().tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("p", [None, -2, "fro", "nuc", 1, math.inf])
+def test_the_condition_number_of_nothing_is_zero(p):
+    cond = find_composed("cond")
+    assert cond is not None
+    assert cond(Tensor(np.zeros((2, 0, 0))), p).numpy().tolist() == [0.0, 0.0]
+
+
+def test_matrix_exp_of_what_is_not_finite_is_nan_for_that_matrix_alone():
+    matrix_exp = find_composed("matrix_exp")
+    assert matrix_exp is not None
+    x = np.zeros((3, 2, 2))
+    x[0, 0, 0], x[2, 1, 0] = np.nan, np.inf
+    found = matrix_exp(Tensor(x)).numpy()
+    assert np.isnan(found[[0, 2]]).all()
+    np.testing.assert_allclose(found[1], np.eye(2))

@@ -70,10 +70,13 @@ def pdist(x: Tensor, p: float = 2.0) -> Tensor:
 
 @composed()
 def cond(x: Tensor, p: float | str | None = None) -> Tensor:
-    """The condition numbers ``norm(x) norm(inv(x))``, by default (and for 2 and -2) ratios of singular values."""
+    """The condition numbers ``norm(x) norm(inv(x))``, by default (and for 2 and -2) ratios of singular values; 0 of
+    matrices without elements."""
     if p not in (None, "fro", "nuc", 1, -1, 2, -2, float("inf"), -float("inf")):
         raise OperatorError(f"cond: p {p!r} is none of None, 'fro', 'nuc', inf, -inf, 1, -1, 2 and -2")
-    _matrix("cond", x, square=p not in (None, 2, -2))
+    sizes = _matrix("cond", x, square=p not in (None, 2, -2))
+    if 0 in sizes:
+        return op("sum")(op("abs")(x), [-2, -1])
     if p in (None, 2, -2):
         values = op("svdvals")(x)
         largest, least = op("max")(values, -1), op("min")(values, -1)
@@ -269,7 +272,8 @@ _SQUARINGS = 16
 def matrix_exp(x: Tensor) -> Tensor:
     """The exponentials of square matrices by scaling and squaring (Higham, 2005): Padé's approximant of degree 13.
 
-    At most 16 squarings: 1-norms up to about 3.5e5. In double precision, then rounded to the dtype of ``x``.
+    At most 16 squarings: 1-norms up to about 3.5e5. In double precision, then rounded to the dtype of ``x``. NaN for
+    matrices that hold NaN or infinity.
     """
     size, _ = _matrix("matrix_exp", x, square=True)
     if x.dtype.kind not in "fc":
@@ -277,14 +281,16 @@ def matrix_exp(x: Tensor) -> Tensor:
     wide = "complex128" if x.dtype.kind == "c" else "float64"
     if x.dtype.name != wide:
         return matrix_exp(x.astype(wide)).astype(x.dtype)
-    norms = op("max")(op("sum")(op("abs")(x.detach()), -2, keepdim=True), -1, keepdim=True) if size else 0.0
     if not size:
         return x
+    norms = op("max")(op("sum")(op("abs")(x.detach()), -2, keepdim=True), -1, keepdim=True)
+    finite = op("isfinite")(norms)
+    x, norms = op("where")(finite, x, 0.0), op("where")(finite, norms, 0.0)
     steps = op("clip")(op("ceil")(op("log2")(op("maximum")(norms, 1e-30) / _RADIUS)), 0.0, float(_SQUARINGS))
     result = _pade(x * op("pow")(2.0 * op("ones_like")(steps), -steps).astype(x.dtype), size)
     for k in range(_needed(steps)):
         result = op("where")(steps > float(k), op("matmul")(result, result), result)
-    return result
+    return op("where")(finite, result, float("nan"))
 
 
 def _needed(steps: Tensor) -> int:
