@@ -1,6 +1,9 @@
-"""The order of the whole suite, and what several of its files need."""
+"""The order of the whole suite, what of it runs once, and what several of its files need."""
+
+from collections import defaultdict
 
 import pytest
+from workspace import ROOT, TESTED_ALONE, runs_alike_alone
 
 
 @pytest.fixture
@@ -14,6 +17,32 @@ def hot_at_once(monkeypatch):
     routes.forget()
 
 
-def pytest_collection_modifyitems(items):
-    """The longest tests come first: at the end of the list they would keep one worker while the other has nothing."""
-    items.sort(key=lambda item: "test_install_alone" not in item.nodeid)
+@pytest.hookimpl(trylast=True)  # after -k and -m have chosen
+def pytest_collection_modifyitems(config, items):
+    """The longest tests come first: at the end of the list they would keep one worker while the other has nothing.
+
+    Where a package is tested installed alone, its tests are not repeated beside its siblings, but for those of files
+    that may skip there what they do not find. ``test_install_alone`` demands that each test left out here passes there.
+    """
+    alone = [item for item in items if "test_install_alone" in item.nodeid]
+    packages = {item.callspec.params["package"] for item in alone}
+    left_out = config.stash[TESTED_ALONE] = defaultdict(set)
+    rest = []
+    for item in items:
+        folder, package, *_ = item.path.relative_to(ROOT).parts
+        alike = runs_alike_alone(item.path) and not item.get_closest_marker("soak")
+        if folder == "packages" and package in packages and alike:
+            left_out[package].add(item.nodeid.removeprefix(f"packages/{package}/"))
+        elif item not in alone:
+            rest.append(item)
+    items[:] = alone + rest
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How many tests ran where packages are installed alone, which the count of this session leaves out."""
+    passed = [report.user_properties for report in terminalreporter.stats.get("passed", ())]
+    counts = [count for properties in passed for name, count in properties if name == "passed alone"]
+    if counts:
+        terminalreporter.write_line(
+            f"{sum(counts)} tests of {len(counts)} packages passed where each is installed alone"
+        )

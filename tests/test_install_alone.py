@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from workspace import ALLOWED, MODULES, ROOT, closure, project
+from workspace import ALLOWED, MODULES, ROOT, TESTED_ALONE, closure, project
 
 
 def run(*command, cwd, **environment):
@@ -17,8 +17,8 @@ def run(*command, cwd, **environment):
     return done.stdout
 
 
-@pytest.mark.parametrize("package", ALLOWED)
-def test_package_alone_passes_its_tests(package, tmp_path):
+@pytest.mark.parametrize("package", [*reversed(ALLOWED)])
+def test_package_alone_passes_its_tests(package, tmp_path, request, record_property):
     wheels = tmp_path / "wheels"
     for name in closure(package):
         run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", wheels, cwd=ROOT / "packages" / name)
@@ -45,7 +45,11 @@ def test_package_alone_passes_its_tests(package, tmp_path):
     shutil.copytree(ROOT / "packages" / package / "tests", tmp_path / "tests")
     shutil.copy(ROOT / "packages" / package / "README.md", tmp_path)  # its examples are tested
     (tmp_path / "pytest.ini").write_text(_PYTEST)
+    (tmp_path / "conftest.py").write_text(_CONFTEST)
     run(python, "-m", "pytest", "tests", cwd=tmp_path)
+    passed = set((tmp_path / "passed").read_text(encoding="utf-8").splitlines())
+    assert request.config.stash[TESTED_ALONE][package] <= passed
+    record_property("passed alone", len(passed))
 
 
 _SIBLINGS = f"import importlib.util as u;print(*[m for m in {sorted(MODULES.values())!r} if u.find_spec(m)])"
@@ -55,4 +59,11 @@ addopts = --import-mode=importlib -q -p no:cacheprovider -m 'not soak'
 filterwarnings = error
 markers =
     soak: long runs, started by name
+"""
+
+_CONFTEST = """
+def pytest_runtest_logreport(report):
+    if report.when == "call" and report.passed:
+        with open("passed", "a", encoding="utf-8") as file:
+            print(report.nodeid, file=file)
 """

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -40,3 +44,13 @@ def closure(package: str) -> list[str]:
         if name in ALLOWED[package]:
             found += [n for n in closure(name) if n not in found]
     return [*dict.fromkeys(found), package]
+
+
+TESTED_ALONE = pytest.StashKey[dict[str, set[str]]]()
+"""The tests of each package that this session leaves to the package installed alone, by their names there."""
+
+
+@cache
+def runs_alike_alone(path: Path) -> bool:
+    """Whether a file of a package's tests skips nothing: all of it runs where the package is installed alone."""
+    return not re.search(r"importorskip|skipif|skip\(|find_spec", path.read_text(encoding="utf-8"))
