@@ -10,7 +10,8 @@ import numpy as np
 
 from argosy.inference.config import Config
 from argosy.inference.kinds import DataType
-from argosy.jit.paddle_format.program import load_paddle_program
+from argosy.jit.paddle_format.program import read_paddle_program
+from argosy.jit.paddle_format.stepwise import StepwiseProgram
 from argosy_cinn.runtime.workers import default_threads, set_threads
 from argosy_infer.export import LoadedProgram, load_program
 from argosy_infer.predictor import Predictor as Program
@@ -78,9 +79,9 @@ class Tensor:
 
 
 class Predictor:
-    """A compiled model, made by :func:`create_predictor`."""
+    """A model, made by :func:`create_predictor`."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program | StepwiseProgram) -> None:
         self._program = program
         self._inputs = {name: Tensor(name) for name in program.input_names}
         # As Paddle names what a program returns.
@@ -118,6 +119,8 @@ class Predictor:
     def clone(self) -> Predictor:
         """A predictor of the same program and weights with handles of its own, for another thread."""
         states = {name: state.array() for name, state in self._program.states.items()}
+        if isinstance(self._program, StepwiseProgram):
+            return Predictor(self._program.bound(states))
         return Predictor(Program(LoadedProgram(self._program.program, states)))
 
     def clear_intermediate_tensor(self) -> None:
@@ -147,10 +150,10 @@ def create_predictor(config: Config) -> Predictor:
     file = config.path()
     if file.suffix == ".json":
         weights = Path(config.params_file()) if config.params_file() else None
-        loaded = load_paddle_program(file.with_suffix(""), weights)
+        loaded = read_paddle_program(file.with_suffix(""), weights)
     else:
         loaded = load_program(file.with_suffix(""))
-    predictor = Predictor(Program(loaded))
+    predictor = Predictor(loaded if isinstance(loaded, StepwiseProgram) else Program(loaded))
     if config._threads is not None:
         set_threads(min(config._threads, default_threads()))
     return predictor

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from argosy.jit.paddle_format.program import load_paddle_program
+from argosy.jit.paddle_format.program import read_paddle_program
+from argosy.jit.paddle_format.stepwise import StepwiseProgram
 from argosy.jit.replay import check_replayable, is_replayable, replay
 from argosy.nn.layer import Layer
+from argosy_autograd.modes import is_grad_enabled, set_grad_enabled
 from argosy_infer.errors import ProgramFileError
 from argosy_infer.export import LoadedProgram, load_program
 from argosy_infer.predictor import Predictor
@@ -32,16 +34,19 @@ class TranslatedLayer(Layer):
     have the names they were exported with: parameters where they were trained, else buffers.
 
     In evaluation mode, in which it comes, the program is compiled, and no gradients flow. In training mode it runs
-    operator by operator; what it does is that of evaluation (it was exported so): nothing is dropped, and statistics
+    operator by operator, as a program of Paddle's whose sizes depend on data always does (boxes that are kept, a list
+    that a loop fills); what it does is that of evaluation (it was exported so): nothing is dropped, and statistics
     stay. ``jit.load`` makes it: of ``programs``, predictors by the name of the method, and ``persistable_vars``, the
     states that they share.
     """
 
-    def __init__(self, programs: Mapping[str, Predictor], persistable_vars: Mapping[str, Strided]) -> None:
+    def __init__(
+        self, programs: Mapping[str, Predictor | StepwiseProgram], persistable_vars: Mapping[str, Strided]
+    ) -> None:
         super().__init__()
         self.__dict__["_programs"] = dict(programs)
         self.__dict__["training"] = False
-        trained = {s.name for p in programs.values() for s in p.program.states if s.attributes.get("trainable")}
+        trained = {name for p in programs.values() for name in _trainable(p)}
         for name, payload in persistable_vars.items():
             tensor = Tensor._wrap(payload, name not in trained)
             tensor.name, tensor.persistable, tensor.is_parameter = name, True, name in trained
@@ -54,7 +59,7 @@ class TranslatedLayer(Layer):
         """A layer of the same programs with weights of its own."""
         held = {**self._parameters, **self._buffers}
         values = {name: tensor.numpy().copy() for name, tensor in held.items() if tensor is not None}
-        copy = _layer_of({name: LoadedProgram(p.program, values) for name, p in self._programs.items()})
+        copy = _layer_of({name: _with_weights(p, values) for name, p in self._programs.items()})
         memo[id(self)] = copy
         for name, tensor in {**copy._parameters, **copy._buffers}.items():
             tensor.stop_gradient = held[name].stop_gradient
@@ -69,6 +74,8 @@ class TranslatedLayer(Layer):
 
     def _run(self, method: str, *inputs: Any) -> Any:
         predictor = self._programs[method]
+        if isinstance(predictor, StepwiseProgram):
+            return self._stepwise(predictor, inputs)
         if self.training:
             check_replayable(predictor.program)
         if self.training or (active_tracer() is not None and is_replayable(predictor.program)):
@@ -78,6 +85,11 @@ class TranslatedLayer(Layer):
         arrays = [to_numpy(x) if type(x) is Tensor else x for x in inputs]
         outputs = [Tensor._wrap(Strided.from_array(a)) for a in predictor.run(*arrays)]
         return outputs[0] if len(outputs) == 1 else outputs
+
+    def _stepwise(self, program: StepwiseProgram, inputs: Sequence[Any]) -> Any:
+        with set_grad_enabled(self.training and is_grad_enabled()):
+            results = program.run_tensors(inputs, {**self._parameters, **self._buffers})
+        return results[0] if len(results) == 1 else results
 
     def program(self, method_name: str = "forward") -> Any:
         """The program of a method. Raises ValueError for one that was not exported."""
@@ -89,7 +101,8 @@ class TranslatedLayer(Layer):
         """Training mode, or evaluation. Raises NotImplementedError for training a program with loops or branches."""
         if mode:
             for predictor in self._programs.values():
-                check_replayable(predictor.program)
+                if isinstance(predictor, Predictor):
+                    check_replayable(predictor.program)
         self.__dict__["training"] = mode
         return self
 
@@ -110,25 +123,46 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"jit.load(): argument 'path' must be a path, got {path!r:.60}")
     base = os.fspath(path)
-    read: Callable[[str], LoadedProgram] = load_program
     if os.path.exists(base + ".json") and not os.path.exists(base + ".pir"):
-        read, methods = load_paddle_program, _beside(base)
-        forward = read(base)
-    else:
-        forward = read(base)
-        methods = _listed(forward.program.attributes.get(METHODS, ()), base)
-    return _layer_of({"forward": forward, **{method: read(f"{base}.{method}") for method in methods}})
+        return _layer_of({name: read_paddle_program(file) for name, file in _files(base, _beside(base)).items()})
+    forward = load_program(base)
+    methods = _listed(forward.program.attributes.get(METHODS, ()), base)
+    files = _files(base, methods).items()
+    return _layer_of({name: forward if name == "forward" else load_program(file) for name, file in files})
 
 
-def _layer_of(methods: Mapping[str, LoadedProgram]) -> TranslatedLayer:
+def _files(base: str, methods: Sequence[str]) -> dict[str, str]:
+    """The file of each method."""
+    return {"forward": base, **{method: f"{base}.{method}" for method in methods}}
+
+
+def _layer_of(methods: Mapping[str, LoadedProgram | StepwiseProgram]) -> TranslatedLayer:
     """The layer of the programs of methods. States of the same name are one state of all."""
-    programs: dict[str, Predictor] = {}
+    programs: dict[str, Predictor | StepwiseProgram] = {}
     states: dict[str, Strided] = {}
     for method, loaded in methods.items():
-        shared = {name: states[name].array() if name in states else a for name, a in loaded.states.items()}
-        programs[method] = Predictor(LoadedProgram(loaded.program, shared))
+        own = loaded.arrays if isinstance(loaded, StepwiseProgram) else loaded.states
+        shared = {name: states[name].array() if name in states else a for name, a in own.items()}
+        bound = _with_weights(loaded, shared)
+        programs[method] = bound if isinstance(bound, StepwiseProgram) else Predictor(bound)
         states = {**programs[method].states, **states}
     return TranslatedLayer(programs, states)
+
+
+def _trainable(program: Predictor | StepwiseProgram) -> list[str]:
+    """The names of the states that were trained."""
+    if isinstance(program, StepwiseProgram):
+        return program.trainable
+    return [s.name for s in program.program.states if s.attributes.get("trainable")]
+
+
+def _with_weights(
+    program: Predictor | LoadedProgram | StepwiseProgram, arrays: dict[str, Any]
+) -> LoadedProgram | StepwiseProgram:
+    """The program with other weights."""
+    if isinstance(program, StepwiseProgram):
+        return program.bound(arrays)
+    return LoadedProgram(program.program, arrays)
 
 
 def _listed(names: Any, base: str) -> list[str]:

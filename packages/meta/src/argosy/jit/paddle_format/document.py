@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from argosy_infer.errors import ProgramFileError
 
-__all__ = ["Document", "Step"]
+__all__ = ["Block", "Document", "Step"]
 
 _DTYPES = {
     "t_bool": "bool", "t_i8": "int8", "t_ui8": "uint8", "t_i16": "int16", "t_i32": "int32", "t_i64": "int64",
@@ -19,10 +20,10 @@ _OPERATIONS = 1_000_000
 
 class Step:
     """One operation: its ``name`` without dialect, numbers of ``operands`` and ``results``, ``attributes``, ``types``
-    of the results (dtype and sizes, None for others).
+    of the results (dtype and sizes, None for others), and the ``blocks`` of its regions.
     """
 
-    __slots__ = ("attributes", "name", "operands", "results", "types")
+    __slots__ = ("attributes", "blocks", "name", "operands", "results", "types")
 
     def __init__(self, entry: dict[str, Any]) -> None:
         self.name = str(entry["#"]).partition(".")[2] or str(entry["#"])
@@ -33,15 +34,39 @@ class Step:
         if entry["#"] == "p":
             self.name = "parameter"
             stored = bool(entry["OA"][0])  # persistable; scratch of a kernel is not, and not in the file
-            self.attributes: dict[str, Any] = {"name": str(entry["A"][3]), "stored": stored}
+            self.attributes: dict[str, Any] = {
+                "name": str(entry["A"][3]),
+                "stored": stored,
+                "trained": not entry["OA"][1],
+            }
         else:
             self.attributes = {str(x["N"]): _attribute(x["AT"]) for x in entry.get("A", [])}
-        if entry.get("regions"):
-            raise NotImplementedError(f"Paddle's operator {self.name} with regions is not read yet")
+        self.blocks = [Block(region["blocks"]) for region in entry.get("regions", ())]
 
 
-class Document:
+class Block:
+    """What a region holds: numbers of its ``arguments``, and its ``steps`` in order."""
+
+    __slots__ = ("arguments", "steps")
+
+    def __init__(self, blocks: list[dict[str, Any]]) -> None:
+        if len(blocks) != 1:
+            raise ValueError(f"a region has {len(blocks)} blocks")
+        self.arguments = [int(x["#"]) for x in blocks[0]["args"]]
+        self.steps = [Step(entry) for entry in blocks[0]["ops"]]
+
+    def walk(self) -> Iterator[Step]:
+        """All steps, those of inner blocks after the step that holds them."""
+        for step in self.steps:
+            yield step
+            for block in step.blocks:
+                yield from block.walk()
+
+
+class Document(Block):
     """A program: its ``steps`` in order."""
+
+    __slots__ = ()
 
     def __init__(self, text: bytes, name: str) -> None:
         try:
@@ -49,10 +74,9 @@ class Document:
             if tree["base_code"]["magic"] != "pir":
                 raise ValueError("it is no program of Paddle 3")
             blocks = tree["program"]["regions"][0]["blocks"]
-            entries = blocks[0]["ops"]
-            if len(blocks) != 1 or len(entries) > _OPERATIONS:
-                raise ValueError(f"it has {len(blocks)} blocks and {len(entries)} operations")
-            self.steps = [Step(entry) for entry in entries]
+            if len(blocks[0]["ops"]) > _OPERATIONS:
+                raise ValueError(f"it has {len(blocks[0]['ops'])} operations")
+            super().__init__(blocks)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
             raise ProgramFileError(f"{name} is not a program that can be read: {error!r:.200}") from error
 

@@ -12,7 +12,7 @@ from argosy.creation import to_tensor
 from argosy_phi_ops.operator import find_operator, get_operator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Constant", "run_operator"]
+__all__ = ["RULES", "Constant", "as_list", "as_number", "as_operand", "is_known", "rule", "run_operator"]
 
 
 class Constant:
@@ -29,25 +29,30 @@ class Constant:
         return made
 
 
-def _number(x: Any) -> Any:
+def as_number(x: Any) -> Any:
+    """The number that an operand stands for, where it is known."""
     if isinstance(x, Constant):
         return int(x.value) if x.dtype.startswith(("int", "uint")) else x.value
+    if type(x) is Tensor and not x.payload.is_traced and x.size == 1:
+        return x.item()
     return x
 
 
-def _list(x: Any) -> list[Any]:
+def as_list(x: Any) -> list[Any]:
+    """The numbers that an operand stands for. Raises GraphBreak for a tensor of a capture."""
     if isinstance(x, Constant):
-        return [_number(x)] * (x.shape[0] if x.shape else 1)
+        return [as_number(x)] * (x.shape[0] if x.shape else 1)
     if isinstance(x, Tensor):
-        raise NotImplementedError("sizes that a Paddle program computes from the values of tensors are not read yet")
-    return [_number(n) for n in x] if isinstance(x, (list, tuple)) else [x]
+        return list(x.numpy().reshape(-1).tolist())
+    return [as_number(n) for n in x] if isinstance(x, (list, tuple)) else [x]
 
 
-def _tensor(x: Any) -> Any:
+def as_operand(x: Any) -> Any:
+    """The tensor, or tensors, that an operand is."""
     if isinstance(x, Constant):
         return x.tensor()
     if isinstance(x, (list, tuple)) and x and any(type(n) is Tensor or isinstance(n, Constant) for n in x):
-        return [_tensor(n) for n in x]
+        return [as_operand(n) for n in x]
     return get_operator("stack")([_size(n) for n in x]) if isinstance(x, (list, tuple)) else x
 
 
@@ -56,25 +61,31 @@ def _size(n: Any) -> Any:
 
 
 Rule = Callable[[list[Any], dict[str, Any]], Any]
-_RULES: dict[str, Rule] = {}
+RULES: dict[str, Rule] = {}
 
 
-def _rule(*names: str) -> Callable[[Rule], Rule]:
+def rule(*names: str) -> Callable[[Rule], Rule]:
     def note(function: Rule) -> Rule:
-        _RULES.update(dict.fromkeys(names, function))
+        RULES.update(dict.fromkeys(names, function))
         return function
 
     return note
 
 
+def is_known(name: str) -> bool:
+    """Whether :func:`run_operator` knows Paddle's operator ``name``."""
+    plain = name.rstrip("_")
+    return plain in RULES or (plain in _SAME and find_operator(_SAME[plain]) is not None)
+
+
 def run_operator(name: str, operands: list[Any], attributes: dict[str, Any]) -> Any:
     """The results of Paddle's operator ``name``. Raises NotImplementedError for one that is not known here."""
     attributes = {key: value for key, value in attributes.items() if key not in ("struct_name", "op_callstack")}
-    rule = _RULES.get(name.rstrip("_"))
+    rule = RULES.get(name.rstrip("_"))
     if rule is not None:
         return rule(operands, attributes)
     if name.rstrip("_") in _SAME and find_operator(_SAME[name.rstrip("_")]) is not None:
-        tensors = [_tensor(x) for x in operands if x is not None]
+        tensors = [as_operand(x) for x in operands if x is not None]
         return get_operator(_SAME[name.rstrip("_")])(*tensors, **attributes)
     raise NotImplementedError(f"Paddle's operator {name} is not read yet (attributes {sorted(attributes)})")
 
@@ -88,60 +99,60 @@ _SAME = {name: name for name in (
 )} | {"elementwise_pow": "pow", "swish": "silu", "tanh_shrink": "tanhshrink"}  # fmt: skip
 
 
-@_rule("full")
+@rule("full")
 def _full(x: list[Any], a: dict[str, Any]) -> Any:
     return Constant(a["value"], a["shape"], a["dtype"])
 
 
-@_rule("full_int_array")
+@rule("full_int_array")
 def _full_int_array(x: list[Any], a: dict[str, Any]) -> Any:
     return list(a["value"])
 
 
-@_rule("full_with_tensor")
+@rule("full_with_tensor")
 def _full_with_tensor(x: list[Any], a: dict[str, Any]) -> Any:
-    return Constant(_number(x[0]), _list(x[1]), a["dtype"])
+    return Constant(as_number(x[0]), as_list(x[1]), a["dtype"])
 
 
-@_rule("full_like")
+@rule("full_like")
 def _full_like(x: list[Any], a: dict[str, Any]) -> Any:
-    return get_operator("full_like")(_tensor(x[0]), _number(x[1]), a.get("dtype") or None)
+    return get_operator("full_like")(as_operand(x[0]), as_number(x[1]), a.get("dtype") or None)
 
 
-@_rule("assign_value")
+@rule("assign_value")
 def _assign_value(x: list[Any], a: dict[str, Any]) -> Any:
     return to_tensor(a["values"], a["dtype"]).reshape(a["shape"])
 
 
-@_rule("shape", "shape64")
+@rule("shape", "shape64")
 def _shape(x: list[Any], a: dict[str, Any]) -> Any:
-    return list(_tensor(x[0]).payload.shape)
+    return list(as_operand(x[0]).payload.shape)
 
 
-@_rule("combine")
+@rule("combine")
 def _combine(x: list[Any], a: dict[str, Any]) -> Any:
     return list(x)
 
 
-@_rule("stack")
+@rule("stack")
 def _stack(x: list[Any], a: dict[str, Any]) -> Any:
     if all(not isinstance(n, Tensor) for n in x[0]):
-        return [_number(n) for n in x[0]]
-    return get_operator("stack")([_tensor(n) for n in x[0]], axis=a["axis"])
+        return [as_number(n) for n in x[0]]
+    return get_operator("stack")([as_operand(n) for n in x[0]], axis=a["axis"])
 
 
-@_rule("concat")
+@rule("concat")
 def _concat(x: list[Any], a: dict[str, Any]) -> Any:
-    return get_operator("concat")([_tensor(n) for n in x[0]], axis=int(_number(x[1])))
+    return get_operator("concat")([as_operand(n) for n in x[0]], axis=int(as_number(x[1])))
 
 
-@_rule("slice")
+@rule("slice")
 def _slice(x: list[Any], a: dict[str, Any]) -> Any:
-    starts, ends = _list(x[1]), _list(x[2])
+    starts, ends = as_list(x[1]), as_list(x[2])
     if isinstance(x[0], list):
         part = x[0][starts[0] : ends[0]]
         return part[0] if a["decrease_axis"] else part
-    given = _tensor(x[0])
+    given = as_operand(x[0])
     if not a["decrease_axis"]:
         return get_operator("slice")(given, a["axes"], starts, ends)
     index: list[Any] = [slice(None)] * given.ndim  # an axis of open size that is cut to one cannot be squeezed
@@ -150,73 +161,75 @@ def _slice(x: list[Any], a: dict[str, Any]) -> Any:
     return given[tuple(index)]
 
 
-@_rule("strided_slice")
+@rule("strided_slice")
 def _strided_slice(x: list[Any], a: dict[str, Any]) -> Any:
-    return get_operator("strided_slice")(_tensor(x[0]), a["axes"], _list(x[1]), _list(x[2]), _list(x[3]))
+    return get_operator("strided_slice")(as_operand(x[0]), a["axes"], as_list(x[1]), as_list(x[2]), as_list(x[3]))
 
 
-@_rule("reshape")
+@rule("reshape")
 def _reshape(x: list[Any], a: dict[str, Any]) -> Any:
-    given = _tensor(x[0])
-    shape = [given.payload.shape[i] if n == 0 else n for i, n in enumerate(_list(x[1]))]
+    given = as_operand(x[0])
+    shape = [given.payload.shape[i] if n == 0 else n for i, n in enumerate(as_list(x[1]))]
     return get_operator("reshape")(given, shape)
 
 
-@_rule("transpose")
+@rule("transpose")
 def _transpose(x: list[Any], a: dict[str, Any]) -> Any:
-    return get_operator("transpose")(_tensor(x[0]), a["perm"])
+    return get_operator("transpose")(as_operand(x[0]), a["perm"])
 
 
-_RULES["squeeze"] = lambda x, a: get_operator("squeeze")(_tensor(x[0]), _list(x[1]))
-_RULES["unsqueeze"] = lambda x, a: get_operator("unsqueeze")(_tensor(x[0]), _list(x[1]))
-_RULES["expand"] = lambda x, a: get_operator("expand")(_tensor(x[0]), _list(x[1]))
-_RULES["tile"] = lambda x, a: get_operator("tile")(_tensor(x[0]), _list(x[1]))
-_RULES["matmul"] = lambda x, a: get_operator("matmul")(_tensor(x[0]), _tensor(x[1]), a["transpose_x"], a["transpose_y"])
-_RULES["cast"] = lambda x, a: get_operator("cast")(_tensor(x[0]), a["dtype"])
-_RULES["pow"] = lambda x, a: get_operator("pow")(_tensor(x[0]), a["y"])
-_RULES["clip"] = lambda x, a: get_operator("clip")(_tensor(x[0]), _number(x[1]), _number(x[2]))
-_RULES["mean"] = lambda x, a: get_operator("mean")(_tensor(x[0]), _list(x[1]) or None, a["keepdim"])
-_RULES["sum"] = lambda x, a: get_operator("sum")(_tensor(x[0]), _list(x[1]) or None, None, a["keepdim"])
-_RULES["max"] = lambda x, a: get_operator("max")(_tensor(x[0]), _list(x[1]) or None, a["keepdim"])
-_RULES["min"] = lambda x, a: get_operator("min")(_tensor(x[0]), _list(x[1]) or None, a["keepdim"])
-_RULES["argmax"] = lambda x, a: get_operator("argmax")(
-    _tensor(x[0]), None if a["flatten"] else int(_number(x[1])), a["keepdims"], a["dtype"]
+RULES["squeeze"] = lambda x, a: get_operator("squeeze")(as_operand(x[0]), as_list(x[1]))
+RULES["unsqueeze"] = lambda x, a: get_operator("unsqueeze")(as_operand(x[0]), as_list(x[1]))
+RULES["expand"] = lambda x, a: get_operator("expand")(as_operand(x[0]), as_list(x[1]))
+RULES["tile"] = lambda x, a: get_operator("tile")(as_operand(x[0]), as_list(x[1]))
+RULES["matmul"] = lambda x, a: get_operator("matmul")(
+    as_operand(x[0]), as_operand(x[1]), a["transpose_x"], a["transpose_y"]
 )
-_RULES["gather"] = lambda x, a: get_operator("gather")(_tensor(x[0]), _tensor(x[1]), int(_number(x[2])))
-_RULES["embedding"] = lambda x, a: get_operator("embedding")(
-    _tensor(x[0]), _tensor(x[1]), a["padding_idx"] if a["padding_idx"] >= 0 else None
+RULES["cast"] = lambda x, a: get_operator("cast")(as_operand(x[0]), a["dtype"])
+RULES["pow"] = lambda x, a: get_operator("pow")(as_operand(x[0]), a["y"])
+RULES["clip"] = lambda x, a: get_operator("clip")(as_operand(x[0]), as_number(x[1]), as_number(x[2]))
+RULES["mean"] = lambda x, a: get_operator("mean")(as_operand(x[0]), as_list(x[1]) or None, a["keepdim"])
+RULES["sum"] = lambda x, a: get_operator("sum")(as_operand(x[0]), as_list(x[1]) or None, None, a["keepdim"])
+RULES["max"] = lambda x, a: get_operator("max")(as_operand(x[0]), as_list(x[1]) or None, a["keepdim"])
+RULES["min"] = lambda x, a: get_operator("min")(as_operand(x[0]), as_list(x[1]) or None, a["keepdim"])
+RULES["argmax"] = lambda x, a: get_operator("argmax")(
+    as_operand(x[0]), None if a["flatten"] else int(as_number(x[1])), a["keepdims"], a["dtype"]
+)
+RULES["gather"] = lambda x, a: get_operator("gather")(as_operand(x[0]), as_operand(x[1]), int(as_number(x[2])))
+RULES["embedding"] = lambda x, a: get_operator("embedding")(
+    as_operand(x[0]), as_operand(x[1]), a["padding_idx"] if a["padding_idx"] >= 0 else None
 )
 
 
-@_rule("scale")
+@rule("scale")
 def _scale(x: list[Any], a: dict[str, Any]) -> Any:
     if not isinstance(x[0], Tensor) and isinstance(x[0], (int, Constant)):
-        value, factor = _number(x[0]), _number(x[1])
+        value, factor = as_number(x[0]), as_number(x[1])
         return value * factor + a["bias"] if a["bias_after_scale"] else (value + a["bias"]) * factor
-    given = _tensor(x[0])
-    factor = x[1] if type(x[1]) is Tensor else _number(x[1])
+    given = as_operand(x[0])
+    factor = x[1] if type(x[1]) is Tensor else as_number(x[1])
     return get_operator("scale")(given, factor, a["bias"], a["bias_after_scale"])
 
 
-@_rule("dropout")
+@rule("dropout")
 def _dropout(x: list[Any], a: dict[str, Any]) -> Any:
-    given = _tensor(x[0])
+    given = as_operand(x[0])
     if not a["is_test"]:
         raise NotImplementedError("dropout in training mode within a Paddle program is not read yet")
-    kept = given if a["mode"] == "upscale_in_train" else given * (1.0 - _number(x[2]))
+    kept = given if a["mode"] == "upscale_in_train" else given * (1.0 - as_number(x[2]))
     return [kept, None]
 
 
-@_rule("split_with_num")
+@rule("split_with_num")
 def _split_with_num(x: list[Any], a: dict[str, Any]) -> Any:
-    return [list(get_operator("split")(_tensor(x[0]), a["num"], int(_number(x[1]))))]
+    return [list(get_operator("split")(as_operand(x[0]), a["num"], int(as_number(x[1]))))]
 
 
-@_rule("split")
+@rule("split")
 def _split(x: list[Any], a: dict[str, Any]) -> Any:
     if len(x) == 1:  # builtin.split: the parts of a list
         return list(x[0])
-    return [list(get_operator("split")(_tensor(x[0]), _list(x[1]), int(_number(x[2]))))]
+    return [list(get_operator("split")(as_operand(x[0]), as_list(x[1]), int(as_number(x[2]))))]
 
 
 # layers
@@ -226,24 +239,24 @@ def _padding(a: dict[str, Any]) -> Any:
     return a["padding_algorithm"] if a["padding_algorithm"] in ("SAME", "VALID") else a["paddings"]
 
 
-@_rule("conv2d", "depthwise_conv2d")
+@rule("conv2d", "depthwise_conv2d")
 def _conv2d(x: list[Any], a: dict[str, Any]) -> Any:
     return get_operator("conv2d")(
         x[0], x[1], None, a["strides"], _padding(a), a["dilations"], a["groups"], a["data_format"]
     )
 
 
-@_rule("conv2d_transpose", "depthwise_conv2d_transpose")
+@rule("conv2d_transpose", "depthwise_conv2d_transpose")
 def _conv2d_transpose(x: list[Any], a: dict[str, Any]) -> Any:
     return get_operator("conv2d_transpose")(
         x[0], x[1], None, a["strides"], _padding(a), a["output_padding"] or 0, a["dilations"], a["groups"],
-        _list(x[2]) or None if len(x) > 2 and x[2] is not None else None, a["data_format"],
+        as_list(x[2]) or None if len(x) > 2 and x[2] is not None else None, a["data_format"],
     )  # fmt: skip
 
 
-@_rule("pool2d")
+@rule("pool2d")
 def _pool2d(x: list[Any], a: dict[str, Any]) -> Any:
-    size, layout = _list(x[1]), a["data_format"]
+    size, layout = as_list(x[1]), a["data_format"]
     if a["adaptive"] or a["global_pooling"]:
         size = [1, 1] if a["global_pooling"] else size
         if a["pooling_type"] == "max":
@@ -256,7 +269,7 @@ def _pool2d(x: list[Any], a: dict[str, Any]) -> Any:
     )
 
 
-@_rule("batch_norm")
+@rule("batch_norm")
 def _batch_norm(x: list[Any], a: dict[str, Any]) -> Any:
     if not (a["is_test"] or a["use_global_stats"]):
         raise NotImplementedError("batch_norm in training mode within a Paddle program is not read yet")
@@ -269,31 +282,31 @@ def _batch_norm(x: list[Any], a: dict[str, Any]) -> Any:
     return [made if bias is None else made + bias, *[None] * 5]
 
 
-@_rule("layer_norm")
+@rule("layer_norm")
 def _layer_norm(x: list[Any], a: dict[str, Any]) -> Any:
     sizes = list(x[0].payload.shape[a["begin_norm_axis"] :])
     weight, bias = (None if t is None else get_operator("reshape")(t, sizes) for t in x[1:3])
     return [get_operator("layer_norm")(x[0], sizes, weight, bias, a["epsilon"]), None, None]
 
 
-@_rule("group_norm")
+@rule("group_norm")
 def _group_norm(x: list[Any], a: dict[str, Any]) -> Any:
     made = get_operator("group_norm")(x[0], a["groups"], a["epsilon"], x[1], x[2], a["data_format"])
     return [made, None, None]
 
 
-@_rule("hardsigmoid")
+@rule("hardsigmoid")
 def _hardsigmoid(x: list[Any], a: dict[str, Any]) -> Any:
     return get_operator("clip")(get_operator("scale")(x[0], a["slope"], a["offset"]), 0.0, 1.0)
 
 
-@_rule("rnn")
+@rule("rnn")
 def _rnn(x: list[Any], a: dict[str, Any]) -> Any:
     """Layers of one recurrence over time-major input: ``x``, states, weights, lengths."""
     mode, ways = a["mode"], 2 if a["is_bidirec"] else 1
     names = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "simple_rnn", "RNN_RELU": "simple_rnn"}
     options = {"activation": mode[4:].lower()} if mode.startswith("RNN") else {}
-    states, weights, length = [_tensor(s) for s in x[1]], x[2], x[3]
+    states, weights, length = [as_operand(s) for s in x[1]], x[2], x[3]
     runs, current = a["num_layers"] * ways, x[0]
     ends: list[list[Any]] = [[] for _ in states]
     for layer in range(a["num_layers"]):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.lowering import simplify
 from argosy.jit.paddle_format.document import Document, Step
-from argosy.jit.paddle_format.operators import Constant, run_operator
 from argosy.jit.paddle_format.parameters import read_parameters
+from argosy.jit.paddle_format.running import DATA_DEPENDENT, check_operators, run
+from argosy.jit.paddle_format.stepwise import StepwiseProgram
 from argosy.jit.specs import spec_type
 from argosy_infer.errors import ProgramFileError
 from argosy_infer.export import LoadedProgram
@@ -21,7 +21,7 @@ from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["load_paddle_program"]
+__all__ = ["load_paddle_program", "read_paddle_program"]
 
 
 def load_paddle_program(path: str | Path, weights: Path | None = None) -> LoadedProgram:
@@ -29,15 +29,27 @@ def load_paddle_program(path: str | Path, weights: Path | None = None) -> Loaded
     with argosy's operators.
 
     Sizes that it leaves open stay open. Raises ProgramFileError naming the file that is missing or damaged,
-    NotImplementedError naming an operator that is not known here.
+    NotImplementedError naming an operator that is not known here, or that the program's sizes depend on data.
     """
+    found = read_paddle_program(path, weights)
+    if isinstance(found, StepwiseProgram):
+        raise NotImplementedError(f"{path}.json computes sizes from data: jit.load and inference run it, step by step")
+    return found
+
+
+def read_paddle_program(path: str | Path, weights: Path | None = None) -> LoadedProgram | StepwiseProgram:
+    """As :func:`load_paddle_program`, and a program whose sizes depend on data as one that runs step by step."""
     base = Path(path)
     program_file, weight_file = base.with_name(base.name + ".json"), weights or base.with_name(base.name + ".pdiparams")
     document = Document(_read(program_file), str(program_file))
     names = [step.attributes["name"] for step in document.parameters]
     arrays = read_parameters(_read(weight_file), names, str(weight_file)) if names else {}
     _check(document, arrays, weight_file)
-    return _captured(document, arrays, str(program_file))
+    check_operators(document)
+    try:
+        return _captured(document, arrays, str(program_file))
+    except DATA_DEPENDENT as reason:
+        return StepwiseProgram(document, arrays, str(program_file), str(reason))
 
 
 def _read(path: Path) -> bytes:
@@ -68,8 +80,7 @@ def _captured(document: Document, arrays: dict[str, Any], file: str) -> LoadedPr
     recording = set_grad_enabled(False)
     try:
         with Tracer("forward") as tracer:
-            outputs = _run(document, states, _Inputs(tracer), file)
-            captured = tracer.finish(outputs)
+            captured = tracer.finish(run(document, states, _Inputs(tracer).make, file))
     finally:
         set_grad_enabled(recording)
     simplify(captured.program, "cse,dce")
@@ -98,33 +109,3 @@ class _Inputs:
         made = self.tracer.input(spec_type(spec, self.first), spec.name)
         self.first += spec.shape.count(-1)
         return made
-
-
-def _run(document: Document, states: dict[str, Tensor], inputs: _Inputs, file: str) -> list[Tensor]:
-    values: dict[int, Any] = {0: None}
-    outputs: dict[int, Any] = {}
-    special: dict[str, Callable[[Step], Any]] = {
-        "parameter": lambda step: states.get(step.attributes["name"]),
-        "data": inputs.make,
-        "fetch": lambda step: outputs.setdefault(int(step.attributes["col"]), values[step.operands[0]]),
-    }
-    for step in document.steps:
-        try:
-            if step.name in special:
-                results: Any = special[step.name](step)
-            else:
-                results = run_operator(step.name, [values[i] for i in step.operands], step.attributes)
-            values.update(_results(step, results))
-        except ProgramFileError:
-            raise
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            raise ProgramFileError(f"{file}: operator {step.name} is damaged: {error!r:.200}") from error
-    return [x.tensor() if isinstance(x, Constant) else x for _, x in sorted(outputs.items())]
-
-
-def _results(step: Step, results: Any) -> dict[int, Any]:
-    """The values of the step's results by their numbers."""
-    many = len(step.results) > 1 or (step.name == "split" and len(step.operands) == 1)
-    if not many and step.name in ("split", "split_with_num"):
-        results = results[0]
-    return dict(zip(step.results, results if many else [results], strict=len(step.results) == 1))
