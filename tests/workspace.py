@@ -50,7 +50,12 @@ TESTED_ALONE = pytest.StashKey[dict[str, set[str]]]()
 """The tests of each package that this session leaves to the package installed alone, by their names there."""
 
 
+def runs_alike_alone(item: pytest.Item) -> bool:
+    """Whether a package's test runs where the package is installed alone, too: neither it nor its file may skip."""
+    marked = any(item.get_closest_marker(name) for name in ("skipif", "soak"))
+    return not marked and not _may_skip(item.path)
+
+
 @cache
-def runs_alike_alone(path: Path) -> bool:
-    """Whether a file of a package's tests skips nothing: all of it runs where the package is installed alone."""
-    return not re.search(r"importorskip|skipif|skip\(|find_spec", path.read_text(encoding="utf-8"))
+def _may_skip(path: Path) -> bool:
+    return bool(re.search(r"importorskip|skip\(|find_spec", path.read_text(encoding="utf-8")))

@@ -60,11 +60,9 @@ CONSTANTS = {
 UNCHECKED = {"binary_cross_entropy": "a sample is at probability zero, where the logarithm has no derivative"}
 
 
-@pytest.mark.parametrize("name", sorted(MODULES))
+@pytest.mark.parametrize("name", sorted(MODULES.keys() - UNCHECKED.keys()))
 def test_operator_differentiates(name):
     """The decomposition has derivatives in both modes that agree with differences at every sample."""
-    if name in UNCHECKED:
-        pytest.skip(UNCHECKED[name])
     for op, sample in samples(name):
         operands, attributes = bound(op, sample)
         if op.random or not operands or any(type(x) is not Tensor for x in operands):

@@ -1,6 +1,7 @@
 """Looking at compiled programs: estimates, events of kernels while somebody watches."""
 
 import threading
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from argosy_tensorcore.storage import Strided
 
 
 @pytest.fixture
-def watched():
-    """Events of all programs, while the test runs."""
+def watched(monkeypatch):
+    """Events of the test's programs, while it runs: those that other tests left would all be made again, too."""
+    monkeypatch.setattr(tracing, "_programs", WeakSet())
     events = []
     tracing.start(events.extend)
     yield events

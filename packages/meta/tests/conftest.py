@@ -2,9 +2,11 @@
 
 import gc
 import os
+from weakref import WeakSet
 
 import pytest
 
+from argosy_cinn.tools import tracing
 from argosy_phi_ops.context import AMBIENT
 
 os.environ["ARGOSY_VERIFY"] = "1"
@@ -20,3 +22,9 @@ def plain_dispatch_afterwards():
     if AMBIENT.word:
         gc.collect()
     assert AMBIENT.word <= before, "distributed tensors, or a context of gradients or precision, outlived the test"
+
+
+@pytest.fixture
+def own_programs(monkeypatch):
+    """A profiler makes the code of all programs again: here of the test's, not of those that hundreds of tests left."""
+    monkeypatch.setattr(tracing, "_programs", WeakSet())

@@ -59,7 +59,6 @@ def plain():
 
 
 def test_a_gpt_trains_in_60_percent_of_the_memory_with_the_same_bits(plain):
-    pytest.importorskip("argosy_cinn")
     losses, values, figures, _ = plain
     budget = int(figures["arena_bytes"] * 0.6)
     less_losses, less_values, less, report = trained(budget)

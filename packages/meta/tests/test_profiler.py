@@ -10,6 +10,8 @@ import argosy as paddle
 from argosy import profiler
 from argosy.profiler import Profiler, ProfilerState, RecordEvent, TracerEventType
 
+pytestmark = pytest.mark.usefixtures("own_programs")
+
 
 def recorded(work, **options):
     """The events of ``work`` under a profiler."""

@@ -72,6 +72,7 @@ def test_hooks_of_saved_tensors_are_those_of_one_thread(x):
     assert not packed
 
 
+@pytest.mark.usefixtures("own_programs")
 def test_a_profiler_sees_all_threads(x):
     profiler = paddle.profiler.Profiler(targets=[paddle.profiler.ProfilerTarget.CPU])
     with ThreadPoolExecutor(1) as pool:

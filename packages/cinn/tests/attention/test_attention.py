@@ -382,10 +382,9 @@ def test_any_number_of_threads_gives_the_same_bits(heads):
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.skipif(not Target.host().is_x86, reason="the levels are those of x86-64")
 @pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v2"])
 def test_shorter_vectors_give_the_same_results(level, monkeypatch):
-    if not Target.host().is_x86:
-        pytest.skip("the levels are those of x86-64")
     monkeypatch.setattr(Target, "host", staticmethod(lambda: Target.named(level)))
     executable = check(Attention(where(window)).both, *operands(75, 75, 20, 20), scale=10)
     assert fused(executable)
