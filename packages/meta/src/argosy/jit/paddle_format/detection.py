@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import argosy as paddle
 import argosy.vision.ops as ops
-from argosy.jit.paddle_format.operators import as_operand, rule
+from argosy.jit.paddle_format.operators import as_list, as_operand, rule
 from argosy.vision.ops.suppression import multiclass_nms3
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.errors import GraphBreak
@@ -108,6 +109,24 @@ def _yolo_box(x: list[Any], a: dict[str, Any]) -> Any:
 def _box_coder(x: list[Any], a: dict[str, Any]) -> Any:
     spread = x[1] if type(x[1]) is Tensor else (a["variance"] or None)
     return ops.box_coder(x[0], spread, x[2], a["code_type"], a["box_normalized"], a["axis"])
+
+
+@rule("deformable_conv")
+def _deformable_conv(x: list[Any], a: dict[str, Any]) -> Any:
+    return ops.deform_conv2d(
+        x[0], x[1], x[2], None, a["strides"], a["paddings"], a["dilations"], a["deformable_groups"], a["groups"], x[3]
+    )
+
+
+@_on_values("bincount")
+def _bincount(x: list[Any], a: dict[str, Any]) -> Any:
+    return paddle.bincount(x[0], x[1], int(as_list(x[2])[0]))
+
+
+@_on_values("unique")
+def _unique(x: list[Any], a: dict[str, Any]) -> Any:
+    axis = a["axis"][0] if a["axis"] else None
+    return list(paddle.unique(x[0], True, True, True, axis, a["dtype"]))
 
 
 @_on_values("nonzero")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -95,4 +96,6 @@ def _type(tree: Any) -> tuple[str, tuple[int, ...]] | None:
 
 def _attribute(tree: Any) -> Any:
     kind, data = str(tree["#"]).partition(".")[2], tree.get("D")
+    if data is None and "VD" in tree:  # what JSON has no number for
+        return {"NAN": math.nan, "INF": math.inf, "-INF": -math.inf}[str(tree["VD"]).upper()]
     return [_attribute(x) for x in data] if kind == "a_array" else data

@@ -203,6 +203,8 @@ RULES["embedding"] = lambda x, a: get_operator("embedding")(
 
 @rule("scale")
 def _scale(x: list[Any], a: dict[str, Any]) -> Any:
+    if isinstance(x[0], list) and all(type(n) is int for n in x[0]):  # sizes
+        return [int(_scale([n, x[1]], a)) for n in x[0]]
     if not isinstance(x[0], Tensor) and isinstance(x[0], (int, Constant)):
         value, factor = as_number(x[0]), as_number(x[1])
         return value * factor + a["bias"] if a["bias_after_scale"] else (value + a["bias"]) * factor
