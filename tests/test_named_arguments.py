@@ -54,6 +54,10 @@ def test_operators_name_what_they_were_given(name):
 
 
 SETUP = {
+    "ChainDataset of no streams": (
+        lambda: io.ChainDataset([DATA]),
+        "argument 'datasets' must hold IterableDatasets, got <",
+    ),
     "ChainDataset": (lambda: io.ChainDataset(3), "argument 'datasets' must be a sequence of data sets, got 3"),
     "ComposeDataset": (lambda: io.ComposeDataset([DATA, 3]), "argument 'datasets' must hold data sets, got 3"),
     "ConcatDataset": (lambda: io.ConcatDataset([]), "argument 'datasets' must hold at least one"),

@@ -92,17 +92,21 @@ def test_checkpoints_are_written_and_read(tmp_path, capsys):
         paddle.Model(paddle.nn.Linear(4, 8)).load(str(tmp_path / "final"))
 
 
-def test_early_stopping_history_and_schedules(tmp_path):
-    """Training stops when evaluation no longer improves; the history has an entry for each epoch; schedules step."""
+def test_early_stopping_history_and_schedules(tmp_path, capsys):
+    """Training stops at the second evaluation without gain, as the wheel's does, and tells where the best model is;
+    the history has an entry for each epoch; schedules step."""
     net = paddle.nn.Linear(4, 2)
     schedule = paddle.optimizer.lr.StepDecay(0.0, 1)
     model = paddle.Model(net)
     model.prepare(paddle.optimizer.SGD(schedule, parameters=net.parameters()), paddle.nn.CrossEntropyLoss())
-    history, stop = paddle.callbacks.History(), paddle.callbacks.EarlyStopping(patience=1, verbose=0)
+    history, stop = paddle.callbacks.History(), paddle.callbacks.EarlyStopping(patience=2)
     model.fit(_data(), _data(), 5, 10, verbose=0, save_dir=str(tmp_path), callbacks=[history, stop])
     assert len(history.history["loss"]) == len(history.history["eval_loss"]) == 3
     assert schedule.last_epoch == 6
+    assert (stop.stopped_epoch, stop.wait_epoch) == (3, 2)
     assert (tmp_path / "best_model.pdparams").exists()
+    best = tmp_path / "best_model"
+    assert f"Epoch 3: Early stopping.\nBest checkpoint has been saved at {best}\n" in capsys.readouterr().out
     model.fit(_data(), batch_size=1, epochs=5, num_iters=3, verbose=0)
     assert schedule.last_epoch == 9
 
@@ -123,7 +127,8 @@ def test_gradients_add_up_over_batches():
 
 def test_summary_and_flops(capsys):
     """The table names each leaf with its shapes and parameters; multiply-adds count once; modes and hooks stay."""
-    net = paddle.nn.Sequential(paddle.nn.Linear(4, 8), paddle.nn.ReLU(), paddle.nn.Linear(8, 3))
+    with paddle.utils.unique_name.guard():
+        net = paddle.nn.Sequential(paddle.nn.Linear(4, 8), paddle.nn.ReLU(), paddle.nn.Linear(8, 3))
     net[0].bias.stop_gradient = True
     assert paddle.summary(net, (1, 4)) == {"total_params": 67, "trainable_params": 59}
     shown = capsys.readouterr().out
@@ -135,6 +140,33 @@ def test_summary_and_flops(capsys):
     assert paddle.flops(net, [1, 4], {paddle.nn.ReLU: lambda layer, given, result: 8}, print_detail=True) == 64
     assert net.training
     assert not net[0]._forward_post_hooks
+
+
+def test_summary_has_paddles_lines(capsys):
+    """Layers in the order in which they finish, numbered as they were made; an LSTM in one line; a layer called twice
+    in one, an encoder layer behind its parts (the wheel's table for this network)."""
+
+    class Network(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(8, 8)
+            self.recurrent = nn.LSTM(8, 4, 2, direction="bidirect")
+            self.encoder = nn.Sequential(nn.TransformerEncoderLayer(8, 2, 16))
+
+        def forward(self, x):
+            return self.last(self.last(self.encoder(self.recurrent(x)[0])))
+
+    with paddle.utils.unique_name.guard():
+        network = Network()
+    paddle.summary(network, (2, 5, 8))
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    rows = [(line[0], line[-1]) for line in lines if line and line[0].rpartition("-")[2].isdigit()]
+    expected = (
+        "LSTM-1 896 Linear-2 72 Linear-3 72 Linear-4 72 Linear-5 72 MultiHeadAttention-1 0 Dropout-2 0 LayerNorm-1 16 "
+        "Linear-6 144 Dropout-1 0 Linear-7 136 Dropout-3 0 LayerNorm-2 16 TransformerEncoderLayer-1 0 Linear-1 72"
+    ).split()
+    assert rows == list(zip(expected[::2], expected[1::2], strict=True))
+    assert next(line for line in lines if line[:1] == ["MultiHeadAttention-1"])[-5] == "None]"
 
 
 def test_flops_counts_and_shows_what_paddle_does(capsys):
@@ -258,6 +290,8 @@ def test_training_in_mixed_precision_learns(configs):
     losses = [float(model.train_batch([x], [y])[0]) for _ in range(60)]
     assert losses[-1] < 0.3 * losses[0]
     assert network[0].weight.dtype == (paddle.float32 if configs == "O1" else paddle.bfloat16)
+    np.testing.assert_allclose(model.eval_batch([x], [y])[0], losses[-1], rtol=0.2, atol=1e-2)
+    assert model.predict_batch([x])[0].shape == (32, 1)
 
 
 def test_a_step_whose_scaled_gradients_overflow_is_skipped():

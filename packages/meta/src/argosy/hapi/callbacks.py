@@ -162,8 +162,8 @@ class LRScheduler(Callback):
 
 
 class EarlyStopping(Callback):
-    """Stops training when the figure ``monitor`` of evaluations has not improved by ``min_delta`` for ``patience`` of
-    them.
+    """Stops training at the ``patience``-th evaluation in a row that does not improve the figure ``monitor`` by
+    ``min_delta``; with patience 0 at the first evaluation, as in Paddle.
 
     mode: ``min``, ``max``, or ``auto`` (max for accuracies). The best model is saved as ``<save_dir>/best_model`` when
     fit has a ``save_dir`` and ``save_best_model`` is on.
@@ -193,6 +193,12 @@ class EarlyStopping(Callback):
         self.wait_epoch = self.stopped_epoch = 0
         self.best_value = -self._sign * float("inf") if self.baseline is None else self.baseline
 
+    @property
+    def _best(self) -> str | None:
+        """Where the best model goes, if anywhere."""
+        folder = self.params.get("save_dir")
+        return os.path.join(folder, "best_model") if self.save_best_model and folder else None
+
     def on_eval_end(self, logs: Logs = None) -> None:
         """Compare with the best so far."""
         if logs is None or self.monitor not in logs:
@@ -202,15 +208,20 @@ class EarlyStopping(Callback):
         value = float(np.ravel(logs[self.monitor])[0])
         if self._sign * (value - self.best_value) > self.min_delta:
             self.best_value, self.wait_epoch = value, 0
-            if self.save_best_model and self.params.get("save_dir"):
-                self.model.save(os.path.join(self.params["save_dir"], "best_model"))
+            if self._best is not None:
+                self.model.save(self._best)
         else:
             self.wait_epoch += 1
-        if self.wait_epoch > self.patience:
+        if self.wait_epoch >= self.patience:
             self.model.stop_training = True
             if self.verbose:
-                print(f"Epoch {self.stopped_epoch + 1}: Early stopping.")  # noqa: T201
+                self._tell()
         self.stopped_epoch += 1
+
+    def _tell(self) -> None:
+        print(f"Epoch {self.stopped_epoch + 1}: Early stopping.")  # noqa: T201 (as Paddle tells)
+        if self._best is not None:
+            print(f"Best checkpoint has been saved at {os.path.abspath(self._best)}")  # noqa: T201
 
 
 def default_callbacks(given: Callback | Sequence[Callback] | None, progress: Callback, **more: Any) -> list[Callback]:

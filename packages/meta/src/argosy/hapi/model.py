@@ -79,8 +79,7 @@ class Model:
         if self._optimizer is None or self._loss is None:
             raise RuntimeError("Model.train_batch() needs an optimizer and a loss: call prepare() first")
         self.network.train()
-        with self._precision.casting():
-            outputs = self._forward(inputs)
+        outputs = self._forward(inputs)
         wanted = _tensors(labels)
         losses = _listed(self._loss(*outputs, *wanted))
         total = losses[0]
@@ -107,7 +106,8 @@ class Model:
             return [to_numpy(x) for x in self._forward(inputs)]
 
     def _forward(self, inputs: Any) -> list[Any]:
-        return _listed(self.network(*_tensors(inputs)))
+        with self._precision.casting():
+            return _listed(self.network(*_tensors(inputs)))
 
     def _results(self, losses: list[Any], outputs: list[Any], labels: list[Any]) -> Any:
         values = [to_numpy(x) for x in losses]

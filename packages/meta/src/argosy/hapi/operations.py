@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from argosy.checked import checked
-from argosy.hapi.summary import count, inputs_of, shapes_of, visited
+from argosy.hapi.summary import count, inputs_of, leaves, shapes_of, visited
 from argosy.nn.layer import Layer
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -37,7 +37,7 @@ def flops(
         raise TypeError(f"flops: net should be a Layer, got {type(net).__name__}")
     rules = {**_rules(), **(custom_ops or {})}
     rows = []
-    for layer, given, result in visited(net, inputs_of(input_size)):
+    for layer, given, result in visited(net, inputs_of(input_size), leaves(net)):
         own = sum(count(p) for p in layer.parameters(include_sublayers=False))
         rows.append((layer, _first(given), _first(result), own, _counted(rules.get(type(layer)), layer, given, result)))
     total = sum(row[-1] for row in rows)

@@ -8,48 +8,72 @@ from typing import Any
 import numpy as np
 
 from argosy.checked import checked
+from argosy.nn.container import LayerList, Sequential
 from argosy.nn.layer import Layer
+from argosy.nn.recurrent import GRU, LSTM, SimpleRNN
 from argosy_autograd.modes import no_grad
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["count", "inputs_of", "shapes_of", "summary", "visited"]
+__all__ = ["count", "inputs_of", "leaves", "shapes_of", "summary", "visited"]
 
 _COLUMNS = ("Layer (type)", "Input Shape", "Output Shape", "Param #")
 _WIDTHS = (15, 20, 20, 15)
+_RECURRENT = (LSTM, GRU, SimpleRNN)
 
 
 @checked
 def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
-    """Print a line for each layer that has none below it, and the counts of parameters.
+    """Print a line for each layer, in the order in which they finish, and the counts of parameters.
+
+    As in Paddle, a layer that runs twice has one line, ``Linear-3`` is the third of its kind that was made, and
+    Sequential, LayerList, a network with layers below it and the cells of an LSTM, GRU or SimpleRNN have none.
 
     input_size: a shape, or a list of shapes; ``input``: what ``forward`` takes instead, a tensor, or one list or dict
     of them. Returns ``total_params`` and ``trainable_params``.
     """
     inputs = inputs_of(input_size, dtypes, input)
-    rows = visited(net, inputs)
+    rows = {_label(row[0]): row for row in visited(net, inputs, _shown(net))}
     total = sum(count(p) for p in net.parameters())
     trainable = sum(count(p) for p in net.parameters() if not p.stop_gradient)
-    counts: dict[str, int] = {}
     lines: list[tuple[str, ...]] = []
-    for layer, given, result in rows:
-        kind = type(layer).__name__
-        counts[kind] = counts.get(kind, 0) + 1
-        own = sum(count(p) for p in layer.parameters(include_sublayers=False))
-        lines.append((f"{kind}-{counts[kind]}", str(shapes_of(given)), str(shapes_of(result, one=True)), f"{own:,}"))
-    made = sum(_elements(result) for _, _, result in rows)
+    for label, (layer, given, result) in rows.items():
+        own = sum(count(p) for p in layer.parameters(include_sublayers=isinstance(layer, _RECURRENT)))
+        lines.append((label, str(shapes_of(given)), str(shapes_of(result, one=True)), f"{own:,}"))
+    made = sum(_elements(result) for _, _, result in rows.values())
     sys.stdout.write(_table(lines, total, trainable, (_elements(inputs), made)))
     return {"total_params": total, "trainable_params": trainable}
 
 
-def visited(net: Layer, inputs: list[Tensor]) -> list[tuple[Layer, Any, Any]]:
-    """(layer, inputs, output) of each layer without sublayers, in the order of calls; in evaluation mode."""
-    seen: list[tuple[Layer, Any, Any]] = []
+def _label(layer: Layer) -> str:
+    return f"{type(layer).__name__}-{int(layer.full_name().rpartition('_')[2]) + 1}"
+
+
+def _shown(net: Layer) -> list[Layer]:
+    """The layers that have a line."""
     layers = net.sublayers(include_self=True)
-    leaves = [layer for layer in layers if not any(True for _ in layer.children())]
-    modes = [(layer, layer.training) for layer in layers]
-    hooks = [leaf.register_forward_post_hook(lambda *call: seen.extend([call])) for leaf in leaves]
+    cells = {id(cell) for layer in layers if isinstance(layer, _RECURRENT) for cell in layer.sublayers()}
+    whole = len(layers) > 1 and not isinstance(net, _RECURRENT)
+    return [
+        layer for layer in layers if id(layer) not in cells and not (whole and layer is net) and not _is_list(layer)
+    ]
+
+
+def _is_list(layer: Layer) -> bool:
+    return isinstance(layer, (Sequential, LayerList)) and not isinstance(layer, _RECURRENT)
+
+
+def leaves(net: Layer) -> list[Layer]:
+    """The layers without sublayers."""
+    return [layer for layer in net.sublayers(include_self=True) if not any(True for _ in layer.children())]
+
+
+def visited(net: Layer, inputs: list[Tensor], watched: list[Layer]) -> list[tuple[Layer, Any, Any]]:
+    """(layer, inputs, output) of each call of the watched layers as they finish; in evaluation mode."""
+    seen: list[tuple[Layer, Any, Any]] = []
+    modes = [(layer, layer.training) for layer in net.sublayers(include_self=True)]
+    hooks = [layer.register_forward_post_hook(lambda *call: seen.extend([call])) for layer in watched]
     try:
         net.eval()
         with no_grad():
@@ -97,6 +121,8 @@ def shapes_of(x: Any, one: bool = False) -> Any:
     """Shapes of a tensor or of a nest of tensors; with ``one`` a nest of a single tensor gives its shape alone."""
     if type(x) is Tensor:
         return list(x.shape)
+    if x is None:
+        return None
     parts = [shapes_of(item, True) for item in x] if isinstance(x, (list, tuple)) else []
     return parts[0] if one and len(parts) == 1 else parts
 

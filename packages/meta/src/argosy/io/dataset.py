@@ -127,6 +127,9 @@ class ChainDataset(IterableDataset):
 
     def __init__(self, datasets: Sequence[IterableDataset]) -> None:
         self.datasets = _listed("ChainDataset", datasets)
+        for one in self.datasets:
+            if not isinstance(one, IterableDataset):  # what only has __getitem__ may have no end
+                raise TypeError(f"ChainDataset(): argument 'datasets' must hold IterableDatasets, got {one!r:.60}")
 
     def __iter__(self) -> Iterator[Any]:
         return itertools.chain.from_iterable(self.datasets)

@@ -100,7 +100,7 @@ class TransformerEncoderLayer(_Block):
 
     def forward(self, src: Any, src_mask: Any = None, cache: Any = None) -> Any:
         """[N, S, d_model] encoded; with ``cache`` also the longer cache."""
-        out, rest = self._around(1, src, lambda x: self.self_attn(x, x, x, src_mask, cache))
+        out, rest = self._around(1, src, lambda x: self.self_attn(x, x, x, src_mask, cache=cache))
         out, _ = self._around(2, out, self._feed_forward)
         return out if cache is None else (out, rest[-1])
 
@@ -137,7 +137,7 @@ class TransformerDecoderLayer(_Block):
     def forward(self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, cache: Any = None) -> Any:
         """[N, T, d_model] decoded; ``cache`` is the pair of :meth:`gen_cache`, and then comes back longer."""
         own, other = (None, None) if cache is None else cache
-        out, rest = self._around(1, tgt, lambda x: self.self_attn(x, x, x, tgt_mask, own))
+        out, rest = self._around(1, tgt, lambda x: self.self_attn(x, x, x, tgt_mask, cache=own))
         out, _ = self._around(2, out, lambda x: self.cross_attn(x, memory, memory, memory_mask, other))
         out, _ = self._around(3, out, self._feed_forward)
         return out if cache is None else (out, (rest[-1], other))
