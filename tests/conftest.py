@@ -21,8 +21,8 @@ def hot_at_once(monkeypatch):
 def pytest_collection_modifyitems(config, items):
     """The longest tests come first: at the end of the list they would keep one worker while the other has nothing.
 
-    Where a package is tested installed alone, its tests are not repeated beside its siblings, but for those that may
-    skip there what they do not find. ``test_install_alone`` demands that each test left out here passes there.
+    Where a package is tested installed alone, its tests are not repeated beside its siblings where that runs the same
+    code (see ``runs_alike_alone``). ``test_install_alone`` demands that each test left out here passes there.
     """
     alone = [item for item in items if "test_install_alone" in item.nodeid]
     packages = {item.callspec.params["package"] for item in alone}
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(config, items):
     rest = []
     for item in items:
         folder, package, *_ = item.path.relative_to(ROOT).parts
-        if folder == "packages" and package in packages and runs_alike_alone(item):
+        if folder == "packages" and package in packages and runs_alike_alone(package, item):
             left_out[package].add(item.nodeid.removeprefix(f"packages/{package}/"))
         elif item not in alone:
             rest.append(item)

@@ -50,8 +50,15 @@ TESTED_ALONE = pytest.StashKey[dict[str, set[str]]]()
 """The tests of each package that this session leaves to the package installed alone, by their names there."""
 
 
-def runs_alike_alone(item: pytest.Item) -> bool:
-    """Whether a package's test runs where the package is installed alone, too: neither it nor its file may skip."""
+PLUGGED_INTO = {"phi-ops", "autograd", "autoparallel", "infer"}
+"""Packages whose operators run otherwise beside siblings that they do not need: compiled, and recorded."""
+
+
+def runs_alike_alone(package: str, item: pytest.Item) -> bool:
+    """Whether a test of a package runs the same code where the package is installed alone: nothing there could be
+    plugged in that is missing, and neither it nor its file may skip."""
+    if package in PLUGGED_INTO:
+        return False
     marked = any(item.get_closest_marker(name) for name in ("skipif", "soak"))
     return not marked and not _may_skip(item.path)
 
