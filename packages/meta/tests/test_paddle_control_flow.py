@@ -128,3 +128,36 @@ def test_arrays_do_not_grow_by_a_claimed_place(tmp_path):
     (tmp_path / "m.json").write_text(json.dumps(tree))
     with pytest.raises(ProgramFileError, match="array_write_ at 1000000000000000"):
         paddle.jit.load(str(tmp_path / "m"))(paddle.ones([2, 3]))
+
+
+def _nested(depth):
+    tree = json.loads((FILES / "branch.json").read_text())
+    outer = next(o for o in tree["program"]["regions"][0]["blocks"][0]["ops"] if o["#"] == "1.if")
+    holds, fails = outer["regions"]
+    for i in range(depth - 1):
+        within = {**outer, "O": [{**outer["O"][0], "%": 900 + i}], "regions": [holds, fails]}
+        given = {"#": "2.yield", "I": [{"%": 900 + i}], "O": []}
+        holds = {"#": "region", "blocks": [{"#": "block", "args": [], "ops": [within, given]}]}
+    outer["regions"] = [holds, fails]
+    return json.dumps(tree)
+
+
+def test_depth_of_branches_is_bounded(tmp_path):
+    """20 branches within each other give what one gives; 60 are refused, by the file's name."""
+    (case, _) = RECORDED["branch"]
+    layer = paddle.jit.load(_changed(tmp_path, "branch", lambda _: _nested(20)))
+    _check(layer(paddle.to_tensor(*_arrays(case["inputs"]))), case["outputs"])
+    with pytest.raises(ProgramFileError, match="over 24 deep"):
+        paddle.jit.load(_changed(tmp_path, "branch", lambda _: _nested(60)))
+
+
+def test_claimed_sizes_are_refused(tmp_path):
+    """A tensor of 10**18 elements, claimed by a program, is refused before memory is taken."""
+    text = (FILES / "collected.json").read_text()
+    old = '{"#":"1.a_intarray","D":[]}'
+    assert old in text
+    path = _changed(
+        tmp_path, "collected", lambda text: text.replace(old, '{"#":"1.a_intarray","D":[1000000000,1000000000]}')
+    )
+    with pytest.raises(ProgramFileError, match="1000000000, 1000000000"):
+        paddle.jit.load(path)(paddle.ones([2, 3]))

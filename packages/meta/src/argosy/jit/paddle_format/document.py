@@ -17,6 +17,7 @@ _DTYPES = {
     "t_c128": "complex128",
 }  # fmt: skip
 _OPERATIONS = 1_000_000
+_DEPTH = 24  # of branches and loops within each other: each takes some frames of Python to run
 
 
 class Step:
@@ -26,7 +27,7 @@ class Step:
 
     __slots__ = ("attributes", "blocks", "name", "operands", "results", "types")
 
-    def __init__(self, entry: dict[str, Any]) -> None:
+    def __init__(self, entry: dict[str, Any], depth: int = 0) -> None:
         self.name = str(entry["#"]).partition(".")[2] or str(entry["#"])
         results = entry["O"] if isinstance(entry["O"], list) else [entry["O"]]
         self.operands = [int(x["%"]) for x in entry.get("I", [])]
@@ -42,7 +43,7 @@ class Step:
             }
         else:
             self.attributes = {str(x["N"]): _attribute(x["AT"]) for x in entry.get("A", [])}
-        self.blocks = [Block(region["blocks"]) for region in entry.get("regions", ())]
+        self.blocks = [Block(region["blocks"], depth + 1) for region in entry.get("regions", ())]
 
 
 class Block:
@@ -50,11 +51,13 @@ class Block:
 
     __slots__ = ("arguments", "steps")
 
-    def __init__(self, blocks: list[dict[str, Any]]) -> None:
+    def __init__(self, blocks: list[dict[str, Any]], depth: int = 0) -> None:
+        if depth > _DEPTH:
+            raise ValueError(f"branches and loops stand over {_DEPTH} deep within each other")
         if len(blocks) != 1:
             raise ValueError(f"a region has {len(blocks)} blocks")
         self.arguments = [int(x["#"]) for x in blocks[0]["args"]]
-        self.steps = [Step(entry) for entry in blocks[0]["ops"]]
+        self.steps = [Step(entry, depth) for entry in blocks[0]["ops"]]
 
     def walk(self) -> Iterator[Step]:
         """All steps, those of inner blocks after the step that holds them."""
