@@ -54,6 +54,26 @@ def test_operators_name_what_they_were_given(name):
 
 
 SETUP = {
+    "activation": (lambda: paddle.nn.TransformerEncoderLayer(8, 2, 16, activation="zz"), "activation should be"),
+    "num_layers": (lambda: paddle.nn.LSTM(3, 4, 0), "num_layers should be at least 1, got 0"),
+    "SpectralNorm": (lambda: paddle.nn.SpectralNorm([3, 4], 5), "dim 5 is not an axis of weight_shape [3, 4]"),
+    "group": (lambda: paddle.optimizer.SGD(0.1, parameters=[{"p": []}]), "a dict with 'params', got {'p': []}"),
+    "optimizer's state": (
+        lambda: paddle.optimizer.SGD(0.1, parameters=[]).set_state_dict(3), "'state_dict' must be a dictionary, got 3",
+    ),
+    "schedule's state": (
+        lambda: paddle.optimizer.lr.StepDecay(0.1, 2).set_state_dict(3), "'state_dict' must be a dictionary, got 3",
+    ),
+    "Accuracy": (lambda: paddle.metric.Accuracy().update(3), "expected a last axis of at least 1, got []"),
+    "Precision": (lambda: paddle.metric.Precision().update("a", "b"), "takes tensors or arrays of numbers, not str"),
+    "step": (lambda: paddle.amp.GradScaler().step(3), "argument 'optimizer' must be an Optimizer, got 3"),
+    "Compose": (lambda: paddle.vision.transforms.Compose([3]), "'transforms' must be a list of functions, got [3]"),
+    "register_hook": (lambda: X.register_hook(3), "argument 'hook' must be a function, got 3"),
+    "saved_tensors_hooks": (
+        lambda: paddle.autograd.saved_tensors_hooks(abs, 4), "argument 'unpack_hook' must be a function, got 4",
+    ),
+    "jit.save of a number": (lambda: paddle.jit.save(3, "x"), "argument 'layer' must be a Layer or a function, got 3"),
+    "jit.save to a number": (lambda: paddle.jit.save(LINEAR, 3), "argument 'path' must be a path, got 3"),
     "ChainDataset of no streams": (
         lambda: io.ChainDataset([DATA]),
         "argument 'datasets' must hold IterableDatasets, got <",

@@ -60,6 +60,8 @@ def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
     cannot be removed, except from leaves. Raises :class:`DifferentiationError` for a tensor that wants no
     gradient.
     """
+    if not callable(hook):
+        raise TypeError(f"register_hook(): argument 'hook' must be a function, got {hook!r:.60}")
     if self.stop_gradient:
         raise DifferentiationError(f"{self.name} has stop_gradient=True: it has no gradient to hook")
     payload = self.payload
@@ -111,6 +113,9 @@ class saved_tensors_hooks:
     again."""
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        for name, hook in (("pack_hook", pack_hook), ("unpack_hook", unpack_hook)):
+            if not callable(hook):
+                raise TypeError(f"saved_tensors_hooks(): argument {name!r} must be a function, got {hook!r:.60}")
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 

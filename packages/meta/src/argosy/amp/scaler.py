@@ -114,6 +114,8 @@ class GradScaler:
     @checked
     def step(self, optimizer: Any) -> None:
         """Unscale (unless done), and let ``optimizer`` step unless a gradient is infinite or NaN."""
+        if not hasattr(optimizer, "step"):
+            raise TypeError(f"GradScaler.step(): argument 'optimizer' must be an Optimizer, got {optimizer!r:.60}")
         if not self._enable:
             optimizer.step()
             return

@@ -46,6 +46,10 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
     """
     if configs:
         raise NotImplementedError(f"jit.save() has no option {sorted(configs)}")
+    if not callable(layer):
+        raise TypeError(f"jit.save(): argument 'layer' must be a Layer or a function, got {layer!r:.60}")
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"jit.save(): argument 'path' must be a path, got {path!r:.60}")
     methods = _methods(layer)
     if methods and input_spec is not None:
         raise ValueError(

@@ -42,6 +42,6 @@ class Metric(Checked):
 def as_array(x: Any, metric: str) -> Any:
     """``x``, a tensor or an array, as an array. Raises TypeError for what is not numeric."""
     array = to_numpy(x) if type(x) is Tensor else np.asarray(x)
-    if array.dtype == object:
+    if array.dtype.kind in "OUS":
         raise TypeError(f"{metric}.update() takes tensors or arrays of numbers, not {type(x).__name__}")
     return array

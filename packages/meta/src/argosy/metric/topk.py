@@ -39,7 +39,7 @@ class Accuracy(Metric):
     def update(self, correct: Any, *args: Any) -> Any:
         """Add a correctness matrix; returns this batch's accuracies."""
         hits = as_array(correct, "Accuracy")
-        if hits.shape[-1] < self.maxk:
+        if not hits.ndim or hits.shape[-1] < self.maxk:
             raise ValueError(f"Accuracy.update(): expected a last axis of at least {self.maxk}, got {list(hits.shape)}")
         samples = int(np.prod(hits.shape[:-1]))
         shares = []

@@ -176,6 +176,8 @@ class SpectralNorm(Layer):
     ) -> None:
         super().__init__(dtype=dtype)
         self._dim, self._power_iters, self._eps = dim, power_iters, eps
+        if not -len(weight_shape) <= dim < len(weight_shape):
+            raise ValueError(f"SpectralNorm: dim {dim} is not an axis of weight_shape {list(weight_shape)}")
         rows = weight_shape[dim]
         columns = math.prod(weight_shape) // rows
         still, start = ParamAttr(trainable=False), Normal(0.0, 1.0)

@@ -149,6 +149,8 @@ class _Stack(LayerList):
         if self.direction not in ("forward", "bidirect", "bidirectional"):
             kind = type(self).__name__
             raise ValueError(f"{kind}: direction is 'forward' or 'bidirect' ('bidirectional'), got {self.direction!r}")
+        if self.num_layers < 1:
+            raise ValueError(f"{type(self).__name__}: num_layers should be at least 1, got {self.num_layers}")
         self.num_directions = 1 if self.direction == "forward" else 2
         self.state_components = self.components
         width = (self.proj_size or self.hidden_size) * self.num_directions

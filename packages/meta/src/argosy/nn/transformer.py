@@ -60,7 +60,10 @@ class _Block(Layer):
             setattr(self, f"norm{place}", LayerNorm(width, epsilon=epsilon))
         for place in range(1, len(weights) + 1):
             setattr(self, f"dropout{place}", Dropout(dropout, mode="upscale_in_train"))
-        self.activation = getattr(F, config["activation"])
+        self.activation: Any = getattr(F, str(config["activation"]), None)
+        if self.activation is None:
+            kind, given = type(self).__name__, config["activation"]
+            raise ValueError(f"{kind}: activation should be the name of a function of nn.functional, got {given!r}")
 
     def _around(self, place: int, x: Any, part: Any) -> Any:
         """``part(x)`` with dropout, residual connection and norm number ``place``. Returns also what else it gave."""

@@ -51,6 +51,8 @@ def structured(optimizer: Any, model_state: Mapping[str, Tensor]) -> dict[str, T
 @checked
 def restore(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
     """Put back accumulators (those not made yet wait), master weights and the schedule."""
+    if not isinstance(state_dict, Mapping):
+        raise TypeError(f"set_state_dict(): argument 'state_dict' must be a dictionary, got {state_dict!r:.60}")
     values = {k: v for k, v in state_dict.items() if k not in ("LR_Scheduler", "master_weights")}
     _check_names(optimizer, values)
     schedule = state_dict.get("LR_Scheduler")

@@ -406,6 +406,9 @@ class Optimizer(Checked, FusedStorage):
 def _make_groups(parameters: Sequence[Any]) -> list[Group]:
     items = list(parameters)
     if items and isinstance(items[0], dict):
+        for item in items:
+            if not isinstance(item, dict) or "params" not in item:
+                raise ValueError(f"argument 'parameters': each group should be a dict with 'params', got {item!r:.80}")
         groups = [Group(item["params"], {k: v for k, v in item.items() if k != "params"}) for item in items]
     else:
         groups = [Group(items, {})]

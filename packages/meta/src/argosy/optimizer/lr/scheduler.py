@@ -66,6 +66,8 @@ class LRScheduler(Checked):
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from what :meth:`state_dict` gave. Raises RuntimeError naming a missing key."""
+        if not isinstance(state_dict, dict):
+            raise TypeError(f"set_state_dict(): argument 'state_dict' must be a dictionary, got {state_dict!r:.60}")
         self.state_keys()
         for key in self.keys:
             if key not in state_dict:

@@ -14,6 +14,8 @@ class Compose:
     """Transforms, one after the other; after the first, a tuple or list is handed on as arguments are."""
 
     def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:
+        if not isinstance(transforms, (list, tuple)) or not all(map(callable, transforms)):
+            raise TypeError(f"Compose(): argument 'transforms' must be a list of functions, got {transforms!r:.80}")
         self.transforms = transforms
 
     def __call__(self, data: Any) -> Any:
