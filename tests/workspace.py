@@ -50,8 +50,9 @@ TESTED_ALONE = pytest.StashKey[dict[str, set[str]]]()
 """The tests of each package that this session leaves to the package installed alone, by their names there."""
 
 
-PLUGGED_INTO = {"phi-ops", "autograd", "autoparallel", "infer"}
-"""Packages whose operators run otherwise beside siblings that they do not need: compiled, and recorded."""
+PLUGGED_INTO = {"pir", "phi-ops", "autograd", "autoparallel", "infer"}
+"""Packages that run otherwise beside siblings that they do not need: with more dialects and passes, their operators
+compiled and recorded."""
 
 
 def runs_alike_alone(package: str, item: pytest.Item) -> bool:
