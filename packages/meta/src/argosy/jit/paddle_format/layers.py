@@ -6,6 +6,7 @@ from typing import Any
 
 import argosy.nn.functional as F
 from argosy.jit.paddle_format.operators import RULES, as_list, as_number, as_operand, rule
+from argosy.nn.spectrum import largest_singular_value
 
 __all__: list[str] = []
 
@@ -138,3 +139,22 @@ def _sigmoid_cross_entropy(x: list[Any], a: dict[str, Any]) -> Any:
     if a["normalize"] or a["ignore_index"] != -100:
         raise NotImplementedError("sigmoid_cross_entropy_with_logits with normalize or ignore_index is not read yet")
     return F.binary_cross_entropy_with_logits(x[0], x[1], reduction="none", pos_weight=x[2])
+
+
+@rule("rrelu")
+def _rrelu(x: list[Any], a: dict[str, Any]) -> Any:
+    return [F.rrelu(as_operand(x[0]), a["lower"], a["upper"], not a["is_test"]), None]
+
+
+@rule("lp_pool2d")
+def _lp_pool2d(x: list[Any], a: dict[str, Any]) -> Any:
+    if a["global_pooling"] or a["adaptive"]:
+        raise NotImplementedError("lp_pool2d over everything within a Paddle program is not read yet")
+    sizes = a["kernel_size"], a["strides"], _padding(a), a["ceil_mode"]
+    return F.lp_pool2d(as_operand(x[0]), a["norm_type"], *sizes, data_format=a["data_format"])
+
+
+@rule("spectral_norm")
+def _spectral_norm(x: list[Any], a: dict[str, Any]) -> Any:
+    weight, *vectors = x
+    return weight / largest_singular_value(weight, *(v.clone() for v in vectors), a["dim"], a["power_iters"], a["eps"])

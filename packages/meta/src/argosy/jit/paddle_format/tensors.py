@@ -45,7 +45,7 @@ _PLAIN = (
     "digamma", "lgamma", "erfinv", "i0", "i0e", "i1", "i1e", "isfinite", "trunc", "angle", "conj", "real", "imag",
     "bitwise_not", "bitwise_xor", "logical_xor", "atan2", "complex", "copysign", "fmax", "fmin", "heaviside",
     "nextafter", "kron",
-    "lerp", "mv", "index_sample", "scatter_nd_add", "numel", "bernoulli",
+    "as_complex", "as_real", "lerp", "mv", "index_sample", "scatter_nd_add", "numel", "bernoulli",
 )  # fmt: skip
 _NAMED: dict[str, tuple[str, ...]] = {
     "all": ("axis", "keepdim"), "any": ("axis", "keepdim"), "amax": ("axis", "keepdim"), "amin": ("axis", "keepdim"),
@@ -131,6 +131,38 @@ RULES["multiplex"] = lambda x, a: paddle.multiplex([as_operand(t) for t in x[0]]
 RULES["p_norm"] = lambda x, a: paddle.norm(
     as_operand(x[0]), a["porder"], None if a["asvector"] else a["axis"], a["keepdim"]
 )
+
+
+RULES["fft_c2c"] = lambda x, a: get_operator("fft_c2c")(x[0], a["axes"], a["normalization"], a["forward"])
+RULES["fft_r2c"] = lambda x, a: get_operator("fft_r2c")(
+    as_operand(x[0]), a["axes"], a["normalization"], a["forward"], a["onesided"]
+)
+RULES["fft_c2r"] = lambda x, a: get_operator("fft_c2r")(
+    x[0], a["axes"], a["normalization"], a["forward"], a["last_dim_size"]
+)
+RULES["frame"] = lambda x, a: paddle.signal.frame(as_operand(x[0]), a["frame_length"], a["hop_length"], a["axis"])
+RULES["overlap_add"] = lambda x, a: paddle.signal.overlap_add(as_operand(x[0]), a["hop_length"], a["axis"])
+RULES["histogram"] = lambda x, a: paddle.histogram(
+    as_operand(x[0]), a["bins"], a["min"], a["max"], None if x[1] is None else as_operand(x[1]), a["density"]
+)
+
+
+def _median(name: str) -> Rule:
+    def run(x: list[Any], a: dict[str, Any]) -> Any:
+        axis = a["axis"][0] if len(a["axis"]) == 1 else a["axis"] or None
+        made = getattr(paddle, name)(as_operand(x[0]), axis, a["keepdim"], a["mode"])
+        return list(made) if isinstance(made, (tuple, list)) else [made, None]
+
+    return run
+
+
+RULES["median"], RULES["nanmedian"] = _median("median"), _median("nanmedian")
+
+
+@rule("unique_consecutive")
+def _unique_consecutive(x: list[Any], a: dict[str, Any]) -> Any:
+    axis = a["axis"][0] if a["axis"] else None
+    return list(paddle.unique_consecutive(as_operand(x[0]), True, True, axis, a["dtype"]))
 
 
 @rule("cumprod")
