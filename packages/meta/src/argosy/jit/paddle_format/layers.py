@@ -156,5 +156,5 @@ def _lp_pool2d(x: list[Any], a: dict[str, Any]) -> Any:
 
 @rule("spectral_norm")
 def _spectral_norm(x: list[Any], a: dict[str, Any]) -> Any:
-    weight, *vectors = x
-    return weight / largest_singular_value(weight, *(v.clone() for v in vectors), a["dim"], a["power_iters"], a["eps"])
+    weight, u, v = x
+    return weight / largest_singular_value(weight, u.clone(), v.clone(), a["dim"], a["power_iters"], a["eps"])
