@@ -62,8 +62,13 @@ markers =
 """
 
 _CONFTEST = """
+from pathlib import Path
+
+PASSED = Path(__file__).with_name("passed")  # some tests change the folder
+
+
 def pytest_runtest_logreport(report):
     if report.when == "call" and report.passed:
-        with open("passed", "a", encoding="utf-8") as file:
+        with PASSED.open("a", encoding="utf-8") as file:
             print(report.nodeid, file=file)
 """
