@@ -291,7 +291,7 @@ ABSENT = {
     "utils.cpp_extension": ("CppExtension", "load", "setup", "extension_utils.load_op_meta_info_and_register_op"),
     "sysconfig": ("get_include", "get_lib"),
     "cost_model": ("CostModel",),
-    "compat": ("enable_compat", "nn.MultiheadAttention"),
+    "compat": ("enable_compat",),
     "static": ("ctr_metric_bundle", "IpuStrategy"),
     "static.nn": ("nce", "sequence_conv", "sparse_embedding"),
 }
@@ -349,3 +349,15 @@ def test_attention_with_heads_before_steps(causal):
     np.testing.assert_allclose(alone.numpy(), attend(q[:1], q[:1], q[:1], is_causal=causal)[0].numpy(), rtol=1e-5)
     with pytest.raises(RuntimeError, match="attn_mask"):
         attend(q, q, q, attn_mask=paddle.zeros([5, 5]), is_causal=True)
+
+
+def test_the_corners_of_a_perspective_are_drawn_within_their_part():
+    """``RandomPerspective.get_params`` gives the corners of the picture, and where each moves, inwards only."""
+    transform = paddle.vision.transforms.RandomPerspective()
+    for _ in range(20):
+        start, end = transform.get_params(20, 10, 0.5)
+        assert start == [[0, 0], [19, 0], [19, 9], [0, 9]]
+        moved = np.array(end) - start
+        assert (np.abs(moved) <= [5, 2]).all()
+        assert (moved * [[1, 1], [-1, 1], [-1, -1], [1, -1]] >= 0).all()
+    assert transform.get_params(20, 10, 0.0)[1] == start

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from parity.case import Case, call, layer
+from parity.case import Case, call, layer, state
 from parity.inputs import given
 from parity.inputs import tensor as t
 
@@ -89,3 +89,18 @@ def _layers() -> Iterator[Case]:
     yield layer(f"{owner}Linear", t(2, 3), in_features=3, out_features=4, bias=False)
     for dim in (None, 0, 1):
         yield layer(f"{owner}Softmax", t(2, 3), dim=dim)
+    sizes = {"embed_dim": 8, "num_heads": 2}
+    q, kv = t(4, 3, 8), t(5, 3, 8)
+    late = given([[False] * 5, [True] * 3 + [False] * 2] * 2, "bool")
+    owner += "MultiheadAttention"
+    yield layer(owner, q, kv, kv, **sizes)
+    yield layer(owner, q, kv, kv, **sizes, bias=False, add_bias_kv=True, add_zero_attn=True)
+    yield layer(owner, t(3, 4, 8), t(3, 5, 6), t(3, 5, 7), **sizes, kdim=6, vdim=7, batch_first=True)
+    yield layer(owner, t(4, 8), t(5, 8), t(5, 8), **sizes, batch_first=True)
+    padding = given([[False] * 5, [False] * 3 + [True] * 2, [True] + [False] * 4], "bool")
+    yield layer(owner, q, kv, kv, padding, True, late, False, **sizes)
+    yield layer(owner, q, kv, kv, padding, False, t(6, 4, 5), **sizes, add_zero_attn=True)
+    yield layer(owner, q, kv, kv, None, False, None, True, True, **sizes)
+    yield layer(owner, q, kv, kv, None, True, None, True, True, **sizes)
+    yield state(owner, **sizes, add_bias_kv=True)
+    yield state(owner, **sizes, kdim=6, vdim=7)

@@ -6,7 +6,6 @@ __all__ = ["NAMES"]
 
 _TORCH = "imports of another framework are not redirected; python -m argosy.as_paddle redirects those of Paddle"
 NAMES = {
-    "MultiheadAttention": "nn.MultiHeadAttention is, with Paddle's arguments",
     "disable_compat": _TORCH,
     "enable_compat": _TORCH,
 }

@@ -238,11 +238,9 @@ class RandomPerspective(BaseTransform):
             raise ValueError(f"distortion_scale should be from 0 to 1, got {distortion_scale}")
         self.distortion_scale, self.interpolation, self.fill = distortion_scale, interpolation, fill
 
-    def _get_params(self, inputs: Any) -> Any:
-        if random.random() >= self.prob:
-            return None
-        height, width = F.size_of(inputs[0])
-        dx, dy = (int(self.distortion_scale * (n // 2)) for n in (width, height))
+    def get_params(self, width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
+        """The corners [x, y] of a picture, from the upper left one clockwise, and where they are drawn to."""
+        dx, dy = (int(distortion_scale * (n // 2)) for n in (width, height))
         right, bottom = width - 1, height - 1
         corners = ((0, 0), (right, 0), (right, bottom), (0, bottom))
 
@@ -250,6 +248,12 @@ class RandomPerspective(BaseTransform):
             return [abs(x - random.randint(0, dx)), abs(y - random.randint(0, dy))]
 
         return [list(c) for c in corners], [moved(x, y) for x, y in corners]
+
+    def _get_params(self, inputs: Any) -> Any:
+        if random.random() >= self.prob:
+            return None
+        height, width = F.size_of(inputs[0])
+        return self.get_params(width, height, self.distortion_scale)
 
     def _apply_image(self, img: Any) -> Any:
         if self.params is None:
