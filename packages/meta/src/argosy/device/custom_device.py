@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from argosy.device.queries import empty_cache
-from argosy.device.streams import (
-    Event,
-    Stream,
-    current_stream,
-    get_device_properties,
-    max_memory_allocated,
-    max_memory_reserved,
-    memory_allocated,
-    memory_reserved,
-    refusing,
-    reset_max_memory_allocated,
-    reset_max_memory_reserved,
-)  # fmt: skip
-from argosy.device.typed import get_rng_state, manual_seed, set_rng_state
+from argosy.device.streams import refusing
+from argosy.faces import face
 
-__all__ = [
-    "Event", "Stream", "current_stream", "device_count", "empty_cache", "get_device_properties", "get_rng_state",
-    "manual_seed", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
-    "reset_max_memory_allocated", "reset_max_memory_reserved", "set_rng_state", "synchronize",
-]  # fmt: skip
+_AS_IN_DEVICE = (
+    "Event", "Stream", "current_stream", "empty_cache", "get_device_properties", "get_rng_state", "manual_seed",
+    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "reset_max_memory_allocated",
+    "reset_max_memory_reserved", "set_rng_state",
+)  # fmt: skip
+_TABLE = {name: f"argosy.device:{name}" for name in _AS_IN_DEVICE}
+
+__all__ = [*_TABLE, "device_count", "synchronize"]
+__getattr__, __dir__ = face(__name__, _TABLE, globals())
 
 synchronize = refusing("custom_device.synchronize", "device of a package")
 
