@@ -4,6 +4,7 @@ import json
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import argosy as paddle
@@ -63,6 +64,51 @@ def test_kernels_of_compiled_programs_are_slices_and_nothing_is_captured_again()
     assert all(whole[0].start <= e.start <= e.end <= whole[0].end for e in kernels)
     assert {e.lane for e in kernels} == {"kernels"}
     assert (program(x).numpy() == before).all()
+
+
+def _looped(x):
+    i = paddle.zeros([], "int32")
+    while i < 3:
+        x, i = paddle.tanh(x) + 1, i + 1
+    return x
+
+
+def _trained(x):
+    (slope,) = paddle.grad(paddle.nn.functional.softmax(x.T @ x).square().sum(), x)
+    return slope
+
+
+KINDS = {
+    "a call of the host": lambda x: paddle.linalg.eigvalsh(x @ x.T) * 2,
+    "a gradient": _trained,
+    "a loop": _looped,
+    "random numbers": lambda x: paddle.nn.functional.dropout(x, 0.5) * 2,
+    "sorting": lambda x: paddle.sort(x * 2, axis=-1),
+    "sums along both axes": lambda x: (x * x).sum(0) * x.exp().sum(1).mean(),
+}
+
+
+@pytest.mark.parametrize("sizes", [[48, 48], [None, 48]], ids=["known sizes", "any number of rows"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_program_of_each_kind_gives_the_same_while_it_is_recorded(kind, sizes):
+    program = paddle.jit.to_static(KINDS[kind], full_graph=True, input_spec=[paddle.static.InputSpec(sizes)])
+    rng = np.random.default_rng(0)
+    x = paddle.to_tensor(rng.standard_normal((48, 48)).astype("float32"), stop_gradient=kind != "a gradient")
+    paddle.seed(3)
+    before = program(x).numpy()
+    results = []
+
+    def work():
+        paddle.seed(3)
+        results.append(program(x).numpy())
+
+    events = recorded(work).profiler_result.events
+    np.testing.assert_array_equal(results[0], before)
+    ran = [e for e in events if e.kind is TracerEventType.Kernel]
+    whole = [e for e in events if e.kind is TracerEventType.Program]
+    assert ran
+    for kernel in ran:
+        assert any(e.start <= kernel.start <= kernel.end <= e.end for e in whole)
 
 
 def test_a_trace_has_a_lane_for_python_and_one_for_kernels_of_each_thread(tmp_path):
