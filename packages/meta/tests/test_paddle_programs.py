@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 
 import argosy as paddle
+from argosy.jit.paddle_format.arrays import TensorArray, run_array_operator
+from argosy.jit.paddle_format.operators import Constant, run_operator
 from argosy.jit.paddle_format.parameters import read_parameters
+from argosy_infer import Predictor
 from argosy_infer.errors import ProgramFileError
 
 FILES = Path(__file__).parent / "paddle_programs"
@@ -140,3 +143,23 @@ def test_an_element_of_an_axis_of_open_size_leaves_no_axis():
         result = layer(paddle.to_tensor(x))
         assert result.shape == [shape[0], 3]
         np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 3), (1, 4, 3)])
+def test_arithmetic_on_open_sizes_gives_sizes(shape):
+    """``x[:, : h // 2 * 2].reshape([b * (h // 2), 2, 3])``, an array of sizes ``[h % 2 + 1, b + h]`` and
+    ``(shape * 2 - 1)[1] - h`` are compiled for any sizes."""
+    layer = paddle.jit.load(str(FILES / "open_sizes"))
+    assert isinstance(layer._programs["forward"], Predictor)
+    x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+    (b, h, _), (pairs, filled, number) = shape, layer(paddle.to_tensor(x))
+    np.testing.assert_array_equal(pairs.numpy(), x[:, : h // 2 * 2].reshape(-1, 2, 3))
+    np.testing.assert_array_equal(filled.numpy(), np.full((h % 2 + 1, b + h), 1.5, "float32"))
+    assert number.item() == h - 1
+
+
+def test_shared_data_and_elements_of_arrays_are_values():
+    """``share_data_`` gives its operand, ``slice_array_dense`` an array's tensor."""
+    x = paddle.ones([2])
+    assert run_operator("share_data_", [x], {}) is x
+    assert run_array_operator("slice_array_dense", [TensorArray([x + 1, x]), Constant(1, [1], "int32")], {}) is x

@@ -14,6 +14,7 @@ __all__ = ["ARRAYS", "TensorArray", "run_array_operator"]
 
 ARRAYS = frozenset({
     "create_array", "create_array_like", "array_length", "array_write_", "array_read", "array_to_tensor", "array_pop",
+    "slice_array_dense",
 })  # fmt: skip
 _LENGTH = 1 << 24
 
@@ -48,7 +49,7 @@ def run_array_operator(name: str, x: list[Any], a: dict[str, Any]) -> Any:
     at = int(as_list(x[-1])[0])
     if not 0 <= at < _LENGTH:
         raise ValueError(f"{name} at {at}")
-    if name == "array_read":
+    if name in ("array_read", "slice_array_dense"):
         return array.items[at]
     value = as_operand(x[1])
     while len(array.items) <= at:  # as Paddle's: places that were skipped are empty

@@ -9,9 +9,9 @@ from typing import Any
 
 from argosy_infer.errors import ProgramFileError
 
-__all__ = ["Block", "Document", "Step"]
+__all__ = ["DTYPES", "Block", "Document", "Step"]
 
-_DTYPES = {
+DTYPES = {
     "t_bool": "bool", "t_i8": "int8", "t_ui8": "uint8", "t_i16": "int16", "t_i32": "int32", "t_i64": "int64",
     "t_f16": "float16", "t_bf16": "bfloat16", "t_f32": "float32", "t_f64": "float64", "t_c64": "complex64",
     "t_c128": "complex128",
@@ -94,7 +94,7 @@ def _type(tree: Any) -> tuple[str, tuple[int, ...]] | None:
     if not tree or not str(tree["#"]).endswith("dtensor"):
         return None
     element, sizes = tree["D"][:2]
-    return _DTYPES[element["#"].partition(".")[2]], tuple(int(n) for n in sizes)
+    return DTYPES[element["#"].partition(".")[2]], tuple(int(n) for n in sizes)
 
 
 def _attribute(tree: Any) -> Any:

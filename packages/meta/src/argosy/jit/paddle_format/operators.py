@@ -5,11 +5,14 @@ Operands are tensors, :class:`Constant` (numbers that Paddle passes as small ten
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy.creation import to_tensor
 from argosy_phi_ops.operator import find_operator, get_operator
+from argosy_pir import dims
+from argosy_pir.dims import SymExpr
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["RULES", "Constant", "as_list", "as_number", "as_operand", "is_known", "rule", "run_operator"]
@@ -53,6 +56,8 @@ def as_operand(x: Any) -> Any:
         return x.tensor()
     if isinstance(x, (list, tuple)) and x and any(type(n) is Tensor or isinstance(n, Constant) for n in x):
         return [as_operand(n) for n in x]
+    if isinstance(x, SymExpr):
+        return _size(x)
     return get_operator("stack")([_size(n) for n in x]) if isinstance(x, (list, tuple)) else x
 
 
@@ -81,6 +86,8 @@ def is_known(name: str) -> bool:
 def run_operator(name: str, operands: list[Any], attributes: dict[str, Any]) -> Any:
     """The results of Paddle's operator ``name``. Raises NotImplementedError for one that is not known here."""
     attributes = {key: value for key, value in attributes.items() if key not in ("struct_name", "op_callstack")}
+    if name in _OF_SIZES and any(isinstance(x, SymExpr) for x in operands) and all(map(_is_size, operands)):
+        return _OF_SIZES[name](*map(as_number, operands))
     rule = RULES.get(name.rstrip("_"))
     if rule is not None:
         return rule(operands, attributes)
@@ -90,6 +97,18 @@ def run_operator(name: str, operands: list[Any], attributes: dict[str, Any]) -> 
     raise NotImplementedError(f"Paddle's operator {name} is not read yet (attributes {sorted(attributes)})")
 
 
+def _is_size(x: Any) -> bool:
+    """Whether an operand is a size, or a whole number beside one."""
+    if isinstance(x, Constant):
+        return x.shape in ([], [1]) and float(x.value).is_integer()
+    return isinstance(x, (int, SymExpr))
+
+
+_OF_SIZES: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "floor_divide": operator.floordiv,
+    "remainder": operator.mod, "maximum": dims.maximum, "minimum": dims.minimum,
+}  # fmt: skip
+"""What stays a size that later operators can have: arithmetic on a tensor's sizes."""
 _SAME = {name: name for name in (
     "relu", "sigmoid", "tanh", "exp", "log", "sqrt", "rsqrt", "square", "abs", "floor", "ceil", "round", "sin", "cos",
     "erf", "silu", "relu6", "mish", "add", "subtract", "multiply", "divide", "maximum", "minimum", "less_than",
@@ -173,6 +192,11 @@ def _reshape(x: list[Any], a: dict[str, Any]) -> Any:
     return get_operator("reshape")(given, shape)
 
 
+@rule("share_data")
+def _share_data(x: list[Any], a: dict[str, Any]) -> Any:
+    return as_operand(x[0])
+
+
 @rule("transpose")
 def _transpose(x: list[Any], a: dict[str, Any]) -> Any:
     return get_operator("transpose")(as_operand(x[0]), a["perm"])
@@ -203,8 +227,13 @@ RULES["embedding"] = lambda x, a: get_operator("embedding")(
 
 @rule("scale")
 def _scale(x: list[Any], a: dict[str, Any]) -> Any:
-    if isinstance(x[0], list) and all(type(n) is int for n in x[0]):  # sizes
-        return [int(_scale([n, x[1]], a)) for n in x[0]]
+    if isinstance(x[0], list) and all(map(_is_size, x[0])):
+        return [_scale([n, x[1]], a) for n in x[0]]
+    if _is_size(x[0]) and not isinstance(x[0], Constant) and type(x[1]) is not Tensor:
+        factor, bias = as_number(x[1]), a["bias"]
+        if float(factor).is_integer() and float(bias).is_integer():
+            factor, bias = int(factor), int(bias)
+            return x[0] * factor + bias if a["bias_after_scale"] else (x[0] + bias) * factor
     if not isinstance(x[0], Tensor) and isinstance(x[0], (int, Constant)):
         value, factor = as_number(x[0]), as_number(x[1])
         return value * factor + a["bias"] if a["bias_after_scale"] else (value + a["bias"]) * factor
