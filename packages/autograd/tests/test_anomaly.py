@@ -92,19 +92,15 @@ def test_an_unreached_input_is_told_the_order_and_the_line_of_what_is_in_the_way
         whole, line = get_operator("argsort")(g), line_here()
         with pytest.raises(UnusedInput) as error:
             ag.grad((whole.astype("float64") * 2.0).sum(), x)
-    assert f"argsort ({__file__}:{line}, in" in str(error.value)
+    assert f"argsort ({__file__}:{line} in" in str(error.value)
     assert "gives int64" in str(error.value)
     assert "derivative of order 2" in str(error.value)
 
 
 def test_a_constant_derivative_is_named_by_its_order():
     x = leaf([1.0, 2.0])
-    with ag.detect_anomaly(), pytest.raises(UnusedInput) as error:
+    with pytest.raises(UnusedInput, match=r"the derivative of order \d \(.*\) is a constant: see sum, floor"):
         derivatives(get_operator("floor")(x), x, 4)
-    assert "is a constant" in str(error.value)
-    with pytest.raises(UnusedInput) as error:
-        derivatives(get_operator("floor")(x), x, 4)
-    assert "detect_anomaly" in notes_of(error)
 
 
 def test_recorded_derivatives_stay_without_notes():
@@ -112,7 +108,7 @@ def test_recorded_derivatives_stay_without_notes():
     with ag.detect_anomaly():
         found = derivatives(x * x * x, x, 2)
     np.testing.assert_array_equal(found.numpy(), [6.0, 12.0])
-    assert "gradient_wall" not in found.__dict__
+    assert found._walls is None
 
 
 class OneWay(ag.PyLayer):
@@ -140,7 +136,7 @@ def test_a_differential_operator_names_what_lets_no_gradient_pass():
         y, line = get_operator("argmax")(x, axis=-1).astype("float64"), line_here()
         with pytest.raises(UnusedInput, match="laplacian") as error:
             ag.laplacian(y, x)
-    assert f"argmax ({__file__}:{line}, in" in str(error.value)
+    assert f"argmax ({__file__}:{line} in" in str(error.value)
 
 
 @custom_op("testanomaly.mirrored")

@@ -1,12 +1,16 @@
 """Which line of a program a derivative belongs to, for errors of the backward pass, and gradients that are no numbers.
 
-Nothing is kept unless :class:`detect_anomaly` is on: a layer at the bind point then notes the line of every application
-that leaves a node, and in the results of others which operation let no gradient pass; gradients note their order.
+What lets no gradient pass is known always (`argosy_phi_ops.walls`). Nothing else is kept unless
+:class:`detect_anomaly` is on: a layer at the bind point then notes the line of every application that leaves a node;
+gradients note their order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -17,22 +21,22 @@ from argosy_autograd.history import request_order
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.dispatch import Interpreter
 from argosy_phi_ops.user_line import user_location
-from argosy_phi_ops.walls import met_walls, note
+from argosy_phi_ops.walls import Wall, count_orders
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
     from argosy_autograd.tape import Edge, Node
 
 __all__ = [
-    "asked", "depth", "detect_anomaly", "explain", "hinted", "inspected", "note_gradients", "note_line", "reasons",
-    "set_detect_anomaly",
+    "asked", "count_derivatives", "depth", "detect_anomaly", "explain", "inspected", "note_gradients", "note_line",
+    "reasons", "set_detect_anomaly",
 ]  # fmt: skip
 
 _lines: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 checks = 0
 """How many blocks that look for NaN are entered."""
 _blocks = 0
-_WALL, _ORDER = "gradient_wall", "derivative_order"  # in a tensor's ``__dict__``
+_ORDER = "derivative_order"  # in a tensor's ``__dict__``
 
 
 class _Noting(Interpreter):
@@ -46,7 +50,7 @@ class _Noting(Interpreter):
             if type(result) is Tensor:
                 if result._node is not None and result._node not in _lines:
                     _lines[result._node] = _line()
-                _pass_on(op, read, result)
+                _pass_on(read, result)
         return made
 
 
@@ -65,18 +69,11 @@ def _line() -> str:
     return f"{at.file}:{at.line}, in {at.function}"
 
 
-def _pass_on(op: Any, read: Sequence[Tensor], result: Tensor) -> None:
-    """Note in a result of what order of derivative it is, and what lets no gradient pass on the way to it."""
+def _pass_on(read: Sequence[Tensor], result: Tensor) -> None:
+    """Note in a result of what order of derivative it is."""
     order = _order(read)
     if order:
         result.__dict__[_ORDER] = order
-    wall = next((x.__dict__[_WALL] for x in read if _WALL in x.__dict__), "")
-    if not wall and result._node is None and any(not x.stop_gradient for x in read):
-        exact = result.dtype.kind not in "fc"
-        why = f"gives {result.dtype.name}, which has no derivative" if exact else "was applied without recording"
-        wall = f"{op.name} ({_line()}) {why}"
-    if wall:
-        result.__dict__[_WALL] = wall
 
 
 def _order(tensors: Sequence[Tensor]) -> int:
@@ -93,20 +90,20 @@ def note_gradients(ends: Sequence[Tensor], gradients: Sequence[Tensor | None], r
         if g is not None:
             g.__dict__[_ORDER] = order
     if constants:
-        note(f"the derivative of order {order}", f"is a constant: {_constant_reason(ends)}")
-    for g in constants if _blocks else ():
-        g.__dict__[_WALL] = f"the derivative of order {order} ({_line()}) is a constant"
+        wall = Wall(f"the derivative of order {order}", f"is a constant: {_constant_reason(ends)}")
+        for g in constants:
+            g._walls = (wall,)
 
 
 def _constant_reason(ends: Sequence[Tensor]) -> str:
     """What was differentiated: it is linear, flat, or gives a derivative without recording it."""
-    names = list(dict.fromkeys(_placed(node) for node, _ in _history(ends)))
+    names = list(dict.fromkeys(_placed(node) for node, _ in _history(_edges(ends))))
     return f"see {', '.join(names[:_MOST_NAMES])}"
 
 
 def _flat_derivatives(ends: Sequence[Tensor]) -> list[str]:
     """The derivatives on the way back from ``ends`` that read what they do not move with."""
-    stack = [(y._node, y._slot) for y in ends if y._node is not None]
+    stack = _edges(ends)
     seen = set(stack)
     found: dict[str, None] = {}
     while stack:
@@ -122,20 +119,46 @@ def _flat_derivatives(ends: Sequence[Tensor]) -> list[str]:
     return list(found)
 
 
-def depth(ends: Sequence[Tensor]) -> int:
+def depth(ends: Sequence[Tensor], most: float = inf) -> int:
     """How many derivatives, one of the other, ``ends`` are: the operators of each are named after those before, and
-    the answers to requests that ran as one program are marked."""
-    deepest = _order(ends)
-    for node, slot in _history(ends):
+    the answers to requests that ran as one program are marked. ``most``: how many steps of the history are looked at,
+    the last ones."""
+    deepest = max(_order(ends), *(wall.order for wall in _walls(ends)), 0)
+    for node, slot in _history(_edges(ends), most):
         deepest = max(deepest, plain_name(node.name)[1], request_order(node, slot))
     return deepest
 
 
-def _history(ends: Sequence[Tensor]) -> list[Edge]:
-    """The nodes before ``ends``, each with a result that was used, by the way back."""
+def count_derivatives() -> None:
+    """Let walls know how many derivatives there are before them. It is called with the first derivative that may be
+    differentiated: before, there are none."""
+    count_orders(partial(depth, most=_LONGEST))
+
+
+_LONGEST = 500
+"""Steps of a history that a wall counts derivatives in: they may be gone when somebody asks."""
+
+
+def _edges(ends: Sequence[Tensor]) -> list[Edge]:
+    return [(y._node, y._slot) for y in ends if y._node is not None]
+
+
+def _walls(ends: Sequence[Tensor]) -> list[Wall]:
+    """What lets no gradient pass on the way to ``ends``."""
+    return list(dict.fromkeys(wall for y in ends for wall in y._walls or ()))
+
+
+def _before(wall: Wall) -> list[Edge]:
+    """Where its operands came from, as far as that lives."""
+    return [(found, slot) for each, slot in wall.before if (found := each()) is not None]
+
+
+def _history(ends: Sequence[Edge], most: float = inf) -> list[Edge]:
+    """The nodes before ``ends``, each with a result that was used, by the way back; ``most`` of them, the last ones or
+    so."""
     seen: dict[Edge, None] = {}
-    stack: list[Edge] = [(y._node, y._slot) for y in ends if y._node is not None]
-    while stack:
+    stack = [edge for edge in ends if type(edge[0]) is not Tensor]
+    while stack and len(seen) < most:
         edge = stack.pop()
         if edge not in seen:
             seen[edge] = None
@@ -146,7 +169,7 @@ def _history(ends: Sequence[Tensor]) -> list[Edge]:
 
 def asked(ends: Sequence[Tensor], order: int = 1) -> str:
     """Which derivative is asked for by who asks for one of ``ends`` of ``order``, and the line that does."""
-    known = any(y._node is not None or _ORDER in y.__dict__ or not y.stop_gradient for y in ends)
+    known = any(y._node is not None or y._walls or _ORDER in y.__dict__ or not y.stop_gradient for y in ends)
     return asked_for(depth(ends) + order) + ("" if known else ", counted from where their history ends")
 
 
@@ -163,22 +186,30 @@ def told(ends: Sequence[Tensor], error: Exception) -> None:
 _ASKED = "asked for a derivative"
 
 
-def reasons(ends: Sequence[Tensor]) -> str:
-    """Why ``ends`` do not depend on what they should, as far as it is known: what was noted on the way, or what their
-    history tells; where they have none, what was met that lets no gradient pass."""
-    walls = [f"on the way, {wall}" for wall in dict.fromkeys(x.__dict__[_WALL] for x in ends if _WALL in x.__dict__)]
+def reasons(ends: Sequence[Tensor], x: Tensor) -> str:
+    """Why ``ends`` do not depend on ``x``, as far as it is known: what let no gradient pass on the way, or what their
+    history tells."""
+    walls = [f"on the way, {wall}" for wall in _walls(ends) if _may_hide(wall, x)]
     found = [*walls, *_flat_derivatives(ends)]
     if found:
         return "; ".join(found)
     made = list(dict.fromkeys(_placed(y._node) for y in ends if y._node is not None))
     if made:
         return f"they were made by {', '.join(made[:_MOST_NAMES])} from other tensors"
-    met = met_walls()
-    named = f"; no gradient passes on the way through what was met so far: {', '.join(met)}" if met else ""
     return (
-        "no operation is recorded that made them: they are constants, integers, or come from such, from detach() or "
-        f"from no_grad(){named}"
+        "no operation is recorded that made them: they are constants or integers, or come from such, or from numpy's "
+        "arrays"
     )
+
+
+def _may_hide(wall: Wall, x: Tensor) -> bool:
+    """Whether ``x`` is before the wall, as far as what is before it lives."""
+    before = _before(wall)
+    if len(before) < len(wall.before) or not before:
+        return True
+    source = (id(x if x._node is None else x._node), x._slot)
+    onward = (edge for node, slot in _history(before) for edge in node.onward(slot) if edge is not None)
+    return any((id(end), slot) == source for end, slot in chain(before, onward))
 
 
 _MOST_NAMES = 4
@@ -187,16 +218,6 @@ _MOST_NAMES = 4
 def _placed(node: Node) -> str:
     line = _lines.get(node)
     return node.name if line is None else f"{node.name} ({line})"
-
-
-def hinted(error: Exception) -> Exception:
-    """``error`` with how to find out more, where nothing is noted."""
-    if not _blocks:
-        error.add_note(
-            "with autograd.detect_anomaly(): around the program, the operation that lets no gradient pass is named "
-            "with its line"
-        )
-    return error
 
 
 class detect_anomaly:

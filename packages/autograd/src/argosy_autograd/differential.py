@@ -180,8 +180,7 @@ def _check_dependence(name: str, ys: Tensor, xs: Tensor) -> None:
     depends, asked, wall = dependence(ys, xs)
     if depends and moving:
         return
-    error = unused_input(f"{name}: the values do not depend on the points", xs, asked, wall)
-    raise error if active_tracer() is not None else anomaly.hinted(error)
+    raise unused_input(f"{name}: the values do not depend on the points", xs, asked, wall)
 
 
 def _laplacian(u: Tensor, xs: Tensor) -> Tensor:

@@ -111,6 +111,8 @@ def grad(
         found: list[Tensor | None] = _tracing().traced_grad(ends, wanted, seeds, create_graph, allow_unused, constants)
         return found
     retain = create_graph if retain_graph is None else retain_graph
+    if create_graph:
+        anomaly.count_derivatives()
     previous = set_grad_enabled(create_graph)
     try:
         made = _grad(ends, wanted, seeds, retain, create_graph, allow_unused, constants)
@@ -131,7 +133,7 @@ def dependence(y: Tensor, x: Tensor) -> tuple[bool, str, str]:
     end, source = edge_of(y), edge_of(x)
     if end is not None and source is not None and source in needed([end], {source: 0}, frozenset())[1]:
         return True, "", ""
-    return False, anomaly.asked([y]), anomaly.reasons([y])
+    return False, anomaly.asked([y]), anomaly.reasons([y], x)
 
 
 def _grad(
@@ -158,7 +160,7 @@ def _grad(
 
     for i, x in enumerate(wanted):
         if edge_of(x) not in reached and not allow_unused:
-            raise anomaly.hinted(unused_gradient(i, x, anomaly.asked(ends), anomaly.reasons(ends), x.name))
+            raise unused_gradient(i, x, anomaly.asked(ends), anomaly.reasons(ends, x), x.name)
     if not (recorded and retain) or blocked or len(reached) < len(wanted):
         return plainly()
     found: list[Tensor | None] = _nested().recorded_gradients(ends, wanted, seeds, plainly)

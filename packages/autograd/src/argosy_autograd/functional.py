@@ -16,7 +16,6 @@ from argosy_autograd import anomaly
 from argosy_autograd.engine import dependence, grad
 from argosy_autograd.errors import DifferentiationError, asked_for, unused_input
 from argosy_autograd.modes import enable_grad, is_grad_enabled, linear
-from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -196,8 +195,7 @@ def check_dependence(function: str, ys: Sequence[Tensor], xs: Sequence[Tensor]) 
 
 def _independent(start: str, x: Tensor, found: tuple[bool, str, str]) -> Exception:
     _, asked, wall = found
-    error = unused_input(start, x, asked, wall, "without strict=True its derivative is zero")
-    return error if active_tracer() is not None else anomaly.hinted(error)
+    return unused_input(start, x, asked, wall, "without strict=True its derivative is zero")
 
 
 def _check_floating(function: str, name: str, x: Tensor, order: int = 1) -> None:

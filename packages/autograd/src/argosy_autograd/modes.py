@@ -7,8 +7,9 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
-from argosy_phi_ops.context import grad_enabled
+from argosy_phi_ops.context import AMBIENT, grad_enabled
 from argosy_phi_ops.context import set_grad_enabled as switch
+from argosy_phi_ops.walls import Wall
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "linear", "no_grad", "set_grad_enabled"]
 
@@ -16,6 +17,7 @@ linear: ContextVar[Callable[[], str] | None] = ContextVar("linear", default=None
 """Set where gradients have to be functions of those they start with (forward mode by reverse mode twice, differential
 operators), so that what a custom derivative cuts off is refused: says what was asked for, for the error."""
 
+_RECORDS_NOTHING = "records nothing"
 _GENERATOR = 0x20  # the flag of code objects of generator functions
 
 
@@ -34,14 +36,20 @@ class _Mode:
         made._previous = []
         return made(function) if callable(function) else made
 
-    _previous: list[bool]
+    _previous: list[tuple[bool, Any]]
 
     def __enter__(self) -> _Mode:
-        self._previous.append(switch(self.enabled))
+        self._previous.append(self._switch())
         return self
 
     def __exit__(self, *error: object) -> None:
-        switch(self._previous.pop())
+        switch(*self._previous.pop())
+
+    def _switch(self, function: Any = None) -> tuple[bool, Any]:
+        """Set recording; what it was before. ``function`` is what runs, where it is no block."""
+        cut = AMBIENT.cut
+        wall = None if self.enabled else (Wall(type(self).__name__, _RECORDS_NOTHING, (), function),)
+        return switch(self.enabled, wall), cut
 
     def clone(self) -> _Mode:
         """Another one of the same kind."""
@@ -56,11 +64,11 @@ class _Mode:
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            previous = switch(self.enabled)
+            previous = self._switch(code)
             try:
                 return function(*args, **kwargs)
             finally:
-                switch(previous)
+                switch(*previous)
 
         return call
 
@@ -72,13 +80,13 @@ class _Mode:
             running = function(*args, **kwargs)
             sent = None
             while True:
-                previous = switch(self.enabled)
+                previous = self._switch(function.__code__)
                 try:
                     value = running.send(sent)
                 except StopIteration as end:
                     return end.value
                 finally:
-                    switch(previous)
+                    switch(*previous)
                 sent = yield value
 
         return call
@@ -116,10 +124,10 @@ class set_grad_enabled(_Mode):
     def __new__(cls, mode: bool) -> Any:
         made = object.__new__(cls)
         made.enabled = bool(mode)
-        made._previous = [switch(made.enabled)]
+        made._previous = [made._switch()]
         return made
 
     def __enter__(self) -> set_grad_enabled:
         if not self._previous:
-            self._previous.append(switch(self.enabled))
+            self._previous.append(self._switch())
         return self

@@ -15,9 +15,10 @@ from argosy_autograd.hooks import pack_saved, packing, unpack_saved
 from argosy_autograd.modes import linear, no_grad
 from argosy_autograd.tape import Edge, Node, edge_of
 from argosy_phi_ops.capture import active_tracer
-from argosy_phi_ops.context import grad_enabled
+from argosy_phi_ops.context import grad_enabled, set_grad_enabled
 from argosy_phi_ops.errors import CaptureError
 from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.walls import Wall, joined, walls_of
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
@@ -111,8 +112,11 @@ class PyLayer(PyLayerContext):
         """Run forward and record backward."""
         ctx = PyLayerContext()
         tensors = [x for x in (*args, *kwargs.values()) if type(x) is Tensor]
-        with no_grad():
+        previous = set_grad_enabled(False)
+        try:
             made = cls.forward(ctx, *args, **kwargs)
+        finally:
+            set_grad_enabled(previous)
         several = isinstance(made, (tuple, list))
         outputs = list(made) if several else [made]
         edges = [edge_of(x) for x in tensors]
@@ -129,18 +133,22 @@ def _recorded(
     edges: Sequence[Edge | None],
     outputs: list[Any],
 ) -> list[Any]:
-    fresh = _fresh(ctx, tensors, outputs)
+    fresh = _fresh(cls.__name__, ctx, tensors, outputs)
     anomaly.note_line(_PyLayerNode(cls, ctx, tensors, edges, [y for y in fresh if type(y) is Tensor]))
     return fresh
 
 
-def _fresh(ctx: PyLayerContext, tensors: Sequence[Tensor], outputs: list[Any]) -> list[Any]:
+def _fresh(name: str, ctx: PyLayerContext, tensors: Sequence[Tensor], outputs: list[Any]) -> list[Any]:
     """The results, marked as wanting gradients; an input that was returned becomes a new tensor."""
+    walls = walls_of(tensors)
     inputs = {id(x) for x in tensors}
     fresh = [Tensor._wrap(y.payload) if type(y) is Tensor and id(y) in inputs else y for y in outputs]
     for old, y in zip(outputs, fresh, strict=True):
         if type(y) is Tensor:
             y.stop_gradient = id(old) in ctx._constants or y.payload.dtype.kind not in "fc"
+            y._walls = walls
+            if y.stop_gradient:
+                y._walls = joined(walls, (Wall(name, "marks a result as constant", tensors),))
     return fresh
 
 
@@ -155,7 +163,7 @@ def _traced(
     it; one that is not implemented is an error for those alone who ask for the gradient."""
     tracer = active_tracer()
     assert tracer is not None
-    fresh = _fresh(ctx, tensors, outputs)
+    fresh = _fresh(cls.__name__, ctx, tensors, outputs)
     results = [y for y in fresh if type(y) is Tensor]
     values, inputs = [tracer.value(y) for y in results], [tracer.value(x) for x in tensors]
 

@@ -496,6 +496,7 @@ class Tape(Recorder):
         """``target`` was overwritten with ``value``: its history is that of the value from now on."""
         target._node = value._node
         target._slot = value._slot
+        target._walls = value._walls
 
 
 recorder = Tape()

@@ -4,7 +4,8 @@
 switched off, ranks bound to threads). While it is zero the eager fast path reads nothing else. ``AMBIENT.silent``
 counts those of them that are threads whose gradients are switched off; ``AMBIENT.silenced`` is the only one's
 identifier, 0 where that is not known. ``AMBIENT.quiet`` counts those that change nothing about ordinary tensors but
-perhaps recording: silent threads, and layers that stay for payloads of their own.
+perhaps recording: silent threads, and layers that stay for payloads of their own. ``AMBIENT.cut`` says of the only
+silent thread what keeps gradients from passing there (see :mod:`argosy_phi_ops.walls`), None where that is not known.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ __all__ = [
 class _Ambient:
     """The process-wide word; see the module's docstring."""
 
-    __slots__ = ("quiet", "silenced", "silent", "word")
+    __slots__ = ("cut", "quiet", "silenced", "silent", "word")
 
     def __init__(self) -> None:
         self.word = self.quiet = self.silent = self.silenced = 0
+        self.cut: Any = None
 
 
 AMBIENT = _Ambient()
@@ -204,8 +206,8 @@ def grad_enabled() -> bool:
     return not AMBIENT.word or context().grad_enabled
 
 
-def set_grad_enabled(enabled: bool) -> bool:
-    """Switch recording on or off for this rank; returns the previous setting."""
+def set_grad_enabled(enabled: bool, cut: Any = None) -> bool:
+    """Switch recording on or off for this rank; returns the previous setting. ``cut``: the wall that this is."""
     ambient = context()
     previous = ambient.grad_enabled
     if previous != enabled:
@@ -215,5 +217,7 @@ def set_grad_enabled(enabled: bool) -> bool:
         AMBIENT.quiet += step
         AMBIENT.silent += step
         thread = threading.get_ident()
-        AMBIENT.silenced = thread if AMBIENT.silent == 1 and not enabled else 0
+        alone = AMBIENT.silent == 1 and not enabled
+        AMBIENT.silenced = thread if alone else 0
+        AMBIENT.cut = cut if alone else None
     return previous

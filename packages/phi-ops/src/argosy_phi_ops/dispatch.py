@@ -23,7 +23,7 @@ from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.memory import check_attributes, check_program
 from argosy_phi_ops.operator import Operator, attribute_key
 from argosy_phi_ops.refusals import guarded
-from argosy_phi_ops.walls import note_wall
+from argosy_phi_ops.walls import note_walls, silenced, walls_of
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
@@ -213,7 +213,7 @@ def rebind(target: Tensor, view: Tensor) -> None:
     _check_writable(target)
     if view.payload.is_traced and not target.payload.is_traced:
         raise NotImplementedError(f"changing the shape of state {target.name} in place while capturing")
-    target.payload = view.payload
+    target.payload, target._walls = view.payload, view._walls
     if _recorder is not None and (view._node is not None or target._node is not None):
         _recorder.rebind(target, view)
     target.stop_gradient = view.stop_gradient
@@ -352,21 +352,26 @@ def record_results(
 
     For the kernel runner and for layers that compute results themselves.
     """
+    walls = walls_of(operands)
+    if walls is not None:
+        for result in results:
+            result._walls = walls
     for x in operands:
         if type(x) is Tensor and not x.stop_gradient:
             break
     else:
         return
     if AMBIENT.word and not context().grad_enabled:
+        for result in results:
+            result._walls = silenced(walls)
         return
-    moving = [result for result in results if result.payload.dtype.kind in "fc"]
-    if op.constant or not moving:
-        note_wall(op, results[0].payload.dtype)
-        return
+    moving = [] if op.constant else [result for result in results if result.payload.dtype.kind in "fc"]
     for result in moving:
         result.stop_gradient = False
+    if len(moving) < len(results):
+        note_walls(op, operands, results)
     recorder = _recorder or active_recorder()
-    if recorder is not None:
+    if moving and recorder is not None:
         recorder.record(op, operands, attributes, results)
 
 

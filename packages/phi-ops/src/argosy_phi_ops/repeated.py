@@ -13,6 +13,7 @@ from argosy_phi_ops.errors import CaptureError, OperatorError
 from argosy_phi_ops.hot import Counted, NativeKernel, computes_nothing
 from argosy_phi_ops.memory import UNASKED
 from argosy_phi_ops.operator import Operator
+from argosy_phi_ops.walls import note_walls, silenced, walls_of
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.storage import ArrayType, Strided
@@ -116,13 +117,23 @@ class Repeated:
             except (ValueError, TypeError, IndexError):
                 return op.applied(operands, self.bound)  # explains it
             results = tuple([self._wrapped(others, *each) for each in zip(made, self.results, strict=True)])
-        if not (silent or op.constant or all([type(x) is not Tensor or x.stop_gradient for x in operands])):
+        walls = walls_of(operands)
+        wanted = not all([type(x) is not Tensor or x.stop_gradient for x in operands])
+        if wanted and silent:
+            walls = silenced(walls)
+        if walls is not None:
+            for result in results:
+                result._walls = walls
+        if wanted and not silent:
             self._record(given, results)
         return results
 
     def _record(self, operands: Sequence[Any], results: Sequence[Tensor]) -> None:
         for result, kind in zip(results, self.results, strict=True):
-            result.stop_gradient = not kind.differentiable
+            result.stop_gradient = self.op.constant or not kind.differentiable
+        note_walls(self.op, operands, results)
+        if self.op.constant:
+            return
         recorder = dispatch.active_recorder()
         if recorder is not None:
             recorder.record_repeated(self, operands, results)

@@ -25,7 +25,7 @@ from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Opera
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
 from argosy_phi_ops.repeated import Repeated, any_state, is_repeatable, is_view, may_be_compiled, type_of
 from argosy_phi_ops.valued import valued
-from argosy_phi_ops.walls import note_wall
+from argosy_phi_ops.walls import joined, note_walls, silenced, walls_of
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import default_listeners
@@ -79,8 +79,6 @@ class Route:
         tensors = [t for t in types if type(t) is ArrayType]
         if op.constant or not result.differentiable:
             self.record: Callable[[Route, Sequence[Any], Tensor], None] = _nothing_recorded
-            if any(t.differentiable for t in tensors):
-                note_wall(op, result.dtype)
         else:
             self.record = _record_first if all(t.differentiable for t in tensors) else _record_mixed
         self.recipes: dict[Any, Any] = {}
@@ -194,9 +192,10 @@ def unary(op: Operator) -> Callable[[Tensor], Any]:
         result = _new(Tensor)
         result.payload = payload
         result._node = None
+        result._walls = x._walls
         result.stop_gradient = True
-        if not (silent or x.stop_gradient):
-            route.record(route, (x,), result)
+        if not x.stop_gradient:
+            (_silenced if silent else route.record)(route, (x,), result)
         return result
 
     return entry
@@ -261,9 +260,10 @@ def _binary_elementwise(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -
         result = _new(Tensor)
         result.payload = payload
         result._node = None
+        result._walls = x._walls if kind is not Tensor or y._walls is None else joined(x._walls, y._walls)
         result.stop_gradient = True
-        if not (silent or (x.stop_gradient and (kind is not Tensor or y.stop_gradient))):
-            route.record(route, (x, y), result)
+        if not (x.stop_gradient and (kind is not Tensor or y.stop_gradient)):
+            (_silenced if silent else route.record)(route, (x, y), result)
         return result
 
     return entry
@@ -295,8 +295,15 @@ def _elementwise(op: Operator, operands: tuple[Any, Any], result: Any) -> Route 
     return route
 
 
+def _silenced(route: Route, operands: Sequence[Any], result: Tensor) -> None:
+    """A block that records nothing lets no gradient pass."""
+    result._walls = silenced(result._walls)
+
+
 def _nothing_recorded(route: Route, operands: Sequence[Any], result: Tensor) -> None:
     """Constants, and results that are no floating numbers, have no gradient."""
+    if any([type(x) is Tensor and not x.stop_gradient and x.payload.array_type.differentiable for x in operands]):
+        note_walls(route.op, operands, (result,))
 
 
 def _record_first(route: Route, operands: Sequence[Any], result: Tensor) -> None:
@@ -368,12 +375,12 @@ def general(
     result = _new(Tensor)
     result.payload = payload
     result._node = None
+    result._walls = walls_of(operands)
     result.stop_gradient = True
-    if not silent:
-        for x in operands:
-            if type(x) is Tensor and not x.stop_gradient:
-                route.record(route, operands, result)
-                break
+    for x in operands:
+        if type(x) is Tensor and not x.stop_gradient:
+            (_silenced if silent else route.record)(route, operands, result)
+            break
     return result
 
 

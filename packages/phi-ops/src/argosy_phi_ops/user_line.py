@@ -8,7 +8,7 @@ from types import FrameType
 
 from argosy_pir.location import Location
 
-__all__ = ["user_location", "warn_user"]
+__all__ = ["user_frame", "user_location", "warn_user"]
 
 _OURS = frozenset(
     {
@@ -24,7 +24,7 @@ _is_ours: dict[str, bool] = {}  # by module, as they are met
 
 def user_location() -> Location:
     """The source line nearest to the top of the Python stack that is not the framework's own."""
-    found = _user_frame(sys._getframe(1))
+    found = user_frame(sys._getframe(1))
     code = found.f_code
     return Location(code.co_filename, found.f_lineno, 0, code.co_name)
 
@@ -32,7 +32,7 @@ def user_location() -> Location:
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn about `user_location`, however deep in the framework this is found out. What depends on which line it is
     (filters by module, showing a line's warning once) sees the user's."""
-    frame = _user_frame(sys._getframe(1))
+    frame = user_frame(sys._getframe(1))
     names = frame.f_globals
     warnings.warn_explicit(
         message, category, frame.f_code.co_filename, frame.f_lineno, names.get("__name__", "<string>"),
@@ -40,7 +40,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     )  # fmt: skip
 
 
-def _user_frame(start: FrameType) -> FrameType:
+def user_frame(start: FrameType) -> FrameType:
     """The first frame from ``start`` outwards that is not the framework's own; ``start`` where all are."""
     frame: FrameType | None = start
     while frame is not None:

@@ -39,6 +39,7 @@ class _TensorType(type):
 
     resolve: Resolver | None = None
     names: Callable[[], Iterable[str]] = tuple
+    detached: Callable[[Any, Any], None] | None = None  # is told a tensor that wants a gradient and its detached one
 
     def __dir__(cls) -> list[str]:
         return sorted({*super().__dir__(), *cls.names()})
@@ -79,7 +80,8 @@ def _no_method(name: str) -> str:
 
 # Slots that are left empty when a tensor is made, and what reading them gives.
 _EMPTY_SLOTS: dict[str, Any] = {
-    "_grad": None, "_slot": 0, "_hooks": None, "_name": None, "persistable": False, "is_parameter": False,
+    "_grad": None, "_walls": None, "_slot": 0, "_hooks": None, "_name": None,
+    "persistable": False, "is_parameter": False,
 }  # fmt: skip
 
 
@@ -89,11 +91,11 @@ class Tensor(Operators, metaclass=_TensorType):
 
     payload: the data (``Strided``; a tracer, a distributed or a sparse tensor has a payload class of its
     own); stop_gradient: True when no gradient flows to it; ``_grad``, ``_node``, ``_slot``, ``_hooks`` belong
-    to autograd.
+    to autograd; ``_walls`` says what has kept gradients from passing on the way to it, for errors.
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_grad", "_hooks", "_name", "_node", "_slot",
+        "__dict__", "__weakref__", "_grad", "_hooks", "_name", "_node", "_slot", "_walls",
         "is_parameter", "payload", "persistable", "stop_gradient",
     )  # fmt: skip
     __array_ufunc__ = None  # ndarray + tensor runs the tensor's operator; np.sin(tensor) is a TypeError
@@ -107,6 +109,7 @@ class Tensor(Operators, metaclass=_TensorType):
     _grad: Tensor | None
     _hooks: Any
     _name: str | None
+    _walls: Any
 
     def __init__(
         self, data: Any = None, dtype: object = None, place: object = None, stop_gradient: bool = True
@@ -114,7 +117,7 @@ class Tensor(Operators, metaclass=_TensorType):
         """A tensor that copies data (an array, a number or nested lists); ``None`` gives shape [0]."""
         self.payload = conversion.payload_of(() if data is None else data, dtype, as_place(place))
         self.stop_gradient = stop_gradient
-        self._node = None
+        self._node = self._walls = None
         self._name = naming.generate("generated_tensor")
 
     def __init_subclass__(cls, **_: object) -> NoReturn:
@@ -126,7 +129,7 @@ class Tensor(Operators, metaclass=_TensorType):
         tensor = _new(Tensor)
         tensor.payload = payload
         tensor.stop_gradient = stop_gradient
-        tensor._node = None
+        tensor._node = tensor._walls = None
         return tensor
 
     def __getattr__(self, name: str) -> Any:
@@ -316,7 +319,11 @@ class Tensor(Operators, metaclass=_TensorType):
         payload = self.payload
         if type(payload) is Strided and payload._storage is None:
             _ = payload.storage  # so that both count in-place writes together
-        return Tensor._wrap(payload)
+        made = Tensor._wrap(payload)
+        made._walls = self._walls
+        if _TensorType.detached is not None and not self.stop_gradient:
+            _TensorType.detached(self, made)
+        return made
 
     # ---- leaving the framework
 

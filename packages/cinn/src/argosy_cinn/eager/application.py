@@ -15,7 +15,8 @@ from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import DOUBLE, I32, I64, PTR, VOID, Value, constant
 
 __all__ = [
-    "SLOW", "add_application", "leave_unrecorded", "memory_of", "need_no_layers", "need_silence", "payload_of",
+    "SLOW", "add_application", "join_walls", "leave_unrecorded", "memory_of", "need_no_layers", "need_silence",
+    "payload_of", "silence",
     "wants_gradient", "wrapped",
 ]  # fmt: skip
 
@@ -57,12 +58,13 @@ def _add_data(module: Module, layout: Layout) -> None:
 
 class _Operand(NamedTuple):
     """What ``apply`` knows of an operand: its type as plans name it, where its data is, its payload (null of a number
-    and of nothing), and 1 where it wants a gradient, else 0."""
+    and of nothing), 1 where it wants a gradient, else 0, and its walls, None where it has none."""
 
     key: Value
     data: Value
     payload: Value
     wants: Value
+    walls: Value
 
 
 def _add_apply(module: Module, layout: Layout) -> None:
@@ -73,8 +75,15 @@ def _add_apply(module: Module, layout: Layout) -> None:
         first, second = _operand(c, left), _operand(c, right)
         plan = _plan(c, operator, first.key, second.key)
         wants = f.binary("add", first.wants, f.binary("shl", second.wants, 1))
+        walls = f.alloca(PTR, 1)
+        f.store(c.word("none"), walls)
+        some = [f.icmp("ne", each.walls, c.word("none")) for each in (first, second)]
+        with f.when(c.one_of(*some)):
+            for each in (first, second):
+                join_walls(c, walls, each.walls)
         with f.when(c.both(f.icmp("ne", wants, 0), f.icmp("ne", silent, c.word("zero")))):
             need_silence(c, silent)
+            silence(c, walls)
             f.jump("unrecorded")
         c.need(f.icmp("ne", wants, 0), "unrecorded")
         recipe, called, keeps = _recipe(c, plan, wants)
@@ -88,10 +97,11 @@ def _add_apply(module: Module, layout: Layout) -> None:
         result = _computed(c, plan, first.data, second.data)
         done = f.call("record", I32, recipe, called, keeps, wants, operands, constant(I64, 2), result)
         c.need(f.icmp("ne", done, 0), "undo")
+        c.give(result, "tensor._walls", f.load(PTR, walls))
         f.ret(result)
         f.start("unrecorded")
         result_only = _computed(c, plan, first.data, second.data)
-        leave_unrecorded(c, result_only)
+        leave_unrecorded(c, result_only, f.load(PTR, walls))
         f.ret(result_only)
         f.start("undo")
         c.drop(result)
@@ -117,10 +127,29 @@ def need_silence(c: Code, silent: Value) -> None:
     c.need(f.icmp("eq", silenced, c.call("PyThread_get_thread_ident", I64)), "slow")
 
 
-def leave_unrecorded(c: Code, result: Value) -> None:
+def leave_unrecorded(c: Code, result: Value, walls: Value) -> None:
     """Fill in what a new tensor without a history says of gradients."""
     c.give(result, "tensor.stop_gradient", c.word("true"))
     c.give(result, "tensor._node", c.word("none"))
+    c.give(result, "tensor._walls", walls)
+
+
+def join_walls(c: Code, place: Value, more: Value) -> None:
+    """Add the walls of an operand, None where it has none, to those at ``place``; at ``slow`` where both have some of
+    their own, or where none were ever looked for."""
+    f = c.f
+    with f.when(f.icmp("ne", more, c.word("none"))):
+        c.need(f.icmp("ne", more, NULL), "slow")
+        found = f.load(PTR, place)
+        c.need(c.one_of(c.same(found, c.word("none")), c.same(found, more)), "slow")
+        f.store(more, place)
+
+
+def silence(c: Code, place: Value) -> None:
+    """Where there are no walls at ``place``: the block that records nothing."""
+    f = c.f
+    found, cut = f.load(PTR, place), c.field(c.word("ambient"), "ambient.cut")
+    f.store(f.select(c.same(found, c.word("none")), cut, found), place)
 
 
 def _operand(c: Code, x: Value) -> _Operand:
@@ -133,14 +162,15 @@ def _tensor(c: Code, x: Value) -> list[Value]:
     payload = payload_of(c, x)
     data = c.f.call("data", PTR, payload)
     c.need(c.f.icmp("ne", data, NULL), "slow")
-    return [c.field(payload, "payload.array_type"), data, payload, wants_gradient(c, x)]
+    key, walls = c.field(payload, "payload.array_type"), c.field(x, "tensor._walls")
+    return [key, data, payload, wants_gradient(c, x), walls]
 
 
 def _number(c: Code, x: Value, spot: Value) -> list[Value]:
     """A float, or an int of one digit at most: both are doubles exactly."""
     f = c.f
     f.either(c.is_a(x, "float"), partial(_put_float, c, x, spot), partial(_put_int, c, x, spot))
-    return [c.type_of(x), spot, NULL, constant(I64, 0)]
+    return [c.type_of(x), spot, NULL, constant(I64, 0), c.word("none")]
 
 
 def _put_float(c: Code, x: Value, spot: Value) -> list[Value]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from argosy_cinn.eager.application import (
     SLOW,
+    join_walls,
     leave_unrecorded,
     memory_of,
     need_no_layers,
     need_silence,
+    silence,
     wants_gradient,
     wrapped,
 )
@@ -42,8 +44,9 @@ def add_calls(module: Module, layout: Layout) -> None:
         operands, numbers = f.alloca(PTR, OPERANDS + 1), c.planned(plan, "numbers")
         datas, given = f.alloca(PTR, OPERANDS + 1), f.alloca(I64, 1)
         f.store(constant(I64, 0), given)
-        spot = f.alloca(I64, 1)
+        spot, walls = f.alloca(I64, 1), f.alloca(PTR, 1)
         f.store(constant(I64, 0), spot)
+        f.store(c.word("none"), walls)
         with f.loop(0, count, carry=[constant(I64, 0)]) as loop:
             number = f.load(PTR, f.at(numbers, loop.index, PTR))
             place = f.at(operands, loop.index, PTR)
@@ -58,6 +61,7 @@ def add_calls(module: Module, layout: Layout) -> None:
             data = _data(c, plan, c.field(x, "tensor.payload"), spot)
             f.store(data, f.at(datas, at, PTR))
             f.store(f.index(f.add(at, 1)), given)
+            join_walls(c, walls, c.field(x, "tensor._walls"))
             wish = f.binary("or", loop.carry[0], f.binary("shl", wants_gradient(c, x), loop.index))
             after = f.label
             f.jump(following)
@@ -73,11 +77,16 @@ def add_calls(module: Module, layout: Layout) -> None:
         with f.when(f.icmp("ne", c.planned(plan, "bounds"), NULL)):
             c.need(f.icmp("ne", f.call("in_bounds", I32, c.planned(plan, "bounds"), datas), 0), "slow")
         wanted = f.alloca(I64, 1)
-        f.store(f.select(f.icmp("ne", c.planned(plan, "unrecorded", I64), 0), constant(I64, 0), loop.carry[0]), wanted)
-        asked = f.icmp("ne", f.load(I64, wanted), 0)
-        with f.when(c.both(asked, f.icmp("ne", silent, c.word("zero")))):
-            need_silence(c, silent)
-            f.store(constant(I64, 0), wanted)
+        f.store(loop.carry[0], wanted)
+        with f.when(f.icmp("ne", loop.carry[0], 0)):
+            unrecorded = c.planned(plan, "unrecorded", I64)
+            with f.when(f.icmp("ne", silent, c.word("zero"))):
+                need_silence(c, silent)
+                silence(c, walls)
+                f.store(constant(I64, 0), wanted)
+            c.need(c.one_of(f.icmp("ne", unrecorded, 1), f.icmp("eq", f.load(I64, wanted), 0)), "slow")  # a wall
+            with f.when(f.icmp("ne", unrecorded, 0)):
+                f.store(constant(I64, 0), wanted)
         wants = f.load(I64, wanted)
         several = c.planned(plan, "several")
         c.need(f.icmp("ne", wants, 0), "unrecorded")
@@ -95,6 +104,7 @@ def add_calls(module: Module, layout: Layout) -> None:
         recipe = f.load(PTR, f.at(recipe, 1, I64))
         done = f.call("record", I32, recipe, called, keeps, wants, operands, count, result)
         c.need(f.icmp("ne", done, 0), "undo")
+        c.give(result, "tensor._walls", f.load(PTR, walls))
         f.ret(result)
         f.start("undo")
         c.drop(result)
@@ -103,8 +113,11 @@ def add_calls(module: Module, layout: Layout) -> None:
         result = f.call("computed", PTR, plan, operands, datas, inputs)
         c.need(_is_object(c, result), "none")
         with f.when(f.icmp("ne", several, NULL)):
+            with f.loop(0, f.load(I64, several)) as loop:
+                one = f.load(PTR, f.at(f.at(result, _TUPLE_ITEMS, "i8"), loop.index, PTR))
+                leave_unrecorded(c, one, f.load(PTR, walls))
             f.ret(result)
-        leave_unrecorded(c, result)
+        leave_unrecorded(c, result, f.load(PTR, walls))
         with f.when(f.icmp("ne", draws, NULL)):
             drawn = f.at(c.field(draws, "ndarray.data"), 1, I64)
             f.store(f.index(f.add(f.load(I64, drawn), 1)), drawn)
@@ -158,8 +171,8 @@ def _recipe(c: Code, plan: Value, wants: Value) -> Value:
 
 
 def _add_compute(module: Module, layout: Layout) -> None:
-    """``computed(plan, operands, datas, count)``: a tensor with the result; its slots about gradients are empty. Null
-    where Python has to do it, or when memory is out."""
+    """``computed(plan, operands, datas, count)``: a tensor with the result, or a tuple of several; their slots about
+    gradients are empty. Null where Python has to do it, or when memory is out."""
     parameters = [(PTR, "plan"), (PTR, "operands"), (PTR, "datas"), (I64, "count")]
     # the short copies below must not become calls of memcpy, which a shared object without a linker cannot make
     with module.function("computed", parameters, PTR, export=False, attributes='"no-builtins"') as f:
@@ -200,8 +213,8 @@ def _filled(c: Code, table: Value, datas: Value, count: Value) -> Value:
 
 
 def _add_several(module: Module, layout: Layout) -> None:
-    """``computed_several(plan, operands, datas, count)``: a tuple of tensors that want no gradients, what a compiled
-    program gives or views of the first operand. Null as for ``computed``."""
+    """``computed_several(plan, operands, datas, count)``: a tuple of tensors, what a compiled program gives or views of
+    the first operand; their slots about gradients are empty. Null as for ``computed``."""
     parameters = [(PTR, "plan"), (PTR, "operands"), (PTR, "datas"), (I64, "count")]
     with module.function("computed_several", parameters, PTR, export=False, attributes='"no-builtins"') as f:
         c = Code(f, layout)
@@ -228,7 +241,6 @@ def _add_several(module: Module, layout: Layout) -> None:
             with f.when(f.icmp("eq", c.planned(plan, "strides"), NULL)):
                 f.store(memory_of(c, payload), f.at(filled, f.add(output, loop.index), PTR))
             result = wrapped(c, payload)
-            leave_unrecorded(c, result)
             f.store(result, f.at(f.at(results, _TUPLE_ITEMS, "i8"), loop.index, PTR))
         with f.when(f.icmp("eq", c.planned(plan, "strides"), NULL)):
             f.call_pointer(kernel, VOID, filled, NULL)

@@ -225,7 +225,7 @@ def _free_tensor(module: Module, layout: Layout) -> None:
         c.call("PyObject_GC_UnTrack", VOID, x)
         for slot, _ in rare:
             c.drop_some(c.take(x, f"tensor.{slot}"))
-        parts = [c.take(x, f"tensor.{slot}") for slot in ("payload", "_node", "stop_gradient", "_slot")]
+        parts = [c.take(x, f"tensor.{slot}") for slot in ("payload", "_node", "stop_gradient", "_slot", "_walls")]
         c.put(x, "tensor.payload", c.word("tensor.free"))
         c.set_word("tensor.free", x)
         c.bump("tensor.kept", 1)

@@ -52,7 +52,7 @@ class _CallPlan:
             "operator": id(op), "class": size_class(made, result) or 0,
             "hash": hashed(id(op), reading.words), "length": len(reading.words),
             "words": self.words.buffer_info()[0], "operands": len(numbers), "numbers": self.numbers.buffer_info()[0],
-            "unrecorded": int(op.constant or not result.differentiable), "recipes": self.recipes.buffer_info()[0],
+            "unrecorded": _unrecorded(op, result), "recipes": self.recipes.buffer_info()[0],
         }  # fmt: skip
         self.record = array("Q", [given.get(word, 0) & (1 << 64) - 1 for word in made.build.call_words])
         self.kept: list[Any] = [op, result, result.dtype, result.shape, result.ndim, *numbers, *keeping]
@@ -70,6 +70,13 @@ class _CallPlan:
         self.recipes[at + 1 : at + 4] = array("q", [id(recipe), id(recipe.name), sum(1 << i for i in keeps)])
         self.recipes[at] = bits
         self.count += 1
+
+
+def _unrecorded(op: Any, result: Any) -> int:
+    """Whether nothing is recorded: 2 where nobody takes the result for a function of the operands either."""
+    if op.name.endswith("_like"):
+        return 2
+    return int(op.constant or not result.differentiable)
 
 
 def learn(route: Any) -> None:

@@ -30,7 +30,9 @@ _FIXED = {"ndarray.data": 16, "ndarray.strides": 40, "ndarray.flags": 64, "bytea
 _DESCRIBED, _OFFSET, _ATTRIBUTES = 40, 16, -24  # d_member; offset; where a managed dictionary is
 _VALUES = -32  # its values without a dictionary, in 3.11; in 3.12 their address less one is in its place
 
-_TENSOR = ("payload", "stop_gradient", "_node", "_slot", "_grad", "_hooks", "_name", "persistable", "is_parameter")
+_TENSOR = (
+    "payload", "stop_gradient", "_node", "_slot", "_walls", "_grad", "_hooks", "_name", "persistable", "is_parameter",
+)  # fmt: skip
 _PAYLOAD = (
     "_memory", "_storage", "address", "array_type", "contiguous", "dtype", "nbytes", "ndarray", "ndim", "offset",
     "shape", "size", "strides",
@@ -106,7 +108,7 @@ def offsets(
         ("payload", payload, _PAYLOAD),
         ("dtype", dtype, ("itemsize",)),
         ("storage", storage, ("_buffer", "_owner", "_source", "nbytes", "version")),
-        ("ambient", ambient, ("word", "quiet", "silent", "silenced")),
+        ("ambient", ambient, ("word", "quiet", "silent", "silenced", "cut")),
         ("context", context, ("_generator",)),
         ("generator", generator, ("_state",)),
         ("node", node, _NODE),
