@@ -7,12 +7,13 @@ from copy import copy
 import numpy as np
 import pytest
 
-from argosy_autograd import derived, tape
+from argosy_autograd import derived, recipes
 from argosy_autograd.checks import check_program
 from argosy_autograd.derived import derive
 from argosy_autograd.engine import grad
 from argosy_autograd.kernels import KERNELS
-from argosy_autograd.tape import OperatorNode, by_program, edge_of
+from argosy_autograd.recipes import by_program
+from argosy_autograd.tape import OperatorNode, edge_of
 from argosy_autograd.whole import WHOLE_RULES
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.errors import OperatorError
@@ -266,7 +267,7 @@ def test_kernels_equal_the_derived_program(name, args, kwargs):
 
 def _forget():
     derived._cache.clear()
-    tape._recipes.clear()
+    recipes._recipes.clear()
     forget()
 
 

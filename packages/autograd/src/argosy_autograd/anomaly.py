@@ -54,9 +54,9 @@ class _Noting(Interpreter):
         return made
 
 
-def note_line(node: Node) -> None:
-    """Note the line of an application that is no operator's."""
-    if _blocks:
+def note_line(node: Node, always: bool = False) -> None:
+    """Note the line of an application that is no operator's, or that has no derivative: that ``always``."""
+    if _blocks or always:
         _lines[node] = _line()
 
 

@@ -12,7 +12,8 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 from weakref import ref
 
-from argosy_autograd.tape import Edge, OperatorNode, Recipe, Tape
+from argosy_autograd.recipes import Recipe
+from argosy_autograd.tape import Edge, OperatorNode, Tape
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [

@@ -134,7 +134,8 @@ def _recorded(
     outputs: list[Any],
 ) -> list[Any]:
     fresh = _fresh(cls.__name__, ctx, tensors, outputs)
-    anomaly.note_line(_PyLayerNode(cls, ctx, tensors, edges, [y for y in fresh if type(y) is Tensor]))
+    node = _PyLayerNode(cls, ctx, tensors, edges, [y for y in fresh if type(y) is Tensor])
+    anomaly.note_line(node, cls.backward is PyLayer.backward)
     return fresh
 
 

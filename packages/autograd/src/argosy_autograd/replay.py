@@ -19,8 +19,9 @@ from argosy_autograd.derived import ProgramOperator, operand_types
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.history import Asked, History, Place, Request, Step, history_of
 from argosy_autograd.modes import enable_grad
+from argosy_autograd.recipes import Recipe
 from argosy_autograd.recurring import Recurring
-from argosy_autograd.tape import Edge, OperatorNode, Recipe, edge_of, tensor_at
+from argosy_autograd.tape import Edge, OperatorNode, edge_of, tensor_at
 from argosy_autograd.tracing import traced_grad
 from argosy_phi_ops.capture import Tracer
 from argosy_phi_ops.context import context, own_context

@@ -7,7 +7,7 @@ are the only thing that keeps the history of a tensor alive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -15,21 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argosy_autograd import hooks
-from argosy_autograd.errors import DifferentiationError, MissingRule
-from argosy_autograd.solutions import KERNELS
+from argosy_autograd.errors import DifferentiationError
+from argosy_autograd.recipes import Recipe, as_array, complete, derive, or_zeros, present, recipe_of, recipe_of_route
 from argosy_phi_ops.dispatch import Recorder, bind
-from argosy_phi_ops.hot import Counted, NativeKernel
-from argosy_phi_ops.kept import Kept
-from argosy_phi_ops.native import remember, way_back
-from argosy_phi_ops.operator import attribute_key
-from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.storage import ArrayType, Strided
+from argosy_phi_ops.native import remember
+from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
     from argosy_autograd.derived import Derived
 
-__all__ = ["Edge", "Node", "OperatorNode", "Tape", "ZeroNode", "by_program", "edge_of"]
+__all__ = ["Edge", "Node", "OperatorNode", "Tape", "ZeroNode", "edge_of"]
 
 Edge = tuple[Any, int]
 """Where a gradient goes: (node, number of the result), or (leaf tensor, 0)."""
@@ -45,19 +41,6 @@ def edge_of(x: Any) -> Edge | None:
         return None
     node = x._node
     return (x, 0) if node is None else (node, x._slot)
-
-
-def derive(key: tuple[Any, ...], attributes: dict[str, Any], present: frozenset[int] | None = None) -> Derived:
-    """See :func:`argosy_autograd.derived.derive`, which loads the rules: programs that get by with kernels do
-    not need them."""
-    global _derive
-    if _derive is None:
-        _derive = import_module("argosy_autograd.derived").derive
-    found: Derived = _derive(key, attributes, present)
-    return found
-
-
-_derive: Callable[..., Derived] | None = None
 
 
 class Node:
@@ -110,136 +93,6 @@ class Node:
         return f"<Node {self.sequence} {self.name}>"
 
 
-class Recipe:
-    """What all applications of an operator have in common whose operands have the same types and want the same
-    gradients. ``key`` is what :func:`derive` takes; ``keeps`` are positions in (operands..., results...) of what is
-    kept; ``run(grads, saved, attributes, key)`` is the hand-written derivative, else the derived program, either of
-    them compiled when it is hot; ``code`` tells native code what it is: 1 passes the gradient on as it is. ``back`` is
-    what native code reads to run a compiled one."""
-
-    __slots__ = ("attributes", "back", "code", "keeps", "key", "name", "run")
-
-    def __init__(self, op: Any, types: Sequence[Any], attributes: dict[str, Any], wants: tuple[bool, ...]) -> None:
-        self.name = op.name
-        self.attributes = attributes
-        self.back: tuple[Any, ...] | None = None
-        self.key = (op, tuple(types), attribute_key(attributes) if attributes else (), wants)
-        kernel = KERNELS.get(op.name)
-        if kernel is not None and kernel.fits(types, attributes):
-            self.keeps = kernel.keeps(wants)
-            self.run: Callable[..., Any] = kernel.run_for(types)
-        else:
-            self.keeps = _keeps(self.key, attributes)
-            self.run = by_program
-        self.code = int(self.run is KERNELS["add"].alike)
-        if not self.code and all([type(t) is tuple for t in types]):
-            self.run = Counted(self.run, self._program, self._compiled, self._replace)
-
-    def _program(self) -> Any:
-        """The derivative as a program of primitives; None where there is none."""
-        try:
-            return derive(self.key, self.attributes).operator.expansion.program
-        except MissingRule:
-            return None
-
-    def _compiled(self, native: NativeKernel) -> Callable[..., Any]:
-        rule = derive(self.key, self.attributes)
-        self.back = self._back(rule, native)
-        return _arranged(rule, native, self.key)
-
-    def _back(self, rule: Derived, native: NativeKernel) -> tuple[Any, ...] | None:
-        """What native code reads to go back by itself; None where Python has more to do than run the program."""
-        op, kinds, _, wants = self.key
-        wanted = tuple([i for i, want in enumerate(wants) if want])
-        complete = rule.operands == wanted and getattr(op, "reads", None) is None
-        single = len(rule.types) == len(kinds) + 1 and rule.cotangents in ((), (0,))
-        if native.code is None or not complete or not single or not set(rule.keeps) <= set(self.keeps):
-            return None
-        result = rule.types[-1]
-        kind = as_dtype(result.dtype), tuple([n for n in result.shape if isinstance(n, int)])  # compiled: all of them
-        places = [self.keeps.index(i) for i in rule.keeps]
-        return way_back(native.code, kinds, kind, places, bool(rule.cotangents), wanted)
-
-    def _replace(self, run: Callable[..., Any]) -> None:
-        self.run = run
-
-
-_recipes = Kept(1024)
-"""Recipes of applications that have no route."""
-
-
-def _recipe(op: Any, types: Sequence[Any], attributes: dict[str, Any], wants: tuple[bool, ...]) -> Recipe:
-    key = (op, tuple(types), attribute_key(attributes) if attributes else (), wants)
-    found: Recipe | None = _recipes.get(key)
-    if found is None:
-        found = _recipes[key] = Recipe(op, types, attributes, wants)
-    return found
-
-
-_DECOMPOSITIONS = frozenset({"svd", "eigh", "eig"})
-
-
-def _present(op: Any, grads: Sequence[Any]) -> frozenset[int] | None:
-    """The results of a decomposition that have cotangents, where others have none: zeros in the place of those would
-    meet the slopes of vectors, infinite at equal values, and make the gradient of the values NaN. None otherwise."""
-    if op.name not in _DECOMPOSITIONS or all([g is not None for g in grads]):
-        return None
-    return frozenset([i for i, g in enumerate(grads) if g is not None])
-
-
-def by_program(grads: Sequence[Any], saved: dict[int, Any], attributes: dict[str, Any], key: Any) -> list[Any]:
-    """The derivative by the derived program."""
-    rule = derive(key, attributes, _present(key[0], grads))
-    return _gradients(rule, rule.run, grads, saved, key)
-
-
-def _gradients(
-    rule: Derived,
-    run: Callable[[Sequence[Any]], list[Any]],
-    grads: Sequence[Any],
-    saved: dict[int, Any],
-    key: Any,
-) -> list[Any]:
-    """Gradients of all operands by ``run``, which computes the program of ``rule``."""
-    types = rule.types
-    arrays = [_array(saved[i], types[i].dtype) for i in rule.keeps]
-    count = len(key[1])
-    arrays += [_or_zeros(grads[i], types[count + i]) for i in rule.cotangents]
-    return _complete(rule, run(arrays), key, grads)
-
-
-def _arranged(rule: Derived, run: Callable[[Sequence[Any]], list[Any]], key: Any) -> Callable[..., Any]:
-    """:func:`_gradients` by ``run``, where all that follows from the rule is worked out before."""
-    types, count = rule.types, len(key[1])
-    keeps = [(i, types[i].dtype) for i in rule.keeps]
-    cotangents = [(i, types[count + i]) for i in rule.cotangents]
-    whole = rule.operands == tuple(range(count)) and getattr(key[0], "reads", None) is None
-    apart = key[0].name in _DECOMPOSITIONS
-
-    def gradients(grads: Sequence[Any], saved: dict[int, Any], attributes: dict[str, Any], key: Any) -> Any:
-        if apart and _present(key[0], grads) is not None:
-            return by_program(grads, saved, attributes, key)
-        arrays = [_array(saved[i], dtype) for i, dtype in keeps]
-        arrays += [_or_zeros(grads[i], type) for i, type in cotangents]
-        return run(arrays) if whole else _complete(rule, run(arrays), key, grads)
-
-    return gradients
-
-
-def _complete(rule: Derived, made: Sequence[Any], key: Any, grads: Sequence[Any]) -> list[Any]:
-    """``made`` by operand, with zeros for operands that want a gradient and get none: the derivative is zero wherever
-    it exists (floor). Of a derivative, which was not written by anybody, they get None: it does not depend on them."""
-    found = dict(zip(rule.operands, made, strict=True))
-    reads = getattr(key[0], "reads", None)
-    if reads is not None:
-        moving = frozenset().union(*(read for read, g in zip(reads, grads, strict=True) if g is not None))
-        return [found[i] if i in found and i in moving else None for i in range(len(key[1]))]
-    return [
-        found[i] if i in found else np.zeros(t[1], t[0].numpy) if want else None
-        for i, (t, want) in enumerate(zip(key[1], key[3], strict=True))
-    ]
-
-
 class OperatorNode(Node):
     """The node of an operator application. ``saved`` holds what ``recipe.keeps`` names, with its version.
 
@@ -254,13 +107,15 @@ class OperatorNode(Node):
     def __init__(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]) -> None:
         edges = tuple([edge_of(x) for x in operands])
         types = [(x.payload.dtype, x.payload.shape) if type(x) is Tensor else type(x) for x in operands]
-        recipe = _recipe(op, types, attributes, tuple([edge is not None for edge in edges]))
+        recipe = recipe_of(op, types, attributes, tuple([edge is not None for edge in edges]))
         self._fill(recipe, edges, operands, results)
 
     def _fill(self, recipe: Recipe, edges: Sequence[Edge | None], operands: Sequence[Any], results: Any) -> None:
         self.recipe = recipe
         super().__init__(recipe.name, edges, results)
         self.saved: Sequence[Any] | None = _saved(recipe.keeps, operands, results)
+        if recipe.missing:
+            _note_line(self)
 
     @staticmethod
     def of(route: Any, operands: Sequence[Any], results: Sequence[Tensor]) -> OperatorNode:
@@ -269,7 +124,7 @@ class OperatorNode(Node):
         wants = tuple([edge is not None for edge in edges])
         recipe = route.recipes.get(wants)
         if recipe is None:
-            recipe = route.recipes[wants] = _recipe_of(route, edges)
+            recipe = route.recipes[wants] = recipe_of_route(route, wants)
         node = _new(OperatorNode)
         node._fill(recipe, edges, operands, results)
         return node
@@ -302,15 +157,15 @@ class OperatorNode(Node):
     def pull_tensors(self, grads: list[Any]) -> Sequence[Any]:
         """See :class:`Node`; applies the derived program as an operator, so that it is recorded in turn."""
         key = self.recipe.key
-        rule = derive(key, self.recipe.attributes, _present(key[0], grads))
+        rule = derive(key, self.recipe.attributes, present(key[0], grads))
         self.unpacked()
         count = len(key[1])
         tensors = [self._handle(i, rule) for i in rule.keeps]
         for i in rule.cotangents:
             g = grads[i]
-            tensors.append(Tensor._wrap(Strided(_or_zeros(None, rule.types[count + i]))) if g is None else g)
+            tensors.append(Tensor._wrap(Strided(or_zeros(None, rule.types[count + i]))) if g is None else g)
         made = bind(rule.operator, tensors, {}) if rule.operands else ()  # type: ignore[arg-type]
-        found = _complete(rule, made, key, grads)
+        found = complete(rule, made, key, grads)
         return [Tensor._wrap(Strided(g)) if type(g) is np.ndarray else g for g in found]
 
     def _handle(self, position: int, rule: Derived) -> Tensor:
@@ -379,14 +234,8 @@ def _equivalent(
     return (op, operands, attributes) if found is None else (*found, {})
 
 
-def _keeps(key: tuple[Any, ...], attributes: dict[str, Any]) -> tuple[int, ...]:
-    """What the derivative reads; nothing where there is none, so that only asking for the gradient fails."""
-    if key[0].opaque:
-        return ()
-    try:
-        return derive(key, attributes).keeps
-    except MissingRule:
-        return ()
+def _note_line(node: Node) -> None:
+    import_module("argosy_autograd.anomaly").note_line(node, True)
 
 
 def _saved(keeps: Sequence[int], operands: Sequence[Any], results: Sequence[Tensor]) -> tuple[Any, ...]:
@@ -406,29 +255,14 @@ def _save(value: Any) -> Any:
     return payload, payload.version
 
 
-def _array(value: Any, dtype: str) -> Any:
-    if type(value) is Strided:
-        return value.ndarray
-    return np.asarray(value, as_dtype(dtype).numpy)
-
-
 def tensor_at(value: Any, edge: Edge | None, dtype: str) -> Tensor:
     """What was saved, as a tensor at ``edge`` of the graph; a number becomes one of ``dtype``."""
     if edge is not None and type(edge[0]) is Tensor:
         return edge[0]
-    tensor = Tensor._wrap(value if hasattr(value, "is_traced") else Strided(_array(value, dtype)), edge is None)
+    tensor = Tensor._wrap(value if hasattr(value, "is_traced") else Strided(as_array(value, dtype)), edge is None)
     if edge is not None:
         tensor._node, tensor._slot = edge
     return tensor
-
-
-def _or_zeros(array: Any, type: Any) -> Any:
-    return np.zeros(type.shape, as_dtype(type.dtype).numpy) if array is None else array
-
-
-def _recipe_of(route: Any, edges: Sequence[Edge | None]) -> Recipe:
-    types = [(t.dtype, t.shape) if type(t) is ArrayType else t for t in route.types]
-    return Recipe(route.op, types, route.attributes, tuple([edge is not None for edge in edges]))
 
 
 class Tape(Recorder):
@@ -459,8 +293,9 @@ class Tape(Recorder):
                 edges.append((x, 0) if before is None else (before, x._slot))
         recipe = route.recipes.get(wants)
         if recipe is None:
-            recipe = route.recipes[wants] = _recipe_of(route, edges)
-            remember(route, wants, recipe)
+            recipe = route.recipes[wants] = recipe_of_route(route, tuple([edge is not None for edge in edges]))
+            if not recipe.missing:
+                remember(route, wants, recipe)
         node = _new(OperatorNode)
         node.sequence = next(_sequence)
         node.name = recipe.name
@@ -487,6 +322,8 @@ class Tape(Recorder):
         result.stop_gradient = False
         result._node = node
         result._slot = 0
+        if recipe.missing:
+            _note_line(node)
 
     def record_repeated(self, repeated: Any, operands: Sequence[Any], results: Sequence[Tensor]) -> None:
         """The same for several results."""

@@ -129,6 +129,7 @@ class Operator:
         random: bool = False,
         opaque: bool = False,
         constant: bool = False,
+        apart: bool = False,
         aliases: dict[str, str] | None = None,
         keywords: tuple[str, ...] = (),
         positional_out: bool = False,
@@ -144,6 +145,7 @@ class Operator:
         self.random = random
         self.opaque = opaque
         self.constant = constant
+        self.apart = apart
         self.keywords = keywords
         self.positional_out = positional_out
         self.form = form
@@ -264,6 +266,8 @@ def operator(**options: Any) -> Callable[[Callable[..., Any]], Operator]:
     (a variant ``name_`` exists), ``view`` (the eager result may share the first operand's memory), ``random`` (the
     body's last parameters ``rng`` and ``counter`` are filled in), ``opaque`` (no decomposition: only the reference
     kernel), ``constant`` (eager results never want gradients: nothing of the operands' values but choices is in them),
+    ``apart`` (gradients to some of the results alone have a program of their own: zeros for the others would meet
+    slopes that are infinite where these are not asked for),
     ``aliases`` (other names of parameters), ``keywords`` (those of :mod:`.keywords` that it takes), ``positional_out``
     (``out`` may also come last among the positional arguments), ``form`` (another way to write the call, of
     :mod:`argosy_phi_ops.ops.forms`).

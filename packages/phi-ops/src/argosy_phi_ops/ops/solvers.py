@@ -328,7 +328,7 @@ def rectangles(rng: np.random.Generator) -> Iterator[Sample]:
 qr.samples(rectangles)
 
 
-@operator()
+@operator(apart=True)
 def svd(x: Tensor, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """U, the singular values in descending order, and V^H of ``x = U diag(S) V^H``."""
     u, s, vh = prim.svd(x, full=full_matrices)
@@ -347,7 +347,7 @@ def svdvals(x: Tensor) -> Tensor:
 svdvals.samples(rectangles)
 
 
-@operator()
+@operator(apart=True)
 def eigh(x: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
     """Ascending eigenvalues and eigenvectors (columns) of Hermitian matrices, read from one triangle."""
     _square("eigh", x)
@@ -374,7 +374,7 @@ def eigvalsh(x: Tensor, UPLO: str = "L") -> Tensor:
 eigvalsh.samples(symmetric)
 
 
-@operator()
+@operator(apart=True)
 def eig(x: Tensor) -> tuple[Tensor, Tensor]:
     """Complex eigenvalues and eigenvectors (columns) of square matrices."""
     _square("eig", x)
