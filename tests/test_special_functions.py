@@ -133,3 +133,26 @@ def test_sinc_to_order_eight():
         scale = math.factorial(order)
         size = np.pi**order / (order + 1)  # of the even ones at zero, which bound them
         np.testing.assert_allclose(got.numpy(), [float(scale * w) for w in want], rtol=0, atol=1e-11 * size)
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_slopes_at_poles_are_infinite(captured):
+    """The derivatives of digamma at its poles and of logit at both ends, as the wheel gives them."""
+
+    def slopes(x, p):
+        y = paddle.digamma(x).sum() + paddle.logit(p).sum()
+        return paddle.grad(y, [x, p])
+
+    x = paddle.to_tensor([0.0, -1.0, -2.0, 1.0], "float64", stop_gradient=False)
+    p = paddle.to_tensor([0.0, 1.0, 0.5], "float64", stop_gradient=False)
+    at_x, at_p = (paddle.jit.to_static(slopes, full_graph=True) if captured else slopes)(x, p)
+    np.testing.assert_allclose(at_x.numpy(), [np.inf, np.inf, np.inf, math.pi**2 / 6], rtol=1e-13)
+    np.testing.assert_array_equal(at_p.numpy(), [np.inf, np.inf, 4.0])
+
+
+@pytest.mark.parametrize("name", ["log2", "log10"])
+def test_logarithms_of_a_complex_zero(name):
+    found = getattr(paddle, name)(paddle.to_tensor([0j, 1j])).numpy()
+    np.testing.assert_allclose(
+        found, [complex(-np.inf, 0), complex(0, math.pi / 2 / math.log(int(name[3:])))], rtol=1e-6
+    )

@@ -173,3 +173,17 @@ def test_transforms_of_planes_take_two_axes(name):
     for keywords in ({"axes": (0,)}, {"axes": (0, 1, 2)}, {"axes": 1}, {"s": (3,), "axes": (0, 1)}, {"s": 3}):
         with pytest.raises(ValueError, match=f"{name}: (s|axes) should be two integers, got"):
             getattr(paddle.fft, name)(x, **keywords)
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_sums_over_nothing_are_zero(captured):
+    """As in Paddle: a transform along an axis without elements keeps its shape; a real one has one frequency."""
+
+    def transforms(x, spectrum):
+        fft = paddle.fft
+        return fft.fft(x), fft.ifft(x), fft.rfft(x), fft.fftn(x), fft.irfft(spectrum, axis=1)
+
+    x, spectrum = paddle.zeros([2, 0]), paddle.zeros([0, 3], "complex64")
+    found = (paddle.jit.to_static(transforms, full_graph=True) if captured else transforms)(x, spectrum)
+    assert [y.shape for y in found] == [[2, 0], [2, 0], [2, 1], [2, 0], [0, 4]]
+    np.testing.assert_array_equal(found[2].numpy(), np.zeros((2, 1)))

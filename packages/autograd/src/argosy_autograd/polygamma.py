@@ -17,12 +17,13 @@ def trigamma(x: Value) -> Value:
     """The second derivative of log gamma.
 
     Recurrence to x + 10 and the asymptotic series there (Abramowitz and Stegun 6.4.12); reflection below 1/2 (6.4.7).
-    Relative error about 1e-13 in float64.
+    Relative error about 1e-13 in float64; infinite at the poles.
     """
     small = prim.lt(x, 0.5)
     positive = _series(where(small, 1 - x, x))
     sine = prim.sin(where(small, x, 0.5) * math.pi)
-    return where(small, math.pi**2 / (sine * sine) - positive, positive)
+    found = where(small, math.pi**2 / (sine * sine) - positive, positive)
+    return where(prim.logical_and(small, prim.eq(x, prim.floor(x))), math.inf, found)
 
 
 def _series(x: Value) -> Value:

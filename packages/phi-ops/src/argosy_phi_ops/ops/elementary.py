@@ -11,6 +11,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import complex_too, positive, real, unit
+from argosy_phi_ops.primitives.checks import COMPLEX
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
@@ -296,10 +297,18 @@ digamma.reference(KERNELS["digamma"])
 digamma.samples(positive)
 
 
+def _logarithm(x: Tensor, base: int) -> Tensor:
+    """Complex numbers by parts: divided as such, an infinite real part would make the other one NaN."""
+    found, scale = prim.log(x), natural_log(base)
+    if x.dtype not in COMPLEX:
+        return prim.div(found, scale)
+    return prim.complex(prim.div(prim.real(found), scale), prim.div(prim.imag(found), scale))
+
+
 @operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
 def log2(x: Tensor) -> Tensor:
     """The logarithm to base 2 elementwise."""
-    return prim.div(prim.log(x), natural_log(2))
+    return _logarithm(x, 2)
 
 
 log2.samples(positive)
@@ -308,7 +317,7 @@ log2.samples(positive)
 @operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
 def log10(x: Tensor) -> Tensor:
     """The logarithm to base 10 elementwise."""
-    return prim.div(prim.log(x), natural_log(10))
+    return _logarithm(x, 10)
 
 
 log10.samples(positive)
@@ -388,7 +397,7 @@ def logit(x: Tensor, eps: float | None = None) -> Tensor:
     """``log(x / (1 - x))``, of `x` moved into [eps, 1 - eps] if given; NaN outside [0, 1] otherwise."""
     if eps is not None:
         x = prim.minimum(prim.maximum(x, eps), 1 - eps)
-    return prim.log(prim.div(x, prim.sub(1.0, x)))
+    return prim.sub(prim.log(x), prim.log1p(prim.neg(x)))  # its derivative at 0 and 1 is infinite, not NaN
 
 
 @logit.samples

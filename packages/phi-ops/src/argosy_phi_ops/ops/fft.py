@@ -37,12 +37,19 @@ def _scaled(name: str, x: Tensor, sizes: Sequence[Any], normalization: str, forw
     return prim.mul(x, factor if x.dtype == real else prim.cast(factor, dtype=x.dtype))
 
 
+def _is_over_nothing(x: Tensor, axes: Sequence[int]) -> bool:
+    """Whether an axis has no elements: sums over nothing are zero."""
+    return any(x.shape[axis] == 0 for axis in axes)
+
+
 @operator()
 def fft_c2c(x: Tensor, axes: Sequence[int], normalization: str = "backward", forward: bool = True) -> Tensor:
     """The complex transform over `axes`; real `x` is taken as complex."""
     if x.dtype not in COMPLEX:
         x = prim.cast(x, dtype="complex128" if x.dtype == "float64" else "complex64")
     along = _axes("fft_c2c", x, axes)
+    if _is_over_nothing(x, along):
+        return prim.constant(0.0, x.dtype, x.shape)
     result = prim.fft(x, axes=along, kind="c2c", inverse=not forward)
     return _scaled("fft_c2c", result, [x.shape[axis] for axis in along], normalization, forward)
 
@@ -68,6 +75,9 @@ def fft_r2c(
     if x.dtype not in ("float32", "float64"):
         x = prim.cast(x, dtype="float32")
     along = _axes("fft_r2c", x, axes)
+    if _is_over_nothing(x, along):
+        sizes = [n // 2 + 1 if axis == along[-1] else n for axis, n in enumerate(x.shape)]
+        return prim.constant(0.0, "complex128" if x.dtype == "float64" else "complex64", tuple(sizes))
     result = prim.fft(x, axes=along, kind="r2c", inverse=not forward)
     return _scaled("fft_r2c", result, [x.shape[axis] for axis in along], normalization, forward)
 
