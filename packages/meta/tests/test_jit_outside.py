@@ -117,3 +117,69 @@ def test_gradients_of_an_older_call_use_its_draws():
         y.sum().backward(retain_graph=True)
         np.testing.assert_allclose(x.grad, 2 * y.numpy() / 3, rtol=1e-6)
     assert len({tuple(y.tolist()) for y in results}) == 3
+
+
+def cubed(x, weight):
+    """A derivative that is the user's own is differentiated again, too."""
+    return paddle.sin(Cubed.apply(weight * x)).sum()
+
+
+class Cubed(paddle.autograd.PyLayer):
+    """The third power."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensor()
+        return 3 * x * x * g
+
+
+def with_branch(x, weight):
+    """A choice and a number, by which it is multiplied."""
+    if x.sum() > 0:
+        x = paddle.nn.functional.softmax(x * weight)
+    return (x * 2.5 * x).sum()
+
+
+def penalised(run, create=True):
+    """First derivatives, second ones, and gradients of a loss that reads both; twice, as calls come again."""
+    weight = paddle.create_parameter([3], "float32")
+    weight.set_value(np.array([1.0, -2.0, 0.5], np.float32))
+    found = []
+    for scale in (0.7, 1.1):
+        x = paddle.to_tensor([scale, 0.4, -0.3], stop_gradient=False)
+        (first,) = paddle.grad(run(x * 1.5, weight), x, create_graph=True)
+        (second,) = paddle.grad((first * first).sum(), x, create_graph=True)
+        ((first**2).sum() + (second**2).sum()).backward()
+        found += [first.numpy(), second.numpy(), x.grad.numpy(), weight.grad.numpy()]
+        weight.clear_grad()
+    return found
+
+
+@pytest.mark.parametrize("function", [cubed, with_hook, with_branch])
+def test_gradients_outside_are_differentiated_again(function):
+    """A captured forward has derivatives of every order, as a penalty on gradients asks for."""
+    compiled = paddle.jit.to_static(function, full_graph=True)
+    for found, expected in zip(penalised(compiled), penalised(function), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-5)
+
+
+def test_second_derivatives_read_the_statistics_and_draws_of_the_call():
+    """With dropout and normalisation: the loss and gradients of the same layer, not captured."""
+    made = []
+    for capture in (False, True):
+        paddle.seed(3)
+        layer = Regularised()
+        run = paddle.jit.to_static(layer, full_graph=True) if capture else layer
+        x = paddle.to_tensor(np.linspace(-1, 1, 32).reshape(4, 8).astype("float32"), stop_gradient=False)
+        for _ in range(2):
+            (g,) = paddle.grad(paddle.tanh(run(x)).sum(), x, create_graph=True)
+            (g * g).sum().backward()
+        made.append([g.numpy(), *(p.grad.numpy() for p in layer.parameters() if p.grad is not None)])
+    assert len(made[0]) == len(made[1])
+    for found, expected in zip(*made, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

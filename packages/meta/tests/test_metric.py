@@ -30,6 +30,22 @@ def test_labels_are_indices_or_one_hot(labels):
     assert float(share) == pytest.approx(1 / 3)
 
 
+def test_accuracy_is_part_of_a_captured_step():
+    """The figure needs no value before the program runs: a whole step is one program with it, and counts are told."""
+    scores, labels = paddle.to_tensor(SCORES, stop_gradient=False), paddle.to_tensor(LABELS)
+    correct, total = paddle.zeros([1], "int32"), paddle.zeros([], "int64")
+
+    def step(scores, labels):
+        hits = paddle.metric.Accuracy((1, 2)).compute(scores, labels)
+        return paddle.metric.accuracy(scores, labels, 2, correct, total), hits
+
+    share, hits = paddle.jit.to_static(step, full_graph=True)(scores, labels)
+    assert float(share) == 1.0
+    assert share.stop_gradient
+    assert hits.tolist() == [[1, 0], [0, 1], [0, 1]]
+    assert (correct.tolist(), total.tolist()) == ([3], 3)
+
+
 def test_precision_and_recall():
     """Of 2 called positive beyond one half 1 is; of 2 positives 1 was found, over two batches."""
     precision, recall = paddle.metric.Precision(), paddle.metric.Recall()

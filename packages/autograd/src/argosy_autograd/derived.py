@@ -16,7 +16,7 @@ from argosy_autograd.activity import PRODUCTS, differentiable_sources, has_gradi
 from argosy_autograd.algebra import zeros_like
 from argosy_autograd.errors import MissingRule, asked_for, explained, plain_name
 from argosy_autograd.insertion import erase_unused
-from argosy_autograd.recurring import Recurring
+from argosy_autograd.recurring import Recurring, runnable
 from argosy_autograd.transform import vjp_values
 from argosy_autograd.whole import WHOLE_RULES
 from argosy_phi_ops.context import building
@@ -60,7 +60,7 @@ class ProgramOperator:
         self.factors = factors
         self._also = also
         self.device = device
-        self.expansion = Expansion(program, bare=False)
+        self.expansion = Expansion(program, bare=False, runs=runnable(program))
         self.plans: dict[Any, Any] = Kept(64)
 
     @cached_property
@@ -110,7 +110,7 @@ class Derived:
     def run(self, arrays: Sequence[Any]) -> list[Any]:
         """Gradients of ``operands`` from what ``keeps`` and ``cotangents`` name, in this order."""
         if self._run is None:
-            program, device = self.operator.expansion.program, self.operator.device
+            program, device = self.operator.expansion.runs, self.operator.device
             self._run = prepare(program) if device is None else Recurring(program, device)
         return self._run(arrays)
 

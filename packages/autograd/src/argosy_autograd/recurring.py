@@ -9,11 +9,21 @@ from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.reference.interpreter import prepare
 from argosy_pir import Program
+from argosy_pir.passes import get_pass
 from argosy_tensorcore.storage import Strided
 
-__all__ = ["Recurring"]
+__all__ = ["Recurring", "runnable"]
 
 _RUNS_BEFORE_COMPILING = 2
+
+
+def runnable(program: Program) -> Program:
+    """``program`` without derivatives that users give, which are there for further derivatives: itself, or a copy."""
+    if not any(inner.dialect == "ad" for op in program.block for inner in op.walk()):
+        return program
+    plain = program.clone()
+    get_pass("expand-gradients")().run(plain)
+    return plain
 
 
 class Recurring:

@@ -439,7 +439,7 @@ def _make_plan(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
     from argosy_phi_ops.reference.interpreter import prepare
     from argosy_phi_ops.reference.straight import StraightLine
 
-    run = prepare(expansion.program)
+    run = prepare(expansion.runs)
     if expansion.bare:
         line = getattr(run, "__self__", None)
         single = line.single if type(line) is StraightLine else None

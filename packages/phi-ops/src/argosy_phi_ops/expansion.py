@@ -28,13 +28,15 @@ __all__ = ["Expansion", "expand", "inline_body"]
 class Expansion:
     """``program`` computes the operator from inputs of ``operand_types``; ``result_types`` are its outputs' types.
 
-    ``bare`` tells that the operator returns one value rather than a tuple.
+    ``bare`` tells that the operator returns one value rather than a tuple. ``runs`` is the program that is executed
+    where ``program`` holds more, for whoever differentiates it.
     """
 
-    __slots__ = ("bare", "derived", "program", "result_types")
+    __slots__ = ("bare", "derived", "program", "result_types", "runs")
 
-    def __init__(self, program: Program, bare: bool) -> None:
+    def __init__(self, program: Program, bare: bool, runs: Program | None = None) -> None:
         self.program = program
+        self.runs = program if runs is None else runs
         self.bare = bare
         self.result_types: tuple[Type, ...] = tuple(value.type for value in program.outputs)
         self.derived: dict[str, Any] = {}

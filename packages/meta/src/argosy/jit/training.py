@@ -3,6 +3,9 @@
 The captured program is one node of the tape. Its backward program is made by differentiating the captured one and
 recomputes what it needs from inputs and states, so nothing but those is kept between the two calls. Of states that the
 program writes (the counter of random draws, running statistics) it is a copy of what they were before.
+
+Gradients that are to be differentiated again (``create_graph=True``) come from the same backward program as an
+operator of its own: it is differentiated like every other one, to any order.
 """
 
 from __future__ import annotations
@@ -13,12 +16,16 @@ from argosy.jit import lowering
 from argosy.jit.arguments import Call
 from argosy.jit.compiled import CompiledCall, OutputTree
 from argosy.jit.partitioned import PartitionedExecutable, layouts_of, lower_partitioned
+from argosy_autograd.derived import ProgramOperator
 from argosy_autograd.pylayer import PyLayer
+from argosy_autograd.recurring import Recurring
 from argosy_autograd.transform import vjp_program
 from argosy_phi_ops.capture import Captured
 from argosy_phi_ops.compiler import Executable
+from argosy_phi_ops.context import grad_enabled
+from argosy_phi_ops.dispatch import record_results
 from argosy_pir.program import Program
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import Strided, host_device
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -52,7 +59,9 @@ def differentiable_form(program: Program) -> Program:
 class DifferentiableCall(CompiledCall):
     """A compiled forward function whose results can be differentiated; ``lowered`` is what is differentiated."""
 
-    __slots__ = ("backend", "backward", "cotangents", "differentiable", "leaves", "lowered", "static", "written")
+    __slots__ = (
+        "backend", "backward", "cotangents", "differentiable", "leaves", "lowered", "recorded", "static", "written",
+    )  # fmt: skip
 
     def __init__(
         self, captured: Captured, executable: Executable, tree: OutputTree, *rest: Any, backend: Any, lowered: Program
@@ -65,6 +74,7 @@ class DifferentiableCall(CompiledCall):
             (i, t) for i, t in enumerate(captured.states) if not t.stop_gradient and t.payload.dtype.kind in "fc"
         ]
         self.backward: Any = None
+        self.recorded: _Recorded | None = None
         self.written = captured.written
         self.cotangents = self._cotangent_layouts(executable)
 
@@ -86,18 +96,38 @@ class DifferentiableCall(CompiledCall):
         payloads = [*self.payloads(call), *(g.payload for g in cotangents), *before]
         return self.backward(payloads)  # type: ignore[no-any-return]
 
-    def _compile_backward(self, call: Call) -> Any:
-        inputs = len(self.lowered.inputs)
-        wrt = [i for i, x in enumerate(call.tensors) if not x.stop_gradient]
-        wrt += [inputs + i for i, _ in self.leaves]
-        program = vjp_program(self.lowered, wrt, self.differentiable)
+    def recorded_gradients(self, call: Call, cotangents: list[Tensor], before: list[Any]) -> list[Tensor]:
+        """The same as tensors that can be differentiated again."""
+        if self.cotangents is not None:
+            raise NotImplementedError(
+                f"{self.lowered.name}: second derivatives (create_graph=True) of a captured function of distributed "
+                "tensors, asked for outside of it; take paddle.grad inside of the captured function"
+            )
+        if self.recorded is None:
+            self.recorded = _Recorded(self._backward_program(call))
+        inputs = self.payloads(call)[len(call.tensors) :] + before
+        made = [Tensor._wrap(payload) for payload in inputs]
+        floats, before = made[: len(made) - len(before)], made[len(made) - len(before) :]
+        states = [tensor for tensor, _ in self.bound]
+        return self.recorded([*call.tensors, *floats, *cotangents, *before, *states])
+
+    def _backward_program(self, call: Call) -> Program:
+        program = vjp_program(self.lowered, self._wrt(call), self.differentiable)
         program.name = self.lowered.name + "_backward"
         unchanged = [state.argument for state in program.states]
         program.set_outputs(program.outputs[len(self.lowered.outputs) :], unchanged)
         for i in self.written:  # read as they were before the forward program wrote them
             unchanged[i].replace_all_uses_with(program.add_input(unchanged[i].type))
         program.set_outputs(program.outputs, unchanged)
-        executable = self._lowered_backward(program, call, wrt)
+        return program
+
+    def _wrt(self, call: Call) -> list[int]:
+        """The numbers of the inputs and then the states that want gradients."""
+        inputs = len(self.lowered.inputs)
+        return [i for i, x in enumerate(call.tensors) if not x.stop_gradient] + [inputs + i for i, _ in self.leaves]
+
+    def _compile_backward(self, call: Call) -> Any:
+        executable = self._lowered_backward(self._backward_program(call), call, self._wrt(call))
         return executable.bind([payload for _, payload in self.bound])
 
     # ---- on a mesh
@@ -152,4 +182,26 @@ class _Forward(PyLayer):
         """Gradients of ``wanted``."""
         ctx.saved_tensor()  # raises where an input or a parameter was changed in between
         cotangents = ctx.compiled.laid([grads[i] for i in ctx.compiled.differentiable])
+        if grad_enabled():
+            return tuple(ctx.compiled.recorded_gradients(ctx.call, cotangents, ctx.before))
         return tuple(Tensor._wrap(payload) for payload in ctx.compiled.gradients(ctx.call, cotangents, ctx.before))
+
+
+class _Recorded:
+    """A backward program as an operator on tensors, whose states are inputs like the others."""
+
+    __slots__ = ("_operator", "_run")
+
+    def __init__(self, program: Program) -> None:
+        outputs = program.outputs
+        program.states.clear()  # they are the last arguments of the block: inputs from here on
+        program.set_outputs(outputs)
+        device = host_device()
+        self._operator: Any = ProgramOperator(program.name, program, device)
+        self._run = Recurring(self._operator.expansion.runs, device)
+
+    def __call__(self, operands: list[Tensor]) -> list[Tensor]:
+        """The gradients, recorded."""
+        made = [Tensor._wrap(Strided.from_array(a)) for a in self._run([x.payload.ndarray for x in operands])]
+        record_results(self._operator, operands, {}, made)
+        return made

@@ -10,6 +10,9 @@ import numpy as np
 from argosy.checked import checked
 from argosy.creation import to_tensor
 from argosy.metric.metric import Metric, as_array
+from argosy_autograd.modes import no_grad
+from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Accuracy", "accuracy"]
@@ -33,7 +36,7 @@ class Accuracy(Metric):
 
         pred: scores [N, ..., classes]; label: indices [N, ...] or [N, ..., 1], or one-hot [N, ..., classes].
         """
-        return to_tensor(_hits(pred, label, self.maxk))
+        return _hits(pred, label, self.maxk)
 
     @checked
     def update(self, correct: Any, *args: Any) -> Any:
@@ -70,21 +73,30 @@ def accuracy(
     input: Any, label: Any, k: int = 1, correct: Any = None, total: Any = None, name: str | None = None
 ) -> Tensor:
     """The share of rows of ``input`` (scores [N, classes]) whose ``label`` ([N, 1]) is among the ``k`` likeliest: a 0-D
-    float32 tensor.
+    float32 tensor. ``correct`` and ``total``, tensors of one integer, get the numbers of both. Of equal scores the
+    first counts as likelier; a NaN is the likeliest.
     """
     hits = _hits(input, label, k)
-    return to_tensor(np.float32(hits.sum() / max(1, int(np.prod(hits.shape[:-1])))))
+    found, rows = op("sum")(hits), op("sum")(op("full_like")(hits[..., 0], 1.0))
+    for told, value in ((correct, found), (total, rows)):
+        if told is not None:
+            write(told, op("reshape")(value, told.shape).astype(told.dtype))
+    share: Tensor = found / op("clip")(rows, 1.0)
+    return share
 
 
-def _hits(pred: Any, label: Any, k: int) -> Any:
-    scores, wanted = as_array(pred, "Accuracy"), as_array(label, "Accuracy")
+def _hits(pred: Any, label: Any, k: int) -> Tensor:
+    """[N, ..., k] float32: operators throughout, so that a captured step takes them."""
+    scores, wanted = (x if isinstance(x, Tensor) else to_tensor(as_array(x, "Accuracy")) for x in (pred, label))
     if k > scores.shape[-1]:
         raise ValueError(f"accuracy among the first {k} of {scores.shape[-1]} classes: k is too large")
     if wanted.ndim == scores.ndim and wanted.shape[-1] == scores.shape[-1] > 1:
-        wanted = wanted.argmax(-1)
+        wanted = op("argmax")(wanted, -1)
     elif wanted.ndim == scores.ndim and wanted.shape[-1] == 1:
-        wanted = wanted[..., 0]
+        wanted = op("squeeze")(wanted, -1)
     if wanted.shape != scores.shape[:-1]:
         raise ValueError(f"accuracy: labels {list(wanted.shape)} do not fit predictions {list(scores.shape)}")
-    ranked = np.argsort(-scores.astype(np.float64), -1, kind="stable")[..., :k]
-    return (ranked == wanted[..., None]).astype(np.float32)
+    with no_grad():
+        ranked = op("topk")(scores, k, -1)[1]
+    equal: Tensor = op("equal")(ranked, op("unsqueeze")(wanted, -1).astype(ranked.dtype)).astype("float32")
+    return equal
