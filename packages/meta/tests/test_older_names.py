@@ -51,6 +51,12 @@ def test_multiclass_nms3_gives_what_the_wheel_gives() -> None:
     assert numbers.tolist() == [[2], [1], [3], [6], [5]]
     assert counts.tolist() == [3, 2]
 
+    apart = paddle.to_tensor([[[0, 0, 5, 5]], [[20, 0, 25, 5]], [[40, 0, 45, 5]]], "float32")
+    given = apart, paddle.to_tensor([[0.3], [0.9], [0.6]]), paddle.to_tensor([3], "int32")
+    for most, order in ((-1, [0, 1, 2]), (2, [1, 2])):  # those of a class as the boxes come, not the best first
+        rows, numbers, counts = paddle._C_ops.multiclass_nms3(*given, 0.1, -1, most, 0.5, True, 1.0, -1)
+        assert numbers.tolist() == [[each] for each in order]
+
     rows, numbers, counts = paddle._C_ops.multiclass_nms3(boxes, scores * 0, None, *options)
     assert rows.shape == [0, 6]
     assert numbers.shape == [0, 1]

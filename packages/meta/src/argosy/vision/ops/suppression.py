@@ -33,7 +33,8 @@ def multiclass_nms3(
     best boxes above ``score_threshold`` take part; a better one that overlaps by more than ``nms_threshold`` (which
     ``nms_eta`` below 1 shrinks after each box kept, while it is above 0.5) removes a box; of each picture the
     ``keep_top_k`` best stay (-1: all, of both). Without ``normalized``, sizes count both end pixels. Gives rows (class,
-    score, box) ``[K, 6]`` by picture and class, their numbers ``[K, 1]`` int32 among all N * M (or R * C) boxes, and
+    score, box) ``[K, 6]`` by picture and class, within a class the best first (with ``rois_num`` in the order of the
+    boxes, as Paddle's kernel gives them), their numbers ``[K, 1]`` int32 among all N * M (or R * C) boxes, and
     how many belong to each picture ``[N]`` int32. Raises ValueError for other shapes.
     """
     options = score_threshold, nms_top_k, nms_threshold, nms_eta, 0.0 if normalized else 1.0
@@ -46,6 +47,8 @@ def multiclass_nms3(
         if -1 < keep_top_k < len(found):
             best = sorted(found, key=lambda one: -chances[one])[:keep_top_k]
             found = sorted(best, key=lambda one: one[0])
+        if rois_num is not None:
+            found.sort()
         rows += [[label, chances[label, at], *boxes[label, at]] for label, at in found]
         numbers += [[places[one]] for one in found]
         counts.append(len(found))
