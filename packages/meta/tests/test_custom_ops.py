@@ -18,6 +18,7 @@ from argosy_infer import Predictor
 from argosy_phi_ops.capture import Tracer
 from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.custom.hosts import HOSTS
+from argosy_phi_ops.dialect import DIALECT
 from argosy_phi_ops.operator import OPERATORS
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_pir import Program
@@ -191,6 +192,23 @@ def test_exported_programs_hold_the_name_and_run_where_it_is_declared(tmp_path):
             Predictor(str(tmp_path / "net")).run(X)
     finally:
         OPERATORS["testlib.damped"], HOSTS["testlib.damped"] = held
+
+
+def test_an_exported_custom_operator_that_is_not_declared_is_named_on_loading(tmp_path):
+    """A fresh process that loads the program hears which operator it lacks, and what to do."""
+
+    @custom_op("testlib.passing", axes="... -> ...")
+    def passing(x: Tensor) -> Tensor:
+        return x * 2
+
+    class Net(paddle.nn.Layer):
+        def forward(self, x):
+            return passing(x)
+
+    paddle.jit.save(Net(), str(tmp_path / "net"), input_spec=[paddle.static.InputSpec([2], "float32")])
+    del DIALECT.ops["phi.testlib.passing"], OPERATORS["testlib.passing"]
+    with pytest.raises(ValueError, match=r"'testlib.passing' is a custom operator: import the module that declares"):
+        paddle.jit.load(str(tmp_path / "net"))
 
 
 def test_program_text_round_trips():

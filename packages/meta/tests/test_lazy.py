@@ -1,10 +1,14 @@
 """Parameters that are filled when asked to; parameters outside of layers; layers by other names."""
 
+import copy
+
 import numpy as np
 import pytest
 
 import argosy as paddle
+import argosy.distributed as dist
 from argosy import nn
+from argosy.distributed.debug import run_ranks
 
 
 def test_parameters_made_within_the_guard_are_filled_by_initialize():
@@ -19,6 +23,41 @@ def test_parameters_made_within_the_guard_are_filled_by_initialize():
     layer.weight.initialize()
     assert (layer.weight.numpy() == 1).all()
     assert nn.Linear(2, 2, weight_attr=nn.initializer.Constant(3.0)).weight.numpy()[0, 0] == 3.0
+
+
+def test_what_is_not_filled_yet_has_no_values():
+    """Computing with it and reading it are errors; a state dict fills it; a row of padding is zero."""
+    with paddle.LazyGuard():
+        layer, table = nn.Linear(3, 4), nn.Embedding(3, 2, padding_idx=1)
+        stack = nn.LSTM(3, 4)
+    assert [p._is_initialized() for p in layer.parameters()] == [False, False]
+    assert "not initialized" in repr(layer.weight)
+    weight = layer.weight
+    for use in (lambda: layer(paddle.ones([2, 3])), weight.numpy, lambda: weight + 1, lambda: weight.reshape([-1])):
+        with pytest.raises(RuntimeError, match=r"shape \[3, 4\] made within LazyGuard"):
+            use()
+    copied = copy.deepcopy(layer)
+    layer.set_state_dict({"weight": np.ones([3, 4], "float32"), "bias": np.zeros([4], "float32")})
+    assert layer(paddle.ones([1, 3])).tolist() == [[3.0] * 4]
+    assert not copied.weight._is_initialized()
+    copied.weight.set_value(np.ones([3, 4], "float32"))
+    assert copied.weight.sum() == 12
+    for parameter in [*table.parameters(), *stack.parameters()]:
+        parameter.initialize()
+    assert (table.weight.numpy() == 0).all(1).tolist() == [False, True, False]
+    assert stack(paddle.ones([1, 2, 3]))[0].shape == [1, 2, 4]
+
+
+def test_a_parameter_that_waits_is_filled_when_it_is_put_on_a_mesh():
+    """shard_tensor and shard_layer fill it, as each rank needs its part of the values."""
+
+    def rank():
+        with paddle.LazyGuard():
+            layer = nn.Linear(4, 2, weight_attr=nn.initializer.Constant(2.0))
+        dist.shard_layer(layer, dist.ProcessMesh([0, 1], dim_names=["x"]))
+        return layer(paddle.ones([1, 4])).tolist()
+
+    assert run_ranks(rank, 2) == [[[8.0, 8.0]]] * 2
 
 
 def test_a_function_of_ones_own_fills_a_parameter_once():

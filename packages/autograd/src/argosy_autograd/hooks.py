@@ -139,22 +139,40 @@ def packing() -> bool:
 
 
 class _Packed:
-    __slots__ = ("packed", "unpack")
+    __slots__ = ("array_type", "packed", "unpack")
 
-    def __init__(self, packed: Any, unpack: Callable[[Any], Tensor]) -> None:
+    def __init__(self, packed: Any, unpack: Callable[[Any], Tensor], array_type: Any) -> None:
         self.packed = packed
         self.unpack = unpack
+        self.array_type = array_type
+
+    def unpacked(self) -> Any:
+        """The payload of what the hook gives back, which must be like what was packed."""
+        found = self.unpack(self.packed)
+        if type(found) is not Tensor:
+            raise TypeError(f"saved_tensors_hooks: unpack_hook should return a Tensor, got {type(found).__name__}")
+        expected, got = self.array_type, getattr(found.payload, "array_type", None)
+        if expected is not None and got is not None and (got.dtype, got.shape) != (expected.dtype, expected.shape):
+            raise ValueError(
+                f"saved_tensors_hooks: unpack_hook should return what was packed, {_shown(expected)}, got {_shown(got)}"
+            )
+        return found.payload
+
+
+def _shown(array_type: Any) -> str:
+    return f"{array_type.dtype.name} {list(array_type.shape)}"
 
 
 def pack_saved(tensor: Tensor) -> tuple[_Packed, None]:
     """What to keep for ``tensor`` by the innermost hooks."""
     hooks = context().own_values[_KEY][-1]
-    return _Packed(hooks.pack_hook(Tensor._wrap(tensor.payload)), hooks.unpack_hook), None
+    array_type = getattr(tensor.payload, "array_type", None)
+    return _Packed(hooks.pack_hook(Tensor._wrap(tensor.payload)), hooks.unpack_hook, array_type), None
 
 
 def unpack_saved(entry: Any) -> tuple[Any, Any]:
     """The payload (or number) and the version of what was kept."""
     value, version = entry
     if type(value) is _Packed:
-        return value.unpack(value.packed).payload, None
+        return value.unpacked(), None
     return value, version

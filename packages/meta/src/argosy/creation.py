@@ -18,6 +18,7 @@ from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype, default_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
+from argosy_tensorcore.unfilled import Unfilled
 
 __all__ = ["as_tensor", "assign", "create_parameter", "from_numpy", "is_tensor", "make_parameter", "to_tensor"]
 
@@ -97,14 +98,16 @@ def make_parameter(
 
     It is made eagerly even within a capture, where it becomes a state. Raises ValueError for negative sizes.
     """
-    from argosy.nn.initializer import default_for
+    from argosy.nn.initializer import Initializer, default_for
+    from argosy.nn.lazy import waiting
 
     sizes = _checked_shape(shape)
     element = as_dtype(dtype) if dtype is not None else default_dtype()
     name = attr.name or naming.generate(f"{owner}.{'b' if is_bias else 'w'}")
     initializer = attr.initializer or default_for(is_bias, default_initializer)
     with suspended():
-        parameter = Tensor._wrap(Strided.empty(sizes, element), not attr.trainable)
+        later = waiting() and type(initializer).__call__ is Initializer.__call__
+        parameter = Tensor._wrap((Unfilled if later else Strided.empty)(sizes, element), not attr.trainable)
         parameter.name, parameter.persistable, parameter.is_parameter = name, True, True
         initializer(parameter)
     note_parameter(parameter, initializer)

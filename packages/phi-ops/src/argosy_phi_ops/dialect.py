@@ -34,5 +34,13 @@ def _resolve(name: str) -> OpDef | None:
     return OpDef(name, ("*operands",), results=None, traits=(PURE,), infer=_infer(op))
 
 
-DIALECT = Dialect("phi", resolve=_resolve)
+def _hint(name: str) -> str:
+    """What to do about a custom operator, whose name holds its namespace."""
+    custom = name.removeprefix("phi.")
+    if "." not in custom:
+        return ""
+    return f"; {custom!r} is a custom operator: import the module that declares it with custom_op first"
+
+
+DIALECT = Dialect("phi", resolve=_resolve, hint=_hint)
 """The dialect of all operators."""

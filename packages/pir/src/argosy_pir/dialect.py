@@ -34,10 +34,10 @@ class Dialect:
     ``ops`` describe the operations. ``resolve(full name) -> OpDef | None`` is asked for names not among
     them, for dialects that make definitions on demand. ``patterns`` are canonicalisation patterns, or a
     function that returns them (so that loading a dialect stays cheap). ``version`` is a pair (major, minor)
-    written into saved programs.
+    written into saved programs. ``hint(full name)`` adds to the error about an operation that the dialect lacks.
     """
 
-    __slots__ = ("name", "ops", "owner", "patterns", "resolve", "version")
+    __slots__ = ("hint", "name", "ops", "owner", "patterns", "resolve", "version")
 
     def __init__(
         self,
@@ -46,6 +46,7 @@ class Dialect:
         version: tuple[int, int] = (1, 0),
         resolve: Callable[[str], OpDef | None] | None = None,
         patterns: Iterable[Any] | Callable[[], Iterable[Any]] = (),
+        hint: Callable[[str], str] | None = None,
     ) -> None:
         if not name.isidentifier():
             raise DialectError(f"a dialect's name is an identifier, got {name!r}")
@@ -53,6 +54,7 @@ class Dialect:
         self.version = version
         self.resolve = resolve
         self.patterns = patterns
+        self.hint = hint
         self.owner = _getframe(1).f_globals.get("__name__", "?")
         self.ops: dict[str, OpDef] = {}
         for definition in ops:
@@ -79,6 +81,11 @@ class Dialect:
                 if found is not None:
                     self.add(found)
         return found
+
+    def lacks(self, op: Operation) -> VerifyError:
+        """The error about an operation that is not described here."""
+        said = "" if self.hint is None else self.hint(op.name)
+        return VerifyError(f"dialect '{self.name}' has no operation of this name{said}", op)
 
     def __repr__(self) -> str:
         return f"<Dialect {self.name} {self.version[0]}.{self.version[1]} of {self.owner}>"
@@ -139,7 +146,7 @@ def check_operation(op: Operation, inferred: bool = False) -> None:
         return
     dialect = get_dialect(op.dialect)
     if dialect is not None:
-        raise VerifyError(f"dialect '{dialect.name}' has no operation of this name", op)
+        raise dialect.lacks(op)
 
 
 def _load(name: str) -> Dialect | None:

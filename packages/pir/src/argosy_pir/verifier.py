@@ -91,7 +91,7 @@ def _verify_operation(op: Operation, block: Block, visible: set[Value]) -> None:
     if definition is None:
         dialect = get_dialect(op.dialect)
         if dialect is not None:
-            raise VerifyError(f"dialect '{dialect.name}' has no operation of this name", op)
+            raise dialect.lacks(op)
     elif TERMINATOR in definition.traits and op is not block.last:
         raise VerifyError("ends a block, but operations follow it", op)
     for region in op.regions:

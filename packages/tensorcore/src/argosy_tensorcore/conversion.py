@@ -9,6 +9,7 @@ import numpy as np
 from argosy_tensorcore.dtype import DType, as_dtype, default_dtype
 from argosy_tensorcore.place import Place
 from argosy_tensorcore.storage import Array, Strided
+from argosy_tensorcore.unfilled import Unfilled, give_memory
 
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
@@ -178,8 +179,9 @@ def write(tensor: Tensor, value: Any, operator: str, cast: bool) -> None:
     if not cast and as_dtype(source.dtype) is not target.dtype:
         got = as_dtype(source.dtype).name
         raise DataError(f"{operator}: argument 'value' should be {target.dtype.name} as the tensor, got {got}")
-    target.fill_from(source)
-    target.bump_version()
+    give_memory(tensor)
+    tensor.payload.fill_from(source)
+    tensor.payload.bump_version()
 
 
 def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
@@ -200,7 +202,8 @@ def shallow_copy(tensor: Tensor) -> Tensor:
     """Another tensor of the same payload, graph position and attributes, under a new name."""
     from argosy_tensorcore.naming import generate
 
-    _ = getattr(tensor.payload, "storage", None)  # so that both count in-place writes together
+    if type(tensor.payload) is not Unfilled:
+        _ = getattr(tensor.payload, "storage", None)  # so that both count in-place writes together
     copy = type(tensor)._wrap(tensor.payload, tensor.stop_gradient)
     copy._node, copy._slot, copy._grad = tensor._node, tensor._slot, tensor._grad
     copy.persistable, copy.is_parameter = tensor.persistable, tensor.is_parameter

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from argosy_tensorcore.conversion import bit_pattern, host_array
 from argosy_tensorcore.storage import Array, Strided
+from argosy_tensorcore.unfilled import Unfilled
 
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
@@ -63,7 +64,7 @@ MEMBERS: dict[str, Any] = {
     "is_cuda": property(lambda tensor: tensor.place.is_gpu_place()),
     "is_cpu": property(lambda tensor: tensor.place.is_cpu_place()),
     "is_selected_rows": lambda tensor: False,
-    "_is_initialized": lambda tensor: tensor.payload is not None,
+    "_is_initialized": lambda tensor: type(tensor.payload) is not Unfilled,
     "_numel": lambda tensor: tensor.size,
     "_inplace_version": lambda tensor: tensor.inplace_version,
     "_place_str": property(lambda tensor: repr(tensor.place)),

@@ -10,6 +10,7 @@ from typing import Any
 
 from argosy.distributed.environment import environment
 from argosy.nn.layer import Layer
+from argosy.nn.lazy import initialize
 from argosy_autoparallel import Placement, ProcessMesh, Replicate, api
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
@@ -35,6 +36,8 @@ def shard_tensor(
     a mesh with ranks that were not launched.
     """
     environment()
+    if type(data) is Tensor and not data._is_initialized():
+        initialize(data)  # made within LazyGuard: each rank needs its part of the values
     return api.shard_tensor(data, mesh, placements, dtype, place, stop_gradient)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from argosy.nn import functional as F
 from argosy.nn.initializer import Assign
 from argosy.nn.layer import Layer, own_dtype
+from argosy.nn.lazy import after_filling
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Embedding", "Flatten", "Identity", "Linear"]
@@ -87,9 +88,12 @@ class Embedding(Layer):
         start = None if _weight is None else Assign(_weight)
         self.weight = self.create_parameter([num_embeddings, embedding_dim], start or weight_attr)
         if self._padding_idx is not None and self.weight is not None and _weight is None:
-            self.weight.payload.ndarray[self._padding_idx] = 0
+            after_filling(self.weight, self._clear_padding)
         if _freeze and self.weight is not None:
             self.weight.stop_gradient = True
+
+    def _clear_padding(self, weight: Tensor) -> None:
+        weight.payload.ndarray[self._padding_idx] = 0
 
     @property
     def padding_idx(self) -> int | None:

@@ -8,8 +8,9 @@ from typing import Any
 
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
+from argosy_tensorcore.unfilled import give_memory
 
-__all__ = ["LazyGuard", "initialize", "set_init_func", "waiting"]
+__all__ = ["LazyGuard", "after_filling", "initialize", "set_init_func", "waiting"]
 
 _KEY = "nn.lazy"
 _FILL = "_init_func"  # where a parameter keeps what is to fill it
@@ -18,7 +19,8 @@ _FILL = "_init_func"  # where a parameter keeps what is to fill it
 class LazyGuard:
     """Layers made within the block have parameters that hold nothing yet; ``parameter.initialize()`` fills one.
 
-    Memory is reserved when a parameter is made, but not touched before it is filled.
+    Before that it has no memory: its values are a ``RuntimeError``, and ``set_value`` and ``set_state_dict`` give it
+    some.
     """
 
     def __enter__(self) -> None:
@@ -48,6 +50,20 @@ def set_init_func(self: Tensor, obj: Callable[..., Any]) -> None:
     self.__dict__[_FILL] = obj
 
 
+def after_filling(parameter: Tensor, change: Callable[[Tensor], None]) -> None:
+    """Call ``change(parameter)`` when the parameter has been filled: now, or at the end of :func:`initialize`."""
+    fill = parameter.__dict__.get(_FILL)
+    if fill is None:
+        change(parameter)
+        return
+
+    def both(filled: Tensor, block: object) -> None:
+        fill(filled, block)
+        change(filled)
+
+    parameter.__dict__[_FILL] = both
+
+
 def initialize(self: Tensor) -> None:
     """Fill a parameter that was made within :class:`LazyGuard`, or as :func:`set_init_func` said; others are left
     as they are. Raises ``TypeError`` for a tensor that is no parameter.
@@ -56,4 +72,5 @@ def initialize(self: Tensor) -> None:
         raise TypeError("initialize() is for parameters; this tensor is none")
     fill = self.__dict__.pop(_FILL, None)
     if fill is not None:
+        give_memory(self)
         fill(self, None)

@@ -15,6 +15,7 @@ from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
+from argosy_tensorcore.unfilled import give_memory
 
 __all__ = ["check", "collect", "convert", "copy_into", "gathered", "restore", "take_over"]
 
@@ -80,6 +81,7 @@ def check(layer: Any, values: Mapping[str, Any]) -> None:
 
 def copy_into(tensor: Tensor, value: Any) -> None:
     """Overwrite the data in place with a tensor's or array's of the same shape, cast to the tensor's dtype."""
+    give_memory(tensor)
     if type(tensor.payload) is not Strided and type(value) is Tensor and type(value.payload) is not Strided:
         with no_grad():  # from layout to layout: nobody needs the whole
             write(tensor, value.astype(tensor.dtype))

@@ -229,6 +229,8 @@ def custom_op(name: str, *, axes: str = "", on_tensors: bool = False) -> Callabl
         raise OperatorError(f"a custom operator is named 'namespace.operator', got {name!r}")
 
     def declare(function: Callable[..., Any]) -> CustomOperator:
+        if not hasattr(function, "__qualname__"):
+            raise OperatorError(f"custom_op({name!r}) declares a function, got {type(function).__name__}")
         first = OPERATORS.get(name)
         if first is not None and _place(first.body) != _place(function):
             raise OperatorError(f"custom operator {name} is declared twice: {_place(first.body)}, {_place(function)}")

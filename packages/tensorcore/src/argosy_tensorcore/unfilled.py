@@ -1,0 +1,53 @@
+"""The payload of a tensor whose memory nobody has asked for yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.shape import contiguous_strides
+from argosy_tensorcore.storage import Strided
+
+if TYPE_CHECKING:
+    from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Unfilled", "give_memory"]
+
+_OF_MEMORY = frozenset({"ndarray", "address"})
+
+
+class Unfilled(Strided):
+    """A shape and a dtype without memory, as a parameter has that was made within ``LazyGuard``. Reading or writing
+    elements raises ``RuntimeError``; :func:`give_memory` makes an ordinary payload of it."""
+
+    __slots__ = ()
+
+    def __init__(self, shape: Sequence[int], dtype: object) -> None:
+        self.dtype, self.shape, self.offset = as_dtype(dtype), tuple(shape), 0
+        self.strides = contiguous_strides(self.shape)
+        self._storage = None
+
+    def __getattr__(self, name: str) -> Any:
+        return _refuse(self) if name in _OF_MEMORY else super().__getattr__(name)
+
+    def duplicate(self) -> Unfilled:
+        """Another one, for a copy of the tensor."""
+        return Unfilled(self.shape, self.dtype)
+
+    def describe(self) -> str:
+        """What printing says in place of values."""
+        return "not initialized"
+
+
+def give_memory(tensor: Tensor) -> None:
+    """Memory of its own, not yet written, for a tensor that has none; others are left as they are."""
+    if type(tensor.payload) is Unfilled:
+        tensor.payload = Strided.empty(tensor.payload.shape, tensor.payload.dtype)
+
+
+def _refuse(payload: Unfilled) -> NoReturn:
+    raise RuntimeError(
+        f"a parameter of shape {list(payload.shape)} made within LazyGuard holds no values yet: call its initialize(), "
+        "or give it some with set_value() or set_state_dict(), first"
+    )
