@@ -322,3 +322,11 @@ def test_results_of_tens_of_kilobytes_are_made_natively_too(hot_at_once):
             inside = np.abs(a * b - b[:1]) < 1
             np.testing.assert_allclose(x.grad.numpy(), b * inside, rtol=1e-5)
         assert made_natively(made) == (is_native() and shape != (130, 128))
+
+
+@pytest.mark.parametrize("index", [5, -6, 99])
+def test_a_row_that_a_table_does_not_have_is_refused_cold_and_hot(index, hot_at_once):
+    table, rows = tensor(np.ones((5, 4))), paddle.to_tensor([0, 4])
+    for _ in range(9):
+        with pytest.raises(ValueError, match=r"'padding_idx' must be within \[-5, 5\)"):
+            paddle.nn.functional.embedding(rows, table, padding_idx=index)

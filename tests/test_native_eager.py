@@ -315,8 +315,8 @@ def test_nodes_with_several_results_go_back_natively(monkeypatch):
     """Split, with a part that nobody uses, one used twice, hooks, retained gradients and an error on the way."""
     natively, left = Sweep._run_natively, []
 
-    def noted(self):
-        natively(self)
+    def noted(self, start):
+        natively(self, start)
         left.append(len(self.heap))
 
     monkeypatch.setattr(Sweep, "_run_natively", noted)

@@ -60,20 +60,18 @@ def backward(
     if tracer is not None and not _tracing().gave_up_outside(tracer, ends):
         _tracing().traced_backward(ends, seeds)
         return
-    roots = [(edge_of(y), y, g) for y, g in zip(ends, seeds, strict=True)]
-    if not any(edge for edge, _, _ in roots):
+    roots = [(edge, y, g) for y, g in zip(ends, seeds, strict=True) if (edge := edge_of(y)) is not None]
+    if not roots:
         return
     previous = set_grad_enabled(False)
     try:
-        if "argosy_autograd.nested" in sys.modules and grad_tensors is None and _nested().backward_at_once(ends):
+        nested = sys.modules.get("argosy_autograd.nested")
+        if nested is not None and grad_tensors is None and nested.backward_at_once(ends):
             if not retain_graph:
-                _release([edge for edge, _, _ in roots if edge])
+                _release([edge for edge, _, _ in roots])
             return
         sweep = Sweep(recorded=False, retain=retain_graph)
-        for edge, y, g in roots:
-            if edge is not None:
-                sweep.send(edge, sweep.start(_seed(y) if g is None else g))
-        sweep.run()
+        sweep.run([(edge, sweep.start(y, g)) for edge, y, g in roots])
         sweep.finish_leaves()
     except Exception as error:
         anomaly.told(ends, error)
@@ -152,9 +150,7 @@ def _grad(
 
     def plainly() -> list[Tensor | None]:
         sweep = Sweep(recorded, retain, targets, between, blocked)
-        for edge, y, g in roots:
-            sweep.send(edge, sweep.start(_seed(y) if g is None else g))
-        sweep.run()
+        sweep.run([(edge, sweep.start(y, g)) for edge, y, g in roots])
         sweep.finish_leaves()
         return [_result(sweep, x, reached, [edge for edge, _, _ in roots]) for x in wanted]
 
@@ -225,14 +221,6 @@ def _as_list(tensors: Any) -> list[Any]:
     return [tensors] if type(tensors) is Tensor else list(tensors)
 
 
-def _seed(y: Tensor) -> Tensor:
-    payload = y.payload
-    ones = Tensor._wrap(Strided(np.ones(payload.shape, payload.dtype.numpy)))
-    if type(payload) is not Strided and hasattr(payload, "adopt_gradient"):
-        ones = payload.adopt_gradient(ones)
-    return ones
-
-
 def _check_seeds(name: str, ends: Sequence[Any], seeds: Sequence[Any]) -> None:
     for y in ends:
         if type(y) is not Tensor:
@@ -240,7 +228,7 @@ def _check_seeds(name: str, ends: Sequence[Any], seeds: Sequence[Any]) -> None:
     if len(ends) != len(seeds):
         raise ValueError(f"{name}() got {len(ends)} outputs but {len(seeds)} gradients of them")
     for y, g in zip(ends, seeds, strict=True):
-        if g is not None and tuple(g.payload.shape) != tuple(y.payload.shape):
+        if g is not None and g.payload.shape != y.payload.shape and tuple(g.payload.shape) != tuple(y.payload.shape):
             raise ValueError(
                 f"{name}(): the gradient of an output of shape {list(y.shape)} was given with shape {list(g.shape)}"
             )

@@ -16,7 +16,7 @@ from argosy_autograd.errors import MissingRule
 from argosy_autograd.solutions import KERNELS
 from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.kept import Kept
-from argosy_phi_ops.native import way_back
+from argosy_phi_ops.native import least_steps_back, way_back
 from argosy_phi_ops.operator import attribute_key
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import ArrayType, Strided
@@ -68,7 +68,7 @@ class Recipe:
             self.run = by_program
         self.code = int(self.run is KERNELS["add"].alike)
         if not self.code and all([type(t) is tuple for t in types]):
-            self.run = Counted(self.run, self._program, self._compiled, self._replace)
+            self.run = Counted(self.run, self._program, self._compiled, self._replace, self._least)
 
     def _program(self) -> Any:
         """The derivative as a program of primitives; None where there is none."""
@@ -76,6 +76,12 @@ class Recipe:
             return derive(self.key, self.attributes).operator.expansion.program
         except MissingRule:
             return None
+
+    def _least(self) -> int:
+        """How many steps native code gains something for: one where it goes back without Python."""
+        types = derive(self.key, self.attributes).types
+        kinds = [(as_dtype(t.dtype), tuple([n for n in t.shape if isinstance(n, int)])) for t in types]
+        return least_steps_back(kinds)
 
     def _compiled(self, native: NativeKernel) -> Callable[..., Any]:
         rule = derive(self.key, self.attributes)

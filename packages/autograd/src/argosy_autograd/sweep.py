@@ -72,8 +72,13 @@ class Sweep:
             heappush(self.heap, (-to.sequence, to))
         grads[slot] = g if grads[slot] is None else self.add(grads[slot], g)
 
-    def start(self, seed: Tensor) -> Any:
-        """The gradient that a root begins with: as an array where arrays are what is passed."""
+    def start(self, y: Tensor, seed: Tensor | None) -> Any:
+        """The gradient that the root ``y`` begins with, ones where there is no ``seed``: as an array where arrays are
+        what is passed."""
+        if seed is None:
+            if type(y.payload) is Strided and not self.recorded:
+                return _ones(y.payload)
+            seed = _ones_like(y.payload)
         if self.recorded:
             return seed
         if type(seed.payload) is Strided:
@@ -87,10 +92,13 @@ class Sweep:
             return get_operator("add")(as_tensor(x), as_tensor(y))
         return get_operator("add")(x, y) if self.recorded else np.asarray(x + y)
 
-    def run(self) -> None:
-        """Go back as far as there is anything to do."""
+    def run(self, start: list[tuple[Edge, Any]]) -> None:
+        """Go back from gradients at edges as far as there is anything to do."""
         if not self.recorded and not self.mixed and self.targets is None and not self.blocked:
-            self._run_plainly()
+            self._run_plainly(start)
+        else:
+            for edge, g in start:
+                self.send(edge, g)
         heap, pending = self.heap, self.pending
         while heap:
             node = heappop(heap)[1]
@@ -104,9 +112,9 @@ class Sweep:
                     continue
             edges = node.edges
             assert edges is not None
-            for edge, g in zip(edges, self._pulled(node, grads), strict=True):
-                if edge is not None and g is not None:
-                    self.send(edge, g)
+            for onward, g in zip(edges, self._pulled(node, grads), strict=True):
+                if onward is not None and g is not None:
+                    self.send(onward, g)
             if not self.retain:
                 node.release()
 
@@ -123,18 +131,14 @@ class Sweep:
             anomaly.explain(node, error)
             raise
 
-    def _run_natively(self) -> None:
-        """The way back to all leaves over arrays by native code, where it runs; what it leaves is sent anew."""
+    def _run_natively(self, start: list[tuple[Edge, Any]]) -> None:
+        """The way back to all leaves over arrays by native code, where it runs; what it leaves is sent on."""
         drain = None if anomaly.checks else _native_drain()  # which looks at no gradients
-        if drain is None:
+        rest = None if drain is None else drain(start, self.leaves, bool(self.retain), self._pull, _sum)
+        if rest is None:  # or a pass is running
+            for edge, g in start:
+                self.send(edge, g)
             return
-        waiting = self.pending.items()
-        start = [((node, slot), g) for node, grads in waiting for slot, g in enumerate(grads) if g is not None]
-        rest = drain(start, self.leaves, bool(self.retain), self._pull, _sum)
-        if rest is None:  # a pass is running
-            return
-        self.pending.clear()
-        self.heap.clear()
         for node, slot, g in rest:
             self.send((node, slot), g)
 
@@ -148,10 +152,10 @@ class Sweep:
         pulled = zip(node.edges, _pulled_arrays(node, grads), strict=True)
         return [(edge, g) for edge, g in pulled if edge is not None and g is not None]
 
-    def _run_plainly(self) -> None:
+    def _run_plainly(self, start: list[tuple[Edge, Any]]) -> None:
         """The way back to all leaves over arrays, with nothing recorded: what training does. :meth:`send` is written
         out. Stops where a gradient is a tensor."""
-        self._run_natively()
+        self._run_natively(start)
         heap, pending, leaves, retain = self.heap, self.pending, self.leaves, self.retain
         while heap:
             node = heap[0][1]
@@ -261,6 +265,19 @@ class Sweep:
                 accumulate_grad(leaf, g)
             elif (leaf, 0) in self.targets:
                 self.found[self.targets[leaf, 0]] = g
+
+
+def _ones(payload: Any) -> Any:
+    made = np.empty(payload.shape, payload.dtype.numpy)
+    made.fill(1)  # np.ones is Python, four times as long
+    return made
+
+
+def _ones_like(payload: Any) -> Tensor:
+    ones = Tensor._wrap(Strided(_ones(payload)))
+    if type(payload) is not Strided and hasattr(payload, "adopt_gradient"):
+        ones = payload.adopt_gradient(ones)
+    return ones
 
 
 def _pulled_arrays(node: Node, grads: list[Any]) -> Sequence[Any]:

@@ -57,6 +57,16 @@ class _Stack(list[Any]):
         return self is other
 
 
+class _OfThread(threading.local):
+    """What a context has for each thread; defaults are the class's, as a missing attribute takes long to find out."""
+
+    builder: Builder | None = None
+    location: Location | None = None
+    grad_enabled = True
+    layers: list[Any]
+    values: dict[str, Any] | None = None
+
+
 class Context:
     """The ambient state of one rank.
 
@@ -70,7 +80,7 @@ class Context:
     _changing = threading.RLock()  # taken by finalisers, too
 
     def __init__(self, rank: int = 0, size: int = 1) -> None:
-        self._of_thread = threading.local()
+        self._of_thread = _OfThread()
         self._everywhere: list[Any] = []  # layers at the bottom of every thread's stack
         self._stacks: weakref.WeakSet[_Stack] = weakref.WeakSet()
         self.rank = rank
@@ -83,7 +93,7 @@ class Context:
     def layers(self) -> list[Any]:
         """The interpreter stack of this thread."""
         try:
-            return self._of_thread.layers  # type: ignore[no-any-return]
+            return self._of_thread.layers
         except AttributeError:
             with self._changing:
                 stack = self._of_thread.layers = _Stack(self._everywhere)
@@ -106,7 +116,7 @@ class Context:
     @property
     def own_values(self) -> dict[str, Any]:
         """What other packages keep for this thread."""
-        held: dict[str, Any] | None = getattr(self._of_thread, "values", None)
+        held = self._of_thread.values
         if held is None:
             held = self._of_thread.values = {}
         return held
@@ -114,7 +124,7 @@ class Context:
     @property
     def builder(self) -> Builder | None:
         """Where primitives emit on this thread, if anywhere."""
-        return getattr(self._of_thread, "builder", None)
+        return self._of_thread.builder
 
     @builder.setter
     def builder(self, builder: Builder | None) -> None:
@@ -123,7 +133,7 @@ class Context:
     @property
     def location(self) -> Location | None:
         """The location that operations get on this thread."""
-        return getattr(self._of_thread, "location", None)
+        return self._of_thread.location
 
     @location.setter
     def location(self, location: Location | None) -> None:
@@ -132,8 +142,7 @@ class Context:
     @property
     def grad_enabled(self) -> bool:
         """Whether operators record for differentiation on this thread."""
-        enabled: bool = getattr(self._of_thread, "grad_enabled", True)
-        return enabled
+        return self._of_thread.grad_enabled
 
     @grad_enabled.setter
     def grad_enabled(self, enabled: bool) -> None:
@@ -155,29 +164,31 @@ class Context:
 
 process_context = Context()
 """That of threads to which none is bound."""
-_bound = threading.local()
+
+
+class _Bound(threading.local):
+    context = process_context
+
+
+_bound = _Bound()
 
 
 def context() -> Context:
     """The context of the calling thread: the one bound to it, else that of the process."""
-    bound: Context = getattr(_bound, "context", process_context)
-    return bound
+    return _bound.context
 
 
 @contextmanager
 def bind_context(ambient: Context) -> Iterator[Context]:
     """Make ``ambient`` the calling thread's context within the block."""
-    previous = getattr(_bound, "context", None)
+    previous = _bound.context
     _bound.context = ambient
     AMBIENT.word += 1
     try:
         yield ambient
     finally:
         AMBIENT.word -= 1
-        if previous is None:
-            del _bound.context
-        else:
-            _bound.context = previous
+        _bound.context = previous
 
 
 def own_context() -> AbstractContextManager[Context]:
@@ -208,16 +219,17 @@ def grad_enabled() -> bool:
 
 def set_grad_enabled(enabled: bool, cut: Any = None) -> bool:
     """Switch recording on or off for this rank; returns the previous setting. ``cut``: the wall that this is."""
-    ambient = context()
-    previous = ambient.grad_enabled
+    if enabled and not AMBIENT.word:
+        return True
+    of_thread = _bound.context._of_thread
+    previous = of_thread.grad_enabled
     if previous != enabled:
-        ambient.grad_enabled = enabled
+        of_thread.grad_enabled = enabled
         step = -1 if enabled else 1
         AMBIENT.word += step
         AMBIENT.quiet += step
         AMBIENT.silent += step
-        thread = threading.get_ident()
         alone = AMBIENT.silent == 1 and not enabled
-        AMBIENT.silenced = thread if alone else 0
+        AMBIENT.silenced = threading.get_ident() if alone else 0
         AMBIENT.cut = cut if alone else None
     return previous

@@ -8,7 +8,7 @@ build being there. `routes` fills the table, autograd's tape adds its recipes.
 ``ARGOSY_EAGER=plain`` switches it off. ``status()`` says whether it is on, and if not, why.
 """
 
-from argosy_phi_ops.native.backward import way_back
+from argosy_phi_ops.native.backward import least_steps_back, way_back
 from argosy_phi_ops.native.calls import forget, learn, learn_program, learn_several, learn_view, learn_views, remember
 from argosy_phi_ops.native.plans import KERNELS, is_small, least_steps
 from argosy_phi_ops.native.signatures import Reading, read
@@ -27,6 +27,7 @@ __all__ = [
     "learn_view",
     "learn_views",
     "least_steps",
+    "least_steps_back",
     "numbers",
     "read",
     "remember",

@@ -11,11 +11,21 @@ from argosy_phi_ops.compiler import NativeCode
 from argosy_phi_ops.native.start import native
 from argosy_tensorcore.dtype import DType
 
-__all__ = ["way_back"]
+__all__ = ["least_steps_back", "way_back"]
 
 _LARGEST = 1 << 16  # bytes of an operand: the global lock is held meanwhile
 
 Kind = tuple[DType, tuple[int, ...]]
+
+
+def least_steps_back(kinds: Sequence[Kind]) -> int:
+    """How many light steps of a derivative of operands and results of these ``kinds`` native code gains something for:
+    one where it goes back by itself, as moving elements does, too."""
+    return 1 if all(map(_is_small, kinds)) and native() is not None else 2
+
+
+def _is_small(kind: Kind) -> bool:
+    return prod(kind[1]) * kind[0].itemsize <= _LARGEST
 
 
 def way_back(
@@ -31,7 +41,7 @@ def way_back(
         return None
     if not 0 < len(given) <= made.build.gradients or code.output != 1 + inputs:
         return None
-    if any(prod(shape) * dtype.itemsize > _LARGEST for dtype, shape in (*operands, result)):
+    if not all(map(_is_small, (*operands, result))):
         return None
     table = array("q", [*code.table, *[0] * (made.build.table - len(code.table))])
     table[0] = made.addresses["scratch"] if code.arena else 0

@@ -54,18 +54,24 @@ def embedding(
     """Rows of `weight` [classes, features] at the indices `x`; those of `padding_idx` are zeros without gradient.
 
     With `scale_grad_by_freq` a row's gradient is the mean over the places that take it, not the sum. Gradients are
-    dense, also with `sparse`. Raises, when run eagerly, :class:`AxisError` for an index outside the table (a compiled
-    program clamps it).
+    dense, also with `sparse`. Raises :class:`OperatorError` for a `padding_idx` outside the table and, when run
+    eagerly, :class:`AxisError` for an index outside it (a compiled program clamps it).
     """
     if weight.ndim != 2:
         raise ShapeError(f"embedding(): argument 'weight' should be [classes, features], got {weight.type}")
+    classes = weight.shape[0]
+    if padding_idx is not None and isinstance(classes, int) and not -classes <= padding_idx < classes:
+        raise OperatorError(
+            f"embedding(): argument 'padding_idx' must be within [-{classes}, {classes}), as 'weight' has {classes} "
+            f"rows, got {padding_idx}"
+        )
     indices = prim.reshape(x, shape=(*x.shape, 1))
     rows = prim.gather(weight, indices, axes=(0,))
     if scale_grad_by_freq:
-        rows = _averaged(rows, _frequencies(indices, weight.shape[0]))
+        rows = _averaged(rows, _frequencies(indices, classes))
     if padding_idx is None:
         return rows
-    index = padding_idx if padding_idx >= 0 else padding_idx + weight.shape[0]
+    index = padding_idx if padding_idx >= 0 else padding_idx + classes
     missing = prim.broadcast(prim.eq(x, index), shape=rows.shape, axes=tuple(range(x.ndim)))
     return prim.select(missing, 0.0, rows)
 
@@ -93,7 +99,8 @@ def _(
     sparse: bool,
     scale_grad_by_freq: bool,
 ) -> Array:
-    if x.dtype.kind not in "iu" or weight.ndim != 2:
+    outside = padding_idx is not None and not -len(weight) <= padding_idx < len(weight)
+    if x.dtype.kind not in "iu" or weight.ndim != 2 or outside:
         raise TypeError("embedding")  # the body says it in full
     rows: Array = weight[x]
     if padding_idx is not None:
