@@ -102,6 +102,29 @@ def test_derivatives_before_the_wall_count(order):
         ag.grad(hidden, x)
 
 
+class Squared(ag.PyLayer):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensor()
+        return 2.0 * x * g
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_derivatives_of_custom_functions_count(order):
+    x = leaf([1.0, 2.0])
+    y = Squared.apply(x) * x * x
+    for _ in range(order - 1):
+        (y,) = ag.grad((y * 1.5).sum(), x, create_graph=True)
+    hidden = op("argmax")(y * 2.0).astype("float32")
+    with pytest.raises(UnusedInput, match=rf"derivative of order {order} \(.*on the way, argmax"):
+        ag.grad(hidden, x)
+
+
 def test_functions_that_record_nothing_are_named_where_they_are_defined():
     @ag.no_grad()
     def double(x):

@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "asked", "count_derivatives", "depth", "detect_anomaly", "explain", "inspected", "note_gradients", "note_line",
-    "reasons", "set_detect_anomaly",
+    "note_order", "reasons", "set_detect_anomaly",
 ]  # fmt: skip
 
 _lines: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+_orders: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 checks = 0
 """How many blocks that look for NaN are entered."""
 _blocks = 0
@@ -125,8 +126,18 @@ def depth(ends: Sequence[Tensor], most: float = inf) -> int:
     the last ones."""
     deepest = max(_order(ends), *(wall.order for wall in _walls(ends)), 0)
     for node, slot in _history(_edges(ends), most):
-        deepest = max(deepest, plain_name(node.name)[1], request_order(node, slot))
+        noted = _orders.get(node, 0) if _orders else 0
+        deepest = max(deepest, noted, plain_name(node.name)[1], request_order(node, slot))
     return deepest
+
+
+def note_order(ends: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> None:
+    """Note of which order ``gradients`` of ``ends`` are, where neither names nor marks of operators tell: a function
+    with a derivative of its own is on the way."""
+    order = depth(ends) + 1
+    for g in gradients:
+        if g is not None and g._node is not None:
+            _orders[g._node] = max(order, _orders.get(g._node, 0))
 
 
 def count_derivatives() -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from argosy_autograd.anomaly import note_order
 from argosy_autograd.engine import needed
 from argosy_autograd.gradients import accumulate_grad
 from argosy_autograd.history import History, Request, any_marked, leaves_of, mark
@@ -48,7 +49,9 @@ def recorded_gradients(
     ``plainly()`` gives them by a backward pass over the tape."""
     history = None if _is_special(wanted, seeds) else read_back(ends, wanted)
     if history is None:
-        return plainly()
+        found = plainly()
+        note_order(ends, found)
+        return found
     request = Request([edge_of(y) for y in ends], [edge_of(x) for x in wanted], seeds)  # type: ignore[misc]
     given = [g for g in seeds if g is not None]
     request.key = key = (_key(history, (*ends, *wanted, *given)), tuple(g is not None for g in seeds))
