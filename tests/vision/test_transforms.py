@@ -87,6 +87,8 @@ def test_keys_say_what_is_transformed() -> None:
         (lambda: T.RandomCrop(100)(picture()), "larger than the picture"),
         (lambda: T.resize(picture(), 5, "cosine"), "interpolation"),
         (lambda: T.BrightnessTransform(-1), "brightness should not be negative"),
+        (lambda: T.resize(picture(), "a"), "size should be a number or a pair"),
+        (lambda: T.Normalize([0.0, 0.0], [1.0, 1.0])(np.zeros((3, 4, 4))), "mean should hold a number for each of 3"),
     ],
 )
 def test_wrong_arguments_are_named(call: Any, message: str) -> None:

@@ -127,6 +127,12 @@ def test_what_does_not_depend_is_an_error_if_strict(case):
     assert f"derivative of order {order} ({__file__}" in str(caught.value)
 
 
+@pytest.mark.parametrize("derivative", [ag.vjp, ag.jvp])
+def test_what_is_no_function_is_refused(derivative):
+    with pytest.raises(TypeError, match="'func' must be a function of tensors, got 3"):
+        derivative(3, leaf([1.0]))
+
+
 def test_what_depends_is_given_if_strict():
     """With strict=True nothing else changes; without it what does not depend is zero."""
     x, z = leaf([1.0, 2.0]), leaf([3.0, 4.0])

@@ -125,3 +125,9 @@ def test_windows_of_padding_same_are_not_dilated() -> None:
         F.conv2d_transpose(x, turned, stride=2, padding="same", dilation=2).numpy(),
         F.conv2d_transpose(x, turned, stride=2, padding="same").numpy(),
     )
+
+
+@pytest.mark.parametrize("layer", [paddle.nn.BatchNorm2D, paddle.nn.InstanceNorm2D])
+def test_an_unknown_layout_is_named(layer):
+    with pytest.raises(ValueError, match=r"data_format should be one of .*NHWC.*, got 'X'"):
+        layer(3, data_format="X")(paddle.ones([1, 3, 2, 2]))

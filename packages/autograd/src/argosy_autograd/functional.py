@@ -207,6 +207,8 @@ def _check_floating(function: str, name: str, x: Tensor, order: int = 1) -> None
 
 
 def _call(func: Callable[..., Any], xs: Tensors) -> tuple[list[Tensor], Any]:
+    if not callable(func):
+        raise TypeError(f"jvp() or vjp(): argument 'func' must be a function of tensors, got {func!r:.60}")
     for i, x in enumerate(_as_list(xs)):
         _check_floating("jvp() or vjp()", f"input {i}", x)
     inputs = [_moving(x) for x in _as_list(xs)]

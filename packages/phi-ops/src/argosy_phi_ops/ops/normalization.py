@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.errors import OperatorError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import along, axis_of, in_float32, narrowed, restore
 from argosy_phi_ops.ops.norms import length
@@ -108,9 +108,14 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3, 4)).astype(np.float32), [3, 4])
 
 
+_LAYOUTS = ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
+
+
 def _channel_axis(name: str, x: Tensor, data_format: str) -> int:
     if x.ndim < 2:
         raise ShapeError(f"{name} needs a batch and a channel axis, got {x.type}")
+    if data_format not in _LAYOUTS:
+        raise OperatorError(f"{name}: data_format should be one of {', '.join(_LAYOUTS)}, got {data_format!r}")
     return x.ndim - 1 if data_format[-1] == "C" and len(data_format) > 2 else 1
 
 

@@ -70,7 +70,8 @@ def _colours(img: Any, convert: Callable[[np.ndarray], np.ndarray]) -> Any:
 
 
 def _pair(name: str, size: Any) -> tuple[int, int]:
-    both = (size, size) if isinstance(size, int) else tuple(size)
+    listed = () if isinstance(size, str) or not hasattr(size, "__len__") else tuple(size)
+    both = (size, size) if isinstance(size, int) else listed
     if len(both) != 2:
         raise ValueError(f"{name} should be a number or a pair (height, width), got {size!r}")
     return int(both[0]), int(both[1])
@@ -98,7 +99,7 @@ def to_tensor(pic: Any, data_format: str = "CHW") -> Tensor:
 def resize(img: Any, size: Any, interpolation: str = "bilinear") -> Any:
     """``img`` at ``size``: (height, width), or a number for the shorter side."""
     height, width = size_of(img)
-    if isinstance(size, int) or len(size) == 1:
+    if isinstance(size, int) or (not isinstance(size, str) and hasattr(size, "__len__") and len(size) == 1):
         short = size if isinstance(size, int) else size[0]
         if min(height, width) == short:
             return img
@@ -299,6 +300,10 @@ def normalize(img: Any, mean: Any, std: Any, data_format: str = "CHW", to_rgb: b
     if to_rgb:
         values = values[::-1] if first else values[..., ::-1]
     shape = (-1, 1, 1) if first else (1, 1, -1)
+    channels = values.shape[0 if first else -1]
+    for name, given in (("mean", mean), ("std", std)):
+        if np.size(given) not in (1, channels):
+            raise ValueError(f"{name} should hold a number for each of {channels} channels, got {given!r}")
     mean, std = (np.float32(v).reshape(shape) for v in (mean, std))
     return (values - mean) / std
 
