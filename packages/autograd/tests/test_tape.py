@@ -259,6 +259,22 @@ def test_modes_nest_and_decorate():
         assert (x * 2.0).stop_gradient
 
 
+@pytest.mark.parametrize(
+    ("given", "kind", "said"),
+    [
+        (np.ones(2, "float32"), TypeError, "unpack_hook should return a Tensor, got ndarray"),
+        (Tensor([1.0, 2.0, 3.0]), ValueError, r"what was packed, float32 \[2\], got float32 \[3\]"),
+    ],
+)
+def test_what_an_unpack_hook_gives_is_like_what_was_packed(given, kind, said):
+    """Another thing, or a tensor of another shape, is an error that says so."""
+    x = Tensor([1.0, 2.0], stop_gradient=False)
+    with ag.saved_tensors_hooks(lambda t: None, lambda _: given):
+        y = x * x
+    with pytest.raises(kind, match=said):
+        y.backward(Tensor([1.0, 1.0]))
+
+
 def test_saved_tensors_hooks_pack_and_unpack():
     """What is kept goes through the pair of functions."""
     x = leaf([1.0, 2.0])

@@ -360,6 +360,8 @@ def test_declarations_that_cannot_work_are_refused():
     custom_op("testlib.one")(one)  # the same again: a cell that is run twice
     with pytest.raises(OperatorError, match=r"testlib\.one is declared twice"):
         custom_op("testlib.one")(other)
+    with pytest.raises(OperatorError, match="declares a function, got CustomOperator"):
+        custom_op("testlib.again")(silu)
     with pytest.raises(OperatorError, match="parameter 'x' has no annotation"):
         custom_op("testlib.bare")(lambda x: x)
     with pytest.raises(OperatorError, match="x: Tensor"):
