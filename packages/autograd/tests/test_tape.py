@@ -477,3 +477,17 @@ def test_the_results_of_unique_consecutive_are_constants():
     found, counts = unique_consecutive(leaf([1.0, 2.0, 2.0]), return_counts=True)
     assert found.stop_gradient
     assert (values(found), values(counts)) == ([1.0, 2.0], [1, 2])
+
+
+def test_data_is_the_memory_of_a_parameter_outside_of_the_graph():
+    """As in Paddle: a leaf that wants gradients is changed through it, which the version tells."""
+    x = Tensor(np.array([1.0, 2.0]), stop_gradient=False)
+    assert x.data is not x
+    assert x.data.stop_gradient
+    x.data.subtract_(Tensor(np.array([1.0, 1.0])))
+    x.data[0] = 5.0
+    np.testing.assert_array_equal(x.numpy(), [5.0, 1.0])
+    y = x * x
+    x.data.zero_()
+    with pytest.raises(DifferentiationError, match="changed in place"):
+        y.sum().backward()

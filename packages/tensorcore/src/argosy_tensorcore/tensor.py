@@ -406,8 +406,8 @@ class Tensor(Operators, metaclass=_TensorType):
 
     @property
     def data(self) -> Tensor:
-        """The tensor itself; assigning takes over the payload of another tensor."""
-        return self
+        """The same memory outside of the graph, as :meth:`detach` gives it; assigning takes over another payload."""
+        return self.detach()
 
     @data.setter
     def data(self, other: Tensor) -> None:
