@@ -101,6 +101,17 @@ def test_hooks_of_other_layers_capture_nothing_anew(x):
     assert len(static.compiled) == 1
 
 
+factor = 0.0  # called as an attribute of Model
+
+
+def test_a_global_called_as_an_attribute_that_is_read_captures_nothing_anew(x, monkeypatch):
+    static = paddle.jit.to_static(Model().forward)
+    for value in range(3):
+        monkeypatch.setitem(globals(), "factor", float(value))
+        static(x)
+    assert len(static.compiled) == 1
+
+
 def test_layers_added_to_a_container_are_seen(x):
     model = paddle.nn.Sequential(paddle.nn.Linear(3, 3))
     static = paddle.jit.to_static(model.forward)

@@ -16,6 +16,8 @@ modules, functions' own code, sets, contents of arrays, and anything reached onl
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dis import get_instructions
+from functools import lru_cache
 from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType
 from typing import Any
 
@@ -236,11 +238,10 @@ class _Watcher:
         self.seen.add(id(function))
         self.functions += 1
         self.guards.functions.append(function)
-        names = _names(function.__code__)
-        self.names |= names
+        self.names |= _names(function.__code__)
         for cell in function.__closure__ or ():
             self._cell(cell)
-        for name in names & function.__globals__.keys():
+        for name in _globals(function.__code__) & function.__globals__.keys():
             self._entry(function.__globals__, name, function.__globals__[name])
 
     def _cell(self, cell: CellType) -> None:
@@ -353,6 +354,7 @@ _SHORT = 64  # as many things as a list or dict may hold that are no tensors or 
 _OF_LAYERS = frozenset(vars(Layer())) | {"forward"}
 _CONTAINERS = "argosy.nn.container"
 _NOT_USERS = frozenset({"argosy", "argosy_autograd", "argosy_phi_ops", "argosy_tensorcore", "argosy_pir", "builtins"})
+_OF_GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL"})
 _NOT_FOLLOWED = ("numpy", "types", "_frozen_importlib", "typing", "abc", "enum", "collections")
 
 
@@ -363,6 +365,13 @@ def _names(code: CodeType) -> set[str]:
         if isinstance(constant, CodeType):
             names |= _names(constant)
     return names
+
+
+@lru_cache(1024)
+def _globals(code: CodeType) -> frozenset[str]:
+    """Those of them that are globals: an attribute may be called as some global is."""
+    names = {each.argval for each in get_instructions(code) if each.opname in _OF_GLOBALS}
+    return frozenset(names).union(*[_globals(each) for each in code.co_consts if isinstance(each, CodeType)])
 
 
 def _is_users_class(x: Any) -> bool:
