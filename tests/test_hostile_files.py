@@ -6,10 +6,16 @@ changed as a tree, so that what is wrong lies deep inside.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import json
+import pickle
 import shutil
+import tarfile
 import tracemalloc
+import wave
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,12 +23,15 @@ from random import Random
 from typing import Any
 from zlib import crc32
 
+import numpy as np
 import pytest
 
 import argosy as paddle
 import argosy.distributed as dist
 from argosy_infer.export import load_program
+from argosy_pir.program import Program
 from argosy_pir.serialization import from_bytes, to_bytes
+from argosy_pir.types import TensorType
 from argosy_tensorcore.safetensors import load_file, save_file
 
 PADDLES = Path(__file__).resolve().parents[1] / "packages/meta/tests/paddle_programs"
@@ -151,6 +160,94 @@ def test_parts_of_checkpoints(files, tmp_path):
             survives(lambda wanted=wanted: dist.load_state_dict(wanted, str(folder)))
             survives(lambda: dist.load_merged_state_dict(str(folder)))
         file.write_bytes(data)
+
+
+def packed(members: dict[str, bytes], mode: str) -> bytes:
+    """A tar file."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode=mode) as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return made.getvalue()
+
+
+def table_of_films() -> bytes:
+    """A zip file as Movielens has it."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as package:
+        package.writestr("ml-1m/movies.dat", "1::Toy (1995)::A|B\n2::Sea (1996)::A\n")
+        package.writestr("ml-1m/users.dat", "1::F::1::10::48067\n")
+        package.writestr("ml-1m/ratings.dat", "1::1::5::9\n1::2::3::9\n")
+    return made.getvalue()
+
+
+def sound() -> bytes:
+    """A WAV file."""
+    made = io.BytesIO()
+    with wave.open(made, "wb") as file:
+        file.setparams((2, 2, 8000, 0, "NONE", ""))
+        file.writeframes(bytes(400))
+    return made.getvalue()
+
+
+def trace() -> bytes:
+    """What a profiler writes."""
+    lane = {"pid": 1, "tid": 0}
+    named = {"ph": "M", "name": "thread_name", "cat": "lane", "args": {"name": "main 0"}, **lane}
+    slice_ = {"ph": "X", "name": "add", "cat": "Operator", "ts": 1.5, "dur": 2.5, "args": {"thread": 1}, **lane}
+    return json.dumps({"traceEvents": [named, slice_]}).encode()
+
+
+NUMBERS = bytes((0, 0, 8, 1)) + (4).to_bytes(4, "big") + bytes(4)
+PICTURES = bytes((0, 0, 8, 3)) + (4).to_bytes(4, "big") + (5).to_bytes(4, "big") * 2 + bytes(100)
+BATCH = pickle.dumps({b"data": np.zeros((2, 3072), np.uint8), b"labels": [1, 2]}, 2)
+REVIEWS = {f"aclImdb/{part}/{kind}/0.txt": b"good film " * 200 for part in ("train", "test") for kind in ("pos", "neg")}
+
+
+def digits(path: Path) -> Any:
+    path.with_name("labels").write_bytes(NUMBERS)
+    return paddle.vision.datasets.MNIST(str(path), str(path.with_name("labels")))
+
+
+DATA: dict[str, tuple[bytes, Callable[[Path], Any]]] = {
+    "digits": (PICTURES, digits),
+    "digits.gz": (gzip.compress(PICTURES), digits),
+    "cifar.tar": (packed({"c/data_batch_1": BATCH}, "w"), lambda path: paddle.vision.datasets.Cifar10(str(path))),
+    "cifar.tgz": (packed({"c/data_batch_1": BATCH}, "w:gz"), lambda path: paddle.vision.datasets.Cifar10(str(path))),
+    "reviews": (packed(REVIEWS, "w"), lambda path: paddle.text.Imdb(str(path), cutoff=1)),
+    "films.zip": (table_of_films(), lambda path: paddle.text.Movielens(str(path))),
+    "sound.wav": (sound(), lambda path: paddle.audio.load(str(path))),
+    "trace.json": (trace(), lambda path: paddle.profiler.load_profiler_result(str(path))),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_data(tmp_path, name):
+    """Damaged archives, pictures, sounds and traces: what is wrong is told with the file's name."""
+    data, read = DATA[name]
+    random, path = Random(name), tmp_path / name
+    path.write_bytes(data)
+    read(path)
+    for _ in range(TRIES):
+        path.write_bytes(damaged(data, random))
+        survives(lambda: read(path))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_pictures_that_claim_more_than_there_is(tmp_path, packed):
+    head = bytes((0, 0, 8, 3)) + (60_000).to_bytes(4, "big") + (2_000).to_bytes(4, "big") * 2
+    (tmp_path / "digits").write_bytes(gzip.compress(head + bytes(1 << 20)) if packed else head)
+    with pytest.raises(ValueError, match=r"digits claims \[60000, 2000, 2000\] bytes"):
+        digits(tmp_path / "digits")
+
+
+def test_a_program_whose_parameters_are_larger_than_memory():
+    program = Program("huge")
+    program.set_outputs([program.add_state("w", TensorType((10**18,), "float32")).argument])
+    with pytest.raises(ValueError, match=r"parameter w is .*float32>, more than memory"):
+        paddle.static.deserialize_program(to_bytes(program))
 
 
 def test_programs_saved_before_an_operator_grew(files, tmp_path):

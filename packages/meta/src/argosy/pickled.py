@@ -26,6 +26,9 @@ NAME_TABLE = "StructuredToParameterName@@"
 """The key under which a state dict's file keeps the parameter name of each of its entries."""
 
 _DEPTH = 64
+_DAMAGED = (
+    pickle.UnpicklingError, ValueError, TypeError, EOFError, AttributeError, LookupError, OverflowError
+)  # fmt: skip
 _ELEMENTS = frozenset(
     {"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"}
 )  # fmt: skip
@@ -113,7 +116,15 @@ def loads(data: bytes, name: str, make: Callable[[Any, str | None], Any]) -> Any
         tree = _Unpickler(io.BytesIO(data), name).load()
     except CheckpointError:
         raise
-    except (pickle.UnpicklingError, ValueError, TypeError, EOFError, AttributeError, IndexError, KeyError) as error:
+    except (
+        pickle.UnpicklingError,
+        ValueError,
+        TypeError,
+        EOFError,
+        AttributeError,
+        LookupError,
+        OverflowError,
+    ) as error:
         raise CheckpointError(f"{name}: the pickle is damaged: {error}") from error
     return _Builder(name, make, len(data)).top(tree)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import wave
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -10,12 +11,14 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
 from argosy.checked import named
+from argosy.serialization import replace_file
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["AudioInfo", "get_current_backend", "info", "list_available_backends", "load", "save", "set_backend"]
 
 _NAME = "wave_backend"
 _FULL = 2**15
+_AT_ONCE = 2**20
 
 
 class AudioInfo(NamedTuple):
@@ -49,7 +52,7 @@ def _opened(name: str, filepath: Any) -> Any:
     source = filepath if hasattr(filepath, "read") else str(filepath)
     try:
         file = wave.open(source)
-    except (wave.Error, EOFError) as error:
+    except (wave.Error, EOFError, RuntimeError) as error:
         raise NotImplementedError(f"{name}(): {filepath!s:.80} should be a WAV file of 16 bits: {error}") from None
     return file
 
@@ -79,12 +82,24 @@ def load(
             raise NotImplementedError(f"load(): samples of 16 bits are read, the file has {file.getsampwidth() * 8}")
         if not 0 <= frame_offset <= file.getnframes():
             raise ValueError(f"load(): argument 'frame_offset' should be 0 to {file.getnframes()}, got {frame_offset}")
+        if num_frames < -1:
+            raise ValueError(f"load(): argument 'num_frames' should be -1 (all) or more, got {num_frames}")
         file.setpos(frame_offset)
-        content = file.readframes(file.getnframes() if num_frames == -1 else num_frames)
+        content = _frames(file, file.getnframes() if num_frames == -1 else num_frames)
         rate, channels = file.getframerate(), file.getnchannels()
     samples: np.ndarray = np.frombuffer(content, "<i2").astype(np.float32).reshape(-1, channels)
     samples = samples / np.float32(_FULL) if normalize else samples
     return Tensor(samples.T.copy() if channels_first else samples), rate
+
+
+def _frames(file: wave.Wave_read, count: int) -> bytes:
+    """The bytes of ``count`` whole frames, or of those that there are: headers of streams claim any number."""
+    parts = []
+    while count > 0 and (part := file.readframes(min(count, _AT_ONCE))):
+        parts.append(part)
+        count -= _AT_ONCE
+    content = b"".join(parts)
+    return content[: len(content) - len(content) % (2 * file.getnchannels())]
 
 
 @named
@@ -97,7 +112,7 @@ def save(
     bits_per_sample: int | None = 16,
 ) -> None:
     """Write samples [channels, samples] (or [samples, channels]): floats in [-1, 1), which are cut off there, or
-    integers of 16 bits."""
+    integers of 16 bits; atomically: on any error what was there stays."""
     if src.ndim != 2:
         raise ValueError(f"save(): argument 'src' should have 2 axes, got {list(src.shape)}")
     if bits_per_sample not in (None, 16):
@@ -107,8 +122,10 @@ def save(
     samples: np.ndarray = src.numpy().T if channels_first else src.numpy()
     if samples.dtype.kind == "f":
         samples = np.clip(samples * _FULL, -_FULL, _FULL - 1)
-    with wave.open(str(filepath), "wb") as file:
+    content = io.BytesIO()
+    with wave.open(content, "wb") as file:
         file.setnchannels(samples.shape[1])
         file.setsampwidth(2)
         file.setframerate(sample_rate)
         file.writeframes(samples.astype("<i2").tobytes())
+    replace_file(filepath, content.getvalue())

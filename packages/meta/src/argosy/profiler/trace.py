@@ -88,13 +88,16 @@ def load_profiler_result(filename: str) -> ProfilerResult:
     """
     with open(filename, encoding="utf-8") as file:
         try:
-            entries = json.load(file)["traceEvents"]
-        except (ValueError, KeyError, TypeError) as error:
+            return ProfilerResult(_events(json.load(file)["traceEvents"]))
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise ValueError(f"{filename} is no trace written by argosy.profiler") from error
+
+
+def _events(entries: list[dict[str, Any]]) -> list[Event]:
     slices = [e for e in entries if e["ph"] == "X" and e["cat"] != _LANE]
     names = [e for e in entries if e["name"] == "thread_name" and e["ph"] == "M"]
     lanes = {(e["pid"], e["tid"]): e["args"]["name"].partition(" ")[0] for e in names}
-    return ProfilerResult([_event(e, lanes[e["pid"], e["tid"]]) for e in slices])
+    return [_event(e, lanes[e["pid"], e["tid"]]) for e in slices]
 
 
 def _event(entry: dict[str, Any], lane: str) -> Event:

@@ -86,10 +86,20 @@ def serialize_program(feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> bytes:
 
 
 def deserialize_program(data: bytes) -> Program:
-    """What :func:`serialize_program` gave; its parameters are zeros. Nothing is executed."""
+    """What :func:`serialize_program` gave; its parameters are zeros. Nothing is executed.
+
+    Raises ValueError for bytes that are none, or whose parameters are larger than memory.
+    """
     ended = from_bytes(data)
-    made = {s.name: np.zeros(s.type.shape, as_dtype(s.type.dtype).numpy) for s in ended.states}  # type: ignore[attr-defined]
+    made = {state.name: _zeros(state.name, state.type) for state in ended.states}
     return _program(ended, _tensors(LoadedProgram(ended, made)))[0]
+
+
+def _zeros(name: str, type_: Any) -> np.ndarray:
+    try:  # pages that nobody has written take no memory
+        return np.zeros(type_.shape, as_dtype(type_.dtype).numpy)
+    except MemoryError:
+        raise ValueError(f"deserialize_program(): parameter {name} is {type_}, more than memory holds") from None
 
 
 def serialize_persistables(feed_vars: Any, fetch_vars: Any, executor: Executor, **kwargs: Any) -> bytes:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,15 @@ import numpy as np
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["as_picture", "get_image_backend", "image_load", "is_picture", "pillow", "set_image_backend"]
+__all__ = [
+    "as_picture",
+    "get_image_backend",
+    "image_load",
+    "is_picture",
+    "pillow",
+    "reading_picture",
+    "set_image_backend",
+]
 
 _BACKENDS = ("pil", "cv2", "tensor")
 
@@ -53,7 +64,18 @@ def _known(backend: str) -> str:
 
 def image_load(path: str, backend: str | None = None) -> Any:
     """The picture in the file ``path``: of Pillow, an array ``[H, W, 3]`` (BGR, as OpenCV's) or a tensor of it."""
-    return as_picture(pillow("Image", "image_load").open(Path(path)), backend)
+    backend = _Chosen.backend if backend is None else _known(backend)
+    with reading_picture(path):
+        return as_picture(pillow("Image", "image_load").open(Path(path)), backend)
+
+
+@contextmanager
+def reading_picture(source: Any) -> Iterator[None]:
+    """Raises OSError, as Pillow does of most pictures, where it finds ``source`` damaged in another way."""
+    try:
+        yield
+    except (SyntaxError, ValueError, EOFError, IndexError, struct.error) as error:
+        raise OSError(f"{source!s:.80} is damaged: {error}") from error
 
 
 def as_picture(found: Any, backend: str | None = None) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from argosy.io.dataset import Dataset
 from argosy.text.datasets.words import contents
-from argosy.vision.datasets.files import LIMIT, found
+from argosy.vision.datasets.files import LIMIT, found, reading
 
 __all__ = ["Conll05st"]
 
@@ -106,7 +106,7 @@ def _word_at(words: list[str], place: int) -> str:
 
 
 def _unpacked(name: str, content: bytes) -> list[str]:
-    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+    with reading(name), gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
         text = file.read(LIMIT + 1)
     if len(text) > LIMIT:
         raise ValueError(f"Conll05st: {name} would have more than {LIMIT} bytes")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from re import Pattern
 
-from argosy.vision.datasets.files import LIMIT
+from argosy.vision.datasets.files import LIMIT, reading
 
 __all__ = ["contents", "numbered"]
 
@@ -18,9 +18,9 @@ Word = bytes | str
 def contents(path: Path, wanted: Pattern[str]) -> Iterator[tuple[str, bytes]]:
     """Names and bytes of the members of a tar file whose whole name is ``wanted``, in the archive's order.
 
-    Raises ValueError for members that are larger than ``LIMIT`` once they are unpacked.
+    Raises ValueError for a damaged archive, and for members that are larger than ``LIMIT`` once they are unpacked.
     """
-    with tarfile.open(path) as archive:
+    with reading(path), tarfile.open(path) as archive:
         for member in archive:
             name = member.name.removeprefix("./")
             if not member.isfile() or wanted.fullmatch(name) is None:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argosy.io.dataset import Dataset
-from argosy.vision.datasets.files import LIMIT, backend_of, found, mode_of
+from argosy.vision.datasets.files import LIMIT, backend_of, found, mode_of, reading
 from argosy.vision.image import pillow
 
 __all__ = ["VOC2012", "Flowers"]
@@ -29,7 +29,7 @@ class _Archive:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._open = threading.local()
-        with tarfile.open(path) as archive:
+        with reading(path), tarfile.open(path) as archive:
             self.members = {member.name: member for member in archive if member.isfile()}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -44,10 +44,11 @@ class _Archive:
         member = self.members.get(name)
         if member is None or member.size > LIMIT:
             raise ValueError(f"{self.path} holds no file {name} that could be read")
-        if getattr(self._open, "process", None) != os.getpid():  # a forked worker must not share the position
-            self._open.archive, self._open.process = tarfile.open(self.path), os.getpid()
-        file = self._open.archive.extractfile(member)
-        return file.read()
+        with reading(self.path):
+            if getattr(self._open, "process", None) != os.getpid():  # a forked worker must not share the position
+                self._open.archive, self._open.process = tarfile.open(self.path), os.getpid()
+            content: bytes = self._open.archive.extractfile(member).read()
+        return content
 
     def picture(self, name: str, wanted_by: str) -> Any:
         """The picture in a member."""

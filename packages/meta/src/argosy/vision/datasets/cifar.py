@@ -10,7 +10,7 @@ import numpy as np
 
 from argosy.io.dataset import Dataset
 from argosy.pickled import loads
-from argosy.vision.datasets.files import LIMIT, backend_of, found, mode_of
+from argosy.vision.datasets.files import LIMIT, backend_of, found, mode_of, reading
 from argosy.vision.image import pillow
 
 __all__ = ["Cifar10", "Cifar100"]
@@ -41,7 +41,7 @@ class Cifar10(Dataset):
         self.data_file = str(found(data_file, kind, "cifar", self.FILE, "data_file"))
         self.transform = transform
         pictures, labels = [], []
-        with tarfile.open(self.data_file) as archive:
+        with reading(self.data_file), tarfile.open(self.data_file) as archive:
             for member in archive:
                 if self.PARTS[self.mode] in member.name.rpartition("/")[2] and member.isfile():
                     batch = _batch(archive, member, kind)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from argosy.vision.image import get_image_backend
 
-__all__ = ["LIMIT", "backend_of", "found", "mode_of"]
+__all__ = ["LIMIT", "backend_of", "found", "mode_of", "reading"]
 
-LIMIT = 1 << 32
+LIMIT = 1 << 30
 """Bytes that one member of an archive may have once it is unpacked."""
 
 
@@ -27,6 +32,20 @@ def found(given: str | None, dataset: str, folder: str, name: str, argument: str
             f"{dataset}: argosy downloads nothing. Put {name} into {path.parent} or name the file with {argument}="
         )
     return path
+
+
+_DAMAGED = (zlib.error, EOFError, OSError, RuntimeError, tarfile.TarError, zipfile.BadZipFile, UnicodeDecodeError)
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """Raises ValueError naming ``path`` where what is read within the block is damaged, or no such archive."""
+    try:
+        yield
+    except (FileNotFoundError, PermissionError):
+        raise
+    except _DAMAGED as error:
+        raise ValueError(f"{path} is damaged or of another format: {' '.join(str(error).split())}") from error
 
 
 def mode_of(dataset: str, mode: str, modes: tuple[str, ...]) -> str:

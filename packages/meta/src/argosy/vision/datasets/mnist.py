@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from argosy.io.dataset import Dataset
-from argosy.vision.datasets.files import backend_of, found, mode_of
+from argosy.vision.datasets.files import LIMIT, backend_of, found, mode_of, reading
 from argosy.vision.image import as_picture, pillow
 
 __all__ = ["MNIST", "FashionMNIST"]
@@ -76,7 +76,7 @@ def _read(path: Path, axes: int) -> np.ndarray:
     """The unsigned bytes in an IDX file of ``axes`` axes. Raises ValueError for another file."""
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"
-    with gzip.open(path) if packed else path.open("rb") as file:
+    with reading(path), gzip.open(path) if packed else path.open("rb") as file:
         head = file.read(4 + 4 * axes)
         if len(head) < 4 + 4 * axes or head[:4] != bytes((0, 0, _UNSIGNED_BYTES, axes)):
             raise ValueError(f"{path} is no IDX file of bytes with {axes} axes")
@@ -85,7 +85,7 @@ def _read(path: Path, axes: int) -> np.ndarray:
         for n in shape:
             count *= n
         limit = path.stat().st_size * (1032 if packed else 1)  # DEFLATE gains no more
-        if count > limit:
+        if count > min(limit, LIMIT):
             raise ValueError(f"{path} claims {list(shape)} bytes, more than it can hold")
         data = file.read(count)
     if len(data) < count:

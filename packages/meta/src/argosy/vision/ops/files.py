@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from argosy.vision.image import host, pillow
+from argosy.vision.image import host, pillow, reading_picture
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["decode_jpeg", "read_file"]
@@ -24,6 +24,7 @@ def decode_jpeg(x: Tensor, mode: str = "unchanged", name: str | None = None) -> 
     """The picture in the bytes ``x``, uint8 ``[C, H, W]``; mode: "unchanged", "gray" or "rgb"."""
     if mode not in _MODES:
         raise ValueError(f"decode_jpeg: mode should be one of {tuple(_MODES)}, got {mode!r}")
-    found = pillow("Image", "decode_jpeg").open(io.BytesIO(host(x).astype(np.uint8).tobytes()), formats=["JPEG"])
-    values = np.array(found if _MODES[mode] is None else found.convert(_MODES[mode]))
+    with reading_picture("argument 'x' of decode_jpeg"):
+        found = pillow("Image", "decode_jpeg").open(io.BytesIO(host(x).astype(np.uint8).tobytes()), formats=["JPEG"])
+        values = np.array(found if _MODES[mode] is None else found.convert(_MODES[mode]))
     return Tensor(np.ascontiguousarray(values[None] if values.ndim == 2 else values.transpose(2, 0, 1)))
