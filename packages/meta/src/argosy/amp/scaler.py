@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from argosy.amp.captured_scaling import ScaleState, any_overflow, step_unless
 from argosy.checked import checked
 from argosy_autograd.modes import no_grad
@@ -222,13 +224,14 @@ class GradScaler:
     # ---- checkpoints
 
     def state_dict(self) -> dict[str, Any]:
-        """Scale, settings and counts; empty when disabled."""
+        """Scale (an array [1]), settings and counts; empty when disabled."""
         if not self._enable:
             return {}
         self._captured()
         settings = {name: getattr(self, f"get_{name}")() for name in _SETTINGS}
         counts = {"incr_count": self._incr_count, "decr_count": self._decr_count}
-        return {"scale": self._scale, **settings, **counts, "use_dynamic_loss_scaling": self._dynamic}
+        scale = np.array([self._scale], np.float32)
+        return {"scale": scale, **settings, **counts, "use_dynamic_loss_scaling": self._dynamic}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Put back what :meth:`state_dict` gave. Raises ValueError naming missing entries."""
@@ -237,7 +240,8 @@ class GradScaler:
         missing = [key for key in self.state_dict() if key not in state_dict]
         if missing:
             raise ValueError(f"GradScaler.load_state_dict(): the state dict lacks {missing}")
-        self.set_init_loss_scaling(float(state_dict["scale"]))
+        scale = state_dict["scale"]
+        self.set_init_loss_scaling(float(scale.item() if hasattr(scale, "item") else scale))
         for name in _SETTINGS:
             getattr(self, f"set_{name}")(state_dict[name])
         self._incr_count, self._decr_count = int(state_dict["incr_count"]), int(state_dict["decr_count"])

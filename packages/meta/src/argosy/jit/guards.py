@@ -286,7 +286,7 @@ class _Watcher:
             self._layer(x)
         elif isinstance(x, Optimizer):
             self.guards.leaves.extend(x._parameter_list)
-            self._attributes(x.__dict__, ("_pending", "_accumulators", "_master_weights", "_groups"))
+            self._attributes(x.__dict__, ("_pending", "_restored", "_accumulators", "_master_weights", "_groups"))
         elif isinstance(x, (list, tuple, dict)):
             self._sequence(x)
         elif _is_users_object(x):

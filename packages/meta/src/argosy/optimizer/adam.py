@@ -7,7 +7,7 @@ As in Paddle the bias correction goes into the step size and epsilon is scaled w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from argosy.optimizer import checkpoint
 from argosy.optimizer.lr import LRScheduler
@@ -49,6 +49,8 @@ class _Correction:
 
 class Adam(Optimizer):
     """Adaptive moments (Kingma and Ba, 2015)."""
+
+    _group_settings: ClassVar[Mapping[str, str]] = {"beta1": "_beta1", "beta2": "_beta2", "epsilon": "_epsilon"}
 
     def __init__(
         self,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer
@@ -15,6 +15,8 @@ __all__ = ["Adadelta", "Adagrad", "RMSProp"]
 
 class Adagrad(Optimizer):
     """``s += g^2; p -= lr * g / (sqrt(s) + epsilon)`` (Duchi et al., 2011)."""
+
+    _group_settings: ClassVar[Mapping[str, str]] = {"epsilon": "_epsilon", "initial_accumulator_value": "_initial"}
 
     def __init__(
         self,
@@ -41,6 +43,13 @@ class RMSProp(Optimizer):
 
     ``centered`` takes the square of the running mean of gradients from ``s``.
     """
+
+    _group_settings: ClassVar[Mapping[str, str]] = {
+        "rho": "_rho",
+        "epsilon": "_epsilon",
+        "momentum": "_momentum",
+        "centered": "_centered",
+    }
 
     def __init__(
         self,
@@ -80,6 +89,8 @@ class Adadelta(Optimizer):
     """Steps in the units of the parameter: the root of the mean square of steps over that of gradients (Zeiler,
     2012).
     """
+
+    _group_settings: ClassVar[Mapping[str, str]] = {"epsilon": "_epsilon", "rho": "_rho"}
 
     def __init__(
         self,

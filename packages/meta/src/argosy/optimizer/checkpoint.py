@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
 
 from argosy.checked import checked
+from argosy.optimizer.lr import LambdaDecay
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["collect", "fill", "restore", "structured"]
+__all__ = ["collect", "fill", "need", "restore", "structured"]
 
 
 def collect(optimizer: Any) -> dict[str, Any]:
@@ -53,35 +54,70 @@ def restore(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
     """Put back accumulators (those not made yet wait), master weights and the schedule."""
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"set_state_dict(): argument 'state_dict' must be a dictionary, got {state_dict!r:.60}")
-    values = {k: v for k, v in state_dict.items() if k not in ("LR_Scheduler", "master_weights")}
-    _check_names(optimizer, values)
-    schedule = state_dict.get("LR_Scheduler")
-    if schedule is not None and optimizer._scheduler is not None:
-        optimizer._scheduler.set_state_dict(schedule)
+    given = {k: v for k, v in state_dict.items() if k not in ("LR_Scheduler", "master_weights")}
+    values, restored = _own(optimizer, given)
+    made = [(p, f"{p}_{name}_0", x) for name, of in optimizer._accumulators.items() for p, x in of.items()]
+    for parameter, key, _ in made:
+        if parameter in restored:
+            need(values, key, optimizer)
+    _restore_schedule(optimizer, state_dict.get("LR_Scheduler"), bool(values))
     for parameter, value in dict(state_dict.get("master_weights", {})).items():
         held = optimizer._master_weights.get(parameter)
         if held is None:
             values[f"{parameter}_fp32_master_0"] = value
         else:
             fill(held, value, held.name)
-    for name, accumulators in optimizer._accumulators.items():
-        for parameter, state in accumulators.items():
-            key = f"{parameter}_{name}_0"
-            if key in values:
-                fill(state, values.pop(key), key)
-    optimizer._pending = values
+    for _, key, state in made:
+        if key in values:
+            fill(state, values.pop(key), key)
+    optimizer._pending, optimizer._restored = values, restored
 
 
-def _check_names(optimizer: Any, values: Mapping[str, Any]) -> None:
-    """Raises ValueError when entries belong to none of the optimizer's parameters; changes nothing."""
-    names = [p.name for p in optimizer._parameter_list]
-    unknown = [key for key in values if not key.startswith(tuple(f"{name}_" for name in names))]
-    if unknown:
+def _restore_schedule(optimizer: Any, schedule: Any, states: bool) -> None:
+    """Raises ValueError where there are states, but none of the optimizer's schedule."""
+    scheduler = optimizer._scheduler
+    if scheduler is None:
+        return
+    if schedule is not None:
+        scheduler.set_state_dict(schedule)
+    elif states and not isinstance(scheduler, LambdaDecay):
+        raise ValueError(
+            f"set_state_dict(): the state dict lacks 'LR_Scheduler', the state of this optimizer's "
+            f"{type(scheduler).__name__}: it was saved with a constant learning rate"
+        )
+
+
+def need(values: Mapping[str, Any], key: str, optimizer: Any) -> None:
+    """Raises ValueError where ``values``, which hold other states of a parameter, lack this one."""
+    if key not in values:
+        raise ValueError(
+            f"the state dict lacks {key}, which {type(optimizer).__name__} needs: it was saved by another optimizer, "
+            "or with other settings"
+        )
+
+
+def _own(optimizer: Any, values: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
+    """The entries of the optimizer's parameters, and the names of those that have some. Raises ValueError where there
+    are entries of others while some of its own have none; changes nothing."""
+    names = {p.name: p.stop_gradient for p in optimizer._parameter_list}
+    owned = {key: owner for key in values if (owner := _owner(key, names)) is not None}
+    restored = set(owned.values())
+    unknown = [key for key in values if key not in owned]
+    if unknown and any(name not in restored for name, fixed in names.items() if not fixed):
         raise ValueError(
             f"the state dict holds {len(unknown)} entries of parameters that this {type(optimizer).__name__} does not "
-            f"have, such as {unknown[:3]}; it has {len(names)} parameters, such as {names[:3]}. Names count the layers "
-            "made in this process: build the model in the same order as when it was saved"
+            f"have, such as {unknown[:3]}; it has {len(names)} parameters, such as {list(names)[:3]}. Names count the "
+            "layers made in this process: build the model in the same order as when it was saved"
         )
+    return {key: values[key] for key in owned}, restored
+
+
+def _owner(key: str, names: Container[str]) -> str | None:
+    """The longest of ``names`` that the key of a state begins with: ``<name>_<accumulator>_0``."""
+    end = key.rfind("_")
+    while end > 0 and key[:end] not in names:
+        end = key.rfind("_", 0, end)
+    return key[:end] if end > 0 else None
 
 
 def fill(state: Tensor, value: Any, key: str) -> None:

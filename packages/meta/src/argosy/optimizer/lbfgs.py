@@ -18,6 +18,17 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["LBFGS"]
 
 Vector = np.ndarray[Any, Any]
+_KEPT = ("func_evals", "n_iter", "old_yk", "old_sk", "d", "alpha", "prev_flat_grad")
+
+
+def _on_host(value: Any) -> Any:
+    """Tensors as float64 arrays (numbers where they have no axes), in lists, too."""
+    if isinstance(value, list):
+        return [_on_host(each) for each in value]
+    array = to_numpy(value) if isinstance(value, Tensor) else value
+    if not isinstance(array, np.ndarray):
+        return array
+    return array.astype(np.float64) if array.ndim else array.item()
 
 
 class LBFGS(Optimizer):
@@ -58,8 +69,8 @@ class LBFGS(Optimizer):
         return {"state": dict(self._state)}
 
     def set_state_dict(self, state_dict: Any) -> None:
-        """Put back what :meth:`state_dict` gave."""
-        self._state = dict(state_dict["state"])
+        """Put back what :meth:`state_dict` gave, or that of Paddle's, which keeps vectors as tensors."""
+        self._state = {key: _on_host(value) for key, value in state_dict["state"].items() if key in _KEPT}
 
     def minimize(
         self, loss: Tensor, startup_program: object = None, parameters: Any = None, no_grad_set: Any = None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer
@@ -20,6 +20,8 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
 
 class _Moments(Optimizer):
     """What the relatives share: betas, epsilon, and both moments after a gradient."""
+
+    _group_settings: ClassVar[Mapping[str, str]] = {"beta1": "_beta1", "beta2": "_beta2", "epsilon": "_epsilon"}
 
     def _set(self, beta1: float, beta2: float, epsilon: float) -> None:
         for label, value in (("beta1", beta1), ("beta2", beta2)):
@@ -86,6 +88,12 @@ class Lamb(_Moments):
     ``always_adapt``, such a parameter is not rescaled by its length either.
     """
 
+    _group_settings: ClassVar[Mapping[str, str]] = {
+        **_Moments._group_settings,
+        "lamb_weight_decay": "_decoupled",
+        "exclude_from_weight_decay_fn": "_excluded",
+    }
+
     def __init__(
         self,
         learning_rate: float | LRScheduler = 0.001,
@@ -133,6 +141,8 @@ def _trust(value: Any, step: Any) -> Any:
 
 class NAdam(_Moments):
     """Adam with Nesterov's momentum, whose weight grows with ``momentum_decay`` (Dozat, 2016)."""
+
+    _group_settings: ClassVar[Mapping[str, str]] = {**_Moments._group_settings, "momentum_decay": "_momentum_decay"}
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer
@@ -42,6 +42,12 @@ class Momentum(Optimizer):
     """``v = momentum * v + g; p -= lr * v``, or with Nesterov ``p -= lr * (g + momentum * v)`` (Sutskever et al.,
     2013).
     """
+
+    _group_settings: ClassVar[Mapping[str, str]] = {
+        "momentum": "_momentum",
+        "use_nesterov": "_nesterov",
+        "rescale_grad": "_rescale",
+    }
 
     def __init__(
         self,

@@ -7,8 +7,9 @@ of the program.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
 
 from argosy.checked import Checked, checked
 from argosy.optimizer import checkpoint
@@ -31,7 +32,8 @@ Pairs = list[tuple[Tensor, Tensor]]
 
 
 class Group:
-    """Parameters that share settings; ``options`` override the optimizer's (learning_rate is a factor)."""
+    """Parameters that share settings; ``options`` override the optimizer's (learning_rate is a factor; for others see
+    ``Optimizer._group_settings``)."""
 
     __slots__ = ("options", "params")
 
@@ -46,6 +48,9 @@ class Optimizer(Checked, FusedStorage):
     learning_rate: a number or an ``lr.LRScheduler``; parameters: tensors, or dicts with ``params`` and own settings;
     weight_decay: a number (L2 added to the gradient) or a regularizer; grad_clip: one of ``nn.ClipGradBy*``.
     """
+
+    _group_settings: ClassVar[Mapping[str, str]] = {}
+    """Attributes of the rule that a group of parameters may set for itself, by the names of its options."""
 
     @checked
     def __init__(
@@ -77,6 +82,7 @@ class Optimizer(Checked, FusedStorage):
         self._accumulators: dict[str, dict[str, Tensor]] = {}
         self._master_weights: dict[str, Tensor] = {}
         self._pending: dict[str, Any] = {}
+        self._restored: set[str] = set()
         self._placing: Any = None  # set by distributed.shard_optimizer: (name, parameter, accumulator) -> accumulator
         self._lay_gradient: Any = None  # set by it, too: (parameter, gradient) -> gradient
         self._merged_steps = 1  # set by it, too: batches for one update in compiled steps
@@ -96,9 +102,18 @@ class Optimizer(Checked, FusedStorage):
                 self._apply(pairs, group.options)
 
     def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> None:
-        """Update the parameters of these pairs with these gradients."""
+        """Update the parameters of these pairs with these gradients, each by the settings of its group."""
+        owners = {id(p): group for group in self._groups for p in group.params}
+        pairs: dict[int, Pairs] = {}
+        options: dict[int, Mapping[str, Any]] = {}
+        for p, g in params_grads:
+            if g is not None:
+                group = owners.get(id(p))
+                pairs.setdefault(id(group), []).append((p, g))
+                options[id(group)] = group.options if group is not None else {}
         with no_grad():
-            self._apply([(p, g) for p, g in params_grads if g is not None], {})
+            for key, found in pairs.items():
+                self._apply(found, options[key])
 
     @checked
     def minimize(
@@ -163,9 +178,21 @@ class Optimizer(Checked, FusedStorage):
             pairs = clip(pairs)
         decay = options.get("weight_decay", self._weight_decay)
         pairs = [(p, self._decayed(p, self._laid(p, g), decay)) for p, g in pairs]
-        shared = self._shared(pairs, options)
-        for parameter, grad in self._left_over(pairs, options, shared):
-            self._update_one(parameter, grad, options, shared)
+        with self._settings_of(options):
+            shared = self._shared(pairs, options)
+            for parameter, grad in self._left_over(pairs, options, shared):
+                self._update_one(parameter, grad, options, shared)
+
+    @contextmanager
+    def _settings_of(self, options: Mapping[str, Any]) -> Iterator[None]:
+        """Within the block the rule has a group's own settings."""
+        own = {kept: options[name] for name, kept in self._group_settings.items() if name in options}
+        before = {kept: getattr(self, kept) for kept in own}
+        vars(self).update(own)
+        try:
+            yield
+        finally:
+            vars(self).update(before)
 
     def _left_over(self, pairs: Pairs, options: Mapping[str, Any], shared: Any) -> Pairs:
         """Update parameters and their states in native passes over many of them, where the rule has such a pass; the
@@ -288,6 +315,8 @@ class Optimizer(Checked, FusedStorage):
         held = self._accumulators.setdefault(name, {})
         found = held.get(parameter.name)
         if found is None:
+            if parameter.name in self._restored:
+                checkpoint.need(self._pending, f"{parameter.name}_{name}_0", self)
             found = held[parameter.name] = self._make(name, parameter, fill, shape, dtype)
         return found
 
@@ -390,9 +419,11 @@ class Optimizer(Checked, FusedStorage):
         return checkpoint.collect(self)
 
     def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Put back what :meth:`state_dict` gave. Accumulators not made yet take their value when they are.
+        """Put back what :meth:`state_dict` gave. Accumulators not made yet take their value when they are; parameters
+        of which the dict holds nothing begin anew, and entries of parameters that this optimizer does not have are
+        left out where it finds those of all its own.
 
-        Raises ValueError naming entries of the wrong shape.
+        Raises ValueError naming entries that are missing, of the wrong shape, or of unknown parameters.
         """
         checkpoint.restore(self, state_dict)
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from argosy.checked import checked
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autograd.modes import no_grad
@@ -71,7 +73,10 @@ class LookAhead(Optimizer):
         return {**self.inner_optimizer.state_dict(), **super().state_dict()}
 
     def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Put back what :meth:`state_dict` gave."""
+        """Put back what :meth:`state_dict` gave. Paddle's files have no number of steps: it begins anew, as there."""
         own = {name: value for name, value in state_dict.items() if name.endswith(_OWN)}
-        self.inner_optimizer.set_state_dict({name: value for name, value in state_dict.items() if name not in own})
+        if self._parameter_list:
+            own.setdefault(f"{self._parameter_list[0].name}_lookahead_step_0", np.zeros(1, np.int32))
+        rest = {name: value for name, value in state_dict.items() if not name.endswith(_OWN)}
+        self.inner_optimizer.set_state_dict(rest)
         super().set_state_dict(own)

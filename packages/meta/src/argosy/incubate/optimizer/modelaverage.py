@@ -45,8 +45,10 @@ class ModelAverage(Optimizer):
         """Add the weights that have gradients to their sums."""
         with no_grad():
             for parameter in self._parameter_list:
+                self._accumulator("restore", parameter)  # Paddle wants all states of all parameters in its files
+                sums, counts = self._sums(parameter), self._counts(parameter)
                 if not parameter.stop_gradient and parameter.grad is not None:
-                    self._add(parameter)
+                    self._add(parameter, sums, counts)
 
     def minimize(
         self, loss: Tensor, startup_program: object = None, parameters: Any = None, no_grad_set: Any = None
@@ -61,9 +63,8 @@ class ModelAverage(Optimizer):
     def _sums(self, parameter: Tensor) -> list[Any]:
         return [self._accumulator(f"sum_{i}", parameter) for i in (1, 2, 3)]
 
-    def _add(self, parameter: Tensor) -> None:
-        first, second, third = sums = self._sums(parameter)
-        held, before, updates = counts = self._counts(parameter)
+    def _add(self, parameter: Tensor, sums: list[Any], counts: list[Any]) -> None:
+        (first, second, third), (held, before, updates) = sums, counts
         held, updates = held + 1, updates + 1
         one = first + parameter
         carry = (updates % _SUMMED == 0).reshape([])

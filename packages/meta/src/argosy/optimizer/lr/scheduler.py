@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 from argosy.checked import Checked, checked
@@ -65,7 +66,8 @@ class LRScheduler(Checked):
         return {key: getattr(self, key) for key in self.keys}
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what :meth:`state_dict` gave. Raises RuntimeError naming a missing key."""
+        """Go on from what :meth:`state_dict` gave. Raises RuntimeError naming a missing key; warns of others, which
+        another kind of schedule has left."""
         if not isinstance(state_dict, dict):
             raise TypeError(f"set_state_dict(): argument 'state_dict' must be a dictionary, got {state_dict!r:.60}")
         self.state_keys()
@@ -74,5 +76,7 @@ class LRScheduler(Checked):
                 raise RuntimeError(f"the state of {type(self).__name__} lacks {key!r}; it has {sorted(state_dict)}")
             setattr(self, key, state_dict[key])
         self.rate.set(self.last_lr)
+        if unused := sorted(set(state_dict) - set(self.keys)):
+            warnings.warn(f"the state of {type(self).__name__} has no {unused}: is it another's?", stacklevel=2)
 
     set_dict = set_state_dict

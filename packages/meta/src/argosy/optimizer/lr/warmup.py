@@ -52,6 +52,7 @@ class LinearWarmup(LRScheduler):
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from what :meth:`state_dict` gave."""
-        super().set_state_dict(state_dict)
+        own = {key: value for key, value in state_dict.items() if key != "LinearWarmup_LR"}
+        super().set_state_dict(own)
         if isinstance(self.learning_rate, LRScheduler) and "LinearWarmup_LR" in state_dict:
             self.learning_rate.set_state_dict(state_dict["LinearWarmup_LR"])
