@@ -201,3 +201,31 @@ def test_the_scale_is_an_array_as_in_paddles_files():
         other = paddle.amp.GradScaler(init_loss_scaling=2.0)
         other.load_state_dict({**scaler.state_dict(), "scale": held})
         assert other.get_init_loss_scaling() == 8.0
+
+
+@pytest.mark.parametrize("kind", [optim.Adam, optim.AdamW])
+@pytest.mark.parametrize("captured", [False, True])
+def test_lazy_adam_leaves_rows_alone_that_were_not_looked_up(kind, captured):
+    """Each row is as if a table of it alone took the steps that look it up, with the corrections of all steps."""
+    table = paddle.nn.Embedding(3, 2, sparse=True)
+    table.weight.set_value(paddle.ones([3, 2]))
+    optimizer = kind(0.1, parameters=table.parameters(), lazy_mode=True)
+
+    def step(ids):
+        (table(ids) ** 2).sum().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+
+    if captured:
+        step = paddle.jit.to_static(step, full_graph=True)
+    row, m, v = 1.0, 0.0, 0.0
+    for t, ids in enumerate([[0, 1], [1, 1], [1, 0]], start=1):
+        if 0 in ids:
+            g = 2 * row
+            m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+            row *= 1 - 0.1 * 0.01 * (kind is optim.AdamW)
+            row -= 0.1 * (m / (1 - 0.9**t)) / (v / (1 - 0.999**t)) ** 0.5
+        step(paddle.to_tensor(ids))
+    np.testing.assert_allclose(table.weight.numpy()[[0, 2]], [[row] * 2, [1.0, 1.0]], rtol=1e-5)
+    moments = optimizer.state_dict()[f"{table.weight.name}_moment1_0"].numpy()
+    np.testing.assert_allclose(moments[[0, 2]], [[m] * 2, [0.0, 0.0]], rtol=1e-5)

@@ -48,6 +48,7 @@ class Embedding(Layer):
     """Rows of a table ``weight`` [num_embeddings, embedding_dim] by integer ids.
 
     x: [...] of integers; result: [..., embedding_dim]. The row of ``padding_idx`` starts at zero and gets no gradient.
+    Gradients are dense; ``sparse`` tells ``Adam(lazy_mode=True)`` to leave rows alone that get none.
     """
 
     weight: Any
@@ -91,6 +92,8 @@ class Embedding(Layer):
             after_filling(self.weight, self._clear_padding)
         if _freeze and self.weight is not None:
             self.weight.stop_gradient = True
+        if sparse and self.weight is not None:
+            self.weight.__dict__["sparse_gradient"] = True
 
     def _clear_padding(self, weight: Tensor) -> None:
         weight.payload.ndarray[self._padding_idx] = 0

@@ -14,6 +14,7 @@ from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Pairs
 from argosy_phi_ops import native
 from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Adam", "AdamW"]
@@ -48,9 +49,18 @@ class _Correction:
 
 
 class Adam(Optimizer):
-    """Adaptive moments (Kingma and Ba, 2015)."""
+    """Adaptive moments (Kingma and Ba, 2015).
 
-    _group_settings: ClassVar[Mapping[str, str]] = {"beta1": "_beta1", "beta2": "_beta2", "epsilon": "_epsilon"}
+    With ``lazy_mode`` a row of the table of an ``Embedding(sparse=True)`` stands still, with its moments, in a step
+    whose gradient of it is zero.
+    """
+
+    _group_settings: ClassVar[Mapping[str, str]] = {
+        "beta1": "_beta1",
+        "beta2": "_beta2",
+        "epsilon": "_epsilon",
+        "lazy_mode": "_lazy",
+    }
 
     def __init__(
         self,
@@ -74,7 +84,7 @@ class Adam(Optimizer):
         if float(epsilon) < 0:
             raise ValueError(f"{type(self).__name__}: epsilon must not be negative, got {epsilon}")
         self._beta1, self._beta2, self._epsilon = float(beta1), float(beta2), float(epsilon)
-        self._amsgrad = amsgrad
+        self._amsgrad, self._lazy = amsgrad, lazy_mode
 
     # The powers beta^t. Parameters that began together share one pair of tensors, so that a step corrects once.
 
@@ -141,6 +151,9 @@ class Adam(Optimizer):
         moment2: Any = self._accumulator("moment2", parameter)
         m = moment1 * self._beta1 + grad * (1 - self._beta1)
         v = moment2 * self._beta2 + (grad * grad) * (1 - self._beta2)
+        touched = (grad != 0).any(axis=-1, keepdim=True) if self._is_lazy(parameter) else None
+        if touched is not None:
+            m, v = _where(touched, m, moment1), _where(touched, v, moment2)
         write(moment1, m)
         write(moment2, v)
         if self._amsgrad:
@@ -149,7 +162,11 @@ class Adam(Optimizer):
             write(highest, v)
         correction = shared[id(parameter)]
         step = correction.size(rate) * (m / (v.sqrt() + correction.epsilon(self._epsilon)))
-        return value - step  # type: ignore[no-any-return]
+        new = value - step
+        return new if touched is None else _where(touched, new, self._master(parameter))  # type: ignore[no-any-return]
+
+    def _is_lazy(self, parameter: Tensor) -> bool:
+        return self._lazy and "sparse_gradient" in parameter.__dict__
 
     def _rule(self) -> str | None:
         return "adam" if not self._amsgrad and self._follows(Adam, AdamW) else None
@@ -158,12 +175,12 @@ class Adam(Optimizer):
         return [self._accumulator(name, parameter) for name in ("moment1", "moment2")]
 
     def _alike(self, parameter: Tensor, options: Mapping[str, Any], shared: Any) -> Any:
-        return id(shared[id(parameter)]), self._decay_of(parameter, options)
+        return id(shared[id(parameter)]), self._decay_of(parameter, options), self._is_lazy(parameter)
 
     def _scalars(self, parameter: Tensor, rate: Any, options: Mapping[str, Any], shared: Any) -> Sequence[Any] | None:
         correction = shared[id(parameter)]
         held = native.numbers(rate, correction.root, correction.first)
-        if held is None:
+        if held is None or self._is_lazy(parameter):
             return None
         rate, root, first = held
         betas = (self._beta1, 1 - self._beta1, self._beta2, 1 - self._beta2)
@@ -237,6 +254,10 @@ class AdamW(Adam):
     def _rate_of(self, parameter: Tensor, options: Mapping[str, Any]) -> Any:
         rate = super()._rate_of(parameter, options)
         return rate if self._lr_ratio is None else rate * float(self._lr_ratio(parameter))
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    return get_operator("where")(condition, x, y)
 
 
 class _Identity:
