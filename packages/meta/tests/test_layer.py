@@ -49,7 +49,7 @@ def test_state_dict_moves_between_layers():
 def test_set_state_dict_warns_about_what_does_not_fit():
     """Missing and misshaped names come back and are warned about; a misshaped one stands in both lists."""
     layer = nn.Linear(2, 3)
-    with pytest.warns(UserWarning, match="expects"):
+    with pytest.warns(UserWarning, match="the expected shape is"):
         missing, unexpected = layer.set_state_dict(
             {"weight": np.zeros((3, 2)), "bias": np.zeros(3), "extra": np.zeros(1)}
         )

@@ -5,6 +5,7 @@ import pytest
 
 import argosy as paddle
 from argosy import nn
+from argosy.hapi.progress import _number, _remaining
 
 
 def _data(n=10):
@@ -88,7 +89,7 @@ def test_checkpoints_are_written_and_read(tmp_path, capsys):
     other = paddle.Model(paddle.nn.Sequential(paddle.nn.Linear(4, 8), paddle.nn.ReLU(), paddle.nn.Linear(8, 2)))
     other.load(str(tmp_path / "final"))
     np.testing.assert_array_equal(other.network[0].weight.numpy(), model.network[0].weight.numpy())
-    with pytest.raises(RuntimeError, match="weight"):
+    with pytest.raises(ValueError, match="weight is not found"):
         paddle.Model(paddle.nn.Linear(4, 8)).load(str(tmp_path / "final"))
 
 
@@ -202,7 +203,7 @@ def test_wrong_arguments_are_named():
     with pytest.raises(TypeError, match="Metric"):
         model.prepare(metrics=3)
     with pytest.raises(TypeError, match="Dataset"):
-        model.fit([1, 2])
+        model.fit(12)
     with pytest.raises(ValueError, match="input_size"):
         paddle.summary(model.network)
 
@@ -323,3 +324,113 @@ def test_level_o2_refuses_to_clip_by_value():
     rule = paddle.optimizer.SGD(0.1, parameters=network.parameters(), grad_clip=nn.ClipGradByValue(1.0))
     with pytest.raises(ValueError, match="ClipGradByValue"):
         paddle.Model(network).prepare(rule, nn.MSELoss(), amp_configs="O2")
+
+
+class _Told(paddle.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.told, self.steps = [], 0
+
+    def set_params(self, params):
+        super().set_params(params)
+        self.told.append({key: params[key] for key in ("batch_size", "epochs", "steps", "metrics")})
+
+    def on_train_batch_end(self, step, logs=None):
+        self.steps += 1
+
+
+def test_num_iters_says_how_long_whatever_the_epochs(capsys):
+    """As in Paddle, where epochs are made of it."""
+    watch = _Told()
+    _model().fit(_data(), batch_size=4, num_iters=7, verbose=2, callbacks=watch)
+    assert watch.steps == 7
+    assert "Epoch 3/3" in capsys.readouterr().out
+
+
+def test_callbacks_are_told_the_same_names_by_every_loop():
+    watch, model = _Told(), _model()
+    model.fit(_data(), batch_size=4, epochs=2, verbose=0, callbacks=watch)
+    model.evaluate(_data(), batch_size=4, verbose=0, callbacks=watch)
+    model.predict(_data(), batch_size=4, verbose=0, callbacks=watch)
+    assert watch.told == [
+        {"batch_size": 4, "epochs": 2, "steps": 3, "metrics": ["loss", "acc"]},
+        {"batch_size": 4, "epochs": None, "steps": 3, "metrics": ["loss", "acc"]},
+        {"batch_size": 4, "epochs": None, "steps": 3, "metrics": []},
+    ]
+
+
+def test_anything_that_gives_batches_is_data():
+    """A list, a stream; what is none of it is refused."""
+    model, data = _model(), _data()
+    batch = [paddle.stack([data[i][part] for i in range(4)]) for part in (0, 1)]
+    model.fit([batch] * 3, [batch], verbose=0)
+    assert model.evaluate([batch], verbose=0)["acc"] <= 1.0
+
+    class Stream(paddle.io.IterableDataset):
+        def __iter__(self):
+            return (data[i] for i in range(7))
+
+    watch = _Told()
+    model.fit(Stream(), batch_size=3, verbose=0, callbacks=watch)
+    assert watch.steps == 3
+    with pytest.raises(TypeError, match="takes a Dataset or an iterable of batches, not int"):
+        model.fit(3)
+
+
+def test_metrics_are_updated_with_arrays(capsys):
+    """So that users' metrics may compute with numpy, as in Paddle; what is no float is printed as it is."""
+
+    class Largest(paddle.metric.Metric):
+        def reset(self):
+            self.seen = 0
+
+        def name(self):
+            return "largest"
+
+        def compute(self, scores, labels):
+            return scores.max(), labels
+
+        def update(self, largest, labels):
+            assert isinstance(largest, np.ndarray)
+            self.seen += int(np.add.reduce(labels >= 0).sum())
+            return self.seen
+
+        def accumulate(self):
+            return self.seen
+
+    model = _model()
+    model.prepare(None, None, Largest())
+    assert model.evaluate(_data(), batch_size=10, verbose=2) == {"largest": 10}
+    assert "step 1/1 - largest: 10 - " in capsys.readouterr().out
+
+
+def test_a_file_with_more_fits_and_one_with_less_is_named(tmp_path):
+    """The head of a larger network is left out; names that are wanted and not there are an error or a warning."""
+    path = str(tmp_path / "model")
+    _model().save(path)
+    small = paddle.Model(nn.Sequential(nn.Linear(4, 8)))
+    small.load(path)
+    large = paddle.Model(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)))
+    says = r"2.weight receives a shape \[8, 2\], but the expected shape is \[8, 3\]"
+    with pytest.raises(ValueError, match=says):
+        large.load(path)
+    with pytest.warns(UserWarning, match="Skip loading") as told:
+        large.load(path, skip_mismatch=True)
+    assert [str(each.message)[:26] for each in told] == ["Skip loading for 2.weight.", "Skip loading for 2.bias. 2"]
+    np.testing.assert_array_equal(large.network[0].weight.numpy(), small.network[0].weight.numpy())
+
+
+def test_an_optimizer_without_a_state_leaves_no_file(tmp_path):
+    model = _model()
+    model.prepare(paddle.optimizer.SGD(0.1, parameters=model.parameters()), nn.CrossEntropyLoss())
+    model.save(str(tmp_path / "model"))
+    assert [path.name for path in tmp_path.iterdir()] == ["model.pdparams"]
+    with pytest.raises(ValueError, match="'input_size' is needed"):
+        model.summary()
+
+
+def test_small_figures_long_waits_and_wide_counts_are_written_as_paddles():
+    assert [_number(x) for x in (0.25, 5e-4, np.float32(0), 7, np.int64(3))] == [
+        "0.2500", "5.0000e-04", "0.0000e+00", "7", "3",
+    ]  # fmt: skip
+    assert [_remaining(x) for x in (60, 61, 3600, 3725)] == ["60s", "1:01", "60:00", "1:02:05"]

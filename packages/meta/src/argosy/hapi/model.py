@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,11 @@ from argosy.hapi.precision import Precision
 from argosy.hapi.progress import ProgBarLogger
 from argosy.hapi.summary import summary
 from argosy.io.dataloader.loader import DataLoader
-from argosy.io.dataset import Dataset
+from argosy.io.dataset import Dataset, IterableDataset
 from argosy.jit.export import save as export
 from argosy.metric.metric import Metric
 from argosy.nn.layer import Layer
+from argosy.nn.state import misfit
 from argosy.serialization import load, save
 from argosy_autograd.modes import no_grad
 from argosy_tensorcore.interchange import to_numpy
@@ -69,6 +70,8 @@ class Model:
 
     def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, int]:
         """See :func:`argosy.summary`; the size is by default that of ``inputs``."""
+        if input_size is None and not self._inputs:
+            raise ValueError("Model.summary(): argument 'input_size' is needed, as the Model was made without inputs")
         size = input_size if input_size is not None else [tuple(spec.shape) for spec in self._inputs]
         return summary(self.network, size, dtype)
 
@@ -114,7 +117,8 @@ class Model:
         figures = []
         for metric in self._metrics:
             with no_grad():
-                figures.append(metric.update(*_listed(metric.compute(*outputs, *labels))))
+                found = _listed(metric.compute(*outputs, *labels))
+                figures.append(metric.update(*[to_numpy(x) if isinstance(x, Tensor) else x for x in found]))
         return (values, figures) if values and figures else figures or values
 
     # ---- loops
@@ -138,16 +142,19 @@ class Model:
         accumulate_grad_batches: int = 1,
         num_iters: int | None = None,
     ) -> None:
-        """Train on a Dataset or a DataLoader, evaluating every ``eval_freq`` epochs and saving every ``save_freq``.
+        """Train on a Dataset, or on what gives batches (a DataLoader, a list), evaluating every ``eval_freq`` epochs
+        and saving every ``save_freq``.
 
-        num_iters: stop after that many batches altogether. Raises ValueError without data.
+        num_iters: train that many batches altogether, whatever ``epochs`` says. Raises TypeError without data.
         """
         loader = _loader(train_data, batch_size, shuffle, drop_last, num_workers, "fit")
         evaluation = None if eval_data is None else _loader(eval_data, batch_size, False, False, num_workers, "fit")
         defaults = {"rate": LRScheduler(), "saving": ModelCheckpoint(save_freq, save_dir)}
         chosen = default_callbacks(callbacks, ProgBarLogger(log_freq, verbose), **defaults)
-        params = {"epochs": epochs, "steps": _steps(loader, num_iters), "verbose": verbose, "save_dir": save_dir}
-        run = Callbacks(chosen, self, {**params, "batch_size": batch_size, "metrics": self._names()})
+        if num_iters is not None and (whole := _steps(loader, None)):
+            epochs = num_iters // whole + 1
+        params = _params(verbose, batch_size, epochs, _steps(loader, num_iters), self._names())
+        run = Callbacks(chosen, self, {**params, "save_dir": save_dir})
         self.stop_training = False
         left, logs = num_iters, {}
         run.call("train_begin", None)
@@ -174,18 +181,18 @@ class Model:
     ) -> dict[str, Any]:
         """The loss (of the last batch, in a list) and the metrics over ``eval_data``."""
         loader = _loader(eval_data, batch_size, False, False, num_workers, "evaluate")
-        params = {"steps": _steps(loader, num_iters), "verbose": verbose, "metrics": self._names()}
+        params = _params(verbose, batch_size, None, _steps(loader, num_iters), self._names())
         run = Callbacks(default_callbacks(callbacks, ProgBarLogger(log_freq, verbose)), self, params)
         logs = self._evaluated(loader, run, num_iters)
         return {key: value for key, value in logs.items() if key not in ("step", "batch_size")}
 
-    def _evaluated(self, loader: DataLoader, run: Callbacks, limit: int | None) -> dict[str, Any]:
+    def _evaluated(self, loader: Iterable[Any], run: Callbacks, limit: int | None) -> dict[str, Any]:
         run.call("eval_begin", {"steps": _steps(loader, limit), "metrics": self._names()})
         logs = self._epoch(loader, run, "eval", limit, 1)
         run.call("eval_end", logs)
         return logs
 
-    def _epoch(self, loader: DataLoader, run: Callbacks, mode: str, limit: int | None, every: int) -> dict[str, Any]:
+    def _epoch(self, loader: Iterable[Any], run: Callbacks, mode: str, limit: int | None, every: int) -> dict[str, Any]:
         for metric in self._metrics:
             metric.reset()
         logs: dict[str, Any] = {}
@@ -220,8 +227,10 @@ class Model:
     ) -> list[Any]:
         """For each output a tuple of the batches' arrays, or with ``stack_outputs`` one array."""
         loader = _loader(test_data, batch_size, False, False, num_workers, "predict")
-        run = Callbacks(default_callbacks(callbacks, ProgBarLogger(1, verbose)), self, {"verbose": verbose})
-        run.call("predict_begin", {"steps": _steps(loader, None)})
+        steps = _steps(loader, None)
+        params = _params(verbose, batch_size, None, steps, [])
+        run = Callbacks(default_callbacks(callbacks, ProgBarLogger(1, verbose)), self, params)
+        run.call("predict_begin", {"steps": steps})
         collected: list[Any] = []
         logs: dict[str, Any] = {}
         for step, batch in _batches(loader, None):
@@ -249,25 +258,27 @@ class Model:
 
     @held
     def save(self, path: str, training: bool = True) -> None:
-        """``<path>.pdparams`` and ``<path>.pdopt``; with ``training=False`` the program that ``jit.save`` writes."""
+        """``<path>.pdparams``, and ``<path>.pdopt`` where the optimizer has a state; with ``training=False`` the
+        program that ``jit.save`` writes."""
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         if not training:
             export(self.network, path, self._inputs or None)
             return
         save(self.network.state_dict(), f"{path}.pdparams")
-        if self._optimizer is not None:
-            save(self._optimizer.state_dict(), f"{path}.pdopt")
+        if self._optimizer is not None and (states := self._optimizer.state_dict()):
+            save(states, f"{path}.pdopt")
 
     @held
     def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
         """Read what :meth:`save` wrote. With ``skip_mismatch`` names that are missing or misshaped are warned about,
-        else RuntimeError names them.
+        else ValueError says which; what the network does not have is left out.
         """
         state = load(f"{path}.pdparams")
-        if skip_mismatch:
-            self.network.set_state_dict(state)
-        else:
-            self.network.load_state_dict(state)
+        if not skip_mismatch:
+            found = [misfit(name, tensor, state.get(name)) for name, tensor in self.network.state_dict().items()]
+            if wrong := [text for text in found if text is not None]:
+                raise ValueError(f"{path}.pdparams does not fit {type(self.network).__name__}: {' '.join(wrong)}")
+        self.network.set_state_dict(state)
         if self._optimizer is not None and not reset_optimizer and os.path.exists(f"{path}.pdopt"):
             self._optimizer.set_state_dict(load(f"{path}.pdopt"))
 
@@ -280,15 +291,21 @@ def _tensors(x: Any) -> list[Any]:
     return [item if type(item) is Tensor else Tensor(np.asarray(item)) for item in _listed(x)]
 
 
-def _loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool, workers: int, method: str) -> DataLoader:
-    if isinstance(data, DataLoader):
-        return data
-    if not isinstance(data, Dataset):
-        raise TypeError(f"Model.{method}() takes a Dataset or a DataLoader, not {type(data).__name__}")
-    return DataLoader(data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last, num_workers=workers)
+def _params(verbose: int, batch_size: int, epochs: int | None, steps: int | None, metrics: list[str]) -> dict[str, Any]:
+    """What callbacks are told."""
+    return {"batch_size": batch_size, "epochs": epochs, "steps": steps, "verbose": verbose, "metrics": metrics}
 
 
-def _steps(loader: DataLoader, limit: int | None) -> int | None:
+def _loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool, workers: int, method: str) -> Iterable[Any]:
+    if isinstance(data, Dataset):
+        shuffle = shuffle and not isinstance(data, IterableDataset)
+        return DataLoader(data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last, num_workers=workers)
+    if not isinstance(data, Iterable):
+        raise TypeError(f"Model.{method}() takes a Dataset or an iterable of batches, not {type(data).__name__}")
+    return data
+
+
+def _steps(loader: Any, limit: int | None) -> int | None:
     try:
         steps = len(loader)
     except TypeError:  # a stream
@@ -296,7 +313,7 @@ def _steps(loader: DataLoader, limit: int | None) -> int | None:
     return steps if limit is None else min(steps, limit)
 
 
-def _batches(loader: DataLoader, limit: int | None) -> Iterator[tuple[int, Any]]:
+def _batches(loader: Iterable[Any], limit: int | None) -> Iterator[tuple[int, Any]]:
     for step, batch in enumerate(loader):
         if limit is not None and step >= limit:
             return

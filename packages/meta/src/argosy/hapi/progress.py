@@ -91,10 +91,10 @@ class ProgBarLogger(Callback):
     def _show(self, logs: Logs) -> None:
         self._shown = self._last
         seconds = (perf_counter() - self._began) / self._last
-        done = f"{self._last}/{self._steps}" if self._steps else f"{self._last}"
+        done = f"{self._last:{len(str(self._steps))}}/{self._steps}" if self._steps else f"{self._last:3}"
         parts = [f"step {done}{self._bar()}", *_figures(logs)]
         if self.verbose == 1 and self._steps and self._last < self._steps:
-            parts.append(f"ETA: {seconds * (self._steps - self._last):.0f}s")
+            parts.append(f"ETA: {_remaining(int(seconds * (self._steps - self._last)))}")
         parts.append(f"{_duration(seconds)}/step")
         self._write(" - ".join(parts).ljust(70) + "\r" if self.verbose == 1 else " - ".join(parts) + "\n")
 
@@ -115,8 +115,23 @@ def _figures(logs: Logs) -> list[str]:
     shown = []
     for key, value in (logs or {}).items():
         if key not in ("step", "batch_size"):
-            shown.append(f"{key}: " + " ".join(f"{float(x):.4f}" for x in np.ravel(value)))
+            shown.append(f"{key}: " + " ".join(_number(x) for x in np.ravel(value)))
     return shown
+
+
+def _number(x: Any) -> str:
+    if not isinstance(x, (float, np.floating)):
+        return f"{x}"
+    value = float(x)
+    return f"{value:.4f}" if abs(value) > 1e-3 else f"{value:.4e}"
+
+
+def _remaining(seconds: int) -> str:
+    """``12s``, ``3:05`` or ``1:02:03``."""
+    minutes, hours = seconds // 60, seconds // 3600
+    if seconds > 3600:
+        return f"{hours}:{minutes % 60:02}:{seconds % 60:02}"
+    return f"{minutes}:{seconds % 60:02}" if seconds > 60 else f"{seconds}s"
 
 
 def _duration(seconds: float) -> str:

@@ -17,7 +17,7 @@ from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 from argosy_tensorcore.unfilled import give_memory
 
-__all__ = ["check", "collect", "convert", "copy_into", "gathered", "restore", "take_over"]
+__all__ = ["check", "collect", "convert", "copy_into", "gathered", "misfit", "restore", "take_over"]
 
 
 def collect(
@@ -50,19 +50,24 @@ def restore(
     for name, tensor in layer.state_dict(use_hook=False).items():
         key = name if structured else tensor.name
         value = values.get(key)
-        if value is None:
+        wrong = misfit(key, tensor, value)
+        if wrong is not None:
             missing.append(key)
-            warnings.warn(f"{key} is not found in the provided state dict", stacklevel=3)
-        elif list(np.shape(value) if not hasattr(value, "shape") else value.shape) != list(tensor.shape):
-            missing.append(key)
-            warnings.warn(
-                f"{key} has shape {list(np.shape(value))} in the state dict; the layer expects {list(tensor.shape)}",
-                stacklevel=3,
-            )
+            warnings.warn(f"Skip loading for {key}. {wrong}", stacklevel=3)
         else:
             unexpected.remove(key)
             (put or copy_into)(tensor, value)
     return missing, unexpected
+
+
+def misfit(key: str, tensor: Tensor, value: Any) -> str | None:
+    """Why ``value``, ``key`` of a state dict, is nothing for ``tensor``, in Paddle's words; None where it is."""
+    if value is None:
+        return f"{key} is not found in the provided dict."
+    shape = list(value.shape if hasattr(value, "shape") else np.shape(value))
+    if shape != list(tensor.shape):
+        return f"{key} receives a shape {shape}, but the expected shape is {list(tensor.shape)}."
+    return None
 
 
 def check(layer: Any, values: Mapping[str, Any]) -> None:
