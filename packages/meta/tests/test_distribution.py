@@ -222,7 +222,7 @@ def test_a_captured_step_trains_a_distribution():
         (lambda: D.TransformedDistribution(D.Normal(0.0, 1.0), [D.SoftmaxTransform()]), ValueError, "1 axes or more"),
         (lambda: D.Beta(1.0, 1.0).rsample(), NotImplementedError, "Beta does not define rsample"),
         (lambda: D.Cauchy(0.0, 1.0).mean, ValueError, "no mean"),
-        (lambda: D.AffineTransform(1.0, paddle.ones([1])), TypeError, "loc should be a Tensor"),
+        (lambda: D.AffineTransform(1.0, paddle.ones([1])), TypeError, "'loc' must be a Tensor"),
         (lambda: D.ReshapeTransform([2], [3]), ValueError, "differ in size"),
         (lambda: D.SoftmaxTransform().forward(paddle.zeros([])), ValueError, "1 axes or more"),
         (

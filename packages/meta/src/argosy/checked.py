@@ -242,14 +242,14 @@ def _undecorated(function: Any) -> Any:
 
 
 def _telling(make: FunctionType) -> Any:
-    """A constructor whose errors, where they name no argument, tell which came."""
+    """A constructor whose errors tell which arguments came."""
 
     @wraps(make)
     def construct(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
             make(self, *args, **kwargs)
-        except (ValueError, TypeError) as error:
-            _add_given(type(self).__name__, _undecorated(make), args, kwargs, error, skip=1)
+        except Exception as error:
+            blame_inputs(type(self).__name__, _undecorated(make), args, kwargs, error, tensors=False)
             raise
 
     return construct

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.checked import Checked
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["L1Decay", "L2Decay", "WeightDecayRegularizer"]
 
 
-class WeightDecayRegularizer:
+class WeightDecayRegularizer(Checked):
     """Called with a parameter and its gradient, gives the gradient of the loss with the penalty."""
 
     def __init__(self, coeff: float = 0.0) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
+from argosy.checked import named
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.dispatch import Interpreter
 from argosy_phi_ops.operator import Operator
@@ -35,6 +36,7 @@ class DebugMode(Enum):
     DUMP_ALL = 5
 
 
+@named
 def check_numerics(
     tensor: Tensor, op_type: str, var_name: str, debug_mode: DebugMode = DebugMode.CHECK_NAN_INF_AND_ABORT
 ) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.checked import Checked
 from argosy.distribution.parameters import as_value, event_sum, sizes
 from argosy_autograd.modes import no_grad
 from argosy_tensorcore.dtype import DType
@@ -14,7 +15,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["Distribution"]
 
 
-class Distribution:
+class Distribution(Checked):
     """A family of random tensors: samples have the shape ``sample_shape + batch_shape + event_shape``.
 
     batch_shape: of independent, differently distributed events; event_shape: of one event, whose elements depend on

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import Checked
+
 __all__ = ["Callback", "Callbacks", "EarlyStopping", "History", "LRScheduler", "ModelCheckpoint"]
 
 Logs = dict[str, Any] | None
 
 
-class Callback:
+class Callback(Checked):
     """The base: override what you need. ``self.model`` is the Model, ``self.params`` what fit was called with."""
 
     def __init__(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from argosy import nn
 from argosy.attributes import as_param_attr
+from argosy.checked import named
 from argosy.creation import make_parameter
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
@@ -44,6 +45,7 @@ def _parameter(
     return make_parameter(owner, shape, chosen, dtype, is_bias, initial)
 
 
+@named
 def fc(
     x: Any,
     size: int,
@@ -91,6 +93,7 @@ def _weight(owner: str, shape: Sequence[int], attr: Any, dtype: Any) -> Tensor:
     return weight / length * shaped
 
 
+@named
 def embedding(
     input: Tensor,
     size: Sequence[int],
@@ -112,6 +115,7 @@ def _convolution(
     return activated(kind(channels, filters, size, data_format=layout, **rest)(input), act)
 
 
+@named
 def conv2d(
     input: Tensor,
     num_filters: int,
@@ -133,6 +137,7 @@ def conv2d(
     return _convolution(nn.Conv2D, input, num_filters, filter_size, rest, act, data_format)
 
 
+@named
 def conv3d(
     input: Tensor,
     num_filters: int,
@@ -154,6 +159,7 @@ def conv3d(
     return _convolution(nn.Conv3D, input, num_filters, filter_size, rest, act, data_format)
 
 
+@named
 def deform_conv2d(
     x: Tensor,
     offset: Tensor,
@@ -176,6 +182,7 @@ def deform_conv2d(
     return DeformConv2D(channels, num_filters, filter_size, *settings)(x, offset, mask)
 
 
+@named
 def conv2d_transpose(
     input: Tensor,
     num_filters: int,
@@ -198,6 +205,7 @@ def conv2d_transpose(
     return _transposed(kind, input, num_filters, output_size, filter_size, rest, act, data_format)
 
 
+@named
 def conv3d_transpose(
     input: Tensor,
     num_filters: int,
@@ -248,6 +256,7 @@ def _each(n: Any, count: int) -> list[int]:
     return list(n) if isinstance(n, (list, tuple)) else [n] * count
 
 
+@named
 def batch_norm(
     input: Tensor,
     act: str | None = None,
@@ -276,6 +285,7 @@ def batch_norm(
     return layer(input)
 
 
+@named
 def layer_norm(
     input: Tensor,
     scale: bool = True,
@@ -297,6 +307,7 @@ def layer_norm(
     return activated(F.layer_norm(input, sizes, epsilon=epsilon, **shaped), act)
 
 
+@named
 def group_norm(
     input: Tensor,
     groups: int,
@@ -313,6 +324,7 @@ def group_norm(
     return activated(nn.GroupNorm(groups, channels, epsilon, **rest)(input), act)
 
 
+@named
 def instance_norm(
     input: Tensor, epsilon: float = 1e-05, param_attr: Any = None, bias_attr: Any = None, name: str | None = None
 ) -> Tensor:
@@ -326,6 +338,7 @@ def instance_norm(
     return F.instance_norm(input, weight=weight, bias=bias, eps=epsilon)
 
 
+@named
 def prelu(x: Tensor, mode: str, param_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> Tensor:
     """``max(x, 0) + w min(x, 0)`` with one learnt w ("all"), one a "channel", or one an "element" of a sample."""
     channel = 1 if data_format == "NCHW" else x.ndim - 1
@@ -342,6 +355,7 @@ def prelu(x: Tensor, mode: str, param_attr: Any = None, data_format: str = "NCHW
     return F.prelu(x, weight, data_format=data_format)
 
 
+@named
 def bilinear_tensor_product(
     x: Tensor,
     y: Tensor,
@@ -356,6 +370,7 @@ def bilinear_tensor_product(
     return activated(nn.Bilinear(left, right, size, _plain(param_attr), bias_attr)(x, y), act)
 
 
+@named
 def spectral_norm(
     weight: Tensor, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None
 ) -> Tensor:
@@ -364,6 +379,7 @@ def spectral_norm(
     return nn.SpectralNorm(shape, dim=dim, power_iters=power_iters, eps=eps)(weight)
 
 
+@named
 def row_conv(input: Tensor, future_context_size: int, param_attr: Any = None, act: str | None = None) -> Tensor:
     """Each step of ``input`` [N, T, D] with the ``future_context_size`` steps after it, weighed for each feature; a
     sequence [T, D] is one of N = 1."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import checked
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 
@@ -62,6 +63,7 @@ def _known(backend: str) -> str:
     return backend
 
 
+@checked
 def image_load(path: str, backend: str | None = None) -> Any:
     """The picture in the file ``path``: of Pillow, an array ``[H, W, 3]`` (BGR, as OpenCV's) or a tensor of it."""
     backend = _Chosen.backend if backend is None else _known(backend)

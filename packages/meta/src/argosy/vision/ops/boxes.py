@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import named
 from argosy.vision.image import host
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -15,6 +16,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["box_coder", "distribute_fpn_proposals", "nms", "prior_box", "yolo_box"]
 
 
+@named
 def nms(
     boxes: Tensor,
     iou_threshold: float = 0.3,
@@ -96,6 +98,7 @@ def _not_removed(removes: np.ndarray) -> list[int]:
     return kept
 
 
+@named
 def box_coder(
     prior_box: Tensor,
     prior_box_var: Any,
@@ -150,6 +153,7 @@ def _numbers(given: Any) -> list[float]:
     return [float(given)] if isinstance(given, (int, float)) else [float(v) for v in given]
 
 
+@named
 def prior_box(
     input: Tensor,
     image: Tensor,
@@ -197,6 +201,7 @@ def prior_box(
     return Tensor(made.astype(dtype)), Tensor(spread.astype(dtype))
 
 
+@named
 def yolo_box(
     x: Tensor,
     img_size: Tensor,
@@ -246,6 +251,7 @@ def yolo_box(
     return boxes, scores.transpose([0, 1, 3, 4, 2]).reshape([n, -1, class_num])
 
 
+@named
 def distribute_fpn_proposals(
     fpn_rois: Tensor,
     min_level: int,

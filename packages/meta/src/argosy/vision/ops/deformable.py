@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import named
 from argosy.nn.initializer import Normal
 from argosy.nn.layer import Layer
 from argosy_phi_ops.operator import get_operator
@@ -22,6 +23,7 @@ def _pair(name: str, value: Any) -> tuple[int, int]:
     return first, second
 
 
+@named
 def deform_conv2d(
     x: Tensor,
     offset: Tensor,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import named
 from argosy.vision.image import host
 from argosy_tensorcore.tensor import Tensor
 
@@ -33,6 +34,7 @@ def _overlaps(box: np.ndarray, others: np.ndarray, more: float) -> np.ndarray:
     return np.where(common > 0, common / np.where(union > 0, union, 1), 0)
 
 
+@named
 def matrix_nms(
     bboxes: Tensor,
     scores: Tensor,
@@ -95,6 +97,7 @@ def _decayed(
     return [(int(at), score) for at, score in zip(order, fallen, strict=True) if score > after]
 
 
+@named
 def generate_proposals(
     scores: Tensor,
     bbox_deltas: Tensor,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import named
 from argosy.nn.layer import Layer
 from argosy.vision.image import host
 from argosy_phi_ops.operator import get_operator
@@ -62,6 +63,7 @@ def _averaged(x: Tensor, images: np.ndarray, rows: np.ndarray, columns: np.ndarr
     return _collected(parts, x, x.shape[1], (rows.shape[1], columns.shape[1]))
 
 
+@named
 def roi_align(
     x: Tensor,
     boxes: Tensor,
@@ -123,6 +125,7 @@ def _rounded(values: np.ndarray) -> np.ndarray:
     return np.sign(values) * np.floor(np.abs(values) + 0.5)
 
 
+@named
 def roi_pool(
     x: Tensor,
     boxes: Tensor,
@@ -151,6 +154,7 @@ def roi_pool(
     return _collected(parts, x, x.shape[1], size)
 
 
+@named
 def psroi_pool(
     x: Tensor,
     boxes: Tensor,

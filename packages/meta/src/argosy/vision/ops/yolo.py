@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import named
 from argosy.nn import functional as F
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.operator import get_operator
@@ -18,6 +19,7 @@ __all__ = ["yolo_loss"]
 _LEAST = 1e-6  # boxes of smaller sides are padding
 
 
+@named
 def yolo_loss(
     x: Tensor,
     gt_box: Tensor,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import checked
 from argosy.vision.image import host, is_picture, pillow
 from argosy.vision.transforms import arrays, pictures
 from argosy_tensorcore.dtype import default_dtype
@@ -77,6 +78,7 @@ def _pair(name: str, size: Any) -> tuple[int, int]:
     return int(both[0]), int(both[1])
 
 
+@checked
 def to_tensor(pic: Any, data_format: str = "CHW") -> Tensor:
     """A picture as a tensor ``[C, H, W]`` ("HWC": ``[H, W, C]``); integers of 8 bits become floats from 0 to 1."""
     if data_format.upper() not in ("CHW", "HWC"):
@@ -96,6 +98,7 @@ def to_tensor(pic: Any, data_format: str = "CHW") -> Tensor:
     return Tensor(np.ascontiguousarray(values.transpose(2, 0, 1) if data_format.upper() == "CHW" else values))
 
 
+@checked
 def resize(img: Any, size: Any, interpolation: str = "bilinear") -> Any:
     """``img`` at ``size``: (height, width), or a number for the shorter side."""
     height, width = size_of(img)
@@ -121,6 +124,7 @@ def edges_of(padding: Any) -> tuple[int, int, int, int]:
     return left, top, right, bottom
 
 
+@checked
 def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
     """``img`` with borders: a number, ``(x, y)`` or ``(left, top, right, bottom)``."""
     edges = edges_of(padding)
@@ -129,6 +133,7 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
     return _over(img, lambda a: arrays.pad(a, edges, fill, padding_mode))
 
 
+@checked
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
     """The rectangle of ``img`` whose upper left corner is ``(top, left)``."""
     if is_picture(img):
@@ -138,6 +143,7 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
     return img[..., rows, columns] if isinstance(img, Tensor) else img[rows, columns]
 
 
+@checked
 def center_crop(img: Any, output_size: Any) -> Any:
     """The middle of ``img``, of size ``output_size``."""
     height, width = size_of(img)
@@ -145,6 +151,7 @@ def center_crop(img: Any, output_size: Any) -> Any:
     return crop(img, round((height - rows) / 2.0), round((width - columns) / 2.0), rows, columns)
 
 
+@checked
 def hflip(img: Any) -> Any:
     """``img`` with left and right exchanged."""
     if is_picture(img):
@@ -153,6 +160,7 @@ def hflip(img: Any) -> Any:
     return img.flip([-1]) if isinstance(img, Tensor) else img[:, ::-1]
 
 
+@checked
 def vflip(img: Any) -> Any:
     """``img`` upside down."""
     if is_picture(img):
@@ -175,6 +183,7 @@ def _shift(x: float, y: float) -> np.ndarray:
     return np.array([[1.0, 0, x], [0, 1, y], [0, 0, 1]])
 
 
+@checked
 def affine(
     img: Any,
     angle: float,
@@ -206,6 +215,7 @@ def _turned(angle: float, scale: float, shear_x: float, shear_y: float) -> np.nd
     return np.array([[a * scale, b * scale, 0], [c * scale, d * scale, 0], [0, 0, 1]])
 
 
+@checked
 def rotate(
     img: Any,
     angle: float,
@@ -237,6 +247,7 @@ def rotate(
     return _warped(img, inverse, interpolation, fill, size)
 
 
+@checked
 def perspective(img: Any, startpoints: Any, endpoints: Any, interpolation: str = "nearest", fill: Any = 0) -> Any:
     """``img`` seen so that the four ``startpoints`` (x, y) come to lie at ``endpoints``."""
     rows, goals = [], []
@@ -250,6 +261,7 @@ def perspective(img: Any, startpoints: Any, endpoints: Any, interpolation: str =
 # Colours
 
 
+@checked
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
     """0: black, 1: as it is."""
     if is_picture(img):
@@ -257,6 +269,7 @@ def adjust_brightness(img: Any, brightness_factor: float) -> Any:
     return _colours(img, lambda a: arrays.blend(a, 0.0, brightness_factor))
 
 
+@checked
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     """0: the mean brightness everywhere, 1: as it is."""
     if is_picture(img):
@@ -264,6 +277,7 @@ def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     return _colours(img, lambda a: arrays.blend(a, float(arrays.luma(a).mean()), contrast_factor))
 
 
+@checked
 def adjust_saturation(img: Any, saturation_factor: float) -> Any:
     """0: grey, 1: as it is."""
     if is_picture(img):
@@ -271,6 +285,7 @@ def adjust_saturation(img: Any, saturation_factor: float) -> Any:
     return _colours(img, lambda a: arrays.saturation(a, saturation_factor))
 
 
+@checked
 def adjust_hue(img: Any, hue_factor: float) -> Any:
     """``img`` with hues moved by ``hue_factor``, from -0.5 to 0.5 of the circle."""
     if not -0.5 <= hue_factor <= 0.5:
@@ -280,6 +295,7 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
     return _colours(img, lambda a: arrays.hue(a, hue_factor))
 
 
+@checked
 def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     """The brightness of ``img``, as one channel or as three equal ones."""
     if is_picture(img):
@@ -287,6 +303,7 @@ def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     return _colours(img, lambda a: arrays.gray(a, num_output_channels))
 
 
+@checked
 def normalize(img: Any, mean: Any, std: Any, data_format: str = "CHW", to_rgb: bool = False) -> Any:
     """``(img - mean) / std`` by channel; ``to_rgb`` turns the order of the channels of arrays first."""
     if isinstance(img, Tensor):
@@ -308,6 +325,7 @@ def normalize(img: Any, mean: Any, std: Any, data_format: str = "CHW", to_rgb: b
     return (values - mean) / std
 
 
+@checked
 def erase(img: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Any:
     """``img`` with the rectangle at row ``i`` and column ``j``, of size ``(h, w)``, set to ``v``."""
     if isinstance(img, Tensor):
