@@ -97,11 +97,8 @@ def jacobian(ys: Tensors, xs: Tensors, batch_axis: int | None = None, *, strict:
     With ``strict`` raises :class:`UnusedInput` where one of ``ys`` depends on none of ``xs``, or none of them on one
     of ``xs``.
     """
-    for name, given in (("ys", ys), ("xs", xs)):
-        if not isinstance(given, (Tensor, list, tuple)):
-            raise TypeError(
-                f"jacobian(): argument {name!r} must be a Tensor or a sequence of Tensors, got {given!r:.60}"
-            )
+    _check_tensors("jacobian()", "ys", ys)
+    _check_tensors("jacobian()", "xs", xs)
     if strict:
         check_dependence("jacobian()", _as_list(ys), _as_list(xs))
     if type(ys) is not Tensor:
@@ -118,6 +115,9 @@ def hessian(ys: Tensor, xs: Tensors, batch_axis: int | None = None, *, strict: b
     With ``strict`` raises :class:`UnusedInput` where ``ys`` or its gradient does not depend on ``xs``: the second
     derivative of a linear function is such a one. Integers raise :class:`DifferentiationError`.
     """
+    if not isinstance(ys, Tensor):
+        raise TypeError(f"hessian(): argument 'ys' must be a Tensor, got {ys!r:.60}")
+    _check_tensors("hessian()", "xs", xs)
     size = prod(ys.shape[0 if batch_axis is None else 1 :])
     if size != 1:
         raise DifferentiationError(f"a hessian is that of a scalar, ys has shape {list(ys.shape)}")
@@ -196,6 +196,11 @@ def check_dependence(function: str, ys: Sequence[Tensor], xs: Sequence[Tensor]) 
 def _independent(start: str, x: Tensor, found: tuple[bool, str, str]) -> Exception:
     _, asked, wall = found
     return unused_input(start, x, asked, wall, "without strict=True its derivative is zero")
+
+
+def _check_tensors(function: str, name: str, given: object) -> None:
+    if not isinstance(given, (Tensor, list, tuple)) or not all(isinstance(x, Tensor) for x in _as_list(given)):
+        raise TypeError(f"{function}: argument {name!r} must be a Tensor or a sequence of Tensors, got {given!r:.60}")
 
 
 def _check_floating(function: str, name: str, x: Tensor, order: int = 1) -> None:

@@ -158,10 +158,10 @@ def _is_own(module: str) -> bool:
 
 
 def _innermost(error: Exception) -> TracebackType | None:
-    """Where ``error`` left the last code that is not numpy's."""
+    """Where ``error`` left the last code that is not numpy's or Pillow's."""
     at, found = error.__traceback__, None
     while at is not None:
-        if _module(at).partition(".")[0] != "numpy":
+        if _module(at).partition(".")[0] not in ("numpy", "PIL"):
             found = at
         at = at.tb_next
     return found

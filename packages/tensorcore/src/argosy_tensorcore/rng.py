@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -161,6 +162,14 @@ def _pairs(bits: Array, function: str) -> tuple[Array, Array]:
     return bits[..., 0], bits[..., 1]
 
 
+def _word(seed: int) -> int:
+    """A seed as 64 bits."""
+    try:
+        return index(seed) & 0xFFFFFFFFFFFFFFFF
+    except TypeError:
+        raise TypeError(f"argument 'seed' must be an integer, got {seed!r:.80} ({type(seed).__name__})") from None
+
+
 class Generator:
     """A source of draws: a seed and the number of draws so far, held in one uint64[2] tensor that programs
     can update.
@@ -171,7 +180,7 @@ class Generator:
     __slots__ = ("_state",)
 
     def __init__(self, seed: int = 0) -> None:
-        self._state: Tensor | Array = np.array([seed & 0xFFFFFFFFFFFFFFFF, 0], np.uint64)
+        self._state: Tensor | Array = np.array([_word(seed), 0], np.uint64)
 
     @property
     def state(self) -> Tensor:
@@ -207,7 +216,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start over with another seed; returns the generator."""
-        self._set(seed & 0xFFFFFFFFFFFFFFFF, 0)
+        self._set(_word(seed), 0)
         return self
 
     def draw(self) -> tuple[int, int]:

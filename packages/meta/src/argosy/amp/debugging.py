@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.checked import named
+from argosy.checked import checked, named
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.dispatch import Interpreter
 from argosy_phi_ops.operator import Operator
@@ -68,6 +68,7 @@ class TensorCheckerConfig:
     ``CHECK_NAN_INF`` and ``CHECK_NAN_INF_AND_ABORT``, and for ``output_dir``.
     """
 
+    @checked
     def __init__(
         self,
         enable: bool,
@@ -131,6 +132,7 @@ class _Checker(Interpreter):
             _report(name, f"result {index}", counts, self.config.debug_mode is DebugMode.CHECK_NAN_INF_AND_ABORT)
 
 
+@checked
 def enable_tensor_checker(checker_config: TensorCheckerConfig) -> None:
     """Check the results of operators as ``checker_config`` says, when this step is among those to be checked."""
     if checker_config.update_and_check_step_id():

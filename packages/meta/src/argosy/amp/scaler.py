@@ -180,6 +180,7 @@ class GradScaler:
         """The scale at the beginning."""
         return self._init_scale
 
+    @checked
     def set_init_loss_scaling(self, new_init_loss_scaling: float) -> None:
         """Begin anew with this scale."""
         self._init_scale = self._scale = float(new_init_loss_scaling)
@@ -189,6 +190,7 @@ class GradScaler:
         """By what the scale grows."""
         return self._incr_ratio
 
+    @checked
     def set_incr_ratio(self, new_incr_ratio: float) -> None:
         """Raises ValueError unless above 1."""
         if not new_incr_ratio > 1.0:
@@ -199,6 +201,7 @@ class GradScaler:
         """By what the scale shrinks."""
         return self._decr_ratio
 
+    @checked
     def set_decr_ratio(self, new_decr_ratio: float) -> None:
         """Raises ValueError unless between 0 and 1."""
         if not 0.0 < new_decr_ratio < 1.0:
@@ -209,6 +212,7 @@ class GradScaler:
         """After how many steps without overflow the scale grows."""
         return self._incr_every
 
+    @checked
     def set_incr_every_n_steps(self, new_incr_every_n_steps: int) -> None:
         """Raises ValueError unless positive."""
         self._incr_every = _positive("incr_every_n_steps", new_incr_every_n_steps)
@@ -217,6 +221,7 @@ class GradScaler:
         """After how many overflows in a row the scale shrinks."""
         return self._decr_every
 
+    @checked
     def set_decr_every_n_nan_or_inf(self, new_decr_every_n_nan_or_inf: int) -> None:
         """Raises ValueError unless positive."""
         self._decr_every = _positive("decr_every_n_nan_or_inf", new_decr_every_n_nan_or_inf)
@@ -233,6 +238,7 @@ class GradScaler:
         scale = np.array([self._scale], np.float32)
         return {"scale": scale, **settings, **counts, "use_dynamic_loss_scaling": self._dynamic}
 
+    @checked
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Put back what :meth:`state_dict` gave. Raises ValueError naming missing entries."""
         if not self._enable:

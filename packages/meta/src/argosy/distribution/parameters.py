@@ -100,9 +100,12 @@ def as_value(owner: str, value: Any, dtype: DType) -> Any:
 
 def sizes(owner: str, shape: Any) -> tuple[int, ...]:
     """The ``shape`` of a sample as a tuple. Raises ``TypeError`` for what is no sequence of integers."""
-    if isinstance(shape, (int, str, bytes)) or not hasattr(shape, "__iter__"):
-        raise TypeError(f"{owner}: shape should be a sequence of integers, got {shape!r:.80}")
-    return tuple(int(n) for n in shape)
+    try:
+        if not isinstance(shape, (str, bytes)):
+            return tuple(int(n) for n in shape)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{owner}: argument 'shape' should be a sequence of integers, got {shape!r:.80}")
 
 
 def event_sum(x: Any, rank: int) -> Any:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from argosy.checked import checked
+
 __all__ = ["get_flags", "set_flags"]
 
 _FLAGS: dict[str, Any] = {
@@ -32,6 +34,7 @@ def _known(name: str) -> str:
     return full
 
 
+@checked
 def get_flags(flags: str | Sequence[str]) -> dict[str, Any]:
     """The values of one flag or of several. Raises ``ValueError`` for an unknown one."""
     if not isinstance(flags, (str, list, tuple)):
@@ -39,6 +42,7 @@ def get_flags(flags: str | Sequence[str]) -> dict[str, Any]:
     return {name: _FLAGS[_known(name)] for name in ([flags] if isinstance(flags, str) else flags)}
 
 
+@checked
 def set_flags(flags: Mapping[str, Any]) -> None:
     """Set flags by name. Raises ``NotImplementedError`` for a value that argosy cannot honour.
 

@@ -50,6 +50,12 @@ class Cut(Protocol):
     def compiled(self) -> list[CompiledCall]: ...
 
 
+def _specs(given: Any) -> list[Any]:
+    if not isinstance(given, (list, tuple)):
+        raise TypeError(f"to_static(): argument 'input_spec' must be a list or tuple of InputSpec, got {given!r:.80}")
+    return list(given)
+
+
 class _Switch:
     """Whether captured functions run captured; see ``enable_to_static``."""
 
@@ -85,7 +91,7 @@ class StaticFunction:
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self.__doc__ = function.__doc__
         self._function = function
-        self._spec = None if input_spec is None else list(input_spec)
+        self._spec = None if input_spec is None else _specs(input_spec)
         self._backend = backend
         self._full_graph = full_graph
         self._by_key: dict[Any, list[CompiledCall]] = {}

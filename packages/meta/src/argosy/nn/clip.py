@@ -20,6 +20,7 @@ Pairs = Sequence[tuple[Tensor, "Tensor | None"]]
 class _Clip:
     """What the three have in common: which gradients are clipped."""
 
+    @checked
     def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Tensor | None]]:
         """The pairs with clipped gradients."""
         return [(p, self._clip(g) if _wanted(p, g) else g) for p, g in params_grads]
@@ -76,6 +77,7 @@ class ClipGradByGlobalNorm(_Clip):
         self.group_name = group_name
         self.auto_skip_clip = auto_skip_clip
 
+    @checked
     def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Tensor | None]]:
         """The pairs with clipped gradients."""
         clipped: list[Any] = [g for p, g in params_grads if _wanted(p, g)]

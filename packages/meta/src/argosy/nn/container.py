@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from argosy.aliases import also_named
+from argosy.checked import checked
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
 
@@ -74,12 +75,14 @@ class Sequential(_Ordered):
         self.add_sublayer(str(len(self)), module)
         return self
 
+    @checked
     def extend(self, sequential: Iterable[Layer]) -> Self:
         """Add several at the end."""
         for layer in sequential:
             self.append(layer)
         return self
 
+    @checked
     def insert(self, index: int, module: Layer) -> Self:
         """Put ``module`` before position ``index``; layers are numbered anew. Raises IndexError outside of them."""
         if not -len(self) <= index <= len(self):
@@ -107,12 +110,14 @@ class LayerList(_Ordered):
         self.add_sublayer(str(len(self)), sublayer)
         return self
 
+    @checked
     def extend(self, sublayers: Iterable[Layer]) -> Self:
         """Add several at the end."""
         for layer in sublayers:
             self.append(layer)
         return self
 
+    @checked
     def insert(self, index: int, sublayer: Layer) -> None:
         """Put ``sublayer`` before position ``index``."""
         layers = list(self)
@@ -153,6 +158,7 @@ class LayerDict(Layer):
     def __contains__(self, key: str) -> bool:
         return key in self._sub_layers
 
+    @checked
     def update(self, sublayers: Mapping[str, Layer] | Iterable[tuple[str, Layer]]) -> None:
         """Set every item of a mapping or of pairs."""
         for key, layer in sublayers.items() if isinstance(sublayers, Mapping) else sublayers:
@@ -203,6 +209,7 @@ class ParameterList(Layer):
         self.add_parameter(str(len(self)), parameter)
         return self
 
+    @checked
     def extend(self, parameters: Iterable[Tensor]) -> Self:
         """Add several at the end."""
         for parameter in parameters:
@@ -229,6 +236,7 @@ class ParameterDict(Layer):
     def __iter__(self) -> Iterator[str]:
         return iter(self._parameters)
 
+    @checked
     def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
         """Set every item of a mapping or of pairs."""
         for key, parameter in parameters.items() if isinstance(parameters, Mapping) else parameters:

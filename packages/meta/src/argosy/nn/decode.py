@@ -6,6 +6,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+from argosy.checked import checked
 from argosy.nn import functional as F
 from argosy.nn.nesting import flatten, map_structure, pack_as
 
@@ -46,6 +47,7 @@ class BeamSearchDecoder(Decoder):
     OutputWrapper = namedtuple("OutputWrapper", ["scores", "predicted_ids", "parent_ids"])
     StateWrapper = namedtuple("StateWrapper", ["cell_states", "log_probs", "finished", "lengths"])
 
+    @checked
     def __init__(
         self,
         cell: Callable[..., Any],
@@ -148,6 +150,10 @@ def dynamic_decode(
     with ``output_time_major``. ``impute_finished`` keeps the states of finished sequences. Further keywords go to
     ``decoder.step``. How many steps are taken depends on values: it runs eagerly.
     """
+    if not all(hasattr(decoder, method) for method in ("initialize", "step", "finalize")):
+        raise TypeError(f"dynamic_decode(): argument 'decoder' must be a Decoder, got {decoder!r:.80}")
+    if not (max_step_num is None or hasattr(max_step_num, "__index__")):
+        raise TypeError(f"dynamic_decode(): argument 'max_step_num' must be an integer, got {max_step_num!r:.80}")
     inputs, states, finished = decoder.initialize(inits)
     lengths = F.zeros(finished.shape, dtype="int64")
     taken: list[Any] = []

@@ -40,12 +40,16 @@ def collect(
     return found
 
 
+def _check_mapping(values: object) -> None:
+    if not isinstance(values, Mapping):
+        raise TypeError(f"set_state_dict(): argument 'state_dict' must be a dictionary, got {values!r:.80}")
+
+
 def restore(
     layer: Any, values: Mapping[str, Any], structured: bool, put: Callable[[Tensor, Any], None] | None = None
 ) -> tuple[list[str], list[str]]:
     """``put`` (by default :func:`copy_into`) what fits; returns (missing, unexpected) and warns about each."""
-    if not isinstance(values, Mapping):
-        raise TypeError(f"set_state_dict(): argument 'state_dict' must be a dictionary, got {values!r:.80}")
+    _check_mapping(values)
     missing, unexpected = [], [name for name in values if name != "StructuredToParameterName@@"]
     for name, tensor in layer.state_dict(use_hook=False).items():
         key = name if structured else tensor.name
@@ -72,6 +76,7 @@ def misfit(key: str, tensor: Tensor, value: Any) -> str | None:
 
 def check(layer: Any, values: Mapping[str, Any]) -> None:
     """Raises RuntimeError listing every missing, unexpected and misshaped name; changes nothing."""
+    _check_mapping(values)
     own = layer.state_dict(use_hook=False)
     wrong = [f"missing {name} {list(own[name].shape)}" for name in own if name not in values]
     wrong += [f"unexpected {name}" for name in values if name not in own and name != "StructuredToParameterName@@"]

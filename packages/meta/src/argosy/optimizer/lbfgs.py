@@ -144,6 +144,8 @@ class LBFGS(Optimizer):
 
     def _evaluate(self, closure: Callable[[], Any]) -> tuple[Any, Vector]:
         """The loss, and the gradients in a row: clipped, and with decay, as other optimizers do."""
+        if not callable(closure):
+            raise TypeError(f"LBFGS.step(): argument 'closure' must be a function, got {closure!r:.80}")
         with enable_grad():
             loss = closure()
         self._state["func_evals"] += 1

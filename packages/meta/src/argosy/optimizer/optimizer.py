@@ -101,6 +101,7 @@ class Optimizer(Checked, FusedStorage):
                 pairs = [(p, p.grad) for p in group.params if not p.stop_gradient and p.grad is not None]
                 self._apply(pairs, group.options)
 
+    @checked
     def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> None:
         """Update the parameters of these pairs with these gradients, each by the settings of its group."""
         owners = {id(p): group for group in self._groups for p in group.params}
@@ -128,6 +129,7 @@ class Optimizer(Checked, FusedStorage):
         self.apply_gradients(pairs)
         return [], pairs
 
+    @checked
     def backward(
         self,
         loss: Tensor,

@@ -41,8 +41,9 @@ def set_global_initializer(weight_init: Filler | None, bias_init: Filler | None 
 
 def default_for(is_bias: bool, layer_default: Filler | None) -> Filler:
     """The initialiser of a parameter for which the user gave none."""
-    if _global[is_bias] is not None:
-        return _global[is_bias]  # type: ignore[return-value]
-    if layer_default is not None:
-        return layer_default
+    chosen = _global[bool(is_bias)] or layer_default
+    if chosen is not None and not callable(chosen):
+        raise TypeError(f"argument 'default_initializer' must be an Initializer, got {chosen!r:.80}")
+    if chosen is not None:
+        return chosen
     return Constant(0.0) if is_bias else XavierUniform()

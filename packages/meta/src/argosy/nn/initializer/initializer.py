@@ -19,6 +19,8 @@ class Initializer(Checked):
 
     def __call__(self, param: Tensor, block: object = None) -> Any:
         """Fill ``param``, or have it filled later."""
+        if not isinstance(param, Tensor):
+            raise TypeError(f"{type(self).__name__}(): argument 'param' must be a Tensor, got {param!r:.80}")
         if lazy.waiting():
             lazy.set_init_func(param, self.forward)
             return None

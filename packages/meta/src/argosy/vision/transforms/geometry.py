@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import checked
 from argosy.vision.transforms import functional as F
 from argosy.vision.transforms.base import BaseTransform
 
@@ -238,6 +239,7 @@ class RandomPerspective(BaseTransform):
             raise ValueError(f"distortion_scale should be from 0 to 1, got {distortion_scale}")
         self.distortion_scale, self.interpolation, self.fill = distortion_scale, interpolation, fill
 
+    @checked
     def get_params(self, width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
         """The corners [x, y] of a picture, from the upper left one clockwise, and where they are drawn to."""
         dx, dy = (int(distortion_scale * (n // 2)) for n in (width, height))
