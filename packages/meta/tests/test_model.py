@@ -170,6 +170,17 @@ def test_summary_has_paddles_lines(capsys):
     assert next(line for line in lines if line[:1] == ["MultiHeadAttention-1"])[-5] == "None]"
 
 
+def test_summary_takes_specs(capsys):
+    """Their open sizes are 1, their dtype is that of the input; masks given by name are no input of a layer's line."""
+    table = nn.Sequential(nn.Embedding(10, 8), nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 1))
+    spec = paddle.static.InputSpec([None, 6], "int64", "ids")
+    for size in (spec, [spec]):
+        paddle.summary(table, size)
+    paddle.Model(table, [spec]).summary()
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if "Embedding-" in line]
+    assert [line[1:-1] for line in lines] == [["[[1,", "6]]", "[1,", "6,", "8]"]] * 3
+
+
 def test_flops_counts_and_shows_what_paddle_does(capsys):
     """The table and the total are the wheel's for the same network, with a rule in Paddle's own form."""
     net = nn.Sequential(
@@ -183,7 +194,11 @@ def test_flops_counts_and_shows_what_paddle_does(capsys):
 
     before = set(net.state_dict())
     assert paddle.flops(net, [1, 1, 28, 28], {nn.Sigmoid: count_sigmoid}, print_detail=True) == 231800
-    table = [line.split("|")[2:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    out = capsys.readouterr().out
+    assert f"{nn.Conv2D}'s flops has been counted" in out
+    assert out.count(f"Cannot find suitable count function for {nn.MaxPool2D}. Treat it as zero FLOPs.") == 1
+    assert f"Customize Function has been applied to {nn.Sigmoid}" in out
+    table = [line.split("|")[2:-1] for line in out.splitlines() if line.startswith("|")]
     shown = {tuple(cell.strip() for cell in row) for row in table}
     assert ("[1, 6, 14, 14]", "[1, 16, 10, 10]", "1216", "121600") in shown
     assert ("[1, 16, 5, 5]", "[1, 8, 7, 7]", "1160", "56840") in shown

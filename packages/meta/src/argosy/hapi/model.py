@@ -72,8 +72,7 @@ class Model:
         """See :func:`argosy.summary`; the size is by default that of ``inputs``."""
         if input_size is None and not self._inputs:
             raise ValueError("Model.summary(): argument 'input_size' is needed, as the Model was made without inputs")
-        size = input_size if input_size is not None else [tuple(spec.shape) for spec in self._inputs]
-        return summary(self.network, size, dtype)
+        return summary(self.network, self._inputs if input_size is None else input_size, dtype)
 
     # ---- batches
 

@@ -26,7 +26,8 @@ _COLUMNS = ("Layer Name", "Input Shape", "Output Shape", "Params", "Flops")
 def flops(
     net: Layer, input_size: Any, custom_ops: Mapping[type, Rule] | None = None, print_detail: bool = False
 ) -> int:
-    """The operations of one forward pass in evaluation mode, and a line with the total; with ``print_detail`` a table.
+    """The operations of one forward pass in evaluation mode. Prints which kinds of layers are counted, and the total;
+    with ``print_detail`` a table.
 
     A multiplication with its addition counts as one; a convolution's bias as one for each output element; batch
     normalisation two for each element, pooling by average and LeakyReLU about one; other layers count 0.
@@ -36,6 +37,7 @@ def flops(
     if not isinstance(net, Layer):
         raise TypeError(f"flops: net should be a Layer, got {type(net).__name__}")
     rules = {**_rules(), **(custom_ops or {})}
+    _tell(leaves(net), rules, custom_ops or {})
     rows = []
     for layer, given, result in visited(net, inputs_of(input_size), leaves(net)):
         own = sum(count(p) for p in layer.parameters(include_sublayers=False))
@@ -46,6 +48,17 @@ def flops(
         sys.stdout.write(_table([(names[id(layer)], *map(str, rest)) for layer, *rest in rows]))
     sys.stdout.write(f"Total Flops: {total}     Total Params: {sum(count(p) for p in net.parameters())}\n")
     return total
+
+
+def _tell(layers: list[Layer], rules: Mapping[type, Rule], own: Mapping[type, Rule]) -> None:
+    """Say of each kind of layer, once, how it is counted."""
+    for kind in dict.fromkeys(map(type, layers)):
+        if kind in own:
+            sys.stdout.write(f"Customize Function has been applied to {kind}\n")
+        elif kind in rules:
+            sys.stdout.write(f"{kind}'s flops has been counted\n")
+        else:
+            sys.stdout.write(f"Cannot find suitable count function for {kind}. Treat it as zero FLOPs.\n")
 
 
 def _counted(rule: Rule | None, layer: Layer, given: Any, result: Any) -> int:
@@ -73,6 +86,7 @@ def _rules() -> dict[type, Rule]:
     from argosy import nn  # which is read when it is first needed
 
     rules: dict[type, Rule] = {nn.Linear: _linear, nn.LeakyReLU: _elements}
+    rules |= dict.fromkeys((nn.ReLU, nn.ReLU6, nn.Dropout), _nothing)
     for dims in ("1D", "2D", "3D"):
         rules[getattr(nn, f"Conv{dims}")] = rules[getattr(nn, f"Conv{dims}Transpose")] = _convolution
         rules[getattr(nn, f"AvgPool{dims}")] = _outputs
@@ -92,6 +106,10 @@ def _convolution(layer: Any, given: Any, result: Any) -> Any:
 
 def _normalised(layer: Any, given: Any, result: Any) -> int:
     return 2 * count(result)
+
+
+def _nothing(layer: Any, given: Any, result: Any) -> int:
+    return 0
 
 
 def _elements(layer: Any, given: Any, result: Any) -> int:

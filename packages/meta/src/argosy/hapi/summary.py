@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy.checked import checked
+from argosy.jit.input_spec import InputSpec
 from argosy.nn.container import LayerList, Sequential
 from argosy.nn.layer import Layer
 from argosy.nn.recurrent import GRU, LSTM, SimpleRNN
@@ -30,8 +31,8 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     As in Paddle, a layer that runs twice has one line, ``Linear-3`` is the third of its kind that was made, and
     Sequential, LayerList, a network with layers below it and the cells of an LSTM, GRU or SimpleRNN have none.
 
-    input_size: a shape, or a list of shapes; ``input``: what ``forward`` takes instead, a tensor, or one list or dict
-    of them. Returns ``total_params`` and ``trainable_params``.
+    input_size: a shape or an InputSpec, or a list of them; ``input``: what ``forward`` takes instead, a tensor, or one
+    list or dict of them. Returns ``total_params`` and ``trainable_params``.
     """
     inputs = inputs_of(input_size, dtypes, input)
     rows = {_label(row[0]): row for row in visited(net, inputs, _shown(net))}
@@ -92,17 +93,20 @@ def inputs_of(sizes: Any, dtypes: Any = None, given: Any = None) -> list[Any]:
         return [given]
     if sizes is None:
         raise ValueError("summary() and flops() need input_size (or, for summary, input)")
-    if not isinstance(sizes, (int, list, tuple)):
+    if not isinstance(sizes, (int, list, tuple, InputSpec)):
         raise TypeError(f"summary(): argument 'input_size' must be a shape or a list of shapes, got {sizes!r:.60}")
-    several = not isinstance(sizes, int) and sizes and isinstance(sizes[0], (list, tuple))
-    shapes: list[Any] = [(sizes,)] if isinstance(sizes, int) else list(sizes) if several else [tuple(sizes)]
-    names = list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes or "float32"] * len(shapes)
+    several = isinstance(sizes, (list, tuple)) and sizes and isinstance(sizes[0], (list, tuple, InputSpec))
+    shapes: list[Any] = list(sizes) if several else [[sizes] if isinstance(sizes, int) else sizes]  # type: ignore[arg-type]
+    names = list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes] * len(shapes)
     return [_ones(shape, name) for shape, name in zip(shapes, names, strict=True)]
 
 
 def _ones(shape: Any, dtype: Any) -> Tensor:
+    """Ones of the shape, or of the shape and dtype that a spec says, with 1 where a size is open."""
+    if isinstance(shape, InputSpec):
+        shape, dtype = shape.shape, dtype or shape.dtype
     sizes = [1 if n is None or n == -1 else int(n) for n in shape]
-    return Tensor._wrap(Strided(np.ones(sizes, as_dtype(dtype).numpy)))
+    return Tensor._wrap(Strided(np.ones(sizes, as_dtype(dtype or "float32").numpy)))
 
 
 def count(tensor: Tensor) -> int:

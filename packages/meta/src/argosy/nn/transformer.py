@@ -175,9 +175,9 @@ class TransformerEncoder(Layer):
         out, caches = src, []
         for i, layer in enumerate(self.layers):
             if cache is None:
-                out = layer(out, src_mask)
+                out = layer(out, src_mask=src_mask)
             else:
-                out, longer = layer(out, src_mask, cache[i])
+                out, longer = layer(out, src_mask=src_mask, cache=cache[i])
                 caches.append(longer)
         out = out if self.norm is None else self.norm(out)
         return out if cache is None else (out, caches)
@@ -200,9 +200,9 @@ class TransformerDecoder(Layer):
         out, caches = tgt, []
         for i, layer in enumerate(self.layers):
             if cache is None:
-                out = layer(out, memory, tgt_mask, memory_mask)
+                out = layer(out, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, cache=None)
             else:
-                out, longer = layer(out, memory, tgt_mask, memory_mask, cache[i])
+                out, longer = layer(out, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, cache=cache[i])
                 caches.append(longer)
         out = out if self.norm is None else self.norm(out)
         return out if cache is None else (out, caches)
