@@ -101,7 +101,9 @@ def grad(
     if not only_inputs:
         raise NotImplementedError("grad(only_inputs=False) is not implemented, nor is it in Paddle")
     _refuse_dump("grad", dump_backward_graph_path)
+    _check_flags("grad()", retain_graph=retain_graph, create_graph=create_graph, allow_unused=allow_unused)
     ends, wanted = _as_list(outputs), _as_list(inputs)
+    _check_tensors("grad()", outputs=ends, inputs=wanted)
     seeds = _as_list(grad_outputs) if grad_outputs is not None else [None] * len(ends)
     constants = [] if no_grad_vars is None else _as_list(no_grad_vars)
     _check_seeds("grad", ends, seeds)
@@ -121,6 +123,19 @@ def grad(
         set_grad_enabled(previous)
     anomaly.note_gradients(ends, made, create_graph)
     return made
+
+
+def _check_flags(function: str, **flags: object) -> None:
+    for name, flag in flags.items():
+        if flag not in (True, False, None):
+            raise TypeError(f"{function}: argument {name!r} must be a bool, got {flag!r:.60}")
+
+
+def _check_tensors(function: str, **given: list[Any]) -> None:
+    for name, values in given.items():
+        for x in values:
+            if not isinstance(x, Tensor):
+                raise TypeError(f"{function}: argument {name!r} must hold Tensors, got {x!r:.60}")
 
 
 def dependence(y: Tensor, x: Tensor) -> tuple[bool, str, str]:

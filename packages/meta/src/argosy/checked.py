@@ -15,11 +15,13 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Checked", "blame_inputs", "check_arguments", "checked", "held", "named"]
+__all__ = ["Checked", "Sizes", "blame_inputs", "check_arguments", "check_choice", "checked", "held", "named"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Test = Callable[[Any], bool]
+Sizes = int | Sequence[int]
+"""One integer for all axes, or one for each."""
 
 
 def _is_integer(value: Any) -> bool:
@@ -93,6 +95,12 @@ def check_arguments(
         if name in tests and not any(test(value) for test in tests[name][1]):
             kind = type(value).__name__
             raise TypeError(f"{title}(): argument {name!r} must be {tests[name][0]}, got {value!r:.80} ({kind})")
+
+
+def check_choice(owner: str, name: str, value: Any, words: tuple[str, ...]) -> None:
+    """Raises ValueError where ``value`` is none of ``words``."""
+    if value not in words:
+        raise ValueError(f"{owner}(): argument {name!r} should be one of {', '.join(words)}, got {value!r:.80}")
 
 
 def blame_inputs(
@@ -193,13 +201,14 @@ def _foreign(value: Any) -> Any:
 
 def named(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator: when ``function`` fails in Python's own words, say which argument is of no type that it takes."""
+    plain = _undecorated(function)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            blame_inputs(function.__name__, function, args, kwargs, error, skip=0)
+            blame_inputs(plain.__name__, plain, args, kwargs, error, skip=0)
             raise
 
     return call

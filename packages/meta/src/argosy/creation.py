@@ -29,7 +29,7 @@ def to_tensor(data: Any, dtype: object = None, place: object = None, stop_gradie
 
     Python floats take the default dtype, integers int64. Raises ValueError for ragged nests.
     """
-    return Tensor(data, dtype, place, stop_gradient)
+    return Tensor(_given("to_tensor", data), dtype, place, stop_gradient)
 
 
 def as_tensor(
@@ -38,11 +38,20 @@ def as_tensor(
     """``data`` as a tensor, as :func:`to_tensor`. Raises NotImplementedError for pinned memory."""
     if pin_memory:
         raise NotImplementedError("as_tensor: pinned memory needs a CUDA device")
-    return Tensor(data, dtype, device, not requires_grad)
+    return Tensor(_given("as_tensor", data), dtype, device, not requires_grad)
+
+
+def _given(function: str, data: Any) -> Any:
+    """``data``, which is something (``Tensor(None)`` is the empty tensor)."""
+    if data is None:
+        raise TypeError(f"{function}(): argument 'data' should be numbers, an array or a tensor, got None")
+    return data
 
 
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor that shares the memory of ``ndarray``."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"from_numpy(): argument 'ndarray' must be a numpy.ndarray, got {ndarray!r:.80}")
     return Tensor._wrap(Strided.from_array(ndarray))
 
 

@@ -50,6 +50,8 @@ def asarray(
     """``obj`` as a tensor without a past; it shares memory with one of that dtype unless a ``copy`` is wanted."""
     if device is not None and not as_place(device).is_cpu_place():
         raise NotImplementedError(f"asarray: tensors are made on the host, not on {device!r}")
+    if obj is None:
+        raise TypeError("asarray(): argument 'obj' should be a number, nested lists, an array or a tensor, got None")
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(obj, Tensor) and not copy and (wanted is None or obj.dtype is wanted):
         result = obj if obj.stop_gradient else obj.detach()

@@ -39,7 +39,7 @@ class Model:
             raise TypeError(f"Model takes a Layer, not {type(network).__name__}")
         self.network = network
         self.stop_training = False
-        self._inputs, self._labels = _listed(inputs), _listed(labels)
+        self._inputs, self._labels = _specs("inputs", inputs), _specs("labels", labels)
         self._optimizer: Any = None
         self._loss: Callable[..., Any] | None = None
         self._metrics: list[Metric] = []
@@ -280,6 +280,13 @@ class Model:
         self.network.set_state_dict(state)
         if self._optimizer is not None and not reset_optimizer and os.path.exists(f"{path}.pdopt"):
             self._optimizer.set_state_dict(load(f"{path}.pdopt"))
+
+
+def _specs(name: str, given: Any) -> list[Any]:
+    for spec in (found := _listed(given)):
+        if not hasattr(spec, "shape"):
+            raise TypeError(f"Model(): argument {name!r} must be an InputSpec or a list of them, got {spec!r:.80}")
+    return found
 
 
 def _listed(x: Any) -> list[Any]:

@@ -8,7 +8,9 @@ from typing import Any
 
 from argosy.aliases import also_named
 from argosy.attributes import ParamAttr
+from argosy.checked import check_choice
 from argosy.nn import functional as F
+from argosy.nn.conv_settings import LAYOUTS
 from argosy.nn.initializer import Constant, Normal
 from argosy.nn.layer import Layer, own_dtype
 from argosy.nn.settings import FunctionLayer
@@ -41,6 +43,7 @@ class GroupNorm(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__(dtype=own_dtype(dtype, device))
+        check_choice("GroupNorm", "data_format", data_format, LAYOUTS)
         if num_groups < 1 or num_channels % num_groups:
             raise ValueError(f"GroupNorm: {num_channels} channels do not split into {num_groups} groups")
         self._num_groups, self._num_channels, self._epsilon = num_groups, num_channels, epsilon

@@ -32,6 +32,8 @@ def silu(x: Tensor, inplace: bool = False, name: str | None = None) -> Tensor:
 @named
 def maxout(x: Tensor, groups: int, axis: int = 1, name: str | None = None) -> Tensor:
     """The maximum of ``groups`` neighbouring channels: [N, C, H, W] gives [N, C / groups, H, W]."""
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"maxout: argument 'axis' should be from {-x.ndim} to {x.ndim - 1}, got {axis}")
     place = axis % x.ndim
     channels = x.shape[place]
     if groups < 1 or channels % groups:
@@ -63,6 +65,8 @@ def gumbel_softmax(
 
     With ``hard`` a one-hot vector whose gradient is that of the soft sample.
     """
+    if not temperature > 0:
+        raise ValueError(f"gumbel_softmax: argument 'temperature' should be positive, got {temperature}")
     uniform = get_operator("rand_like")(x).detach().clip(1e-20, 1.0 - 2.0**-24)
     soft = get_operator("softmax")((x - (-(uniform.log())).log()) / temperature, axis=axis)
     if not hard:

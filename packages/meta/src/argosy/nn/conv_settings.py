@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["check_settings"]
+from argosy.checked import check_choice
 
-_LAYOUTS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
+__all__ = ["LAYOUTS", "check_settings"]
+
+_OF_AXES = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
+LAYOUTS = tuple(layout for layouts in _OF_AXES.values() for layout in layouts)
+"""Those of inputs with one, two or three spatial axes."""
 
 
 def check_settings(name: str, spatial: int, data_format: str, padding: Any, **steps: int | Sequence[int]) -> None:
     """Raise ``ValueError`` for settings of the layer ``name`` over ``spatial`` axes that no input fits."""
-    if data_format not in _LAYOUTS[spatial]:
-        raise ValueError(f"{name}(): argument 'data_format' should be one of {_LAYOUTS[spatial]}, got {data_format!r}")
+    check_choice(name, "data_format", data_format, _OF_AXES[spatial])
     for argument, given in steps.items():
         if not isinstance(given, int) and len(given) not in (1, spatial):
             raise ValueError(f"{name}(): argument {argument!r} should hold {spatial} numbers, got {list(given)}")

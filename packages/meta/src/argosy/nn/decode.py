@@ -81,13 +81,15 @@ class BeamSearchDecoder(Decoder):
         beams = map_structure(
             lambda x: self._split(self.tile_beam_merge_with_batch(x, self.beam_size)), initial_cell_states
         )
-        shape = [flatten(beams)[0].shape[0], self.beam_size]
+        if not (states := flatten(beams)):
+            raise ValueError(f"BeamSearchDecoder: argument 'initial_cell_states' holds no tensor, got {beams!r}")
+        shape = [states[0].shape[0], self.beam_size]
         tokens = F.full(shape, self.start_token, dtype="int64")
         places: Any = F.arange(self.beam_size, dtype="int64")
         log_probs = F.where((places > 0).expand(shape), F.full(shape, _NEVER), F.full(shape, 0.0))
         finished = F.full(shape, False, dtype="bool")
-        states = self.StateWrapper(beams, log_probs, finished, F.zeros(shape, dtype="int64"))
-        return self._embedded(tokens), states, finished
+        lengths = F.zeros(shape, dtype="int64")
+        return self._embedded(tokens), self.StateWrapper(beams, log_probs, finished, lengths), finished
 
     def step(self, time: Any, inputs: Any, states: Any, **kwargs: Any) -> tuple[Any, Any, Any, Any]:
         """One token more for every beam."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.aliases import also_named
+from argosy.checked import Sizes, check_choice
 from argosy.nn import functional as F
 from argosy.nn.initializer import Uniform
 from argosy.nn.layer import Layer
@@ -16,8 +17,6 @@ __all__ = [
     "Bilinear", "ChannelShuffle", "CosineSimilarity", "Fold", "PairwiseDistance", "PixelShuffle", "PixelUnshuffle",
     "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2D", "UpsamplingNearest2D",
 ]  # fmt: skip
-
-Sizes = int | Sequence[int]
 
 
 class Upsample(Layer):
@@ -82,6 +81,7 @@ class PixelShuffle(Layer):
 
     def __init__(self, upscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> None:
         super().__init__()
+        check_choice(type(self).__name__, "data_format", data_format, ("NCHW", "NHWC"))
         self._upscale_factor, self._data_format = upscale_factor, data_format
 
     def forward(self, x: Tensor) -> Tensor:
@@ -98,6 +98,7 @@ class PixelUnshuffle(Layer):
 
     def __init__(self, downscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> None:
         super().__init__()
+        check_choice(type(self).__name__, "data_format", data_format, ("NCHW", "NHWC"))
         self._downscale_factor, self._data_format = downscale_factor, data_format
 
     def forward(self, x: Tensor) -> Tensor:
@@ -114,6 +115,7 @@ class ChannelShuffle(Layer):
 
     def __init__(self, groups: int, data_format: str = "NCHW", name: str | None = None) -> None:
         super().__init__()
+        check_choice(type(self).__name__, "data_format", data_format, ("NCHW", "NHWC"))
         self._groups, self._data_format = groups, data_format
 
     def forward(self, x: Tensor) -> Tensor:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from argosy.aliases import also_named
-from argosy.checked import named
+from argosy.checked import Sizes, check_choice, named
+from argosy.nn.conv_settings import LAYOUTS
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -14,7 +14,6 @@ __all__ = [
     "fold", "local_response_norm", "lp_pool1d", "lp_pool2d", "temporal_shift", "unfold", "upsample", "zeropad2d",
 ]  # fmt: skip
 
-Sizes = int | Sequence[int]
 
 WINDOWS = {
     "kernel_size": "kernel_sizes", "stride": "strides", "padding": "paddings", "dilation": "dilations",
@@ -144,6 +143,7 @@ def local_response_norm(
 
     Channels beyond the edge count as zeros.
     """
+    check_choice("local_response_norm", "data_format", data_format, LAYOUTS)
     if x.ndim < 3:
         raise ValueError(f"local_response_norm: the input has 3 axes or more, got shape {list(x.shape)}")
     axis = x.ndim - 1 if data_format[-1] == "C" else 1
@@ -189,6 +189,7 @@ def lp_pool1d(
     name: str | None = None,
 ) -> Tensor:
     """:func:`lp_pool2d` of [N, C, L]."""
+    check_choice("lp_pool1d", "data_format", data_format, ("NCL", "NLC"))
     kernel, step = (_single(kernel_size), kernel_size if stride is None else stride)
     edges = padding if isinstance(padding, str) else [0, _single(padding)]
     axis, layout = (2, "NCHW") if data_format == "NCL" else (1, "NHWC")
@@ -198,7 +199,10 @@ def lp_pool1d(
 
 
 def _single(value: Any) -> int:
-    return value if isinstance(value, int) else next(iter(value))
+    found = [value] if isinstance(value, int) else list(value)
+    if len(found) != 1:
+        raise ValueError(f"sizes of one axis should be one integer, got {value!r:.60}")
+    return found[0]
 
 
 @named
@@ -213,6 +217,7 @@ def temporal_shift(
             f"temporal_shift: needs 4 axes, frames in segments of {seg_num} and 0 < shift_ratio <= 0.5, "
             f"got shape {list(x.shape)} and {shift_ratio}"
         )
+    check_choice("temporal_shift", "data_format", data_format, ("NCHW", "NHWC"))
     channel = 1 if data_format == "NCHW" else 3
     first, second = int(x.shape[channel] * shift_ratio), int(x.shape[channel] * 2 * shift_ratio)
     parts = x.split([first, second - first, x.shape[channel] - second], axis=channel)

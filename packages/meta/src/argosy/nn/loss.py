@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
+from argosy.checked import check_choice
 from argosy.nn import functional as F
 from argosy.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from argosy.nn.layer import Layer
@@ -18,6 +19,8 @@ __all__ = [
     "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PoissonNLLLoss", "RNNTLoss",
     "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
+
+REDUCTIONS = ("mean", "sum", "none")
 
 
 class CrossEntropyLoss(Layer):
@@ -62,6 +65,7 @@ class MSELoss(Layer):
 
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
+        check_choice("MSELoss", "reduction", reduction, REDUCTIONS)
         self.reduction = reduction
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
@@ -74,6 +78,7 @@ class L1Loss(Layer):
 
     def __init__(self, reduction: str = "mean", name: str | None = None) -> None:
         super().__init__()
+        check_choice("L1Loss", "reduction", reduction, REDUCTIONS)
         self.reduction = reduction
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
@@ -92,6 +97,7 @@ class NLLLoss(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
+        check_choice("NLLLoss", "reduction", reduction, REDUCTIONS)
         self.weight, self.ignore_index, self.reduction = weight, ignore_index, reduction
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
@@ -110,6 +116,7 @@ class BCEWithLogitsLoss(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
+        check_choice("BCEWithLogitsLoss", "reduction", reduction, REDUCTIONS)
         self.weight, self.reduction, self.pos_weight = weight, reduction, pos_weight
 
     def forward(self, logit: Tensor, label: Tensor) -> Tensor:
@@ -119,6 +126,8 @@ class BCEWithLogitsLoss(Layer):
 
 class _Loss(FunctionLayer):
     """A loss function with its settings; subclasses name the function and its tensors."""
+
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"reduction": REDUCTIONS}
 
     def _loss(self, *tensors: Tensor) -> Tensor:
         return self._applied(*tensors)  # type: ignore[no-any-return]
@@ -145,6 +154,7 @@ class KLDivLoss(_Loss):
     """``label * (log(label) - input)``: ``input`` holds log probabilities, with ``log_target`` ``label`` too."""
 
     function = "kl_div"
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"reduction": (*REDUCTIONS, "batchmean")}
 
     def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__(reduction=reduction, log_target=log_target)

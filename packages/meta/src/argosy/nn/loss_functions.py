@@ -8,6 +8,7 @@ from typing import Any
 
 from argosy.checked import named
 from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.ops.arguments import alike
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -49,6 +50,8 @@ def cosine_embedding_loss(
         shapes = ", ".join(str(list(t.shape)) for t in (input1, input2, label))
         raise ValueError(f"cosine_embedding_loss: inputs are [N, M] or [M] alike and the label is [N], got {shapes}")
     x, y = input1, input2
+    if not -1 <= margin <= 1:
+        raise ValueError(f"cosine_embedding_loss: argument 'margin' should be from -1 to 1, got {margin}")
     squares = ((x * x).sum(-1) + 1e-12) * ((y * y).sum(-1) + 1e-12)
     cosine = (x * y).sum(-1) / squares.sqrt()
     zero = get_operator("zeros_like")(cosine)
@@ -91,6 +94,9 @@ def triplet_margin_with_distance_loss(
     name: str | None = None,
 ) -> Tensor:
     """The triplet loss under ``distance_function`` (by default the Euclidean distance)."""
+    if margin < 0:
+        raise ValueError(f"triplet_margin_loss: argument 'margin' should not be negative, got {margin}")
+    alike("triplet_margin_loss", input=input, positive=positive, negative=negative)
     distance: Any = distance_function or get_operator("pairwise_distance")
     near, far = distance(input, positive), distance(input, negative)
     if swap:
@@ -114,6 +120,7 @@ def poisson_nll_loss(
     """
     if epsilon <= 0:
         raise ValueError(f"poisson_nll_loss: epsilon must be positive, got {epsilon}")
+    alike("poisson_nll_loss", input=input, label=label)
     loss = input.exp() - label * input if log_input else input - label * (input + epsilon).log()
     if full:
         stirling = label * label.log() - label + 0.5 * (2 * math.pi * label).log()
@@ -137,6 +144,11 @@ def gaussian_nll_loss(
     """
     if variance.ndim == input.ndim - 1:
         variance = variance.unsqueeze(-1)
+    if variance.ndim != input.ndim:
+        raise ValueError(
+            "gaussian_nll_loss: argument 'variance' should have the shape of 'input', or lack its last axis, or have 1 "
+            f"there, got {list(variance.shape)} for {list(input.shape)}"
+        )
     lower = (variance.detach().clip(min=epsilon)) - variance.detach()
     v = variance + lower
     loss = 0.5 * (v.log() + (input - label).square() / v)
@@ -209,6 +221,7 @@ def multi_label_margin_loss(input: Any, label: Any, reduction: str = "mean", nam
 @named
 def log_loss(input: Any, label: Any, epsilon: float = 1e-4, name: str | None = None) -> Tensor:
     """``-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)``, elementwise."""
+    alike("log_loss", input=input, label=label)
     return -label * (input + epsilon).log() - (1 - label) * (1 - input + epsilon).log()  # type: ignore[no-any-return]
 
 
@@ -246,6 +259,7 @@ def sigmoid_focal_loss(
     name: str | None = None,
 ) -> Tensor:
     """Binary cross entropy that well classified elements hardly count in (Lin et al., 2017), over ``normalizer``."""
+    alike("sigmoid_focal_loss", logit=logit, label=label)
     cross = get_operator("binary_cross_entropy_with_logits")(logit, label, reduction="none")
     chance = get_operator("sigmoid")(logit)
     missed = chance * (1 - label) + (1 - chance) * label

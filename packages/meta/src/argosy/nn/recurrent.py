@@ -79,6 +79,8 @@ class RNN(Layer):
 
     def __init__(self, cell: RNNCellBase, is_reverse: bool = False, time_major: bool = False) -> None:
         super().__init__()
+        if not isinstance(cell, Layer):
+            raise TypeError(f"RNN(): argument 'cell' must be a Layer called with (inputs, states), got {cell!r:.80}")
         self.cell = cell
         self.is_reverse, self.time_major = is_reverse, time_major
 

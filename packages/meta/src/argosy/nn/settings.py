@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from argosy.checked import check_choice
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 
@@ -21,6 +22,8 @@ class FunctionLayer(Layer):
     """What stands before a setting's name in that of its attribute."""
     renamed: ClassVar[Mapping[str, str]] = {}
     """Attributes that are called otherwise."""
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """What settings may be that are one of several words."""
     name: str | None = None
 
     def __init__(self, **settings: Any) -> None:
@@ -28,6 +31,8 @@ class FunctionLayer(Layer):
         self._keep(settings)
 
     def _keep(self, settings: Mapping[str, Any]) -> None:
+        for name, words in self.choices.items():
+            check_choice(type(self).__name__, name, settings[name], words)
         self._places = {name: self.renamed.get(name, self.prefix + name) for name in settings}
         for name, value in settings.items():
             setattr(self, self._places[name], value)

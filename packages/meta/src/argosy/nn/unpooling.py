@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any, ClassVar
 
-from argosy.checked import named
+from argosy.checked import Sizes, named
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 from argosy_phi_ops.context import context
@@ -18,8 +17,6 @@ __all__ = [
     "FractionalMaxPool2D", "FractionalMaxPool3D", "MaxUnPool1D", "MaxUnPool2D", "MaxUnPool3D",
     "fractional_max_pool2d", "fractional_max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
 ]  # fmt: skip
-
-Sizes = int | Sequence[int]
 
 
 def _each(function: str, argument: str, value: Any, rank: int) -> list[int]:

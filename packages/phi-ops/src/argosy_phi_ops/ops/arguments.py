@@ -56,6 +56,16 @@ def axes_of(name: str, axis: Axes, rank: int) -> tuple[int, ...]:
     return tuple(sorted(axes))
 
 
+def alike(name: str, **tensors: Any) -> None:
+    """Raises :class:`ShapeError` where a tensor is not of the shape of the first; sizes that are open may be equal."""
+    (first, x), *others = tensors.items()
+    for argument, y in others:
+        known = [(m, n) for m, n in zip(x.shape, y.shape, strict=False) if isinstance(m, int) and isinstance(n, int)]
+        if len(x.shape) != len(y.shape) or any(m != n for m, n in known):
+            shapes = f"{list(x.shape)}, got {list(y.shape)}"
+            raise ShapeError(f"{name}: argument '{argument}' should be of the shape of '{first}', {shapes}")
+
+
 def without(shape: Sequence[Any], axes: Sequence[int]) -> Shape:
     """`shape` without `axes`."""
     return tuple(n for i, n in enumerate(shape) if i not in axes)

@@ -15,7 +15,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.activation import largest
-from argosy_phi_ops.ops.arguments import along, axis_of, positive_part, restore, size_of, softplus_parts, without
+from argosy_phi_ops.ops.arguments import alike, along, axis_of, positive_part, restore, size_of, softplus_parts, without
 from argosy_phi_ops.ops.reduction import count_of
 from argosy_phi_ops.primitives.checks import INTEGER
 from argosy_phi_ops.promotion import kind_of
@@ -308,7 +308,8 @@ def smooth_l1_loss(
     input: Tensor, label: Tensor, reduction: str = "mean", delta: float = 1.0, is_huber: bool = True
 ) -> Tensor:
     """Quadratic up to `delta`, linear beyond (Huber, 1964); divided by `delta` unless `is_huber`."""
-    size = size_of(_difference("smooth_l1_loss", input, label))
+    alike("smooth_l1_loss", input=input, label=label)
+    size = size_of(prim.sub(input, label))
     quadratic = prim.mul(prim.mul(size, size), 0.5)
     linear = prim.mul(prim.sub(size, delta / 2), delta)
     loss = prim.select(prim.lt(size, delta), quadratic, linear)
@@ -327,6 +328,7 @@ def kl_div(input: Tensor, label: Tensor, reduction: str = "mean", log_target: bo
 
     `label` is a constant to differentiation, as in Paddle.
     """
+    alike("kl_div", input=input, label=label)
     label = prim.stop_gradient(label)
     if log_target:
         loss = prim.mul(prim.exp(label), prim.sub(label, input))
@@ -354,6 +356,7 @@ def binary_cross_entropy(input: Tensor, label: Tensor, weight: Tensor | None = N
     The derivative is ``(input - label) / max(input (1 - input), 1e-12)``, Paddle's at probabilities 0 and 1, too;
     `label` is a constant to differentiation, as in Paddle.
     """
+    alike("binary_cross_entropy", input=input, label=label)
     label = prim.stop_gradient(label)
     given = prim.stop_gradient(input)
     edge = prim.le(prim.mul(given, prim.sub(1.0, given)), 1e-12)
@@ -389,6 +392,7 @@ def binary_cross_entropy_with_logits(
 
     `label` is a constant to differentiation, as in Paddle.
     """
+    alike("binary_cross_entropy_with_logits", logit=logit, label=label)
     label = prim.stop_gradient(label)
     if pos_weight is None:
         above, tail = softplus_parts(logit)
@@ -437,6 +441,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 @operator()
 def soft_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     """``log(1 + exp(-label * input))`` with labels 1 and -1."""
+    alike("soft_margin_loss", input=input, label=label)
     x = prim.neg(prim.mul(prim.cast(label, dtype=input.dtype), input))
     return reduced("soft_margin_loss", prim.add(*softplus_parts(x)), reduction)
 

@@ -36,6 +36,8 @@ class Assign(Initializer):
     """The elements of ``value``: an array, a tensor or nested lists with as many elements as the parameter."""
 
     def __init__(self, value: Any, name: str | None = None) -> None:
+        if not isinstance(value, (Tensor, np.ndarray, list, tuple)):
+            raise TypeError(f"Assign(): argument 'value' must be a Tensor, an array or a list, got {value!r:.80}")
         self.value = to_numpy(value) if isinstance(value, Tensor) else np.asarray(value)
 
     def forward(self, var: Tensor, block: object = None) -> None:

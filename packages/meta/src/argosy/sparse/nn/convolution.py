@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+from argosy.checked import Sizes
 from argosy.nn.initializer import Normal
 from argosy.nn.layer import Layer
 from argosy.sparse.nn import functional as F
@@ -70,9 +71,9 @@ class Conv2D(_Conv):
         in_channels: int,
         out_channels: int,
         kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
         groups: int = 1,
         padding_mode: str = "zeros",
         weight_attr: Any = None,
@@ -94,9 +95,9 @@ class Conv3D(_Conv):
         in_channels: int,
         out_channels: int,
         kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
         groups: int = 1,
         padding_mode: str = "zeros",
         weight_attr: Any = None,
@@ -118,9 +119,9 @@ class SubmConv2D(_Conv):
         in_channels: int,
         out_channels: int,
         kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
         groups: int = 1,
         padding_mode: str = "zeros",
         key: str | None = None,
@@ -144,9 +145,9 @@ class SubmConv3D(_Conv):
         in_channels: int,
         out_channels: int,
         kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
         groups: int = 1,
         padding_mode: str = "zeros",
         key: str | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.checked import Sizes
 from argosy.nn.layer import Layer
 from argosy.sparse.nn import functional as F
 
@@ -19,8 +20,8 @@ class MaxPool3D(Layer):
     def __init__(
         self,
         kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
         return_mask: bool = False,
         ceil_mode: bool = False,
         data_format: str = "NDHWC",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import named
+from argosy.checked import held, named
 from argosy.vision.image import host
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -17,6 +17,7 @@ __all__ = ["box_coder", "distribute_fpn_proposals", "nms", "prior_box", "yolo_bo
 
 
 @named
+@held
 def nms(
     boxes: Tensor,
     iou_threshold: float = 0.3,
@@ -99,6 +100,7 @@ def _not_removed(removes: np.ndarray) -> list[int]:
 
 
 @named
+@held
 def box_coder(
     prior_box: Tensor,
     prior_box_var: Any,
@@ -154,6 +156,7 @@ def _numbers(given: Any) -> list[float]:
 
 
 @named
+@held
 def prior_box(
     input: Tensor,
     image: Tensor,
@@ -202,6 +205,7 @@ def prior_box(
 
 
 @named
+@held
 def yolo_box(
     x: Tensor,
     img_size: Tensor,
@@ -252,6 +256,7 @@ def yolo_box(
 
 
 @named
+@held
 def distribute_fpn_proposals(
     fpn_rois: Tensor,
     min_level: int,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import named
+from argosy.checked import Sizes, held, named
 from argosy.nn.initializer import Normal
 from argosy.nn.layer import Layer
 from argosy_phi_ops.operator import get_operator
@@ -24,14 +24,15 @@ def _pair(name: str, value: Any) -> tuple[int, int]:
 
 
 @named
+@held
 def deform_conv2d(
     x: Tensor,
     offset: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
     deformable_groups: int = 1,
     groups: int = 1,
     mask: Tensor | None = None,
@@ -105,9 +106,9 @@ class DeformConv2D(Layer):
         in_channels: int,
         out_channels: int,
         kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
         deformable_groups: int = 1,
         groups: int = 1,
         weight_attr: Any = None,

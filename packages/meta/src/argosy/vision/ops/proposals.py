@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import named
+from argosy.checked import held, named
 from argosy.vision.image import host
 from argosy_tensorcore.tensor import Tensor
 
@@ -35,6 +35,7 @@ def _overlaps(box: np.ndarray, others: np.ndarray, more: float) -> np.ndarray:
 
 
 @named
+@held
 def matrix_nms(
     bboxes: Tensor,
     scores: Tensor,
@@ -98,6 +99,7 @@ def _decayed(
 
 
 @named
+@held
 def generate_proposals(
     scores: Tensor,
     bbox_deltas: Tensor,

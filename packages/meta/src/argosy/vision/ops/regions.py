@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import named
+from argosy.checked import held, named
 from argosy.nn.layer import Layer
 from argosy.vision.image import host
 from argosy_phi_ops.operator import get_operator
@@ -64,6 +64,7 @@ def _averaged(x: Tensor, images: np.ndarray, rows: np.ndarray, columns: np.ndarr
 
 
 @named
+@held
 def roi_align(
     x: Tensor,
     boxes: Tensor,
@@ -126,6 +127,7 @@ def _rounded(values: np.ndarray) -> np.ndarray:
 
 
 @named
+@held
 def roi_pool(
     x: Tensor,
     boxes: Tensor,
@@ -155,6 +157,7 @@ def roi_pool(
 
 
 @named
+@held
 def psroi_pool(
     x: Tensor,
     boxes: Tensor,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import named
+from argosy.checked import held, named
 from argosy.nn import functional as F
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.operator import get_operator
@@ -20,6 +20,7 @@ _LEAST = 1e-6  # boxes of smaller sides are padding
 
 
 @named
+@held
 def yolo_loss(
     x: Tensor,
     gt_box: Tensor,

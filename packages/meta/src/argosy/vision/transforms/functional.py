@@ -118,7 +118,7 @@ def resize(img: Any, size: Any, interpolation: str = "bilinear") -> Any:
 def edges_of(padding: Any) -> tuple[int, int, int, int]:
     """``padding`` as left, top, right, bottom."""
     given = (padding,) if isinstance(padding, int) else tuple(padding)
-    if len(given) not in (1, 2, 4):
+    if len(given) not in (1, 2, 4) or not all(isinstance(n, int) for n in given):
         raise ValueError(f"padding should be a number, (x, y) or (left, top, right, bottom), got {padding!r}")
     left, top, right, bottom = (given * 4)[:4]
     return left, top, right, bottom

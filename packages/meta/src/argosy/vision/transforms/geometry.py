@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.checked import check_choice, checked
 from argosy.vision.transforms import functional as F
 from argosy.vision.transforms.base import BaseTransform
 
@@ -26,6 +26,8 @@ class Resize(BaseTransform):
 
     def __init__(self, size: Any, interpolation: str = "bilinear", keys: Keys = None) -> None:
         super().__init__(keys)
+        if not isinstance(size, int) and len(size) != 1:
+            F._pair("size", size)
         self.size, self.interpolation = size, interpolation
 
     def _apply_image(self, img: Any) -> Any:
@@ -151,6 +153,7 @@ class Pad(BaseTransform):
 
     def __init__(self, padding: Any, fill: Any = 0, padding_mode: str = "constant", keys: Keys = None) -> None:
         super().__init__(keys)
+        check_choice("Pad", "padding_mode", padding_mode, ("constant", "edge", "reflect", "symmetric"))
         self.padding, self.fill, self.padding_mode = F.edges_of(padding), fill, padding_mode
 
     def _apply_image(self, img: Any) -> Any:
@@ -196,10 +199,10 @@ class RandomAffine(BaseTransform):
     ) -> None:
         super().__init__(keys)
         self.degrees = _range("degrees", degrees)
-        if translate is not None and not all(0 <= t <= 1 for t in translate):
-            raise ValueError(f"translate should be parts of the size from 0 to 1, got {translate!r}")
-        if scale is not None and not all(s > 0 for s in scale):
-            raise ValueError(f"scale should be positive, got {scale!r}")
+        if translate is not None and not (len(translate) == 2 and all(0 <= t <= 1 for t in translate)):
+            raise ValueError(f"translate should be two parts of the size from 0 to 1, got {translate!r}")
+        if scale is not None and not (len(scale) == 2 and all(s > 0 for s in scale)):
+            raise ValueError(f"scale should be (least, most), positive, got {scale!r}")
         self.translate, self.scale, self.center = translate, scale, center
         self.shear: Any = None if shear is None else shear if np.size(shear) == 4 else _range("shear", shear)
         self.interpolation, self.fill = interpolation, fill
@@ -275,6 +278,6 @@ def _range(name: str, given: Any) -> tuple[float, float]:
         if given < 0:
             raise ValueError(f"{name} should not be negative, or (least, most); got {given}")
         return -given, given
-    if len(given) != 2:
+    if len(given) != 2 or not all(isinstance(end, (int, float)) for end in given):
         raise ValueError(f"{name} should be a number or (least, most), got {given!r}")
     return given[0], given[1]
