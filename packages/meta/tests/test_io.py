@@ -163,6 +163,25 @@ def test_timeout_is_kept():
         next(iter(DataLoader(Slow(), num_workers=1, timeout=0.2)))
 
 
+def test_a_worker_that_is_late_is_not_waited_for():
+    """The error comes when the time is over, not when the worker has slept out."""
+    began = time.monotonic()
+    with pytest.raises(WorkerError, match="within 0.2 seconds"):
+        list(DataLoader(Slow(), num_workers=1, timeout=0.2))
+    assert time.monotonic() - began < 2.5
+
+
+def test_outside_of_static_programs_batches_are_lists():
+    """return_list=False is for executors; programs that say it anyway go on, as in Paddle."""
+    (first,) = DataLoader(Squares(), batch_sampler=[[]], return_list=False, collate_fn=lambda batch: [1])
+    assert first == [1]
+
+
+def test_data_sets_side_by_side_are_of_one_length():
+    with pytest.raises(ValueError, match=r"one length, got lengths \[2, 3\]"):
+        paddle.io.ComposeDataset([Squares(2), Squares(3)])
+
+
 def test_leaving_an_epoch_early_ends_the_workers():
     """Breaking out of the loop stops the processes."""
     loader = DataLoader(Squares(), batch_size=1, num_workers=2)

@@ -142,3 +142,15 @@ def test_regions_that_cannot_be_repeated_are_errors() -> None:
         recompute(3, x)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="segments should be positive"):
         paddle.distributed.fleet.recompute_sequential({"segments": 0}, [], x)
+
+
+def test_recomputation_has_its_public_address():
+    """paddle.incubate.distributed.fleet, where the group of a layer's ranks is asked for."""
+    fleet = paddle.incubate.distributed.fleet
+    assert fleet.recompute_sequential is paddle.distributed.fleet.recompute_sequential
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    group = paddle.distributed.new_group([0])
+    fleet.recompute_hybrid({"mp_group": group, "offload": True}, lambda v: v * v, x).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [2.0, 4.0])
+    with pytest.raises(ValueError, match="'mp_group', got none"):
+        fleet.recompute_hybrid({}, lambda v: v, x)

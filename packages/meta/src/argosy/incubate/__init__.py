@@ -7,6 +7,7 @@ _GRAPHS = ("graph_reindex", "graph_sample_neighbors", "graph_send_recv")
 _TABLE = {
     "autograd": "argosy.incubate.autograd",
     "asp": "argosy.incubate.asp",
+    "distributed": "argosy.incubate.distributed",
     "autotune": "argosy.incubate.autotune",
     "nn": "argosy.incubate.nn",
     "optimizer": "argosy.incubate.optimizer",

@@ -5,6 +5,7 @@ from argosy.incubate.optimizer.modelaverage import ModelAverage as ModelAverage
 from argosy.incubate import asp as asp
 from argosy.incubate import autograd as autograd
 from argosy.incubate import autotune as autotune
+from argosy.incubate import distributed as distributed
 from argosy.incubate.graphs import graph_reindex as graph_reindex
 from argosy.incubate.graphs import graph_sample_neighbors as graph_sample_neighbors
 from argosy.incubate.graphs import graph_send_recv as graph_send_recv

@@ -82,10 +82,13 @@ class TensorDataset(Dataset):
 
 
 class ComposeDataset(Dataset):
-    """Data sets side by side: a sample is the concatenation of theirs. As long as the shortest."""
+    """Data sets of one length side by side: a sample is the concatenation of theirs."""
 
     def __init__(self, datasets: Sequence[Dataset]) -> None:
         self.datasets = _listed("ComposeDataset", datasets)
+        lengths = [len(dataset) for dataset in self.datasets]
+        if len(set(lengths)) > 1:
+            raise ValueError(f"ComposeDataset: argument 'datasets' should be of one length, got lengths {lengths}")
 
     def __getitem__(self, idx: int) -> tuple[Any, ...]:
         parts: list[Any] = []
@@ -95,7 +98,7 @@ class ComposeDataset(Dataset):
         return tuple(parts)
 
     def __len__(self) -> int:
-        return min(len(dataset) for dataset in self.datasets)
+        return len(self.datasets[0])
 
 
 class ConcatDataset(Dataset):

@@ -11,6 +11,7 @@ from argosy.io.dataloader.pool import WorkerPool
 from argosy.io.dataloader.worker import Recipe
 from argosy.io.dataset import Dataset, IterableDataset
 from argosy.io.sampler import BatchSampler, SequenceSampler, base_seed
+from argosy.static.session import in_static_mode
 from argosy_tensorcore.place import as_place
 
 __all__ = ["DataLoader"]
@@ -23,7 +24,7 @@ class DataLoader:
     makes batches here, more in that many processes, in the same order; collate_fn: from a list of samples to a batch;
     timeout: seconds to wait for a worker (0: forever); worker_init_fn(id) runs first in each worker; prefetch_factor:
     batches under way per worker; persistent_workers keeps them from epoch to epoch; return_list False: for the executor
-    of a static program, lists of one dict by the names of the variables ``feed_list``; places: where batches go, the
+    of a static program, lists of one dict by the names of the variables ``feed_list`` (otherwise lists anyway); places: where batches go, the
     host: ValueError for anything else.
     """
 
@@ -61,9 +62,9 @@ class DataLoader:
         if batch_sampler is not None and not hasattr(type(batch_sampler), "__iter__"):
             raise TypeError(f"DataLoader(): argument 'batch_sampler' must be an iterable, got {batch_sampler!r:.80}")
         _check_places(places)
-        if not return_list and not feed_list:
+        if not return_list and not feed_list and in_static_mode():
             raise ValueError("DataLoader(return_list=False) gives dicts by the names of feed_list, which is missing")
-        self._names = None if return_list else [x.name for x in feed_list]
+        self._names = None if return_list or not feed_list else [x.name for x in feed_list]
         self.dataset = dataset
         self.batch_size, self.drop_last = batch_size, drop_last
         self.num_workers, self.prefetch_factor = num_workers, prefetch_factor

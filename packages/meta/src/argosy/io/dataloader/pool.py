@@ -111,6 +111,7 @@ class WorkerPool:
         worker = self.workers[i]
         while True:
             if not wait([worker.results, worker.process.sentinel], self.timeout or None):
+                worker.process.terminate()  # it would be waited for otherwise
                 self.stop()
                 raise WorkerError(f"DataLoader worker {i} made no batch within {self.timeout} seconds")
             if not worker.results.poll():

@@ -22,7 +22,13 @@ from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["check_recompute_necessary", "recompute", "recompute_sequential", "switch_rng_state_tracker"]
+__all__ = [
+    "check_recompute_necessary",
+    "recompute",
+    "recompute_hybrid",
+    "recompute_sequential",
+    "switch_rng_state_tracker",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -139,6 +145,17 @@ def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **k
         )
         args, kwargs = (result if isinstance(result, tuple) else (result,)), {}
     return _chained(chain[len(starts) * size :])(*args, **kwargs)
+
+
+def recompute_hybrid(ctx: Mapping[str, Any], function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """:func:`recompute` for a layer whose ranks are those of ``ctx["mp_group"]``.
+
+    The arguments, which are all that is kept, stay whole and where they are: ``offload`` and ``partition`` change
+    nothing. Raises ValueError without the group.
+    """
+    if ctx.get("mp_group") is None:
+        raise ValueError("recompute_hybrid: argument 'ctx' should have the group of ranks under 'mp_group', got none")
+    return recompute(function, *args, **kwargs)
 
 
 def _chained(functions: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
