@@ -24,8 +24,8 @@ class DataLoader:
     makes batches here, more in that many processes, in the same order; collate_fn: from a list of samples to a batch;
     timeout: seconds to wait for a worker (0: forever); worker_init_fn(id) runs first in each worker; prefetch_factor:
     batches under way per worker; persistent_workers keeps them from epoch to epoch; return_list False: for the executor
-    of a static program, lists of one dict by the names of the variables ``feed_list`` (otherwise lists anyway); places: where batches go, the
-    host: ValueError for anything else.
+    of a static program, lists of one dict by the names of the variables ``feed_list`` (without them lists as ever);
+    places: where batches go, the host: ValueError for anything else.
     """
 
     @checked
