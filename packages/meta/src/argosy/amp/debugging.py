@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,9 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
+from argosy.amp.records import compare, recorded
 from argosy.checked import checked, named
+from argosy.distributed.environment import get_rank, get_world_size
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.dispatch import Interpreter
 from argosy_phi_ops.operator import Operator
@@ -26,14 +29,12 @@ __all__ = [
 
 
 class DebugMode(Enum):
-    """What the checker looks for, and whether it stops there."""
+    """What the checker tells of: NaN and infinity, stopping there or not, what float16 could not hold, everything."""
 
     CHECK_NAN_INF_AND_ABORT = 0
     CHECK_NAN_INF = 1
     CHECK_ALL_FOR_OVERFLOW = 2
     CHECK_ALL = 3
-    CHECK_ALL_AND_ABORT = 4
-    DUMP_ALL = 5
 
 
 @named
@@ -60,12 +61,15 @@ def _report(op_type: str, var_name: str, counts: Any, stop: bool) -> None:
     print(message)  # noqa: T201  (what the user asked for)
 
 
+_OVERFLOW = DebugMode.CHECK_ALL_FOR_OVERFLOW
+
+
 class TensorCheckerConfig:
     """What :func:`enable_tensor_checker` checks: which operators, and from which step to which.
 
     checked_op_list, skipped_op_list: names of operators, all and none by default; debug_step: (first, one past the
-    last) of the steps that :meth:`update_and_check_step_id` counts. Raises NotImplementedError for other modes than
-    ``CHECK_NAN_INF`` and ``CHECK_NAN_INF_AND_ABORT``, and for ``output_dir``.
+    last) of the steps that :meth:`update_and_check_step_id` counts; output_dir: a folder, made where it is missing,
+    whose file ``worker_cpu`` (of a rank of several ``worker_cpu.<rank>``) gets the lines that are printed otherwise.
     """
 
     @checked
@@ -79,11 +83,12 @@ class TensorCheckerConfig:
         debug_step: Sequence[int] | None = None,
         stack_height_limit: int = 1,
     ) -> None:
-        if debug_mode not in (DebugMode.CHECK_NAN_INF_AND_ABORT, DebugMode.CHECK_NAN_INF) or output_dir is not None:
-            raise NotImplementedError(f"TensorCheckerConfig: {debug_mode} or output_dir={output_dir!r}")
+        if not isinstance(debug_mode, DebugMode):
+            raise ValueError(f"TensorCheckerConfig: debug_mode should be a DebugMode, got {debug_mode!r}")
         if debug_step is not None and (len(debug_step) != 2 or debug_step[0] >= debug_step[1]):
             raise ValueError(f"TensorCheckerConfig: debug_step is (first, one past the last), got {debug_step}")
         self.enable, self.debug_mode, self.debug_step = enable, debug_mode, debug_step
+        self.output_dir = output_dir
         self.checked_op_list = None if checked_op_list is None else frozenset(checked_op_list)
         self.skipped_op_list = frozenset(skipped_op_list or ())
         self.stack_height_limit = stack_height_limit
@@ -126,10 +131,24 @@ class _Checker(Interpreter):
     def _check(self, name: str, index: int, result: Tensor) -> None:
         if result.payload.is_traced or result.dtype.kind not in "fc" or not result.dtype.in_numpy:
             return
-        array = result.numpy()
-        if not np.isfinite(array).all():
-            counts = [int(np.isnan(array).sum()), int(np.isinf(array).sum())]
-            _report(name, f"result {index}", counts, self.config.debug_mode is DebugMode.CHECK_NAN_INF_AND_ABORT)
+        array, mode = result.numpy(), self.config.debug_mode
+        if mode is DebugMode.CHECK_NAN_INF_AND_ABORT:
+            if not np.isfinite(array).all():
+                _report(name, f"result {index}", [int(np.isnan(array).sum()), int(np.isinf(array).sum())], True)
+            return
+        for part in (array.real, array.imag) if result.dtype.kind == "c" else (array,):
+            record = recorded(name, result.dtype.name, part)
+            if record.broken or mode is DebugMode.CHECK_ALL or (mode is _OVERFLOW and record.overflows):
+                self._tell(record.line())
+
+    def _tell(self, line: str) -> None:
+        if self.config.output_dir is None:
+            print(line)  # noqa: T201  (what the user asked for)
+            return
+        os.makedirs(self.config.output_dir, exist_ok=True)
+        name = "worker_cpu" if get_world_size() == 1 else f"worker_cpu.{get_rank()}"
+        with open(os.path.join(self.config.output_dir, name), "a", encoding="utf-8") as file:
+            file.write(line + "\n")
 
 
 @checked
@@ -238,5 +257,18 @@ def _look(layer: str, what: str, values: Sequence[Any]) -> None:
 def compare_accuracy(
     dump_path: str, another_dump_path: str, output_filename: str, loss_scale: float = 1, dump_all_tensors: bool = False
 ) -> None:
-    """A table of two runs' dumps side by side: raises NotImplementedError, for there are no dumps to compare."""
-    raise NotImplementedError("amp.debugging.compare_accuracy: dumps of tensors (output_dir) are not implemented")
+    """Two runs' logs of tensors side by side, as a file of comma-separated values: say one of float32 and one of half
+    precision, each written with ``TensorCheckerConfig(debug_mode=DebugMode.CHECK_ALL, output_dir=dump_path)``.
+
+    A row is the n-th result of an operator in both, with figures, their ratios, and whether it is ``normal``: float16
+    holds it, and the extrema agree to 1 % (for gradients also when the second are ``loss_scale`` times as large).
+    Raises ValueError for folders without logs, for a name of a spreadsheet, and for ``dump_all_tensors``, which Paddle
+    does not have either.
+    """
+    if dump_all_tensors:
+        raise ValueError(
+            "compare_accuracy: argument 'dump_all_tensors' must be False: there are figures of tensors only"
+        )
+    if os.path.splitext(output_filename)[1] in (".xls", ".xlsx"):
+        raise ValueError(f"compare_accuracy: argument 'output_filename' should end in .csv, got {output_filename!r}")
+    compare(dump_path, another_dump_path, output_filename, loss_scale)

@@ -47,8 +47,8 @@ def set_flags(flags: Mapping[str, Any]) -> None:
     """Set flags by name. Raises ``NotImplementedError`` for a value that argosy cannot honour.
 
     ``FLAGS_check_nan_inf`` has the results of eager operators looked at: NaN or infinity raises ``RuntimeError``, or is
-    printed with ``FLAGS_check_nan_inf_level`` 1 and more. Gradients are left to ``autograd.detect_anomaly``, captured
-    programs to ``science.first_nan``.
+    printed with ``FLAGS_check_nan_inf_level`` 1; 2 prints what float16 could not hold, too, 3 everything. Gradients are
+    left to ``autograd.detect_anomaly``, captured programs to ``science.first_nan``.
     """
     if not isinstance(flags, Mapping):
         raise TypeError(f"set_flags: flags should map names to values, got {type(flags).__name__}")
@@ -65,5 +65,5 @@ def _check_numbers() -> None:
     """Switch the checker of results as the flags say."""
     debugging = import_module("argosy.amp.debugging")
     modes = debugging.DebugMode
-    mode = modes.CHECK_NAN_INF if _FLAGS["FLAGS_check_nan_inf_level"] else modes.CHECK_NAN_INF_AND_ABORT
+    mode = modes(min(int(_FLAGS["FLAGS_check_nan_inf_level"]), modes.CHECK_ALL.value))
     debugging.enable_tensor_checker(debugging.TensorCheckerConfig(_FLAGS["FLAGS_check_nan_inf"], mode))
