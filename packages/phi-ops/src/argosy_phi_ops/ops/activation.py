@@ -15,6 +15,7 @@ from argosy_phi_ops.ops.arguments import (
     along,
     axis_of,
     between,
+    complex_too,
     in_float32,
     narrowed,
     positive_part,
@@ -261,10 +262,11 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 @operator(axes="... -> ...", promote="float")
 def softsign(x: Tensor) -> Tensor:
     """``x / (1 + |x|)``."""
-    return prim.div(x, prim.add(prim.abs(x), 1.0))
+    size = prim.abs(x)
+    return prim.div(x, prim.add(size if size.dtype == x.dtype else prim.cast(size, dtype=x.dtype), 1.0))
 
 
-softsign.samples(real)
+softsign.samples(complex_too)
 
 
 @operator(axes="... -> ...", promote="float")

@@ -74,9 +74,16 @@ frac.samples(halves)
 
 @operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
 def round_(x: Tensor, decimals: int = 0) -> Tensor:
-    """The nearest number with that many decimals, halves to the even one (negative: tens, hundreds...)."""
-    if x.dtype not in FLOATING:
-        return x
+    """The nearest number with that many decimals, halves to the even one (negative: tens, hundreds...).
+
+    Of complex numbers both parts; integers are what they are.
+    """
+    if x.dtype in COMPLEX:
+        return prim.complex(*[_rounded(part, decimals) for part in (prim.real(x), prim.imag(x))])
+    return _rounded(x, decimals) if x.dtype in FLOATING else x
+
+
+def _rounded(x: Tensor, decimals: int) -> Tensor:
     if not decimals:
         return prim.round(x)
     factor = 10.0 ** abs(decimals)
@@ -90,6 +97,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield from halves(rng)
     yield Sample(np.array([1.234, -5.678]), decimals=2)
     yield Sample(np.array([1234.0, -5678.0]), decimals=-2)
+    yield Sample(np.array([0.4 + 1.6j, 2.5 - 3.5j]))
 
 
 @operator(axes="... -> ...")

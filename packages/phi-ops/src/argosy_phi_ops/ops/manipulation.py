@@ -242,18 +242,21 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator(aliases={"input": "x", "dim": "axis"})
 def chunk(x: Tensor, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` parts along `axis`, all as large as the first but the last."""
+    """At most `chunks` parts along `axis`, all as large as the first but the last; all of them where it is empty."""
     at = axis_of("chunk", axis, x.ndim)
     size = x.shape[at]
     each = -(-size // chunks)
     if not isinstance(size, int):
         return _cut("chunk", x, at, [size // chunks] * chunks)
-    return _cut("chunk", x, at, [min(each, size - start) for start in range(0, size, max(each, 1))])
+    if size == 0:
+        return _cut("chunk", x, at, [0] * chunks)
+    return _cut("chunk", x, at, [min(each, size - start) for start in range(0, size, each)])
 
 
 @chunk.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((4, 6)), 2, axis=1)
+    yield Sample(rng.standard_normal((0, 3)), 2)
 
 
 @operator(view=True, aliases={"dim": "axis"})

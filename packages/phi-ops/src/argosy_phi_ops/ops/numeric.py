@@ -46,7 +46,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 def _running(name: str, x: Tensor, axis: int | None, dtype: str, kind: str) -> tuple[Tensor, Tensor]:
-    """The running extreme along `axis` and the last index at which it was met."""
+    """The running extreme along `axis` and the last index at which it was met; NaN, once met, is the extreme."""
     if axis is None:
         x, axis = prim.reshape(x, shape=(x.type.size,)), 0
     at = axis_of(name, axis, x.ndim)
@@ -54,7 +54,10 @@ def _running(name: str, x: Tensor, axis: int | None, dtype: str, kind: str) -> t
         return x, prim.constant(0, dtype)
     best = prim.cumulative(x, axis=at, kind=kind)
     index = prim.iota(shape=x.shape, axis=at, dtype="int64")
-    here = prim.select(prim.eq(x, best), index, prim.constant(-1, "int64", x.shape))
+    met = prim.eq(x, best)
+    if kind_of(x.dtype) == 2:
+        met = prim.logical_or(met, prim.ne(x, x))
+    here = prim.select(met, index, prim.constant(-1, "int64", x.shape))
     where = prim.cumulative(here, axis=at, kind="max")
     return best, where if dtype == "int64" else prim.cast(where, dtype=dtype)
 
@@ -64,6 +67,7 @@ def running(rng: np.random.Generator) -> Iterator[Sample]:
     x = rng.integers(0, 4, (3, 5))
     yield Sample(x)
     yield Sample(x.astype(np.float64), 1, "int32")
+    yield Sample(np.array([1.0, np.nan, 3.0, np.nan, 0.0]))
 
 
 @operator()
@@ -289,8 +293,8 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator(inplace=True)
 def ldexp(x: Tensor, y: Tensor) -> Tensor:
-    """``x * 2**y`` in the dtype of `x` where that is floating, else in float32."""
-    wide = "float32" if x.dtype.startswith(("int", "uint")) else x.dtype
+    """``x * 2**y`` in float64 where one of them is of it, else in float32; complex `x` in its own dtype."""
+    wide = x.dtype if kind_of(x.dtype) == 3 else "float64" if "float64" in (x.dtype, y.dtype) else "float32"
     x, y = (v if v.dtype == wide else prim.cast(v, dtype=wide) for v in (x, y))
     return prim.mul(x, prim.pow(prim.constant(2, x.dtype, y.shape), y))
 

@@ -15,7 +15,7 @@ from argosy_phi_ops.ops.linalg import matmul
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(promote="same")
+@operator(promote="binary")
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices (or stacks of them)."""
     return matmul(input, mat2)
@@ -52,7 +52,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), rng.standard_normal(3))
 
 
-@operator(promote="same")
+@operator(promote="binary")
 def dot(x: Tensor, y: Tensor) -> Tensor:
     """The sum of products over the last axis, of two vectors or two stacks of them."""
     if x.shape != y.shape or x.ndim not in (1, 2):
@@ -79,7 +79,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([1j, 2.0]), np.array([1j, 1.0]))
 
 
-@operator(promote="same")
+@operator(promote="binary")
 def inner(x: Tensor, y: Tensor) -> Tensor:
     """The sum of products over the last axes of both; a product where one is 0-D."""
     if not x.ndim or not y.ndim:
@@ -130,7 +130,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3, 5)), rng.standard_normal((2, 3, 4)), rng.standard_normal((2, 4, 5)))
 
 
-@operator(promote="same")
+@operator(promote="binary")
 def tensordot(x: Tensor, y: Tensor, axes: int | Sequence[Any] = 2) -> Tensor:
     """The sum of products over the paired `axes`: two lists, one list for both, or how many last and first axes."""
     if isinstance(axes, int):
@@ -182,7 +182,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal(2), rng.standard_normal((2, 2)))
 
 
-@operator(promote="same", aliases={"dim": "axis"})
+@operator(promote="binary", aliases={"dim": "axis"})
 def cross(x: Tensor, y: Tensor, axis: int = 9) -> Tensor:
     """The cross product along an axis of size 3, by default the first such."""
     if axis == 9:

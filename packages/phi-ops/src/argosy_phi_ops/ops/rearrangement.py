@@ -195,7 +195,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([1, 3, 0]), 4)
 
 
-@operator(aliases={"elements": "x", "test_elements": "test_x"})
+@operator(promote="binary", aliases={"elements": "x", "test_elements": "test_x"})
 def isin(x: Tensor, test_x: Tensor, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element of `x` occurs in `test_x` (does not, if `invert`)."""
     size = test_x.type.size

@@ -13,6 +13,7 @@ from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, ones_at, restore
 from argosy_phi_ops.ops.forms import keepdim_first
 from argosy_phi_ops.primitives.checks import BOOL, COMPLEX, FLOATING, REAL_OF
+from argosy_phi_ops.promotion import kind_of
 from argosy_phi_ops.reference.kernels.registry import quiet
 from argosy_tensorcore.tensor import Tensor
 
@@ -339,8 +340,8 @@ def _cumulated(name: str, x: Tensor, axis: int | None, kind: str) -> Tensor:
 
 @operator(inplace=True, aliases={"input": "x", "dim": "axis"})
 def cumsum(x: Tensor, axis: int | None = None, dtype: str | None = None) -> Tensor:
-    """The running sum along `axis`, or over the flattened tensor; booleans and int32 are summed in int64."""
-    if dtype is None and x.dtype in ("bool", "int32"):
+    """The running sum along `axis`, or over the flattened tensor; booleans and integers are summed in int64."""
+    if dtype is None and kind_of(x.dtype) < 2 and x.dtype != "int64":
         dtype = "int64"
     return _cumulated("cumsum", _as(x, dtype), axis, "sum")
 

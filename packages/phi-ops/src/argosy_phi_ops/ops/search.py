@@ -11,7 +11,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
-from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, section
+from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, in_float32, section
 from argosy_phi_ops.ops.forms import lower_median
 from argosy_phi_ops.ops.reduction import keep
 from argosy_phi_ops.promotion import kind_of
@@ -99,13 +99,15 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def median(x: Tensor, axis: Axes = None, keepdim: bool = False, mode: str = "avg") -> Tensor:
     """The middle element over `axis` in sorted order; NaN if any is, and of no elements.
 
-    Of an even number the mean of the middle two (`mode` "avg"), of integers in the default dtype. Mode "min" takes the
-    lower one as it is; along one axis it gives its index, too.
+    Of an even number the mean of the middle two (`mode` "avg"), of integers in the default dtype, of narrow floats in
+    float32. Mode "min" takes the lower one as it is; along one axis it gives its index, too.
     """
     if mode == "min" and axis is not None:
         return _lower_median(x, axis, keepdim)
     if mode != "min" and kind_of(x.dtype) < 2:
         x = prim.cast(x, dtype=default_dtype().name)
+    elif mode != "min":
+        x = in_float32(x)
     axes = axes_of("median", axis, x.ndim)
     count: Any = 1
     for i in axes:
