@@ -290,3 +290,27 @@ def test_batches_go_to_the_host_only(places):
 @pytest.mark.parametrize("places", ["cpu", ["cpu"], paddle.CPUPlace(), [paddle.CPUPlace()]])
 def test_the_host_may_be_named(places):
     assert len(list(DataLoader(TensorDataset([paddle.ones([4, 2])]), places=places, batch_size=2))) == 2
+
+
+class Strange(Dataset):
+    """Large samples that lie in memory as they should not, of types that numpy does not know itself or mixes."""
+
+    def __getitem__(self, i):
+        ramp = np.arange(120_000).reshape(300, 400) + i
+        half = paddle.to_tensor(ramp % 7).astype("bfloat16")
+        mixed = ramp.astype("float32" if i % 2 else "float64")
+        return ramp.T, half, mixed, np.zeros((0, 3)), ramp[::-1, ::2] > 5
+
+    def __len__(self):
+        return 4
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_large_samples_of_any_layout_arrive_as_they_were(share):
+    """A worker's batch is the one that is made here: bytes, types and shapes."""
+    here = DataLoader(Strange(), batch_size=2)
+    there = DataLoader(Strange(), batch_size=2, num_workers=2, use_shared_memory=share)
+    for mine, theirs in zip(here, there, strict=True):
+        assert [x.dtype for x in mine] == [x.dtype for x in theirs]
+        for one, other in zip(mine, theirs, strict=True):
+            np.testing.assert_array_equal(one.astype("float64").numpy(), other.astype("float64").numpy())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["as_arrays", "as_tensors", "collate_arrays", "default_collate_fn", "default_convert_fn"]
+__all__ = ["Pile", "as_arrays", "as_tensors", "collate_arrays", "default_collate_fn", "default_convert_fn"]
 
 
 def default_collate_fn(batch: Sequence[Any]) -> Any:
@@ -26,34 +26,54 @@ def default_convert_fn(batch: Any) -> Any:
     return as_tensors(batch)
 
 
-def collate_arrays(batch: Sequence[Any]) -> Any:
-    """:func:`default_collate_fn` that stops at arrays. Raises TypeError for samples that cannot be stacked."""
+class Pile:
+    """Arrays of one shape that are to be stacked along a new first axis, where the result is wanted: a batch on its way
+    to another process is copied once.
+    """
+
+    __slots__ = ("arrays", "dtype", "nbytes", "shape")
+
+    def __init__(self, arrays: list[Any]) -> None:
+        self.arrays = arrays
+        self.dtype = np.result_type(*arrays)
+        self.shape = (len(arrays), *arrays[0].shape)
+        self.nbytes = self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
+
+    def stacked(self) -> Any:
+        """The array."""
+        return np.stack(self.arrays)
+
+
+def collate_arrays(batch: Sequence[Any], stack: Callable[[list[Any]], Any] = np.stack) -> Any:
+    """:func:`default_collate_fn` that stops at arrays, or at what ``stack`` makes of equal ones. Raises TypeError for
+    samples that cannot be stacked."""
     first = batch[0]
     if isinstance(first, (Tensor, np.ndarray, np.generic)):
-        return _stacked([to_numpy(x) if isinstance(x, Tensor) else np.asarray(x) for x in batch])
+        return stack(_equal([to_numpy(x) if isinstance(x, Tensor) else np.asarray(x) for x in batch]))
     if isinstance(first, (bool, int, float)):
         return np.asarray(batch)  # numbers are float64, as in Paddle
     if isinstance(first, (str, bytes)):
         return list(batch)
     if isinstance(first, Mapping):
-        return {key: collate_arrays([sample[key] for sample in batch]) for key in first}
+        return {key: collate_arrays([sample[key] for sample in batch], stack) for key in first}
     if isinstance(first, Sequence):
         if any(len(sample) != len(first) for sample in batch):
             raise ValueError(f"samples of one batch differ in length: {[len(sample) for sample in batch]}")
-        return [collate_arrays(list(column)) for column in zip(*batch, strict=True)]
+        return [collate_arrays(list(column), stack) for column in zip(*batch, strict=True)]
     raise TypeError(
         f"samples of {type(first).__name__} cannot be made a batch; give arrays, numbers, strings or nests of them, "
         "or a collate_fn"
     )
 
 
-def _stacked(arrays: list[Any]) -> Any:
+def _equal(arrays: list[Any]) -> list[Any]:
+    """The arrays. Raises ValueError where their shapes differ."""
     shapes = {a.shape for a in arrays}
     if len(shapes) > 1:
         raise ValueError(
             f"samples of one batch differ in shape: {sorted(map(list, shapes))}; pad them or give a collate_fn"
         )
-    return np.stack(arrays)
+    return arrays
 
 
 def as_tensors(x: Any) -> Any:

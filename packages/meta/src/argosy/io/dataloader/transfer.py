@@ -1,7 +1,8 @@
 """Nested arrays between processes: big ones in anonymous shared memory, the rest pickled through the pipe.
 
-On Linux the bytes of a batch lie in one memory file whose descriptor is passed over the socket: the receiver maps it
-and its arrays share that memory, nothing is copied and nothing has a name that could be left behind.
+On Linux the bytes of a batch are written, sample by sample, to one memory file whose descriptor is passed over the
+socket: the receiver maps it and its arrays share that memory. A batch is copied once, and nothing has a name that could
+be left behind.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
+
+from argosy.io.dataloader.collate import Pile
 
 __all__ = ["receive", "send"]
 
@@ -37,20 +40,20 @@ class _Array:
 
 
 def send(connection: Connection, message: Any, share: bool) -> None:
-    """Send ``message``: plain data with arrays in nested lists, tuples and dicts."""
+    """Send ``message``: plain data with arrays, and piles of them, in nested lists, tuples and dicts."""
     arrays: list[tuple[Any, int]] = []
     size = 0
 
     def place(a: Any) -> Any:
         nonlocal size
-        if a.nbytes < _SMALL or a.dtype.hasobject:
-            return a
+        if a.nbytes < _SMALL or a.dtype.hasobject or not (share and _SHARES):
+            return a.stacked() if isinstance(a, Pile) else a
         entry = _Array(a.dtype, a.shape, size)
         arrays.append((a, size))
         size = -(-(size + a.nbytes) // _ALIGNMENT) * _ALIGNMENT
         return entry
 
-    packed = _mapped(message, np.ndarray, place) if share and _SHARES else message
+    packed = _mapped(message, (np.ndarray, Pile), place)
     connection.send((size, packed))
     if size:
         _send_block(connection, arrays, size)
@@ -60,11 +63,11 @@ def _send_block(connection: Connection, arrays: list[tuple[Any, int]], size: int
     descriptor = os.memfd_create("argosy-batch")
     try:
         os.ftruncate(descriptor, size)
-        with mmap.mmap(descriptor, size) as block:
+        with open(descriptor, "wb", closefd=False) as file:  # written, not mapped: new pages need no faults
             for a, offset in arrays:
-                view = np.frombuffer(block, a.dtype, a.size, offset).reshape(a.shape)
-                view[...] = a
-                del view
+                file.seek(offset)
+                for part in a.arrays if isinstance(a, Pile) else [a]:
+                    file.write(np.ascontiguousarray(part, a.dtype).reshape(-1).view(np.uint8).data)
         reduction.send_handle(connection, descriptor, os.getppid())
     finally:
         os.close(descriptor)
@@ -88,7 +91,7 @@ def receive(connection: Connection) -> Any:
     return _mapped(packed, _Array, restore)
 
 
-def _mapped(x: Any, kind: type, convert: Any) -> Any:
+def _mapped(x: Any, kind: type | tuple[type, ...], convert: Any) -> Any:
     if isinstance(x, kind):
         return convert(x)
     if isinstance(x, dict):

@@ -7,13 +7,14 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 
-from argosy.io.dataloader.collate import as_arrays
+from argosy.io.dataloader.collate import Pile, as_arrays, collate_arrays
 from argosy.io.dataloader.transfer import send
 from argosy_phi_ops.context import context
 
@@ -93,6 +94,8 @@ def work(
     for connection in not_ours:
         connection.close()
     _seed(info)
+    if recipe.collate is collate_arrays:
+        recipe.collate = partial(collate_arrays, stack=Pile)
     outgoing: SimpleQueue[Any] = SimpleQueue()
     sender = threading.Thread(target=_send_all, args=(outgoing, results, share), daemon=True)
     sender.start()
