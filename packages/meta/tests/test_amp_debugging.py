@@ -12,15 +12,21 @@ from argosy.amp.records import recorded
 NAN = [1.0, float("nan"), float("inf"), 0.0]
 
 
-def test_check_numerics_counts_and_stops():
-    """NaN, infinite and zero elements are counted; the figures are those of the finite ones."""
+def test_check_numerics_counts_and_stops(capsys):
+    """NaN, infinite and zero elements are counted; figures and lines are the wheel's."""
     x = paddle.to_tensor(NAN)
     counts, figures = debugging.check_numerics(x, "op", "x", debugging.DebugMode.CHECK_NAN_INF)
     assert counts.tolist() == [1, 1, 1]
-    assert figures.tolist() == [1.0, 0.0, 0.5]
+    np.testing.assert_array_equal(figures.numpy(), np.array([np.inf, 0, np.nan], np.float32))
+    assert capsys.readouterr().out == (
+        "[PRECISION] [ERROR] in [device=cpu, op=op, tensor=x, dtype=fp32], numel=4, num_nan=1, num_inf=1, num_zero=1, "
+        "max=inf, min=0.000000e+00, mean=nan\n"
+    )
     with pytest.raises(RuntimeError, match="op: x holds 1 NaN and 1 infinite"):
         debugging.check_numerics(x, "op", "x")
-    debugging.check_numerics(paddle.ones([2]), "op", "x")
+    capsys.readouterr()
+    assert debugging.check_numerics(paddle.ones([2]), "op", "x")[1].tolist() == [1, 1, 1]
+    assert capsys.readouterr().out == ""
 
 
 def test_the_checker_names_the_operator_and_leaves_with_its_end():
@@ -45,11 +51,16 @@ def test_only_chosen_steps_are_checked():
 
 
 def test_operators_are_counted_by_type(capsys):
-    """The table has a line for each operator with calls by type."""
+    """The table has a line for each operator with calls by type, as the wheel's."""
     with debugging.collect_operator_stats(), paddle.amp.auto_cast(dtype="bfloat16"):
         paddle.ones([2, 2]) @ paddle.ones([2, 2])
-    line = next(one for one in capsys.readouterr().out.splitlines() if "matmul" in one)
-    assert line.split()[1:] == ["0", "1", "0", "0"]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == (
+        "<--------------- Op Name ---------------- | -- FP16 Calls --- | -- BF16 Calls --- | --- FP32 Calls--- | "
+        "-- Other Calls -->"
+    )
+    line = next(one for one in lines if "matmul" in one)
+    assert line == f"  {'matmul':<40}|  {0:<17}|  {1:<17}|  {0:<17}|  {0:<17}"
 
 
 def test_a_layer_is_checked_at_both_ends():

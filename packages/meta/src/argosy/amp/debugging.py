@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.amp.records import compare, recorded
+from argosy.amp.records import Record, compare, recorded
 from argosy.checked import checked, named
 from argosy.distributed.environment import get_rank, get_world_size
 from argosy_phi_ops.context import AMBIENT, context
@@ -41,27 +41,29 @@ class DebugMode(Enum):
 def check_numerics(
     tensor: Tensor, op_type: str, var_name: str, debug_mode: DebugMode = DebugMode.CHECK_NAN_INF_AND_ABORT
 ) -> tuple[Tensor, Tensor]:
-    """Count what is not finite: (int64 [NaN, infinite, zero], float32 [max, min, mean of the finite elements]).
+    """Count what is not finite: (int64 [NaN, infinite, zero], float32 [max, min, mean]; the extrema leave NaN out).
 
-    Raises RuntimeError for NaN or infinity with ``CHECK_NAN_INF_AND_ABORT``; otherwise prints them.
+    Prints the figures where there is NaN or infinity, or where ``debug_mode`` says so, and raises RuntimeError for NaN
+    or infinity with ``CHECK_NAN_INF_AND_ABORT``.
     """
-    array = np.asarray(tensor.numpy(), np.float64)
-    counts = np.array([np.isnan(array).sum(), np.isinf(array).sum(), (array == 0).sum()], np.int64)
-    finite = array[np.isfinite(array)]
-    figures = np.array([finite.max(), finite.min(), finite.mean()] if finite.size else [np.nan] * 3, np.float32)
-    if counts[0] or counts[1]:
-        _report(op_type, var_name, counts, debug_mode is DebugMode.CHECK_NAN_INF_AND_ABORT)
-    return Tensor(counts), Tensor(figures)
+    found = recorded(op_type, tensor.dtype.name, np.asarray(tensor.astype("float64").numpy()), var_name)
+    if _tells(found, debug_mode):
+        print(found.line())  # noqa: T201  (what the user asked for)
+    if found.broken and debug_mode is DebugMode.CHECK_NAN_INF_AND_ABORT:
+        _stop(op_type, var_name, found.num_nan, found.num_inf)
+    counts = np.array([found.num_nan, found.num_inf, found.num_zero], np.int64)
+    return Tensor(counts), Tensor(np.array([found.max, found.min, found.mean], np.float32))
 
 
-def _report(op_type: str, var_name: str, counts: Any, stop: bool) -> None:
-    message = f"{op_type}: {var_name} holds {counts[0]} NaN and {counts[1]} infinite elements"
-    if stop:
-        raise RuntimeError(message)
-    print(message)  # noqa: T201  (what the user asked for)
+def _tells(found: Record, mode: DebugMode) -> bool:
+    """Whether ``mode`` has something to tell of the record."""
+    if mode is DebugMode.CHECK_ALL_FOR_OVERFLOW:
+        return found.overflows
+    return found.broken or mode is DebugMode.CHECK_ALL
 
 
-_OVERFLOW = DebugMode.CHECK_ALL_FOR_OVERFLOW
+def _stop(op_type: str, var_name: str, nan: int, infinite: int) -> None:
+    raise RuntimeError(f"{op_type}: {var_name} holds {nan} NaN and {infinite} infinite elements")
 
 
 class TensorCheckerConfig:
@@ -134,11 +136,11 @@ class _Checker(Interpreter):
         array, mode = result.numpy(), self.config.debug_mode
         if mode is DebugMode.CHECK_NAN_INF_AND_ABORT:
             if not np.isfinite(array).all():
-                _report(name, f"result {index}", [int(np.isnan(array).sum()), int(np.isinf(array).sum())], True)
+                _stop(name, f"result {index}", int(np.isnan(array).sum()), int(np.isinf(array).sum()))
             return
         for part in (array.real, array.imag) if result.dtype.kind == "c" else (array,):
             record = recorded(name, result.dtype.name, part)
-            if record.broken or mode is DebugMode.CHECK_ALL or (mode is _OVERFLOW and record.overflows):
+            if _tells(record, mode):
                 self._tell(record.line())
 
     def _tell(self, line: str) -> None:
@@ -185,6 +187,7 @@ class _Counter(Interpreter):
 
 
 _COLUMNS = ("float16", "bfloat16", "float32")
+_HEADS = (" Op Name ", " FP16 Calls ", " BF16 Calls ", " FP32 Calls", " Other Calls ")
 
 
 def enable_operator_stats_collection() -> None:
@@ -201,10 +204,11 @@ def disable_operator_stats_collection() -> None:
 
 
 def _table(calls: dict[str, dict[str, int]]) -> str:
-    heads = ("Op Name", "FP16 Calls", "BF16 Calls", "FP32 Calls", "Other Calls")
-    rows = [(name, *(str(found.get(k, 0)) for k in (*_COLUMNS, "other"))) for name, found in sorted(calls.items())]
-    lines = ["  " + "".join(f"{cell:<20}" for cell in row).rstrip() for row in (heads, *rows)]
-    return f"<{'op list':-^100}>\n" + "\n".join(lines) + f"\n<{f' op count: {len(rows)} ':-^100}>"
+    heads = [f"{text:-^{width}}" for text, width in zip(_HEADS, (40, 17, 17, 17, 17), strict=True)]
+    rows = [(name, *(found.get(kind, 0) for kind in (*_COLUMNS, "other"))) for name, found in sorted(calls.items())]
+    lines = ["  " + "|  ".join(f"{x:<{w}}" for x, w in zip(row, (40, 17, 17, 17, 17), strict=True)) for row in rows]
+    ends = (f"<{text:-^120}>" for text in (" op list ", f" op count: {len(rows)} "))
+    return "\n".join([next(ends), f"<{' | '.join(heads)}>", *lines, next(ends), ""])
 
 
 @contextmanager

@@ -32,6 +32,7 @@ class Record:
     max: float
     min: float
     mean: float
+    tensor: str = ""
 
     @property
     def broken(self) -> bool:
@@ -48,19 +49,19 @@ class Record:
         bad = f"num_nan={self.num_nan}, num_inf={self.num_inf}, " if self.broken else ""
         mark = " [ERROR]" if self.broken else ""
         return (
-            f"[PRECISION]{mark} in [device=cpu, op={self.op}, tensor=, dtype={self.dtype}], numel={self.numel}, {bad}"
-            f"num_zero={self.num_zero}, max={self.max:e}, min={self.min:e}, mean={self.mean:e}"
+            f"[PRECISION]{mark} in [device=cpu, op={self.op}, tensor={self.tensor}, dtype={self.dtype}], "
+            f"numel={self.numel}, {bad}num_zero={self.num_zero}, max={self.max:e}, min={self.min:e}, mean={self.mean:e}"
         )
 
 
-def recorded(op: str, dtype: str, array: np.ndarray[Any, Any]) -> Record:
-    """The record of a float array that ``op`` made; ``dtype`` is the name of its type."""
+def recorded(op: str, dtype: str, array: np.ndarray[Any, Any], tensor: str = "") -> Record:
+    """The record of a float array that ``op`` made; ``dtype`` is the name of its type, ``tensor`` its own."""
     values = array.astype(np.float64)
     largest, least = (f.reduce(values, axis=None, initial=math.nan) for f in (np.fmax, np.fmin))
     nan, inf, zero = (int(each.sum()) for each in (np.isnan(values), np.isinf(values), values == 0))
     with np.errstate(all="ignore"):
         mean = float(values.mean()) if values.size else math.nan
-    return Record(op, _SHORT.get(dtype, dtype), values.size, nan, inf, zero, float(largest), float(least), mean)
+    return Record(op, _SHORT.get(dtype, dtype), values.size, nan, inf, zero, float(largest), float(least), mean, tensor)
 
 
 def _parsed(line: str) -> Record:
