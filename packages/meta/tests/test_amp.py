@@ -184,7 +184,7 @@ def test_scaler_skips_overflows_and_adapts():
     other.load_state_dict(scaler.state_dict())
     assert other.state_dict() == scaler.state_dict()
     with pytest.raises(ValueError, match="lacks"):
-        other.load_state_dict({})
+        other.load_state_dict({"scale": 1.0})
 
 
 def test_scaler_refuses_to_unscale_twice_and_disabled_does_nothing():

@@ -201,6 +201,8 @@ def test_the_scale_is_an_array_as_in_paddles_files():
         other = paddle.amp.GradScaler(init_loss_scaling=2.0)
         other.load_state_dict({**scaler.state_dict(), "scale": held})
         assert other.get_init_loss_scaling() == 8.0
+    with pytest.raises(RuntimeError, match="a disabled scaler has saved it"):
+        scaler.load_state_dict(paddle.amp.GradScaler(enable=False).state_dict())
 
 
 @pytest.mark.parametrize("kind", [optim.Adam, optim.AdamW])

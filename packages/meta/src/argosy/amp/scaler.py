@@ -240,9 +240,12 @@ class GradScaler:
 
     @checked
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Put back what :meth:`state_dict` gave. Raises ValueError naming missing entries."""
+        """Put back what :meth:`state_dict` gave. Raises ValueError naming missing entries, RuntimeError where there are
+        none at all."""
         if not self._enable:
             return
+        if not state_dict:
+            raise RuntimeError("GradScaler.load_state_dict(): the state dict is empty: a disabled scaler has saved it")
         missing = [key for key in self.state_dict() if key not in state_dict]
         if missing:
             raise ValueError(f"GradScaler.load_state_dict(): the state dict lacks {missing}")

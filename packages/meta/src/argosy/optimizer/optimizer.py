@@ -180,10 +180,16 @@ class Optimizer(Checked, FusedStorage):
             pairs = clip(pairs)
         decay = options.get("weight_decay", self._weight_decay)
         pairs = [(p, self._decayed(p, self._laid(p, g), decay)) for p, g in pairs]
+        if not options:
+            self._update_all(pairs, options)
+            return
         with self._settings_of(options):
-            shared = self._shared(pairs, options)
-            for parameter, grad in self._left_over(pairs, options, shared):
-                self._update_one(parameter, grad, options, shared)
+            self._update_all(pairs, options)
+
+    def _update_all(self, pairs: Pairs, options: Mapping[str, Any]) -> None:
+        shared = self._shared(pairs, options)
+        for parameter, grad in self._left_over(pairs, options, shared):
+            self._update_one(parameter, grad, options, shared)
 
     @contextmanager
     def _settings_of(self, options: Mapping[str, Any]) -> Iterator[None]:
