@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 
+import argosy as paddle
 from argosy.optimizer import lr
 
 
@@ -81,3 +83,22 @@ def test_one_cycle_ends_with_its_steps():
     assert schedule() == pytest.approx(0.4626886897114674)
     with pytest.raises(ValueError, match="step 4 is beyond total_steps, 3"):
         schedule.step()
+
+
+@pytest.mark.parametrize("metric", [2, 2.0, np.float32(2), np.array([2.0]), np.array(2.0), paddle.to_tensor([[2.0]])])
+def test_a_plateau_is_seen_in_any_form_of_one_number(metric):
+    schedule = lr.ReduceOnPlateau(1.0, patience=0, factor=0.5)
+    for _ in range(2):
+        schedule.step(metric)
+    assert (schedule(), schedule.best, schedule.last_epoch) == (0.5, 2.0, 2)
+
+
+@pytest.mark.parametrize("metric", [None, "a", [1.0], paddle.ones([2])])
+def test_a_plateau_of_no_number_is_refused(metric):
+    """And nothing has happened then; without a metric at all it would watch nothing."""
+    schedule = lr.ReduceOnPlateau(1.0)
+    with pytest.raises((TypeError, ValueError), match="metrics"):
+        schedule.step(metric)
+    with pytest.raises(TypeError, match="metrics"):
+        schedule.step()
+    assert schedule.last_epoch == 0

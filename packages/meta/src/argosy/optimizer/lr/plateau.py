@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from argosy.checked import checked
 from argosy.optimizer.lr.scheduler import LRScheduler
+from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ReduceOnPlateau"]
+
+
+def _number(metrics: Any) -> float:
+    if isinstance(metrics, (Tensor, np.ndarray)):
+        if metrics.size != 1:
+            raise ValueError(
+                f"argument 'metrics' should hold one number, got shape {list(metrics.shape)}: take its mean"
+            )
+        return float(metrics.item())
+    if not isinstance(metrics, (int, float, np.number)):
+        raise TypeError(f"argument 'metrics' must be a number, or a tensor or array of one, got {metrics!r:.60}")
+    return float(metrics)
 
 
 class ReduceOnPlateau(LRScheduler):
@@ -48,13 +63,17 @@ class ReduceOnPlateau(LRScheduler):
         """The counters, too."""
         self.keys = ["cooldown_counter", "best", "num_bad_epochs", "last_epoch", "last_lr"]
 
+    def _begin(self) -> None:
+        self.last_epoch += 1
+
     @checked
-    def step(self, metrics: Any = None, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Take note of the metric of one epoch: a number or a tensor of one element."""
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+        """Take note of the metric of one epoch: a number, or a tensor or array of one element.
+
+        Raises TypeError for anything else, ValueError for more elements.
+        """
+        value = _number(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        if metrics is None:
-            return
-        value = float(metrics)
         if self.cooldown_counter > 0:
             self.cooldown_counter -= 1
             return

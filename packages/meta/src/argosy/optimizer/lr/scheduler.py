@@ -28,11 +28,15 @@ class LRScheduler(Checked):
         self.last_epoch = last_epoch
         self.verbose = verbose
         self.rate = Rate(self.last_lr)
-        self.step()
+        self._begin()
 
     def __call__(self) -> float:
         """The current rate."""
         return self.last_lr
+
+    def _begin(self) -> None:
+        """Go to the first epoch."""
+        self.step()
 
     def get_lr(self) -> float:
         """The rate at epoch ``last_epoch``."""
