@@ -117,6 +117,20 @@ def test_the_moment_depends_on_shapes_and_calls_alone(compiled, monkeypatch):
     assert moments[0] == moments[1] > 8
 
 
+def test_large_products_count_the_threads_they_wake(compiled, monkeypatch):
+    """Those of numpy's library keep the cores from kernels that follow; products of small matrices wake none."""
+    monkeypatch.setattr(hot, "BUDGET", 10_000_000)
+
+    def is_compiled_soon(*shape):
+        x, w = paddle.to_tensor(some(*shape)), paddle.to_tensor(some(*shape[:-2], 64, 8), stop_gradient=False)
+        for _ in range(110):
+            paddle.matmul(x, w).sum().backward()
+        return "matmul_grad" in compiled
+
+    assert not is_compiled_soon(16, 64, 64)
+    assert is_compiled_soon(1024, 64)
+
+
 def test_what_gains_nothing_stays(compiled):
     """Where native code does not make the results itself, as it does small ones."""
     x, y = paddle.to_tensor(some(130, 130), stop_gradient=False), paddle.to_tensor(some(130, 130))
@@ -200,8 +214,9 @@ def test_the_tape_checks_and_differentiates_as_before(compiled):
 
 
 def test_the_estimate_of_a_product():
-    """A multiplication and an addition of each pair of rows and columns: it grows with what is shared, too."""
-    types = [[(64, 32), (32, 16)], [(64, 320), (320, 16)]]
+    """A multiplication and an addition of each pair of rows and columns: it grows with what is shared, too. Neither
+    wakes threads."""
+    types = [[(32, 32), (32, 16)], [(32, 320), (320, 16)]]
     costs = []
     for shapes in types:
         x, y = (paddle.to_tensor(some(*shape)) for shape in shapes)

@@ -37,6 +37,7 @@ _INTERPRETED = 5  # times what steps of a loop cost more, which the general inte
 _ELEMENT = {"light": 0.3, "heavy": 2.0}
 _SORTED = 40  # nanoseconds of an element that numpy finds the place of
 _PRODUCTS_PER_NANOSECOND = 40
+_WOKEN = 2**18, 100_000  # products from which numpy's library wakes threads, and nanoseconds they keep cores from ours
 _CONVOLUTION = 40_000, 2  # nanoseconds of numpy's calls for one, about, and of an element of all windows
 _RANDOM = 200_000, 60  # nanoseconds of ten rounds of Philox in numpy, about, and of a word
 _FREE = frozenset({"reshape", "transpose", "slice", "broadcast", "reverse", "relayout", "iota", "constant"})
@@ -201,9 +202,7 @@ def _is_given(value: Value) -> bool:
 
 def _time_of(op: Operation, name: str) -> float:
     if name == "dot_general":
-        left, right = (value.type for value in op.operands)
-        free = prod(right.shape) // max(1, prod(right.shape[i] for i in _shared(op)))  # type: ignore[attr-defined]
-        return float(prod(left.shape)) * free / _PRODUCTS_PER_NANOSECOND  # type: ignore[attr-defined]
+        return _time_of_product(op)
     if name == "conv":
         kernel, made = (prod(value.type.shape) for value in (op.operands[1], op.result))  # type: ignore[attr-defined]
         channels = op.result.type.shape[1]  # type: ignore[attr-defined]
@@ -216,6 +215,17 @@ def _time_of(op: Operation, name: str) -> float:
     if name == "sort":
         return float(max(sizes) * _SORTED)
     return max(sizes, default=0) * _ELEMENT["light" if name in _LIGHT else "heavy"]
+
+
+def _time_of_product(op: Operation) -> float:
+    """Nanoseconds of a product. A large one wakes threads of numpy's library, which look for more work for long after
+    it: kernels of ours that follow share the cores with them."""
+    left, right = (value.type for value in op.operands)
+    free = prod(right.shape) // max(1, prod(right.shape[i] for i in _shared(op)))  # type: ignore[attr-defined]
+    products = prod(left.shape) * free  # type: ignore[attr-defined]
+    matrices = max(1, prod(left.shape[i] for i in op.attributes["lhs_batch"]))  # type: ignore[attr-defined]
+    least, woken = _WOKEN
+    return products / _PRODUCTS_PER_NANOSECOND + (woken if products > least * matrices else 0)
 
 
 def _shared(op: Operation) -> Sequence[int]:
