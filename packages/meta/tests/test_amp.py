@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import argosy as paddle
+from argosy_phi_ops.hot import Counted
+from argosy_phi_ops.operator import get_operator
 
 
 def _batch():
@@ -273,3 +275,24 @@ def test_the_scaler_minimizes_tensors(enable):
     with pytest.raises(TypeError, match="argument 'loss' must be a Tensor, got 3"):
         paddle.amp.GradScaler(enable=enable).minimize(optimizer, 3)
     np.testing.assert_array_equal(w.numpy(), before)
+
+
+def test_operators_within_auto_cast_are_compiled_when_they_are_hot():
+    """As others are: what the layer has converted finds the kernel of earlier applications."""
+    rng = np.random.default_rng(0)
+    x, w = (paddle.to_tensor(rng.standard_normal((256, 256)).astype("float32"), stop_gradient=False) for _ in range(2))
+
+    def step():
+        with paddle.amp.auto_cast(dtype="bfloat16"):
+            loss = paddle.nn.functional.gelu(x @ w).mean()
+        return loss, paddle.grad(loss, [x, w])
+
+    first = step()
+    for _ in range(60):
+        last = step()
+    kept = [route.kernel for route in get_operator("gelu").beneath.values() if route.types[0].shape == (256, 256)]
+    assert len(kept) == 1
+    assert not isinstance(kept[0], Counted)
+    np.testing.assert_allclose(float(last[0]), float(first[0]), rtol=1e-2)
+    for now, before in zip(last[1], first[1], strict=True):
+        np.testing.assert_allclose(now.numpy(), before.numpy(), rtol=5e-2, atol=1e-4)

@@ -20,6 +20,7 @@ from argosy_autograd.recurring import Recurring, runnable
 from argosy_autograd.transform import vjp_values
 from argosy_autograd.whole import WHOLE_RULES
 from argosy_phi_ops.context import building
+from argosy_phi_ops.dispatch import run_kernel
 from argosy_phi_ops.expansion import Expansion, describe
 from argosy_phi_ops.kept import Kept
 from argosy_phi_ops.operator import Operator
@@ -47,6 +48,7 @@ class ProgramOperator:
     view = inplace = random = opaque = constant = False
     kernel = bounds = own_bounds = refusal = None
     axes = ""
+    settled = staticmethod(run_kernel)
 
     def __init__(
         self,

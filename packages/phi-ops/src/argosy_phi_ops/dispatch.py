@@ -143,7 +143,7 @@ def bind(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> A
 
 def _descend(layers: Sequence[Any], at: int, op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if at < 0:
-        return run_kernel(op, operands, attributes)
+        return op.settled(op, operands, attributes)
 
     def below(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
         return _descend(layers, at - 1, op, operands, attributes)

@@ -35,6 +35,7 @@ _LONGEST = 400  # operations of a program worth compiling for one operator
 _CALL = 1000  # nanoseconds of a numpy call, about, and of an element
 _INTERPRETED = 5  # times what steps of a loop cost more, which the general interpreter runs
 _ELEMENT = {"light": 0.3, "heavy": 2.0}
+_NARROW = 10  # times what an element costs more that numpy converts to float32 and back
 _SORTED = 40  # nanoseconds of an element that numpy finds the place of
 _PRODUCTS_PER_NANOSECOND = 40
 _WOKEN = 2**18, 100_000  # products from which numpy's library wakes threads, and nanoseconds they keep cores from ours
@@ -148,7 +149,10 @@ def _not_shortly(arrays: Sequence[Any]) -> None:
 
 def _cost(program: Program, least: int = 2) -> int:
     """Nanoseconds that numpy takes for a program, about; 0 where native code would gain nothing: fewer than ``least``
-    light steps, or results that are operands as they are. Who gains from one step does from copying alone."""
+    light steps, or results that are operands as they are. Who gains from one step does from copying alone, and of what
+    numpy has no arithmetic for, one step is enough."""
+    if any(is_narrow(op) for op in list(program.block)[:-1]):
+        least = 1
     given = any(_is_given(value) for value in program.outputs)
     if (given and least > 1) or sum(1 for _ in program.walk()) > _LONGEST:
         return 0
@@ -214,7 +218,13 @@ def _time_of(op: Operation, name: str) -> float:
     sizes = [prod(v.type.shape) for v in (*op.operands, *op.results)]  # type: ignore[attr-defined]
     if name == "sort":
         return float(max(sizes) * _SORTED)
-    return max(sizes, default=0) * _ELEMENT["light" if name in _LIGHT else "heavy"]
+    cost = max(sizes, default=0) * _ELEMENT["light" if name in _LIGHT else "heavy"]
+    return cost * _NARROW if is_narrow(op) else cost
+
+
+def is_narrow(op: Operation) -> bool:
+    """Whether numpy has no arithmetic for a dtype of an operation."""
+    return any(v.type.dtype in ("float16", "bfloat16") for v in (*op.operands, *op.results))  # type: ignore[attr-defined]
 
 
 def _time_of_product(op: Operation) -> float:

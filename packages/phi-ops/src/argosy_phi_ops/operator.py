@@ -107,6 +107,12 @@ class Operator:
         return Operator.route(op, args, kwargs, asked)
 
     @staticmethod
+    def settled(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        """Apply ``op`` beneath the layers; see :func:`argosy_phi_ops.routes.settled`."""
+        import_module("argosy_phi_ops.routes")
+        return Operator.settled(op, operands, attributes)
+
+    @staticmethod
     def unary(op: Operator) -> Callable[[Tensor], Any]:
         """The entry of ``op`` for one tensor; see :func:`argosy_phi_ops.routes.unary`."""
         import_module("argosy_phi_ops.routes")
@@ -161,6 +167,7 @@ class Operator:
         self.plans: dict[Any, Any] = Kept()
         self.routes: dict[Any, Any] = {}
         self.pairs: dict[Any, Any] = {}
+        self.beneath: dict[Any, Any] = {}
         self.kinds = tuple([None if p.kind == ATTRIBUTE else p.kind for p in self.signature.parameters])
         self.places = {p.name: i for i, p in enumerate(self.signature.parameters) if p.name not in keywords}
         self.entry: Callable[..., Any] | None = None

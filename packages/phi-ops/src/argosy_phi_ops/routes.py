@@ -21,7 +21,7 @@ from argosy_phi_ops import dispatch, native, refusals
 from argosy_phi_ops.call_keys import NUMBERS, call_key
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.hot import Counted, NativeKernel
-from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Operator
+from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Operator, attribute_key
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
 from argosy_phi_ops.repeated import Repeated, any_state, is_repeatable, is_view, may_be_compiled, type_of
 from argosy_phi_ops.valued import valued
@@ -91,6 +91,17 @@ class Route:
             least = partial(native.least_steps, self)
             self.kernel = Counted(self.kernel, self.program, self._single, self._replace, least)
 
+    def __call__(self, operands: Sequence[Any], silent: bool) -> Any:
+        """The result for bound operands of these types. Raises what the kernel does."""
+        arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
+        if self.dtypes is not None:
+            arrays = [a if d is None else np.asarray(a, d) for a, d in zip(arrays, self.dtypes, strict=True)]
+        result = Tensor._wrap(dispatch.payload_of(self.op, operands, self.kernel(*arrays)))
+        result._walls = walls_of(operands)
+        if any([type(x) is Tensor and not x.stop_gradient for x in operands]):
+            (_silenced if silent else self.record)(self, operands, result)
+        return result
+
     def program(self) -> Program:
         """What the kernel computes, of primitives."""
         return self.op.expand([TensorType(t.shape, t.dtype.name) for t in self.types], self.attributes).program
@@ -120,6 +131,7 @@ def forget() -> None:
         op.plans.clear()
         op.routes.clear()
         op.pairs.clear()
+        op.beneath.clear()
     native.forget()
 
 
@@ -128,13 +140,14 @@ default_listeners.append(forget)
 
 def _routed(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], result: Any, asked: Any) -> Route | None:
     """The route for applications like this one, which gave ``result``; None where there is no short way. ``asked`` are
-    the arguments of the call."""
+    the arguments of the call, None where native code shall not find it."""
     if op.opaque or type(result) is not Tensor or not is_repeatable(op, operands, (result,)):
         return None
     if op.random:
         operands, attributes = (*operands, any_state()), dispatch.drawing(attributes, 0)
     plan = (dispatch.new_plan if op.random else dispatch.plan_for)(op, operands, attributes)
-    return Route(op, [type_of(x) for x in operands], attributes, plan, result.payload.array_type, native.read(*asked))
+    reading = None if asked is None else native.read(*asked)
+    return Route(op, [type_of(x) for x in operands], attributes, plan, result.payload.array_type, reading)
 
 
 def _layered(op: Operator, operands: tuple[Any, ...], layers: Sequence[dispatch.Interpreter]) -> Any:
@@ -441,7 +454,7 @@ def _repeated(
 ) -> Repeated | None:
     if op.opaque or type(result) is not tuple or not is_repeatable(op, operands, result):
         return None
-    return Repeated(op, operands, attributes, result, native.read(*asked))
+    return Repeated(op, operands, attributes, result, None if asked is None else native.read(*asked))
 
 
 def _shortcut(
@@ -457,6 +470,37 @@ def _shortcut(
     return found
 
 
+# Applications that layers have had their say about
+
+
+def settled(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    """Apply ``op`` beneath the layers: by what an earlier application that looked the same left, so that what is hot is
+    compiled under autocast, too; else by the kernel runner."""
+    try:
+        key = (tuple([type_of(x) for x in operands]), attribute_key(attributes))
+        found = op.beneath.get(key)
+    except (AttributeError, TypeError):  # a payload that is no plain array, attributes that are no plain data
+        return dispatch.run_kernel(op, operands, attributes)
+    if found is not None:
+        try:
+            return found(operands, not context().grad_enabled)
+        except (ValueError, TypeError, IndexError):
+            return dispatch.run_kernel(op, operands, attributes)  # explains it
+    result = dispatch.run_kernel(op, operands, attributes)
+    if not op.random:  # the kernel runner counts those itself
+        if len(op.beneath) >= _KEPT:
+            op.beneath.clear()
+        found = _routed(op, operands, attributes, result, None) or _repeated(op, operands, attributes, result, None)
+        op.beneath[key] = found or partial(_as_ever, op, attributes)
+    return result
+
+
+def _as_ever(op: Operator, attributes: dict[str, Any], operands: Sequence[Any], silent: bool) -> Any:
+    """Where there is no short way."""
+    return dispatch.run_kernel(op, operands, attributes)
+
+
+Operator.settled = staticmethod(settled)  # type: ignore[method-assign]
 Operator.route = staticmethod(general)  # type: ignore[method-assign]
 Operator.unary = staticmethod(unary)  # type: ignore[method-assign]
 Operator.binary = staticmethod(binary)  # type: ignore[method-assign]
