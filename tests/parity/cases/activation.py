@@ -40,6 +40,7 @@ def cases() -> Iterator[Case]:
     yield from _weighted()
     for name in ("relu", "softmax", "tanh", "elu", "leaky_relu", "hardtanh", "thresholded_relu"):
         yield call(F + name + "_", t(3, 4, grad=False))
+    yield call(F + "thresholded_relu", given([float("nan"), 0.0, 2.0], grad=False))
 
 
 def _softmax() -> Iterator[Case]:

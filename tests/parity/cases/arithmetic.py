@@ -45,6 +45,9 @@ def _complex_and_special() -> Iterator[Case]:
     for name in ("add", "subtract", "multiply", "divide", "pow"):
         yield call(name, t(2, 3, dtype="complex64"), t(3, dtype="complex64"))
         yield call(name, t(3, dtype="complex64"), t(3))
+    for name in ("add", "subtract", "multiply", "divide"):
+        yield call(name, t(3, dtype="complex64"), t(dtype="float64"))
+        yield call(name, t(3), t(dtype="complex128"))
     for name in ("maximum", "minimum", "fmax", "fmin", "add", "divide", "remainder", "atan2", "logaddexp", "copysign"):
         special = given([NAN, INF, -INF, 0.0, 1.0, -0.0], grad=False)
         yield call(name, special, given([1.0, INF, INF, -0.0, NAN, 0.0], grad=False))

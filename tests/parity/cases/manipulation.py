@@ -85,6 +85,7 @@ def _axes() -> Iterator[Case]:
         yield call("flip", t(2, 3, 4), axis)
     yield call("flip", t(2, 3, layout="T"), 0)
     yield call("flip", t(0, 3), 1)
+    yield call("flip", t(2, 3), [])
     yield call("roll", t(2, 3, 4), 2)
     yield call("roll", t(2, 3, 4), 1, 0)
     yield call("roll", t(2, 3, 4), [1, -2], [0, 2])
@@ -132,6 +133,8 @@ def _joining() -> Iterator[Case]:
     for name in ("hstack", "vstack", "dstack", "column_stack", "row_stack"):
         yield call(name, [t(2, 3), t(2, 3)])
         yield call(name, [t(3), t(3)])
+        yield call(name, t(2, 3))
+        yield call(name, t(3))
     for name in ("atleast_1d", "atleast_2d", "atleast_3d"):
         for shape in ((), (3,), (2, 3)):
             yield call(name, t(*shape))

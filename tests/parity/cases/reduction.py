@@ -116,6 +116,7 @@ def _arguments() -> Iterator[Case]:
     yield call("median", t(4), mode="min")
     yield call("median", t(3, 4), 1, mode="min")
     yield call("median", t(4, dtype="int64"))
+    yield call("median", t(3, 4, dtype="float16"), 1)
 
 
 def _norms() -> Iterator[Case]:
@@ -151,6 +152,11 @@ def _cumulative() -> Iterator[Case]:
             yield call(name, t(2, 4, dtype=dtype, low=-3, high=4), 1)
     for name in ("cumsum", "logcumsumexp", "cumprod", "cummax"):
         yield call(name, t(3, 4))
+    for name in ("cummax", "cummin"):
+        yield call(name, given([1.0, float("nan"), 3.0, float("nan"), 0.0]), 0)
+        yield call(name, given([float("nan"), 1.0, 3.0, 3.0]), 0)
+    for dtype in ("uint8", "int8", "int16"):
+        yield call("cumsum", t(2, 3, dtype=dtype, low=0, high=100), 1)
     yield call("cumsum", t(3, dtype="bool"), 0)
     yield call("cumsum", t(3, dtype="int32"), 0, "float64")
     yield call("cumsum", t(3, dtype="complex64"), 0)

@@ -46,6 +46,10 @@ _TENSORS: dict[str, tuple[type, ...]] = {OPERAND: (Tensor,), OPTIONAL: (Tensor, 
 _NOWHERE = (-1, False, None)  # what is known of a name that is no parameter's
 
 
+def _rows(x: Tensor) -> list[Tensor]:
+    return list(find_operator("unbind")(x))  # type: ignore[misc]
+
+
 class _ShownSignature:
     def __get__(self, function: Composed | None, owner: type) -> Any:
         if function is None:
@@ -68,6 +72,7 @@ class Composed:
         inplace: bool = False,
         out: bool = False,
         form: Callable[..., Any] | None = None,
+        rows: bool = False,
     ) -> None:
         self.name = self.__name__ = body.__name__
         self.__doc__ = body.__doc__
@@ -75,6 +80,7 @@ class Composed:
         self.inplace = inplace
         self.out = out
         self.form = form
+        self.rows = rows
         self.variadic = bool(body.__code__.co_flags & _VARIADIC)
         self.signature = Signature(self.name, body, aliases or {})
         places = [p for p in self.signature.parameters if p.name not in self.signature.keyword_only]
@@ -97,6 +103,8 @@ class Composed:
         else:
             if self.form is not None and (meant := self.form(self, args, kwargs)) is not None:
                 _, args, kwargs = meant
+            if self.rows and len(args) == 1 and isinstance(args[0], Tensor):
+                args = (_rows(args[0]),)
             given = self.signature.match(args, kwargs)
             for p in self.signature.operands:
                 given[p.name] = self._operand(p, given[p.name])
@@ -148,6 +156,8 @@ class Composed:
         """``value`` as what ``p`` takes: numbers become tensors. Raises :class:`OperatorTypeError` otherwise."""
         if value is None and p.kind == OPTIONAL:
             return None
+        if self.rows and isinstance(value, Tensor):
+            value = _rows(value)
         items = value if p.kind == LIST and isinstance(value, (list, tuple)) else [value]
         for item in items:
             if not is_operand(item):
@@ -165,7 +175,8 @@ def composed(**options: Any) -> Callable[[Callable[..., Any]], Composed]:
     """Decorator: declare a composed function.
 
     Options: ``aliases`` (other names of parameters), ``inplace`` (a variant ``name_`` exists), ``out`` (the result can
-    be put in a given tensor), ``form`` (another way to write the call, of :mod:`argosy_phi_ops.ops.forms`).
+    be put in a given tensor), ``form`` (another way to write the call, of :mod:`argosy_phi_ops.ops.forms`), ``rows``
+    (a tensor in place of a list of tensors is the list of its rows).
     """
 
     def declare(body: Callable[..., Any]) -> Composed:

@@ -1,9 +1,9 @@
 """Dtype promotion of operands by Paddle's rules.
 
 Tensors of one rank class (both with axes, or both 0-D) promote only between floating dtypes and from real to complex. A
-0-D tensor against one with axes acts like a Python number of its kind; operators that Paddle leaves out of this rule
-(policy ``widest``) take the wider dtype of one kind. A Python number adapts to the tensor unless its kind is higher.
-Kinds are ordered bool < integer < floating < complex.
+0-D tensor against one with axes acts like a Python number of its kind, unless one of them is complex; operators that
+Paddle leaves out of this rule (policy ``widest``) take the wider dtype of one kind. A Python number adapts to a tensor
+unless its kind is higher. Kinds are ordered bool < integer < floating < complex.
 """
 
 from __future__ import annotations
@@ -125,6 +125,8 @@ def _pair(name: str, x: Operand, y: Operand) -> Operand:
         weak, strong = (x, y) if x[0] in _PYTHON and y[0] not in _PYTHON else (y, x)
         return (_weak(weak[0], strong[0]), strong[1])
     if x[1] != y[1]:
+        if 3 in (kind_of(x[0]), kind_of(y[0])):  # no axes, but a width: complex64 and a 0-D float64 are complex128
+            return (_tensors(name, x[0], y[0], True), True)
         weak, strong = (x, y) if y[1] else (y, x)
         return (_weak(weak[0], strong[0]), True)
     return (_tensors(name, x[0], y[0], x[1]), x[1])

@@ -103,11 +103,12 @@ def _(y: Value, x: Value, dx: Value, *, axis: int, kind: str, reverse: bool) -> 
 
 
 def _record_positions(y: Value, x: Value, axis: int, reverse: bool) -> Value:
-    """Where the running extremum y_k was last attained."""
+    """Where the running extremum y_k was last attained; NaN, once met, is attained by every NaN."""
     index = prim.iota(shape=x.shape, axis=axis, dtype="int64")
+    met = prim.logical_or(prim.eq(x, y), prim.ne(x, x))
     if not reverse:
-        return prim.cumulative(where(prim.eq(x, y), index, -1), axis=axis, kind="max")
-    return prim.cumulative(where(prim.eq(x, y), index, 2**62), axis=axis, kind="min", reverse=True)
+        return prim.cumulative(where(met, index, -1), axis=axis, kind="max")
+    return prim.cumulative(where(met, index, 2**62), axis=axis, kind="min", reverse=True)
 
 
 def _at_end(x: Value, axis: int, reverse: bool) -> Value:

@@ -60,32 +60,32 @@ def atleast_3d(*inputs: Tensor, name: str | None = None) -> Tensor | list[Tensor
     return _each(inputs, _three)
 
 
-@composed(out=True)
+@composed(out=True, rows=True)
 def hstack(x: Sequence[Tensor]) -> Tensor:
     """Tensors side by side: along the second axis, vectors one after another."""
     parts = [p if p.ndim else _shaped(p, [1]) for p in x]
     return get_operator("concat")(parts, 0 if parts[0].ndim == 1 else 1)
 
 
-@composed(out=True)
+@composed(out=True, rows=True)
 def vstack(x: Sequence[Tensor]) -> Tensor:
     """Tensors on top of each other: along the first axis, vectors as rows."""
     return get_operator("concat")([_two(p) for p in x], 0)
 
 
-@composed(out=True)
+@composed(out=True, rows=True)
 def row_stack(x: Sequence[Tensor]) -> Tensor:
     """The same as :func:`vstack`."""
     return vstack(x)
 
 
-@composed(out=True)
+@composed(out=True, rows=True)
 def dstack(x: Sequence[Tensor]) -> Tensor:
     """Tensors behind each other, along the third axis."""
     return get_operator("concat")([_three(p) for p in x], 2)
 
 
-@composed(out=True)
+@composed(out=True, rows=True)
 def column_stack(x: Sequence[Tensor]) -> Tensor:
     """Tensors along the second axis, vectors as columns."""
     parts = [_shaped(p, [p.size, 1]) if p.ndim < 2 else p for p in x]

@@ -316,8 +316,8 @@ softshrink.samples(real)
 
 @operator(axes="... -> ...", inplace=True)
 def thresholded_relu(x: Tensor, threshold: float = 1.0, value: float = 0.0) -> Tensor:
-    """`x` where it is above `threshold`, else `value`."""
-    return prim.select(prim.gt(x, threshold), x, value)
+    """`x` where it is above `threshold` (or NaN), else `value`."""
+    return prim.select(prim.le(x, threshold), value, x)
 
 
 thresholded_relu.samples(real)

@@ -277,7 +277,9 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator()
 def flip(x: Tensor, axis: Axes) -> Tensor:
-    """The order of the elements along `axis` (one or several) turned round."""
+    """The order of the elements along `axis` (one or several, or none of an empty list) turned round."""
+    if isinstance(axis, Sequence) and not axis:
+        return prim.reverse(x, axes=())
     return prim.reverse(x, axes=axes_of("flip", axis, x.ndim))
 
 
