@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pir_programs import dims, steady
 
+import argosy_pir.dims as dims_module
 from argosy_pir import SymExpr, dim_product, evaluate_dim, is_static, maximum, minimum, parse_dim
 from argosy_pir.dims import dim_bounds
 
@@ -132,17 +133,45 @@ def test_refusals():
         reduce(mul, [a] * 100)
 
 
-def test_expressions_are_not_kept_alive():
-    """The table of expressions is weak."""
-    from argosy_pir.dims import _expressions
-
+def test_only_the_latest_results_are_kept_alive():
+    """The table of expressions is weak, and so many results of arithmetic are remembered, no more."""
     gc.collect()
-    before = len(_expressions)
-    made = [a + i for i in range(1000, 1100)]
-    assert len(_expressions) >= before + 100
+    before = len(dims_module._expressions)
+    made = [a + i for i in range(10**6, 10**6 + 3 * dims_module._KEPT_RESULTS)]
+    assert len(dims_module._expressions) >= before + len(made) - dims_module._KEPT_RESULTS
     del made
     gc.collect()
-    assert len(_expressions) <= before + 1
+    assert len(dims_module._expressions) <= before + dims_module._KEPT_RESULTS
+
+
+def test_integers_of_other_kinds_are_read_each_time():
+    """What counts as an integer may change, or have no hash; only its number is remembered."""
+
+    class Counter:
+        """A number that goes up; it has no hash."""
+
+        number = 0
+
+        def __index__(self) -> int:
+            self.number += 1
+            return self.number
+
+        def __eq__(self, other):
+            raise AssertionError("compared")
+
+    n = Counter()
+    found = [a + n, a - n, n - a, a * n, a // n, a % n, n + a, minimum(a, n), maximum(a, n)]
+    assert found == [a + 1, a - 2, 3 - a, a * 4, a // 5, a % 6, 7 + a, minimum(a, 8), maximum(a, 9)]
+
+
+def test_arithmetic_is_remembered(monkeypatch):
+    """Compilers ask the same of every kernel: a polynomial is made once, however often it comes up."""
+    made: list[object] = []
+    intern = dims_module._intern
+    monkeypatch.setattr(dims_module, "_intern", lambda terms: made.append(terms) or intern(terms))
+    for _ in range(100):
+        assert (a * 7919 + b) * (a - 7919) // 7919 - maximum(a % 7919, b) is not None
+    assert len(made) < 100
 
 
 def test_shape_helpers():

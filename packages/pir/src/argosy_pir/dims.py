@@ -3,12 +3,13 @@
 A size is a ``Dim``: an ``int`` where it is known, else a :class:`SymExpr`. Expressions are kept in one
 canonical form and hash-consed, so two expressions that normalise alike are the same object and ``==`` is
 ``is``. Arithmetic that comes out constant gives a plain ``int``. Division follows Python: it rounds towards
-minus infinity.
+minus infinity. The latest results of arithmetic are remembered; other expressions live as long as they are used.
 """
 
 from __future__ import annotations
 
 from _thread import allocate_lock
+from functools import lru_cache
 from operator import index
 from weakref import WeakValueDictionary
 
@@ -24,6 +25,8 @@ else:
 
 MAX_TERMS = 100  # larger polynomials are a mistake or an attack, never a tensor's size
 MAX_DEGREE = 64
+#: So many results of each kind of arithmetic are remembered: compilers ask the same of every kernel of a program.
+_KEPT_RESULTS = 4096
 _lock = allocate_lock()
 
 
@@ -98,21 +101,21 @@ class SymExpr:
         return result
 
     def __add__(self, other: Dim) -> Dim:
-        return NotImplemented if not _is_dim(other) else _add(self, other, 1)
+        return NotImplemented if not _is_dim(other) else _add(self, _plain(other), 1)
 
     __radd__ = __add__
 
     def __sub__(self, other: Dim) -> Dim:
-        return NotImplemented if not _is_dim(other) else _add(self, other, -1)
+        return NotImplemented if not _is_dim(other) else _add(self, _plain(other), -1)
 
     def __rsub__(self, other: Dim) -> Dim:
-        return NotImplemented if not _is_dim(other) else _add(_scale(self, -1), other, 1)
+        return NotImplemented if not _is_dim(other) else _add(_plain(other), self, -1)
 
     def __neg__(self) -> Dim:
         return _scale(self, -1)
 
     def __mul__(self, other: Dim) -> Dim:
-        return NotImplemented if not _is_dim(other) else _multiply(self, other)
+        return NotImplemented if not _is_dim(other) else _multiply(self, _plain(other))
 
     __rmul__ = __mul__
 
@@ -152,7 +155,11 @@ _expressions: WeakValueDictionary[tuple[Any, ...], SymExpr] = WeakValueDictionar
 
 def floor_div(a: Dim, b: Dim) -> Dim:
     """``a // b``. Exact quotients of polynomials simplify, taking divisors to be non-zero."""
-    a, b = _plain(a), _plain(b)
+    return _floor_div(_plain(a), _plain(b))
+
+
+@lru_cache(_KEPT_RESULTS)
+def _floor_div(a: Dim, b: Dim) -> Dim:
     _check_divisor(a, b)
     if isinstance(a, int) and isinstance(b, int):
         return a // b
@@ -168,7 +175,11 @@ def floor_div(a: Dim, b: Dim) -> Dim:
 
 def modulo(a: Dim, b: Dim) -> Dim:
     """``a % b``, with the sign of ``b`` as in Python; terms that ``b`` divides drop out."""
-    a, b = _plain(a), _plain(b)
+    return _modulo(_plain(a), _plain(b))
+
+
+@lru_cache(_KEPT_RESULTS)
+def _modulo(a: Dim, b: Dim) -> Dim:
     _check_divisor(a, b)
     if isinstance(a, int) and isinstance(b, int):
         return a % b
@@ -287,6 +298,7 @@ def _terms(x: Dim) -> Sequence[tuple[Monomial, int]]:
     return (((), index(x)),) if x else ()
 
 
+@lru_cache(_KEPT_RESULTS)
 def _add(a: Dim, b: Dim, sign: int) -> Dim:
     total = dict(_terms(a))
     for monomial, coefficient in _terms(b):
@@ -298,6 +310,7 @@ def _scale(a: Dim, factor: int) -> Dim:
     return _intern({monomial: factor * coefficient for monomial, coefficient in _terms(a)})
 
 
+@lru_cache(_KEPT_RESULTS)
 def _multiply(a: Dim, b: Dim) -> Dim:
     total: dict[Monomial, int] = {}
     left, right = _terms(a), _terms(b)
@@ -351,6 +364,7 @@ def _monomial_quotient(m: Monomial, n: Monomial) -> Monomial | None:
     return tuple(left)
 
 
+@lru_cache(_KEPT_RESULTS)
 def _extremum(kind: str, a: Dim, b: Dim) -> Dim:
     choose = min if kind == "min" else max
     kept: list[Dim] = list(_operands_of(kind, a))
