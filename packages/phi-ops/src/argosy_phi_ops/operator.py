@@ -108,8 +108,8 @@ class Operator:
 
     @staticmethod
     def settled(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        """Apply ``op`` beneath the layers; see :func:`argosy_phi_ops.routes.settled`."""
-        import_module("argosy_phi_ops.routes")
+        """Apply ``op`` beneath the layers; see :func:`argosy_phi_ops.beneath.settled`."""
+        import_module("argosy_phi_ops.beneath")
         return Operator.settled(op, operands, attributes)
 
     @staticmethod

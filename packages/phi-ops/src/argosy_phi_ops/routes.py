@@ -21,7 +21,7 @@ from argosy_phi_ops import dispatch, native, refusals
 from argosy_phi_ops.call_keys import NUMBERS, call_key
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.hot import Counted, NativeKernel
-from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Operator, attribute_key
+from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Operator
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
 from argosy_phi_ops.repeated import Repeated, any_state, is_repeatable, is_view, may_be_compiled, type_of
 from argosy_phi_ops.valued import valued
@@ -32,9 +32,9 @@ from argosy_tensorcore.dtype import default_listeners
 from argosy_tensorcore.storage import ArrayType, Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Route", "binary", "forget", "general", "unary"]
+__all__ = ["KEPT", "Route", "binary", "forget", "general", "repeated_of", "route_of", "unary"]
 
-_KEPT = 1024  # routes of one operator; varied attributes must not fill the memory
+KEPT = 1024  # routes of one operator; varied attributes must not fill the memory
 _new = object.__new__
 _ndarray = np.ndarray
 _array = np.array
@@ -138,7 +138,9 @@ def forget() -> None:
 default_listeners.append(forget)
 
 
-def _routed(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], result: Any, asked: Any) -> Route | None:
+def route_of(
+    op: Operator, operands: Sequence[Any], attributes: dict[str, Any], result: Any, asked: Any
+) -> Route | None:
     """The route for applications like this one, which gave ``result``; None where there is no short way. ``asked`` are
     the arguments of the call, None where native code shall not find it."""
     if op.opaque or type(result) is not Tensor or not is_repeatable(op, operands, (result,)):
@@ -172,9 +174,9 @@ def unary(op: Operator) -> Callable[[Tensor], Any]:
 
     def first(x: Tensor) -> Any:
         result = op.applied((x,), NO_ATTRIBUTES)
-        route = _routed(op, (x,), NO_ATTRIBUTES, result, ((x,), NO_KEYWORDS))
+        route = route_of(op, (x,), NO_ATTRIBUTES, result, ((x,), NO_KEYWORDS))
         if route is not None and route.dtypes is None:
-            if len(routes) >= _KEPT:
+            if len(routes) >= KEPT:
                 routes.clear()
             routes[x.payload.array_type] = route
         return result
@@ -231,7 +233,7 @@ def _binary_elementwise(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -
         route = _elementwise(op, (x, y), result)
         if route is not None:
             by_type = pairs.setdefault(x.payload.array_type, {})
-            if len(pairs) > _KEPT or len(by_type) > _KEPT:
+            if len(pairs) > KEPT or len(by_type) > KEPT:
                 pairs.clear()
             by_type[type_of(y)] = route
             native.learn(route)
@@ -294,7 +296,7 @@ def _elementwise(op: Operator, operands: tuple[Any, Any], result: Any) -> Route 
     x, y = operands
     if type(y) is Tensor and x.payload.dtype is not y.payload.dtype:
         return None
-    route = _routed(op, operands, NO_ATTRIBUTES, result, (operands, NO_KEYWORDS))
+    route = route_of(op, operands, NO_ATTRIBUTES, result, (operands, NO_KEYWORDS))
     if route is None or (route.dtypes is not None and (route.dtypes[0] is not None or type(y) is Tensor)):
         return None
     route.dtypes = route.dtypes and route.dtypes[1]
@@ -434,14 +436,14 @@ def _rewritten(
 def _bound(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any, asked: Any) -> Any:
     operands, attributes = op.signature.bind(args, kwargs)
     result = op.applied(operands, attributes)
-    route = _routed(op, operands, attributes, result, asked or (args, kwargs))
+    route = route_of(op, operands, attributes, result, asked or (args, kwargs))
     found = (
         route
         or _shortcut(op, operands, attributes)
-        or _repeated(op, operands, attributes, result, asked or (args, kwargs))
+        or repeated_of(op, operands, attributes, result, asked or (args, kwargs))
     )
     if found is not None:
-        if len(op.routes) >= _KEPT:
+        if len(op.routes) >= KEPT:
             op.routes.clear()
         op.routes[key] = found
     if route is not None:
@@ -449,7 +451,7 @@ def _bound(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any
     return result
 
 
-def _repeated(
+def repeated_of(
     op: Operator, operands: Sequence[Any], attributes: dict[str, Any], result: Any, asked: Any
 ) -> Repeated | None:
     if op.opaque or type(result) is not tuple or not is_repeatable(op, operands, result):
@@ -470,37 +472,6 @@ def _shortcut(
     return found
 
 
-# Applications that layers have had their say about
-
-
-def settled(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
-    """Apply ``op`` beneath the layers: by what an earlier application that looked the same left, so that what is hot is
-    compiled under autocast, too; else by the kernel runner."""
-    try:
-        key = (tuple([type_of(x) for x in operands]), attribute_key(attributes))
-        found = op.beneath.get(key)
-    except (AttributeError, TypeError):  # a payload that is no plain array, attributes that are no plain data
-        return dispatch.run_kernel(op, operands, attributes)
-    if found is not None:
-        try:
-            return found(operands, not context().grad_enabled)
-        except (ValueError, TypeError, IndexError):
-            return dispatch.run_kernel(op, operands, attributes)  # explains it
-    result = dispatch.run_kernel(op, operands, attributes)
-    if not op.random:  # the kernel runner counts those itself
-        if len(op.beneath) >= _KEPT:
-            op.beneath.clear()
-        found = _routed(op, operands, attributes, result, None) or _repeated(op, operands, attributes, result, None)
-        op.beneath[key] = found or partial(_as_ever, op, attributes)
-    return result
-
-
-def _as_ever(op: Operator, attributes: dict[str, Any], operands: Sequence[Any], silent: bool) -> Any:
-    """Where there is no short way."""
-    return dispatch.run_kernel(op, operands, attributes)
-
-
-Operator.settled = staticmethod(settled)  # type: ignore[method-assign]
 Operator.route = staticmethod(general)  # type: ignore[method-assign]
 Operator.unary = staticmethod(unary)  # type: ignore[method-assign]
 Operator.binary = staticmethod(binary)  # type: ignore[method-assign]
