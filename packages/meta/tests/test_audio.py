@@ -101,3 +101,25 @@ def test_features_are_captured():
 def test_wrong_settings_are_refused_by_name(make, said):
     with pytest.raises(ValueError, match=said):
         make()
+
+
+def test_windows_are_functions_of_their_own():
+    """The wheel's values."""
+    for name in ("bartlett", "blackman", "hann"):
+        made = getattr(paddle, f"{name}_window")(6, periodic=False)
+        expected = paddle.audio.functional.get_window(name, 6, fftbins=False, dtype="float32")
+        np.testing.assert_allclose(made.numpy(), expected.numpy(), atol=1e-7)
+        assert made.dtype is paddle.float32
+    hamming = [0.08, 0.39785218, 0.9121478, 0.9121478, 0.39785218]
+    np.testing.assert_allclose(paddle.hamming_window(5).numpy(), hamming, rtol=1e-6)
+    weighed = [0.2, 0.4763932, 0.92360675, 0.92360675, 0.4763932]
+    np.testing.assert_allclose(paddle.hamming_window(5, alpha=0.6, beta=0.4).numpy(), weighed, rtol=1e-6)
+    kaiser = [5.27734373e-05, 0.101719715, 0.792939425, 0.792939425, 0.101719715]
+    np.testing.assert_allclose(paddle.kaiser_window(5).numpy(), kaiser, rtol=1e-5)
+    assert paddle.hann_window(1).tolist() == paddle.hamming_window(1).tolist() == [1.0]
+    assert paddle.hann_window(0).shape == [0]
+    assert not paddle.hann_window(3, requires_grad=True).stop_gradient
+    with pytest.raises(ValueError, match="should not be negative, got -1"):
+        paddle.hann_window(-1)
+    with pytest.raises(TypeError, match="'window_length' must be an integer"):
+        paddle.hann_window("3")

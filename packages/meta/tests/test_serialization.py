@@ -138,3 +138,25 @@ def test_of_a_layer_the_state_is_saved(tmp_path, name):
     for error in (ValueError, TypeError):
         with pytest.raises(error, match=r"cannot write Linear at 'model'; save its state_dict\(\)"):
             paddle.save({"model": paddle.nn.Linear(2, 2)}, str(tmp_path / name))
+
+
+def test_states_are_saved_in_the_background_as_they_were(tmp_path):
+    layer = paddle.nn.Linear(2, 2)
+    before = layer.weight.numpy().copy()
+    paddle.async_save(layer.state_dict(), str(tmp_path / "a.pdparams"))
+    with paddle.no_grad():
+        layer.weight.set_value(before + 1)
+    paddle.async_save(layer.state_dict(), str(tmp_path / "b.pdparams"), sync_other_task=True)
+    paddle.clear_async_save_task_queue()
+    found = [paddle.load(str(tmp_path / f"{name}.pdparams"))["weight"].numpy() for name in "ab"]
+    np.testing.assert_array_equal(found[0], before)
+    np.testing.assert_array_equal(found[1], before + 1)
+
+
+def test_what_cannot_be_saved_in_the_background_is_told(tmp_path):
+    with pytest.raises(TypeError, match="argument 'obj' must be a dictionary or a Tensor, got int"):
+        paddle.async_save(3, str(tmp_path / "a.pdparams"))
+    paddle.async_save({"a": object()}, str(tmp_path / "a.pdparams"))
+    with pytest.raises(TypeError, match="cannot write object at 'a'"):
+        paddle.clear_async_save_task_queue()
+    paddle.clear_async_save_task_queue()

@@ -58,6 +58,12 @@ _TABLE: dict[str, str] = {
         )
     },
     **{name: f"argosy.serialization:{name}" for name in ("save", "load")},
+    **{name: f"argosy.background:{name}" for name in ("async_save", "clear_async_save_task_queue")},
+    **{
+        name: f"argosy.windows:{name}"
+        for name in ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window")
+    },
+    **{name: f"argosy.device.description:{name}" for name in ("get_default_device", "set_default_device")},
     **{
         name: f"argosy.autograd:{name}"
         for name in ("grad", "no_grad", "enable_grad", "set_grad_enabled", "is_grad_enabled")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Self
 
+from argosy.device.places import get_device, set_device
 from argosy.device.queries import device_guard
 from argosy_tensorcore.place import Place
 
-__all__ = ["Device"]
+__all__ = ["Device", "get_default_device", "set_default_device"]
 
 _KINDS = ("cpu", "gpu", "cuda", "xpu")
 
@@ -55,3 +56,13 @@ def _parts(given: Any, index: int | None) -> tuple[str, int | None]:
     if kind == "cpu":
         return kind, None
     return kind, index if index is not None else int(number or 0)
+
+
+def get_default_device() -> Device:
+    """What new tensors are made on: the cpu."""
+    return Device(get_device())
+
+
+def set_default_device(device: str | Place) -> None:
+    """:func:`argosy.device.set_device`, under the name that it has in other frameworks. Raises what that does."""
+    set_device(device)

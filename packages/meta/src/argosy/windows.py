@@ -1,0 +1,102 @@
+"""Windows as functions of their own, under the names that other frameworks have, too: ``hann_window(512)``.
+
+They are those of :func:`argosy.audio.functional.get_window`, in float32 by default.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.audio.windows import get_window
+from argosy.checked import held
+from argosy_tensorcore.place import as_place
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
+
+
+def _placed(window: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+    if pin_memory or (device is not None and not as_place(device).is_cpu_place()):
+        raise NotImplementedError(f"windows are made on the host, got device={device!r}, pin_memory={pin_memory}")
+    window.stop_gradient = not requires_grad
+    return window  # type: ignore[no-any-return]
+
+
+@held
+def bartlett_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: str = "float32",
+    layout: str | None = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A triangle, [window_length]; ``periodic`` for spectra, else symmetric. ``layout`` is taken and ignored."""
+    return _placed(get_window("bartlett", window_length, periodic, dtype), device, pin_memory, requires_grad)
+
+
+@held
+def blackman_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: str = "float32",
+    layout: str | None = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Blackman's window of three cosines, [window_length]; see :func:`bartlett_window`."""
+    return _placed(get_window("blackman", window_length, periodic, dtype), device, pin_memory, requires_grad)
+
+
+@held
+def hamming_window(
+    window_length: int,
+    periodic: bool = True,
+    alpha: float = 0.54,
+    beta: float = 0.46,
+    *,
+    dtype: str = "float32",
+    layout: str | None = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``alpha - beta cos(2 pi n / N)``, [window_length]; see :func:`bartlett_window`."""
+    raised: Any = get_window("hann", window_length, periodic, dtype)  # (1 - cos) / 2
+    window = raised * (2.0 * beta) + (alpha - beta) if window_length > 1 else raised
+    return _placed(window, device, pin_memory, requires_grad)
+
+
+@held
+def hann_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: str = "float32",
+    layout: str | None = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``(1 - cos(2 pi n / N)) / 2``, [window_length]; see :func:`bartlett_window`."""
+    return _placed(get_window("hann", window_length, periodic, dtype), device, pin_memory, requires_grad)
+
+
+@held
+def kaiser_window(
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    *,
+    dtype: str = "float32",
+    layout: str | None = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Kaiser's window of the parameter ``beta``, [window_length]; see :func:`bartlett_window`."""
+    return _placed(get_window(("kaiser", beta), window_length, periodic, dtype), device, pin_memory, requires_grad)
