@@ -187,3 +187,9 @@ def test_sums_over_nothing_are_zero(captured):
     found = (paddle.jit.to_static(transforms, full_graph=True) if captured else transforms)(x, spectrum)
     assert [y.shape for y in found] == [[2, 0], [2, 0], [2, 1], [2, 0], [0, 4]]
     np.testing.assert_array_equal(found[2].numpy(), np.zeros((2, 1)))
+
+
+def test_shifts_take_other_names():
+    x = paddle.arange(6).reshape([2, 3])
+    np.testing.assert_array_equal(paddle.fft.fftshift(input=x, dim=1).numpy(), np.fft.fftshift(x.numpy(), 1))
+    np.testing.assert_array_equal(paddle.fft.ifftshift(input=x, dim=0).numpy(), np.fft.ifftshift(x.numpy(), 0))

@@ -359,3 +359,21 @@ def test_matrix_exp_of_what_is_not_finite_is_nan_for_that_matrix_alone():
     found = matrix_exp(Tensor(x)).numpy()
     assert np.isnan(found[[0, 2]]).all()
     np.testing.assert_allclose(found[1], np.eye(2))
+
+
+def test_the_lower_median_of_integers_is_one_of_them():
+    x = Tensor(np.array([[1, 5, 2, 4], [7, 3, 9, 1]]))
+    values, index = find_composed("nanmedian")(x, 1, mode="min")
+    assert values.dtype.name == "int64"
+    assert (values.tolist(), index.tolist()) == ([2, 3], [2, 1])
+    assert find_composed("nanmedian")(x, mode="min").item() == 3
+
+
+def test_a_matrix_is_taken_for_the_list_of_its_rows():
+    x = np.array([[1, 2], [3, 4]])
+    np.testing.assert_array_equal(find_composed("block_diag")(Tensor(x)).numpy(), [[1, 2, 0, 0], [0, 0, 3, 4]])
+
+
+def test_rolling_along_no_axis_is_rolling_flat():
+    x = np.arange(6).reshape(2, 3)
+    np.testing.assert_array_equal(get_operator("roll")(Tensor(x), 1, []).numpy(), np.roll(x, 1))

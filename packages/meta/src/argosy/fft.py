@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
+from argosy.aliases import also_named
 from argosy.checked import named
 from argosy_phi_ops.composition import Composed
 from argosy_phi_ops.operator import get_operator
@@ -256,12 +257,14 @@ def _shifted(x: Tensor, axes: int | Sequence[int] | None, forward: bool) -> Tens
     return get_operator("roll")(x, shifts, along)
 
 
+@also_named(input="x", dim="axes")
 @named
 def fftshift(x: Tensor, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """The spectrum with the frequency 0 moved to the middle along ``axes`` (all by default)."""
     return _shifted(x, axes, True)
 
 
+@also_named(input="x", dim="axes")
 @named
 def ifftshift(x: Tensor, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """The inverse of :func:`fftshift`."""

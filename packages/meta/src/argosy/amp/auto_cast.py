@@ -12,7 +12,7 @@ class AMPGlobalState:
     @property
     def amp_dtype(self) -> str:
         """The half type of the innermost ``auto_cast``; the default one outside."""
-        return str(get_autocast_dtype()).rpartition(".")[2]
+        return get_autocast_dtype()
 
 
 _STATE = AMPGlobalState()

@@ -32,21 +32,20 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
     return active is not None and active.key[0] != "O0"
 
 
-def get_autocast_dtype(device_type: str | None = None) -> Any:
-    """The type that ``auto_cast`` computes in: the active one's, or float16, which is its default."""
+def get_autocast_dtype(device_type: str | None = None) -> str:
+    """The name of the type that ``auto_cast`` computes in: the active one's, or float16, which is its default."""
     from argosy.amp.casting import current
-    from argosy_tensorcore.dtype import as_dtype
 
     active = current()
-    return as_dtype("float16") if active is None else active.dtype
+    return "float16" if active is None else active.dtype.name
 
 
-def get_autocast_cpu_dtype(device_type: str | None = None) -> Any:
+def get_autocast_cpu_dtype(device_type: str | None = None) -> str:
     """:func:`get_autocast_dtype`."""
     return get_autocast_dtype(device_type)
 
 
-def get_autocast_gpu_dtype(device_type: str | None = None) -> Any:
+def get_autocast_gpu_dtype(device_type: str | None = None) -> str:
     """:func:`get_autocast_dtype`."""
     return get_autocast_dtype(device_type)
 

@@ -144,7 +144,7 @@ def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
     return [get_operator("clone")(part) for part in get_operator("unbind")(x, at)]
 
 
-@composed()
+@composed(rows=True)
 def block_diag(inputs: Sequence[Tensor]) -> Tensor:
     """A matrix with the matrices ``inputs`` along its diagonal and zeros elsewhere; vectors are rows."""
     blocks = [_two(x) for x in inputs]

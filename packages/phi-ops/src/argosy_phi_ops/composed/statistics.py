@@ -87,6 +87,8 @@ def nanmedian(x: Tensor, axis: Axes = None, keepdim: bool = False, mode: str = "
     """
     if mode not in ("avg", "min"):
         raise OperatorError(f"nanmedian: mode {mode!r} is neither 'avg' nor 'min'")
+    if mode == "min" and x.dtype.kind != "f":  # there is no NaN to leave out, and the lower element is itself
+        return op("median")(x, axis, keepdim, mode)
     x = x if x.dtype.kind == "f" else x.astype("float32")
     how = "lower" if mode == "min" else "midpoint"
     if mode == "min" and isinstance(axis, int):

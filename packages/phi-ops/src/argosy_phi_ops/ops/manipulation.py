@@ -293,9 +293,9 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def roll(x: Tensor, shifts: int | Sequence[int], axis: Axes = None) -> Tensor:
     """Elements moved on by `shifts` along `axis`, those that fall off coming back in front.
 
-    Without `axis` the tensor is rolled as if it were flat.
+    Without `axis`, or with no axes, the tensor is rolled as if it were flat.
     """
-    if axis is None:
+    if axis is None or axis in ((), []):
         rolled = _rolled(prim.reshape(x, shape=(x.type.size,)), 0, shifts if isinstance(shifts, int) else shifts[0])
         return prim.reshape(rolled, shape=x.shape)
     steps = (shifts,) if isinstance(shifts, int) else shifts
