@@ -89,6 +89,23 @@ def cnn(w: Words) -> Step:
     return w.training(net, lambda: w.F.cross_entropy(net(x), y), "Adam")
 
 
+def half_cnn(w: Words) -> Step:
+    """Digits in mixed precision: what ``auto_cast`` converts is bfloat16."""
+    nn = w.nn
+    conv, pool = (nn.Conv2d, nn.MaxPool2d) if w.is_torch else (nn.Conv2D, nn.MaxPool2D)
+    net = nn.Sequential(
+        conv(1, 16, 3, padding=1), nn.ReLU(), pool(2), conv(16, 32, 3, padding=1), nn.ReLU(), pool(2), nn.Flatten(),
+        nn.Linear(1568, 10),
+    )  # fmt: skip
+    x, y = w.normal(64, 1, 28, 28), w.labels(10, 64)
+
+    def loss() -> Any:
+        with w.P.autocast("cpu", dtype=w.P.bfloat16) if w.is_torch else w.P.amp.auto_cast(dtype="bfloat16"):
+            return w.F.cross_entropy(net(x), y)
+
+    return w.training(net, loss, "Adam")
+
+
 def lstm(w: Words) -> Step:
     net = w.nn.LSTM(16, 32, batch_first=True) if w.is_torch else w.nn.LSTM(16, 32)
     x = w.normal(8, 10, 16)
@@ -205,7 +222,7 @@ def images(w: Words) -> Step:
 
 CASES: dict[str, Callable[[Words], Step]] = {
     "MLP 784-256-10": mlp, "MLP 8-32-32-1": small_mlp, "CNN with BatchNorm": cnn, "LSTM": lstm,
-    "LSTM cell, 10 steps": lstm_cell, "Transformer layer": encoder, "GPT block": gpt_block,
+    "CNN, auto_cast": half_cnn, "LSTM cell, 10 steps": lstm_cell, "Transformer layer": encoder, "GPT block": gpt_block,
     "second derivatives": physics, "SGD, 100 parameters": hundred("SGD"), "Adam, 100 parameters": hundred("Adam"),
     "AdamW, 100 parameters": hundred("AdamW"), "inference": inference, "images": images,
 }  # fmt: skip
