@@ -21,8 +21,8 @@ from argosy_cinn.loops.schedule import (
     choose_chunks,
     phase_roots,
     phases,
-    read_ahead,
     row_buffers,
+    row_prefetches,
     shares_columns,
     shares_places,
 )
@@ -43,9 +43,8 @@ _FOUR_IN_TURNS, _WITH_SUMS, _TWO_IN_TURNS = 12, 20, 64
 _MANY_REGISTERS = 32
 #: Elements that a thread's share of a row is a multiple of.
 _LINE = 32
-#: Bytes that are asked for ahead of what is read, beyond the end of a page, and the cache that they come to: the second
-#: one has more lines on their way.
-_AHEAD, _SECOND_LEVEL = 6 << 10, 2
+#: The cache that rows to come are fetched into: the second one has more lines on their way than the first.
+_SECOND_LEVEL = 2
 #: Bytes of the widest element.
 _WIDEST = 8
 
@@ -110,7 +109,7 @@ class _Nest:
         self.inner_mask = sum(v.variables for v in (*kernel.inner, *kernel.sequential))
         self.everything = self.inner_mask | sum(v.variables for v in kernel.outer)
         self.kept = self._row_buffers()
-        self.ahead = read_ahead(kernel, b.module.target.l3_bytes)
+        self.prefetches = row_prefetches(kernel, b.module.target.l2_bytes)
         self.saved: set[int] = set()
 
     def _row_buffers(self) -> dict[int, Value]:
@@ -384,9 +383,19 @@ class _Nest:
         for r, total in zip(self._own(), sums, strict=True):
             combined = reductions.combine(b, r.kind, r.dtype, total, inner.full(r.body))
             out.append(combined if mask is None else b.select(mask, combined, total))
+        self._prefetch_rows(inner)
         self._accumulate(inner, chunk)  # first: what is stored may lie over what columns are sums of
         inner.store_all([s for s in kernel.stores if not s.per_row and s.node.level == self.phase])
         return out
+
+    def _prefetch_rows(self, inner: Evaluator) -> None:
+        """Ask for elements of later rows, below the ones at hand."""
+        if inner.mask is not None:
+            return
+        b = self.b
+        for request in self.prefetches.get(self.phase, ()):
+            place = b.at(self.pointers(request.buffer), inner.scalar(request.index), LLVM_TYPES[request.dtype])
+            b.prefetch(b.at(place, request.distance, I8), level=_SECOND_LEVEL)
 
     # -- reductions over variables outside the lanes
 
@@ -438,20 +447,11 @@ class _Nest:
 
 
 class _RowEvaluator(Evaluator):
-    """An evaluator that keeps expensive values in row buffers and takes them from there in later phases; the first one
-    asks ahead for what comes from memory."""
+    """An evaluator that keeps expensive values in row buffers and takes them from there in later phases."""
 
     def __init__(self, nest: _Nest, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.nest = nest
-
-    def _load(self, node: Expression) -> Value:
-        buffer, index = node.payload
-        if buffer in self.nest.ahead and self.nest.phase == 0 and self.mask is None:
-            b, memory = self.b, LLVM_TYPES[node.dtype]
-            place = b.at(self.pointers(buffer), self.scalar(index), memory)
-            b.prefetch(b.at(place, _AHEAD, I8), level=_SECOND_LEVEL)
-        return super()._load(node)
 
     def _compute(self, node: Expression) -> Value:
         place = self.nest.kept.get(node.number)

@@ -16,6 +16,7 @@ from typing import Any
 from argosy_cinn.loops.expressions import Expression, Graph, children, lookups
 from argosy_cinn.loops.indices import Index, Lookup, Variable
 from argosy_cinn.plan.shapes import at_least_one, ceil_div, estimate, larger, nbytes
+from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value
 
 #: Elements a chunk should at least have: some ten microseconds of work.
@@ -29,6 +30,10 @@ _NARROW = 8
 #: Nodes this expensive are kept in a row buffer between phases.
 _EXPENSIVE = 8
 _ROW_BUFFER_BYTES = 1 << 16
+#: How far ahead later rows are asked for at least: the time that memory takes to answer.
+_PREFETCH_BYTES = 4 << 10
+#: Bytes of rows that a second-level cache holds until they are read.
+_LONGEST_PREFETCHED = 1 << 17
 
 COSTS = {
     "exp": 12, "log": 14, "tanh": 16, "logistic": 18, "erf": 18, "erfinv": 30, "sin": 20, "cos": 20, "log1p": 18,
@@ -186,15 +191,42 @@ def phase_roots(kernel: Kernel, phase: int) -> list[Expression]:
     return found + [c.body for c in kernel.columns if c.body.level == phase]
 
 
-def read_ahead(kernel: Kernel, cache: int) -> frozenset[Any]:
-    """The buffers that the first of several loops over a row reads from memory: where there are several of them, which
-    a cache of that many bytes does not hold. Processors see one such stream coming, but several only to the end of a
-    page, and not while the other loops run."""
-    if phases(kernel) < 2:
-        return frozenset()
+@dataclass(frozen=True, slots=True)
+class RowPrefetch:
+    """A request for an element of a later row: the element of ``buffer`` at ``index``, ``distance`` bytes on."""
+
+    buffer: Any
+    index: Index
+    dtype: str
+    distance: int
+
+
+def row_prefetches(kernel: Kernel, cache: int) -> dict[int, list[RowPrefetch]]:
+    """Prefetches of later rows, by the phase that makes them, where the operands do not fit a cache of ``cache`` bytes.
+
+    Of several loops over a row only the first one reads from memory; while the others run no stream gets ahead. So
+    these ask for what the rows to come will read, each for other operands.
+    """
+    last = phases(kernel) - 1
+    streams = _row_streams(kernel) if last > 0 and kernel.outer else []
+    found: dict[int, list[RowPrefetch]] = {}
+    if sum(estimate(nbytes(node.payload[0])) for node in streams) < cache:
+        return found
+    for i, node in enumerate(streams):
+        buffer, index = node.payload
+        stride = index.coefficient(kernel.outer[-1])
+        row = stride * ITEM_SIZES[node.dtype] if isinstance(stride, int) else 0
+        if 0 < row <= _LONGEST_PREFETCHED:
+            request = RowPrefetch(buffer, index, node.dtype, -(-_PREFETCH_BYTES // row) * row)
+            found.setdefault(last - i % last, []).append(request)
+    return found
+
+
+def _row_streams(kernel: Kernel) -> list[Expression]:
+    """A load of each operand that rows read element after element, each row its own."""
     lane, outer = kernel.inner[-1], sum(v.variables for v in kernel.outer)
-    found: set[Any] = set()
-    stack, seen = list(phase_roots(kernel, 0)), set()
+    found: dict[Any, Expression] = {}
+    stack, seen = [root for phase in range(phases(kernel)) for root in phase_roots(kernel, phase)], set()
     while stack:
         node = stack.pop()
         if node.number in seen:
@@ -204,9 +236,8 @@ def read_ahead(kernel: Kernel, cache: int) -> frozenset[Any]:
         if node.kind == "load" and isinstance(node.payload[0], Value):
             buffer, index = node.payload
             if index.coefficient(lane) == 1 and index.variables & outer:
-                found.add(buffer)
-    apart = len(found) > 1 and sum(estimate(nbytes(buffer)) for buffer in found) >= cache
-    return frozenset(found) if apart else frozenset()
+                found.setdefault(buffer, node)
+    return sorted(found.values(), key=lambda node: node.number)
 
 
 def row_buffers(kernel: Kernel) -> list[Expression]:

@@ -1,4 +1,4 @@
-"""Several operands that come from memory are asked for ahead of the first of several loops over a row."""
+"""The rows that a kernel with several loops over a row will read next are prefetched by its later loops."""
 
 import os
 
@@ -32,32 +32,49 @@ def f32(*shape):
 
 
 def text(function, *shapes, cache=1 << 16):
-    """The code of a program for a machine with a last-level cache of so many bytes."""
+    """The code of a program for a machine with a second-level cache of so many bytes."""
     arguments = [np.zeros(shape, np.float32) for shape in shapes]
     program = simplified_program(to_primitives(build(function, arguments)))
     host = Target.host()
-    target = Target(host.triple, host.cpu, host.features, host.l1_bytes, host.l2_bytes, cache)
+    target = Target(host.triple, host.cpu, host.features, host.l1_bytes, cache, host.l3_bytes)
     return assembled(program, target, Budget())[1].module.text()
 
 
-def test_what_does_not_fit_is_asked_for_ahead():
-    """Two operands, and not the one that every row reads."""
-    asked = text(of_sum, (64, 256), (64, 256), (256,)).count("call void @llvm.prefetch")
-    without = text(lambda x, y: softmax(prim.add(prim.mul(x, 3.0), y)), (64, 256), (64, 256))
-    assert asked == without.count("call void @llvm.prefetch") > 0
-    assert "llvm.prefetch" not in text(of_sum, (64, 256), (64, 256), (256,), cache=1 << 18)
+def prefetches(*program, cache=1 << 16):
+    return text(*program, cache=cache).count("call void @llvm.prefetch")
 
 
-def test_one_stream_and_one_loop_are_left_to_the_processor():
-    assert "llvm.prefetch" not in text(softmax, (64, 256))
-    assert "llvm.prefetch" not in text(lambda x, y: prim.add(prim.exp(x), y), (64, 256), (64, 256))
+def test_each_operand_that_does_not_fit_is_prefetched():
+    """Two operands, and not the one that every row reads, nor those that a cache holds."""
+    one = prefetches(softmax, (64, 256))
+    assert one > 0
+    assert prefetches(of_sum, (64, 256), (64, 256), (256,)) == 2 * one
+    assert prefetches(of_sum, (64, 256), (64, 256), (256,), cache=1 << 18) == 0
+
+
+def test_later_phases_share_the_operands(monkeypatch):
+    """Of three loops over a row the last two ask for one operand each, and the first one for none."""
+    seen = {}
+
+    def note(kernel, cache):
+        found = schedule.row_prefetches(kernel, cache)
+        seen.update({phase: [request.distance for request in found[phase]] for phase in found})
+        return found
+
+    monkeypatch.setattr(nest, "row_prefetches", note)
+    text(of_sum, (64, 256), (64, 256), (256,))
+    assert seen == {1: [4096], 2: [4096]}
+
+
+def test_one_loop_is_left_to_the_processor():
+    assert prefetches(lambda x, y: prim.add(prim.exp(x), y), (64, 256), (64, 256)) == 0
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 13), (3, 131), (33, 64), (5, 1000), (0, 4)])
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_no_result_changes(shape, threads, monkeypatch):
     """Whatever is asked for, beyond the last row too."""
-    monkeypatch.setattr(nest, "read_ahead", lambda kernel, cache: schedule.read_ahead(kernel, 0))
+    monkeypatch.setattr(nest, "row_prefetches", lambda kernel, cache: schedule.row_prefetches(kernel, 0))
     try:
         set_threads(threads)
         check(of_sum, f32(*shape), f32(*shape)[::-1].copy(), np.ones(shape[1], np.float32))
@@ -66,7 +83,7 @@ def test_no_result_changes(shape, threads, monkeypatch):
 
 
 def test_what_is_read_in_every_second_place_is_right(monkeypatch):
-    monkeypatch.setattr(nest, "read_ahead", lambda kernel, cache: schedule.read_ahead(kernel, 0))
+    monkeypatch.setattr(nest, "row_prefetches", lambda kernel, cache: schedule.row_prefetches(kernel, 0))
 
     def every_second(x, y):
         cut = prim.slice(x, start=(0, 1), limit=x.shape, stride=(1, 2))
