@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -132,6 +133,71 @@ def test_damaged_blobs_are_ignored(tmp_path):
     for content in (path.read_bytes()[:-1], path.read_bytes()[:-1] + b"?", b""):
         path.write_bytes(content)
         assert cache.get("k") is None
+
+
+def size_of(folder):
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def test_the_least_recently_used_blobs_go_first(tmp_path):
+    """The folder stays within its limit; a blob that is read stays longer."""
+    cache = BlobCache(tmp_path, limit_bytes=5000)
+    for number in range(4):
+        cache.put(f"k{number}", bytes(1000))
+    assert cache.get("k0") == bytes(1000)
+    cache.put("k4", bytes(1000))
+    assert [cache.get(f"k{n}") is not None for n in range(5)] == [True, False, True, True, True]
+    cache.put("large", bytes(5000))
+    assert cache.get("large") is None
+    assert cache.get("k0") is not None
+    for number in range(100):
+        cache.put(f"more{number}", bytes(300))
+        assert size_of(tmp_path) <= 5000
+        assert cache.get(f"more{number}") is not None
+
+
+def test_abandoned_files_go(tmp_path):
+    """What a killed writer left is deleted after an hour, what another is writing now is not."""
+    cache = BlobCache(tmp_path)
+    for name in (".writing-old", ".writing-new"):
+        (tmp_path / name).write_bytes(b"half")
+    os.utime(tmp_path / ".writing-old", (0, 0))
+    cache.put("k", b"code")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".writing-new", "k"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_no_blob(tmp_path):
+    """It counts as absent; nobody waits for its other end."""
+    os.mkfifo(tmp_path / "k", 0o600)
+    cache = BlobCache(tmp_path)
+    assert cache.get("k") is None
+    cache.put("k", b"code")
+    assert cache.get("k") == b"code"
+
+
+SHARING = """
+import sys
+from argosy_hwadapt.blob_cache import BlobCache
+
+cache, seed = BlobCache(sys.argv[1], limit_bytes=20_000), int(sys.argv[2])
+for turn in range(300):
+    number = (turn * 7 + seed) % 40
+    blob = bytes([number]) * (500 + number)
+    found = cache.get_or_make(BlobCache.key([str(number)]), lambda: blob)
+    assert found == blob, (turn, number)
+"""
+
+
+def test_processes_share_a_folder(tmp_path):
+    """Several that read, write and evict at once get whole blobs, and the folder stays within its limit."""
+    command = [sys.executable, "-c", SHARING, str(tmp_path)]
+    running = [subprocess.Popen([*command, str(seed)], stderr=subprocess.PIPE) for seed in range(3)]
+    for process in running:
+        assert process.communicate()[1] == b""
+        assert process.returncode == 0
+    assert size_of(tmp_path) <= 20_000
+    assert not list(tmp_path.glob(".writing-*"))
 
 
 def test_keys_separate_parts():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import argosy_hwadapt as hw
+from argosy_hwadapt.capture import CapturedGraph
 from argosy_hwadapt.cpu.native import ffi
 from argosy_hwadapt.device import Device
 from argosy_hwadapt.virtual import VirtualRuntime
@@ -142,11 +143,92 @@ def test_a_hung_device_is_given_up_by_the_watchdog():
         device.copy(bytearray(1), buffer)
 
 
+@pytest.mark.parametrize(
+    ("method", "call"),
+    [
+        ("alloc", lambda device, buffer: device.allocate(1 << 20)),
+        ("copy", lambda device, buffer: device.copy(bytearray(8), buffer)),
+        ("memset", lambda device, buffer: device.memset(buffer, 1)),
+        ("launch", lambda device, buffer: device.launch(None, (1,), args=[buffer])),
+        ("free", lambda device, buffer: device.call("free", buffer.handle)),
+        ("mem_info", lambda device, buffer: device.mem_info()),
+        ("event_record", lambda device, buffer: device.call("event_record", None)),
+        ("event_synchronize", lambda device, buffer: device.call("event_synchronize", None)),
+        ("peer_copy", lambda device, buffer: device.copy(buffer, other_of(device).allocate(1))),
+        ("run_op", lambda device, buffer: device.call("run_op", "matmul", (), {})),
+        ("run_graph", lambda device, buffer: device.call("run_graph", None, ())),
+        ("capture_replay", lambda device, buffer: device.call("capture_replay", empty_graph(device))),
+        ("stream_destroy", lambda device, buffer: device.call("stream_destroy", None)),
+        ("close", lambda device, buffer: device.call("close")),
+        ("health", lambda device, buffer: device.call("health")),
+    ],
+)
+def test_a_watchdog_covers_every_call_that_may_wait(method, call):
+    """Whichever call the plug-in does not return from, the device counts as lost, and the error names the call."""
+    device, never, hangs = make(), threading.Event(), threading.Event()
+    before = getattr(device.runtime, method, None)
+    setattr(device.runtime, method, lambda *args: never.wait() if hangs.is_set() else before(*args))
+    buffer = device.allocate(8)
+    hangs.set()
+    device.watchdog = 0.05
+    with pytest.raises(hw.DeviceLost, match=rf"did not answer within 0.05 s \({method}\)"):
+        call(device, buffer)
+    with pytest.raises(hw.DeviceLost, match="cannot be used any more"):
+        device.mem_info()
+    never.set()
+
+
+def other_of(device):
+    """A second device of the same runtime."""
+    return Device("virtual", 1, device.runtime.devices()[1], device.runtime)
+
+
+def empty_graph(device):
+    """A graph without work."""
+    return CapturedGraph(device, None, {})
+
+
+def test_a_full_memory_is_waited_for_within_the_deadline():
+    """The allocation that waits for a hung queue ends, too: nobody has called synchronize."""
+    device = make(hang_at_launch=1, memory_bytes=1 << 20)
+    device.watchdog = 0.2
+    buffer = device.allocate(1 << 19)
+    device.launch(kernel_of(device, increment), (1,), args=[buffer])
+    with pytest.raises(hw.DeviceLost, match=r"did not answer within 0.2 s \(alloc\)"):
+        device.allocate(1 << 20)
+
+
+def test_a_replay_of_many_submissions_has_a_deadline_for_each():
+    """The default replay may take longer than the deadline of one call."""
+    device, pause = make(), threading.Event()
+    runtime = device.runtime
+    runtime.copy = lambda *args: pause.wait(0.02)
+    device.call("capture_begin")
+    for _ in range(20):
+        device.copy(device.allocate(1), b"x")
+    graph = device.call("capture_end")
+    device.watchdog = 0.3
+    device.call("capture_replay", graph)
+    device.synchronize()
+
+
+def test_building_is_no_waiting_for_the_device():
+    """A compiler may take longer than a device may be silent."""
+    device, pause = make(), threading.Event()
+    build = device.runtime.build
+    device.runtime.build = lambda *args: pause.wait(0.1) or build(*args)
+    device.watchdog = 0.01
+    assert device.build("address", bytes(8))
+
+
 def test_a_healthy_device_passes_its_watchdog():
     """A watchdog does not disturb, and errors pass through it."""
     device = make()
     device.watchdog = 5.0
     device.synchronize()
+    buffer = device.allocate(2)
+    device.copy(buffer, b"ab")
+    assert read(device, buffer) == b"ab"
     device.call("free", 12345)
     with pytest.raises(hw.DeviceError, match="handle 12345 is freed but was not allocated"):
         device.synchronize()

@@ -8,11 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from argosy_hwadapt.capture import WRAPPERS, Operands
 from argosy_hwadapt.contract import NO_FORK, Context, DeviceInfo, DeviceRuntime, Kernel, Stream
 from argosy_hwadapt.errors import DeviceError, DeviceLost, LaunchError, UnsupportedOperation
 from argosy_hwadapt.kernel import TRANSIENT_FORMS, Pointer, Scalar
 from argosy_hwadapt.memory import Buffer, CachingAllocator, MemoryStats
-from argosy_hwadapt.watchdog import call_with_deadline
+from argosy_hwadapt.watchdog import HOST_METHODS, DeadlineExceeded, call_with_deadline
 
 if TYPE_CHECKING:
     from argosy_hwadapt.blob_cache import BlobCache
@@ -22,14 +23,16 @@ if TYPE_CHECKING:
 Copyable = Any
 #: An argument of a launch: device memory, device memory from a byte offset on, or a value.
 LaunchArgument = Buffer | tuple[Buffer, int] | Scalar
+#: Methods that put work into a device's queue: what a graph captures and a profile times.
+SUBMISSIONS = frozenset({"copy", "memset", "launch", "peer_copy", "run_op", "run_graph"})
 
 
 class Device:
     """One opened device. Get it from :func:`argosy_hwadapt.device`.
 
     Every call into the plug-in passes :meth:`call`, which finds the default of an optional method,
-    remembers the death of the device and names the plug-in when it raises something that is not a
-    DeviceError.
+    remembers the death of the device, gives up a plug-in that does not answer and names it when it raises
+    something that is not a DeviceError.
     """
 
     __slots__ = (
@@ -42,6 +45,7 @@ class Device:
         "info",
         "name",
         "observer",
+        "operands",
         "runtime",
         "trace",
         "watchdog",
@@ -51,11 +55,14 @@ class Device:
         self.name, self.index, self.info, self.runtime = name, index, info, runtime
         self._failure: DeviceError | None = None
         self._methods: dict[str, Callable[..., Any]] = {}
-        #: Sees launches and copies while a graph is captured or a profile taken.
-        self.observer: Callable[..., None] | None = None
+        #: Sees submissions while a graph is captured or a profile taken, in place of the plug-in.
+        self.observer: Callable[..., Any] | None = None
+        #: What the graph that is being captured reads and writes; None while none is.
+        self.operands: Operands | None = None
         #: Finished profile events of the default profiler.
         self.trace: list[TraceEvent] = []
-        #: Seconds after which :meth:`synchronize` gives a device up as hung; None waits for ever.
+        #: Seconds after which a call that may wait for the device gives it up as hung; None waits for ever.
+        #: Each such call then runs in a thread of its own, which costs some ten microseconds.
         self.watchdog: float | None = None
         self.context: Context = None
         self.allocator = CachingAllocator(self)
@@ -69,19 +76,40 @@ class Device:
     # Calling the plug-in.
 
     def call(self, method: str, *args: Any) -> Any:
-        """Call a required or optional method of the contract on this device's context."""
+        """Call a required or optional method of the contract on this device's context.
+
+        While a graph is captured or a profile taken, submissions go to its observer. Raises DeviceLost when the plug-in
+        does not answer within :attr:`watchdog` seconds.
+        """
+        if self.observer is not None and method in SUBMISSIONS:
+            return self.observer(self, method, args)
+        return self.perform(method, *args)
+
+    def perform(self, method: str, *args: Any) -> Any:
+        """Call a method as :meth:`call` does, past any observer (for defaults and observers themselves)."""
         if self._failure is not None:
             raise type(self._failure)(f"{self} cannot be used any more: {self._failure}") from self._failure
         function = self._methods.get(method) or self._resolve(method)
         try:
-            return function(*args)
+            if self.watchdog is None:
+                return function(*args)
+            return self._call_within(self.watchdog, method, function, args)
         except DeviceLost as lost:
-            self._failure = lost
+            self._failure = self._failure or lost
             raise
         except (DeviceError, MemoryError):
             raise
         except Exception as cause:
             raise DeviceError(f"plug-in {self.name!r} raised {type(cause).__name__} in {method}: {cause}") from cause
+
+    def _call_within(self, seconds: float, method: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Call a method with a deadline. Defaults have none: each call that they make has its own."""
+        if method in HOST_METHODS or not self.offers(method):
+            return function(*args)
+        try:
+            return call_with_deadline(partial(function, *args), seconds)
+        except DeadlineExceeded:
+            raise DeviceLost(f"{self} did not answer within {seconds:g} s ({method})") from None
 
     def offers(self, method: str) -> bool:
         """Say whether the runtime itself has this optional method (otherwise its default is used)."""
@@ -91,16 +119,20 @@ class Device:
         receiver, function = self.context, getattr(self.runtime, method, None)
         if function is None:
             receiver, function = self, _default(method)
+        elif method == "peer_copy":
+            receiver, function = self, partial(_copy_from_peer, function)
         if function is None:
             raise DeviceError(f"plug-in {self.name!r} lacks the method {method!r} of the device contract")
-        bound = self._methods[method] = partial(function, receiver)
+        bound: Callable[..., Any] = partial(function, receiver)
+        if method in WRAPPERS:
+            bound = partial(WRAPPERS[method], self, bound)
+        self._methods[method] = bound
         return bound
 
-    def _submit(self, method: str, *args: Any) -> None:
-        if self.observer is None:
-            self.call(method, *args)
-        else:
-            self.observer(self, method, args)
+    def retain(self, *operands: object) -> None:
+        """Keep what submitted work reads or writes alive as long as the graph that is being captured, if any."""
+        if self.operands is not None:
+            self.operands.update((id(operand), operand) for operand in operands)
 
     # Memory.
 
@@ -147,23 +179,18 @@ class Device:
         _check_range("copy, destination", _size(dst), dst_offset, nbytes)
         if nbytes == 0:
             return
+        self.retain(dst, src)
         if isinstance(src, Buffer) and src.device is not self:
-            self._copy_from_peer(dst, src, nbytes, dst_offset, src_offset)
+            self.call("peer_copy", _side(self, dst), dst_offset, src.device, src.handle, src_offset, nbytes)
         else:
-            self._submit("copy", _side(self, dst), dst_offset, _side(self, src), src_offset, nbytes, stream)
-
-    def _copy_from_peer(self, dst: Copyable, src: Buffer, nbytes: int, dst_offset: int, src_offset: int) -> None:
-        target = _side(self, dst)
-        if src.device.runtime is self.runtime and self.offers("peer_copy"):
-            self.call("peer_copy", target, dst_offset, src.device.context, src.handle, src_offset, nbytes)
-        else:
-            _default("peer_copy")(self, target, dst_offset, src.device, src.handle, src_offset, nbytes)
+            self.call("copy", _side(self, dst), dst_offset, _side(self, src), src_offset, nbytes, stream)
 
     def memset(self, buffer: Buffer, value: int = 0, offset: int = 0, nbytes: int | None = None) -> None:
         """Set every byte of a range to ``value``."""
         nbytes = buffer.nbytes - offset if nbytes is None else nbytes
         _check_range("memset", buffer.nbytes, offset, nbytes)
         if nbytes:
+            self.retain(buffer)
             self.call("memset", buffer.handle, offset, value, nbytes, None)
 
     def mem_info(self) -> tuple[int, int]:
@@ -178,15 +205,8 @@ class Device:
     # Work.
 
     def synchronize(self, stream: Stream = None) -> None:
-        """Wait for the submitted work; errors of that work are raised here.
-
-        Raises DeviceLost when the device does not answer within :attr:`watchdog` seconds.
-        """
-        if self.watchdog is None:
-            self.call("synchronize", stream)
-        elif not call_with_deadline(lambda: self.call("synchronize", stream), self.watchdog):
-            self._failure = DeviceLost(f"{self} did not answer within {self.watchdog:g} s")
-            raise self._failure
+        """Wait for the submitted work; errors of that work are raised here."""
+        self.call("synchronize", stream)
 
     def build(
         self,
@@ -232,7 +252,9 @@ class Device:
             raise LaunchError(f"{self}: block {block3} has {threads} work-items; at most {self.info.max_block} fit")
         if shared > self.info.shared_bytes:
             raise LaunchError(f"{self}: {shared} bytes of shared memory asked; a block has {self.info.shared_bytes}")
-        self._submit("launch", kernel, grid3, block3, [self._argument(a) for a in args], shared, stream)
+        arguments = [self._argument(a) for a in args]
+        self.retain(kernel, *args)
+        self.call("launch", kernel, grid3, block3, arguments, shared, stream)
 
     def _argument(self, argument: LaunchArgument) -> Pointer | Scalar:
         if isinstance(argument, Scalar):
@@ -270,7 +292,15 @@ class HostDevice(Device):
     def address(self, buffer: Buffer) -> int:
         """Return the address of a buffer's first byte (0 for an empty buffer)."""
         handle = buffer.handle
-        return handle if type(handle) is int else self.call("address", handle)
+        return handle if type(handle) is int else self.perform("address", handle)
+
+
+def _copy_from_peer(method: Any, device: Device, dst: Any, dst_off: int, source: Device, *rest: Any) -> None:
+    """Copy by the plug-in's own method where it has the source, too, and through the host otherwise."""
+    if source.runtime is device.runtime:
+        method(device.context, dst, dst_off, source.context, *rest)
+    else:
+        _default("peer_copy")(device, dst, dst_off, source, *rest)
 
 
 def _default(method: str) -> Any:

@@ -96,8 +96,9 @@ def event_elapsed(device: Device, start: HostEvent, end: HostEvent) -> float:
 def memset(device: Device, handle: Handle, offset: int, value: int, nbytes: int, stream: Stream = None) -> None:
     """Fill ``nbytes`` bytes with ``value`` by copies from the host."""
     pattern = bytes([value]) * min(nbytes, _FILL_CHUNK)
+    device.retain(pattern)
     for start in range(0, nbytes, _FILL_CHUNK):
-        device.call("copy", handle, offset + start, pattern, 0, min(nbytes - start, _FILL_CHUNK), stream)
+        device.perform("copy", handle, offset + start, pattern, 0, min(nbytes - start, _FILL_CHUNK), stream)
 
 
 def mem_info(device: Device) -> tuple[int, int]:
@@ -125,10 +126,12 @@ def peer_copy(
     nbytes: int,
 ) -> None:
     """Copy from another device's memory through the host."""
+    if device.operands is not None:  # the plug-in is capturing: it would keep the bytes of now
+        raise UnsupportedOperation(f"{device}: a copy from {source} goes through the host, so no graph can capture it")
     staging = bytearray(nbytes)
-    source.call("copy", staging, 0, src, src_off, nbytes)
-    source.call("synchronize")
-    device.call("copy", dst, dst_off, staging, 0, nbytes)
+    source.perform("copy", staging, 0, src, src_off, nbytes)
+    source.perform("synchronize")
+    device.perform("copy", dst, dst_off, staging, 0, nbytes)
 
 
 def host_view(device: Device, handle: Handle, offset: int, nbytes: int, keep: object) -> memoryview | None:
@@ -182,7 +185,7 @@ class _Recorder:
 
 
 def capture_begin(device: Device) -> None:
-    """Start to record launches and copies instead of running them."""
+    """Start to record submissions instead of running them."""
     _observe(device, _Recorder())
 
 
@@ -220,16 +223,16 @@ class _Profiler:
         self.events: list[TraceEvent] = []
 
     def __call__(self, device: Device, name: str, args: tuple[Any, ...]) -> None:
-        device.call("synchronize")
+        device.perform("synchronize")
         start = perf_counter_ns()
-        device.call(name, *args)
-        device.call("synchronize")
+        device.perform(name, *args)
+        device.perform("synchronize")
         label = f"launch {args[0]}" if name == "launch" else name
         self.events.append(TraceEvent(label, start, perf_counter_ns(), coarse=True))
 
 
 def profiler_start(device: Device) -> None:
-    """Start timing every launch and copy, one at a time."""
+    """Start timing every submission, one at a time."""
     _observe(device, _Profiler())
 
 
@@ -256,9 +259,9 @@ def health(device: Device) -> None:
     """Write and read back a few bytes. Raises DeviceError if the device does not answer rightly."""
     sent, received = b"argosy health", bytearray(13)
     buffer = device.allocate(len(sent))
-    device.copy(buffer, sent)
-    device.copy(received, buffer)
-    device.synchronize()
+    device.perform("copy", buffer.handle, 0, sent, 0, len(sent), None)  # past observers: this is no work of the caller
+    device.perform("copy", received, 0, buffer.handle, 0, len(sent), None)
+    device.perform("synchronize")
     if received != sent:
         raise DeviceError(f"{device} is not healthy: it was given {sent!r} and gave back {bytes(received)!r}")
 
@@ -269,7 +272,7 @@ def reset(device: Device) -> None:
 
 
 def _observe(device: Device, observer: Callable[..., None]) -> None:
-    if device.observer is not None:
+    if device.observer is not None or device.operands is not None:
         raise DeviceError(f"{device}: graph capture or profiling is already active; end it first")
     device.observer = observer
 
