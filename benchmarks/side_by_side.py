@@ -18,6 +18,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from workloads import WORKLOADS
+
 HERE = Path(__file__).resolve().parent
 # Settings under which the peers' allocator reuses large buffers on 2 MiB pages: their best.
 TUNED = "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"
@@ -52,8 +54,10 @@ def python_of(framework: str, options: argparse.Namespace) -> str:
 
 
 def limits(options: argparse.Namespace) -> dict[str, Any]:
-    """What the machine can do at most, measured just before the run on the same cores."""
+    """The limits of the machine, measured just before the run on the same cores."""
+    works = [w.work for w in WORKLOADS if (w.script, w.case) == (options.workload, options.case) and w.work]
     command = [sys.executable, str(HERE / "limits.py"), "--threads", str(options.threads), "--core", str(options.core)]
+    command += [f"--{name}={getattr(work, name)}" for work in works for name in ("read", "written")]
     found: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     return found
 

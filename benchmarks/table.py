@@ -47,9 +47,8 @@ def microseconds(time: float) -> str:
 
 def share(workload: Workload, record: dict[str, Any], milliseconds: float) -> str:
     """The least time of the workload on that machine, as a share of ours."""
-    if workload.work is None or "limits" not in record:
-        return "-"
-    return f"{workload.work.seconds(record['limits']) / milliseconds * 1e3:.0%}"
+    least = workload.work.seconds(record["limits"]) if workload.work is not None and "limits" in record else 0.0
+    return f"{least / milliseconds * 1e3:.0%}" if least else "-"
 
 
 def row(workload: Workload, record: dict[str, Any]) -> str:

@@ -7,15 +7,17 @@ from typing import NamedTuple
 
 
 class Work(NamedTuple):
-    """The least that a workload takes whoever does it: ``nbytes`` of main memory read and written (operands once,
-    results once) and ``operations`` of float32 arithmetic in products, two for a multiply-add."""
+    """The least that a workload takes whoever does it: bytes ``read`` and ``written`` (operands once, results once) and
+    ``operations`` of float32 arithmetic in products, two for a multiply-add."""
 
-    nbytes: float = 0.0
+    read: int = 0
+    written: int = 0
     operations: float = 0.0
 
     def seconds(self, limits: dict[str, float]) -> float:
-        """The time of that at the machine's limits, memory and arithmetic at once."""
-        return max(self.nbytes / limits["bandwidth"], self.operations / limits["rate"])
+        """The time of that at the machine's limits, memory and arithmetic at once: as long as it takes to stream as
+        many bytes from and to where they lie, in a cache or in memory."""
+        return max(limits.get("stream", 0.0), self.operations / limits["rate"])
 
 
 class Workload(NamedTuple):
@@ -32,9 +34,9 @@ class Workload(NamedTuple):
         return "-".join(part for part in (self.script, self.case, str(threads)) if part) + ".json"
 
 
-def _rows(rows: int, columns: int, arrays: int) -> Work:
-    """So many float32 arrays of [rows, columns] read or written once."""
-    return Work(nbytes=4.0 * rows * columns * arrays)
+def _rows(rows: int, columns: int, operands: int) -> Work:
+    """So many float32 arrays of [rows, columns] read once, and one written."""
+    return Work(4 * rows * columns * operands, 4 * rows * columns)
 
 
 def _transformer(tokens: int, weights: int, attention: Work) -> Work:
@@ -76,7 +78,7 @@ def _fourier(size: int, transforms: int) -> Work:
 
 def _lines(numbers: int, length: int, transforms: int = 1) -> Work:
     """That many complex numbers in lines."""
-    return Work(16.0 * numbers * transforms, 5.0 * numbers * math.log2(length) * transforms)
+    return Work(8 * numbers * transforms, 8 * numbers * transforms, 5.0 * numbers * math.log2(length) * transforms)
 
 
 def _resnet18(images: int, size: int) -> Work:
@@ -105,11 +107,11 @@ WORKLOADS = (
     Workload("mlp_step", "", "MLP training step (784-256-10, batch 64, SGD)", work=MLP),
     Workload("resnet_step", "64", "ResNet-18 training step (8 images of 64 x 64, SGD)", RESNET, _resnet18(8, 64)),
     Workload("resnet_step", "224", "ResNet-18 training step (8 images of 224 x 224, SGD)", RESNET, _resnet18(8, 224)),
-    Workload("rmsnorm", "4096x768-forward", "RMSNorm 4096 x 768", work=_rows(4096, 768, 2)),
-    Workload("rmsnorm", "4096x768-backward", "RMSNorm 4096 x 768 with gradients", work=_rows(4096, 768, 3)),
-    Workload("rmsnorm", "8192x4096-forward", "RMSNorm 8192 x 4096", work=_rows(8192, 4096, 2)),
-    Workload("rmsnorm", "8192x4096-backward", "RMSNorm 8192 x 4096 with gradients", work=_rows(8192, 4096, 3)),
-    Workload("gelu_softmax", "", "softmax(gelu(x w + b) + r), 4096 x 1024", work=_rows(4096, 1024, 3)),
+    Workload("rmsnorm", "4096x768-forward", "RMSNorm 4096 x 768", work=_rows(4096, 768, 1)),
+    Workload("rmsnorm", "4096x768-backward", "RMSNorm 4096 x 768 with gradients", work=_rows(4096, 768, 2)),
+    Workload("rmsnorm", "8192x4096-forward", "RMSNorm 8192 x 4096", work=_rows(8192, 4096, 1)),
+    Workload("rmsnorm", "8192x4096-backward", "RMSNorm 8192 x 4096 with gradients", work=_rows(8192, 4096, 2)),
+    Workload("gelu_softmax", "", "softmax(gelu(x w + b) + r), 4096 x 1024", work=_rows(4096, 1024, 2)),
     Workload(
         "attention",
         "8x6x256",

@@ -142,6 +142,12 @@ def test_limits_say_when_they_were_measured():
     assert before <= datetime.fromisoformat(machine.measured_limits().measured) <= datetime.now(UTC)
 
 
+@pytest.mark.parametrize(("read", "written"), [(0, 1), (1, 0), (100, 50), (1 << 20, 1 << 20), (3 << 20, 1 << 20)])
+def test_streams_of_any_size_are_measured(read, written, monkeypatch):
+    monkeypatch.setattr(machine, "_SECONDS", 0.0)
+    assert 0 < machine.stream_seconds(read, written) < float("inf")
+
+
 def test_tables_align_and_escape():
     table = Table(["name", "n"], [["a<b", "5"], ["longer", "12"]])
     assert table.text() == ["name     n", "------  --", "a<b      5", "longer  12"]

@@ -1,5 +1,5 @@
-"""What this machine can do at most: the copy bandwidth of its memory and its rate of multiply-adds. The best that was
-ever measured is kept in the object cache: others who used the machine meanwhile only make it look slower."""
+"""The limits of this machine: the copy bandwidth of its memory and caches and its rate of multiply-adds. The best that
+was ever measured is kept in the object cache: others who used the machine meanwhile only make it look slower."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ _CHUNKS = 64
 _STEPS = 1 << 15
 _SUMS = 10
 _REPEATS = 5
+#: Seconds that streams are repeated for: those in caches are over in microseconds.
+_SECONDS = 0.3
+#: Bytes of what a stream's turn of the loop takes of each operand, whole cache lines, and at least of its chunks.
+_LINE, _CHUNK_BYTES = 256, 1 << 17
 _CHUNK_PARAMETERS = [("ptr", "table"), ("i64", "chunk"), ("i64", "chunks")]
 
 
@@ -82,9 +86,49 @@ def measured_limits() -> Limits:
     return Limits(2 * _COPIED / copied, operations / multiplied, threads, now)
 
 
-def _best(call: Entry, table: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
-    found = []
-    for _ in range(_REPEATS):
+def stream_seconds(read: int, written: int) -> float:
+    """The least time in which ``read`` bytes are read and ``written`` bytes written again and again, in seconds,
+    wherever they then lie: in a cache that holds both, else in memory.
+
+    The best of a loop with ordinary stores and of one whose stores go past the caches, over as many operands of
+    the result's size as ``read`` has room for (STREAM's copy, add and so on; McCalpin, 1995).
+    """
+    sources = max(1, round(read / max(written, 1)))
+    result = (read + written) // (sources + 1)
+    chunks = min(_CHUNKS, max(workers().threads, result // _CHUNK_BYTES))
+    size = max(1, result // (_LINE * chunks)) * _LINE * chunks
+    module = Module(Target.host())
+    for name, past in (("stored", False), ("streamed", True)):
+        with module.function(f"{name}_chunk", _CHUNK_PARAMETERS, export=False, attributes="noinline") as b:
+            _stream(b, sources, size // chunks, past)
+        with module.function(name, [("ptr", "addresses"), ("ptr", "dims")]) as b:
+            parallel_for(b, f"{name}_chunk", b.arguments[0], chunks)
+    library = load(module.text(), module.exports, Target.host())
+    memory = np.full((sources + 1) * size // 4 + _LINE, 0.5, np.float32)
+    first = -(-memory.ctypes.data // _LINE) * _LINE
+    table = np.array([first + i * size for i in range(sources + 1)])
+    return min(_best(entry(library, name), table, _SECONDS) for name in ("stored", "streamed"))
+
+
+def _stream(b: Function, sources: int, size: int, past: bool) -> None:
+    """The sum of the operands, a vector at a time; ``size`` bytes of each."""
+    table, chunk = b.arguments[0], b.arguments[1]
+    lanes = b.module.target.lanes(FLOAT)
+    wide, step = vector(FLOAT, lanes), 4 * lanes
+    *operands, result = (b.at(b.load(PTR, b.at(table, i, PTR)), b.mul(chunk, size), "i8") for i in range(sources + 1))
+    with b.loop(0, size, _LINE) as loop:
+        for place in (b.add(loop.index, offset) for offset in range(0, _LINE, step)):
+            total = b.load(wide, b.at(operands[0], place, "i8"), align=step)
+            for operand in operands[1:]:
+                total = b.fadd(total, b.load(wide, b.at(operand, place, "i8"), align=step))
+            b.store(total, b.at(result, place, "i8"), align=step, nontemporal=past)
+
+
+def _best(call: Entry, table: np.ndarray[tuple[int], np.dtype[np.int64]], seconds: float = 0.0) -> float:
+    """The least time of a call, of several and of as many as ``seconds`` have room for."""
+    found: list[float] = []
+    begin = perf_counter()
+    while len(found) < _REPEATS or perf_counter() - begin < seconds:
         started = perf_counter()
         call(table.ctypes.data, 0)
         found.append(perf_counter() - started)
