@@ -18,6 +18,12 @@ def _losses(ranks, *arguments):
     return run_ranks(run, ranks, timeout=600)
 
 
+def test_a_resumed_run_is_the_run_that_goes_on(expected):
+    """Six steps in two runs give the losses of six in one: the masks of dropout are not drawn again."""
+    whole = _losses(1, "--steps", "6")[0]
+    np.testing.assert_allclose([*expected[0], *expected[1]], whole, rtol=1e-6)
+
+
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
     """Six steps of one process in two runs, the second from the first one's checkpoint."""

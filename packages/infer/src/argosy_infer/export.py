@@ -1,20 +1,20 @@
 """Programs with their weights on disk: ``<path>.pir`` (binary IR) and ``<path>.safetensors`` (the states by name).
 
-Both files are written atomically and name each other by checksum, so that a program never runs with weights of another
-export. Loading executes nothing.
+The weights name their program by checksum, so that a program never runs with weights of another export, and the files
+are replaced at once, by renaming the program (see `argosy_hwadapt.files`). Loading executes nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from argosy_hwadapt.files import content_key, member_path, write_files
 from argosy_infer.errors import ProgramFileError
 from argosy_phi_ops.errors import FOREIGN
 from argosy_pir.errors import IRError
@@ -22,37 +22,79 @@ from argosy_pir.program import Program
 from argosy_pir.serialization import from_bytes, to_bytes
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.safetensors import CheckpointError, load_file, save_file
+from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, file_parts
 
-__all__ = ["LoadedProgram", "load_program", "save_program"]
+__all__ = ["LoadedProgram", "load_methods", "load_program", "save_program"]
 
 Array = np.ndarray[Any, Any]
 _KEY = "argosy.program"
+_EXPORT = "export"
 
 
 class LoadedProgram:
-    """A program and the arrays of its states by name."""
+    """A program and the arrays of its states by name; ``export`` says which one it is from."""
 
-    __slots__ = ("program", "states")
+    __slots__ = ("export", "program", "states")
 
-    def __init__(self, program: Program, states: dict[str, Array]) -> None:
+    def __init__(self, program: Program, states: dict[str, Array], export: str = "") -> None:
         self.program = program
         self.states = states
+        self.export = export
 
 
-def save_program(program: Program, states: Mapping[str, Array], path: str | os.PathLike[str]) -> tuple[Path, Path]:
+def save_program(
+    program: Program,
+    states: Mapping[str, Array],
+    path: str | os.PathLike[str],
+    methods: Mapping[str, LoadedProgram] | None = None,
+) -> tuple[Path, Path]:
     """Write ``program`` and the arrays of its states; returns the two files' paths.
 
-    Raises :class:`ProgramFileError` when a state is missing or does not fit its type. Existing files are replaced only
-    by complete ones.
+    methods: programs of the same model, which go into ``<path>.<method>.pir`` and ``.safetensors``. All files are
+    replaced at once: whenever this is interrupted, :func:`load_program` gives the old export or the new one. Raises
+    :class:`ProgramFileError` when a state is missing or does not fit its type, OSError from the disk.
     """
-    base = Path(path)
-    wanted = {state.name: _check_state(state.name, state.type, states.get(state.name)) for state in program.states}
-    data = to_bytes(program)
-    program_file, weight_file = base.with_name(base.name + ".pir"), base.with_name(base.name + ".safetensors")
-    save_file(wanted, weight_file, {_KEY: hashlib.sha256(data).hexdigest()})
-    _write_atomically(program_file, data)
-    return program_file, weight_file
+    base, members = Path(path), {}
+    whole = {"": LoadedProgram(program, _checked_states(program, states))}
+    for name, method in (methods or {}).items():
+        whole[f".{name}"] = LoadedProgram(method.program, _checked_states(method.program, method.states))
+    export = _digest(whole)
+    written = {suffix: _marked(loaded.program, export) for suffix, loaded in whole.items()}
+    for suffix, data in list(written.items())[1:]:
+        members[_file(base, suffix, ".pir")] = [data]
+    for suffix, data in written.items():
+        weights = _file(base, suffix, ".safetensors")
+        members[weights] = file_parts(whole[suffix].states, {_KEY: hashlib.sha256(data).hexdigest()})
+    program_file = _file(base, "", ".pir")
+    write_files(program_file, [written[""]], members)
+    return Path(program_file), Path(_file(base, "", ".safetensors"))
+
+
+def _file(base: Path, suffix: str, extension: str) -> str:
+    return str(base.with_name(base.name + suffix + extension))
+
+
+def _checked_states(program: Program, states: Mapping[str, Array]) -> dict[str, Array]:
+    return {state.name: _check_state(state.name, state.type, states.get(state.name)) for state in program.states}
+
+
+def _digest(programs: Mapping[str, LoadedProgram]) -> str:
+    """A hash of all that an export has. Each program names it, so that a program differs where any weights do."""
+    digest = hashlib.sha256()
+    for suffix, loaded in programs.items():
+        digest.update(suffix.encode() + b"\0" + to_bytes(loaded.program))
+        for part in file_parts(loaded.states):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _marked(program: Program, export: str) -> bytes:
+    """The program's bytes with the export that they are of."""
+    program.attributes[_EXPORT] = export
+    try:
+        return to_bytes(program)
+    finally:
+        del program.attributes[_EXPORT]
 
 
 def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
@@ -60,20 +102,49 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
 
     Raises :class:`ProgramFileError` naming the file when one is missing, damaged, or belongs to another export.
     """
-    base = Path(path)
-    program_file, weight_file = base.with_name(base.name + ".pir"), base.with_name(base.name + ".safetensors")
+    program_file = Path(_file(Path(path), "", ".pir"))
     data = _read(program_file)
+    while True:
+        try:
+            return _loaded(program_file, data, content_key([data]))
+        except ProgramFileError:
+            before, data = data, _read(program_file)
+            if data == before:  # else another process has replaced it meanwhile
+                raise
+
+
+def load_methods(
+    path: str | os.PathLike[str], loaded: LoadedProgram, methods: Sequence[str]
+) -> dict[str, LoadedProgram]:
+    """The programs of methods that :func:`save_program` wrote beside ``loaded``, which :func:`load_program` found at
+    ``path``. Raises as that one does.
+    """
+    base = Path(path)
+    key = content_key([_read(Path(_file(base, "", ".pir")))])
+    found = {}
+    for name in methods:
+        program_file = Path(_file(base, f".{name}", ".pir"))
+        data = _read(Path(member_path(program_file, key)))
+        found[name] = _loaded(program_file, data, key)
+        if found[name].export != loaded.export:
+            raise ProgramFileError(f"{program_file} and {_file(base, '', '.pir')} come from different exports")
+    return found
+
+
+def _loaded(program_file: Path, data: bytes, key: str) -> LoadedProgram:
+    """The program in ``data``, with its weights; ``key`` is the content key of the file that decides."""
+    weight_file = program_file.with_suffix(".safetensors")
     try:
         program = from_bytes(data)
         program.verify()
     except (IRError, *FOREIGN) as error:  # an operator's rule fails in its own way on attributes that nobody wrote
         raise ProgramFileError(f"{program_file} is not a program that can be loaded: {error}") from error
-    found = _read_states(weight_file, hashlib.sha256(data).hexdigest(), program_file)
+    found = _read_states(weight_file, key, hashlib.sha256(data).hexdigest(), program_file)
     states = {s.name: _check_state(s.name, s.type, found.get(s.name), weight_file) for s in program.states}
     unknown = found.keys() - states.keys()
     if unknown:
         raise ProgramFileError(f"{weight_file} holds {', '.join(sorted(unknown))}, which {program_file} does not have")
-    return LoadedProgram(program, states)
+    return LoadedProgram(program, states, str(program.attributes.pop(_EXPORT, "")))
 
 
 def _read(path: Path) -> bytes:
@@ -83,18 +154,18 @@ def _read(path: Path) -> bytes:
         raise ProgramFileError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _read_states(path: Path, digest: str, program_file: Path) -> dict[str, Array]:
-    try:
-        from argosy_tensorcore.safetensors import SafetensorsFile
-
-        with SafetensorsFile(path) as file:
-            recorded = dict(file.metadata or {}).get(_KEY)
-        states = load_file(path)
-    except (OSError, CheckpointError) as error:
-        raise ProgramFileError(f"cannot read the weights {path}: {error}") from error
-    if recorded != digest:
-        raise ProgramFileError(f"{path} and {program_file} come from different exports")
-    return states
+def _read_states(path: Path, key: str, digest: str, program_file: Path) -> dict[str, Array]:
+    """The arrays of the weights that name the program of this digest: staged ones where a save was interrupted."""
+    staged = member_path(path, key)
+    for file in dict.fromkeys((os.fspath(path), staged)):
+        try:
+            with SafetensorsFile(file) as weights:
+                if weights.metadata.get(_KEY) == digest:
+                    return {name: np.array(weights[name]) for name in weights}
+        except (OSError, CheckpointError) as error:
+            if file == staged:
+                raise ProgramFileError(f"cannot read the weights {path}: {error}") from error
+    raise ProgramFileError(f"{path} and {program_file} come from different exports")
 
 
 def _check_state(name: str, type: Any, array: Array | None, source: Path | None = None) -> Array:
@@ -109,16 +180,3 @@ def _check_state(name: str, type: Any, array: Array | None, source: Path | None 
     if dtype != type.dtype or not fits:
         raise ProgramFileError(f"state {name!r}{where} is {dtype} {list(array.shape)}, the program expects {type}")
     return array
-
-
-def _write_atomically(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

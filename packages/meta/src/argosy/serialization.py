@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from argosy import pickled
 from argosy.static.scope import Variable
+from argosy_hwadapt.files import content_key, member_path, write_file, write_files
 from argosy_tensorcore.dtype import bfloat16
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
 from argosy_tensorcore.storage import Strided
@@ -58,6 +58,25 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, protocol: int = 4, *
         return
     tree = _encode(obj, "", tensors)
     save_file(tensors, path, {TREE: json.dumps(tree)})
+
+
+def save_together(objects: Mapping[str, Any], protocol: int = 4) -> None:
+    """:func:`save` several objects by path, in Paddle's format, as one: whenever it is interrupted,
+    :func:`loadable_path` finds all of the old files or all of the new ones. The first path decides.
+    """
+    data = {path: [pickled.dumps(x, protocol)] for path, x in objects.items()}
+    leader, *members = data
+    os.makedirs(os.path.dirname(os.path.abspath(leader)), exist_ok=True)
+    write_files(leader, data[leader], {path: data[path] for path in members})
+
+
+def loadable_path(path: str, leader: str) -> str:
+    """The file with what :func:`save_together` wrote to ``path`` when it wrote ``leader``, the first."""
+    folder, name = os.path.split(os.path.abspath(path))
+    if not any(each.startswith(f".{name}.") for each in os.listdir(folder)):
+        return path  # no save was interrupted
+    with open(leader, "rb") as file:
+        return member_path(path, content_key(iter(lambda: file.read(1 << 20), b"")))
 
 
 def load(path: str | os.PathLike[str] | BinaryIO, return_numpy: bool = False, **configs: Any) -> Any:
@@ -111,18 +130,8 @@ def _is_pickled(path: Any, verb: str) -> bool:
 
 def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write ``data`` beside ``path`` and put it in its place once it is on the disk."""
-    folder, name = os.path.split(os.path.abspath(os.fspath(path)))
-    os.makedirs(folder, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    os.makedirs(os.path.dirname(os.path.abspath(os.fspath(path))), exist_ok=True)
+    write_file(path, [data])
 
 
 def _load_pickled(data: bytes, name: str, return_numpy: bool) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from argosy_hwadapt.files import write_file
 from argosy_tensorcore.dtype import ALL_DTYPES, DType, as_dtype
 from argosy_tensorcore.storage import Array
 
@@ -210,11 +211,16 @@ def save_file(
     Raises TypeError for names, metadata or dtypes that the format cannot hold, and OSError when the disk will
     not have it.
     """
+    write_file(path, file_parts(tensors, metadata))
+
+
+def file_parts(tensors: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> list[bytes | memoryview]:
+    """What :func:`save_file` writes, in order. Raises TypeError as it does."""
     arrays = {_checked_name(name): _native(name, value) for name, value in tensors.items()}
     # Wide elements first, so that every tensor is aligned to its element size.
     ordered = sorted(arrays.items(), key=lambda item: (-as_dtype(item[1].dtype).itemsize, item[0]))
     header = _header(ordered, metadata)
-    _write_atomically(os.fspath(path), header, [array for _, array in ordered])
+    return [header, *(array.reshape(-1).view(np.uint8).data for _, array in ordered)]
 
 
 def _checked_name(name: object) -> str:
@@ -248,31 +254,3 @@ def _header(ordered: list[tuple[str, Array]], metadata: Mapping[str, str] | None
     text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
     text += b" " * (-len(text) % _ALIGNMENT)
     return len(text).to_bytes(8, "little") + text
-
-
-def _write_atomically(path: str, header: bytes, arrays: list[Array]) -> None:
-    folder, name = os.path.split(os.path.abspath(path))
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(header)
-            for array in arrays:
-                file.write(array.reshape(-1).view(np.uint8).data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
-    _sync_folder(folder)
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the rename itself durable, where folders can be opened."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

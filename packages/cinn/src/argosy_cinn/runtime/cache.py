@@ -3,9 +3,8 @@
 An entry is one file: a header, the SHA-256 of its key and content, the content. Its name is the key: a hash of
 everything that decides the machine code; a file under another's name is damaged, too. Machine code is trusted, so the
 folder must belong to the user and be writable by nobody else; a folder that is not is refused, and the cache then holds
-nothing. Writes go to a temporary file in the folder and are renamed into place: readers in other processes see a whole
-entry or none. A damaged entry is deleted and compiled again; temporary files of processes that were killed go with old
-entries.
+nothing. Entries are replaced whole (see `argosy_hwadapt.files`): readers in other processes see all of one or
+none. A damaged entry is deleted and compiled again.
 """
 
 from __future__ import annotations
@@ -14,17 +13,14 @@ import contextlib
 import hashlib
 import os
 import sys
-import tempfile
 from pathlib import Path
-from time import time
 
 from argosy_cinn.once import once
+from argosy_hwadapt.files import read_regular_file, write_file
 from argosy_phi_ops.user_line import warn_user
 
 _MAGIC = b"argosy-object-2\n"
 _SUFFIX = ".obj"
-#: Seconds after which a temporary file is nobody's.
-_ABANDONED = 3600
 DEFAULT_LIMIT = 1 << 30
 
 
@@ -68,7 +64,7 @@ class ObjectCache:
         """The content of an entry, or None. A damaged entry is removed."""
         path = self._path(key)
         try:
-            data = path.read_bytes() if path is not None else b""
+            data = (read_regular_file(path) or b"") if path is not None else b""
         except OSError:
             data = b""
         content = data[len(_MAGIC) + 32 :]
@@ -82,22 +78,20 @@ class ObjectCache:
             os.utime(path)  # type: ignore[arg-type]  # the least recently used go first
         return content
 
+    def discard(self, key: str) -> None:
+        """Delete an entry that is whole but of no use."""
+        path = self._path(key)
+        if path is not None:
+            self._remove(path)
+
     def put(self, key: str, content: bytes) -> None:
         """Store an entry. A folder that cannot be written is not an error: after one warning nothing is stored."""
         path = self._path(key)
         if path is None or self._refused or len(content) > self.limit_bytes:
             return
         try:
-            handle, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)  # readable by its owner alone
+            write_file(path, [_header(key, content), content], private=True, durable=False)
         except OSError as error:
-            self._refuse(error)
-            return
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_header(key, content) + content)
-            os.replace(temporary, path)
-        except OSError as error:
-            self._remove(Path(temporary))
             self._refuse(error)
             return
         self._written += len(content)
@@ -115,11 +109,7 @@ class ObjectCache:
         )
 
     def trim(self) -> None:
-        """Delete abandoned files, then the least recently used entries until the folder is within its limit."""
-        for path in self.folder.glob(".*") if self.folder is not None else ():
-            with contextlib.suppress(OSError):
-                if path.stat().st_mtime < time() - _ABANDONED:
-                    path.unlink()
+        """Delete the least recently used entries until the folder is within its limit."""
         found = []
         for path in self.folder.glob("*" + _SUFFIX) if self.folder is not None else ():
             with contextlib.suppress(OSError):

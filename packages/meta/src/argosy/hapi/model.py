@@ -19,7 +19,9 @@ from argosy.jit.export import save as export
 from argosy.metric.metric import Metric
 from argosy.nn.layer import Layer
 from argosy.nn.state import misfit
-from argosy.serialization import load, save
+from argosy.optimizer.checkpoint import GENERATOR
+from argosy.random import get_rng_state, set_rng_state
+from argosy.serialization import load, loadable_path, save_together
 from argosy_autograd.modes import no_grad
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
@@ -257,20 +259,23 @@ class Model:
 
     @held
     def save(self, path: str, training: bool = True) -> None:
-        """``<path>.pdparams``, and ``<path>.pdopt`` where the optimizer has a state; with ``training=False`` the
-        program that ``jit.save`` writes."""
+        """``<path>.pdparams``, and ``<path>.pdopt`` where the optimizer has a state, with that of the random generator;
+        with ``training=False`` the program that ``jit.save`` writes. Both are replaced at once.
+        """
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         if not training:
             export(self.network, path, self._inputs or None)
             return
-        save(self.network.state_dict(), f"{path}.pdparams")
+        files = {f"{path}.pdparams": self.network.state_dict()}
         if self._optimizer is not None and (states := self._optimizer.state_dict()):
-            save(states, f"{path}.pdopt")
+            files[f"{path}.pdopt"] = {**states, GENERATOR: get_rng_state()[0].tolist()}
+        save_together(files)
 
     @held
     def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
         """Read what :meth:`save` wrote. With ``skip_mismatch`` names that are missing or misshaped are warned about,
-        else ValueError says which; what the network does not have is left out.
+        else ValueError says which; what the network does not have is left out. The random generator goes on where it
+        was with the optimizer, so that training does.
         """
         state = load(f"{path}.pdparams")
         if not skip_mismatch:
@@ -278,8 +283,12 @@ class Model:
             if wrong := [text for text in found if text is not None]:
                 raise ValueError(f"{path}.pdparams does not fit {type(self.network).__name__}: {' '.join(wrong)}")
         self.network.set_state_dict(state)
-        if self._optimizer is not None and not reset_optimizer and os.path.exists(f"{path}.pdopt"):
-            self._optimizer.set_state_dict(load(f"{path}.pdopt"))
+        states = loadable_path(f"{path}.pdopt", f"{path}.pdparams")
+        if self._optimizer is not None and not reset_optimizer and os.path.exists(states):
+            found = load(states)
+            self._optimizer.set_state_dict(found)
+            if GENERATOR in found:
+                set_rng_state([Tensor(np.array(found[GENERATOR], np.uint64))])
 
 
 def _specs(name: str, given: Any) -> list[Any]:

@@ -17,7 +17,7 @@ from argosy.jit.structure import leaves, map_items
 from argosy.jit.tracing import explain_break
 from argosy.jit.translated import METHODS
 from argosy.nn.layer import Layer
-from argosy_infer import save_program
+from argosy_infer.export import LoadedProgram, save_program
 from argosy_phi_ops.capture import Captured, Tracer
 from argosy_phi_ops.context import set_grad_enabled
 from argosy_phi_ops.errors import GraphBreak, ShapeError
@@ -34,6 +34,7 @@ _PIPELINE = "cse,dce"
 def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | None = None, **configs: Any) -> None:
     """Write the forward function of ``layer`` (or a function) as ``<path>.pir`` and ``<path>.safetensors``, and its
     other methods that ``to_static`` decorates as ``<path>.<method>.pir`` and ``.safetensors``, each complete in itself.
+    All are replaced at once: when this is interrupted, ``jit.load`` gives the old export or the new one.
 
     They are captured in evaluation mode without gradients. input_spec: an InputSpec or a tensor (or lists and
     dictionaries of them) for each argument. The inputs and outputs of the program are the tensors in order, those of
@@ -57,14 +58,15 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
             "in to_static(input_spec=...) of each, forward among them"
         )
     owner, forward = _owner(layer)
-    programs = {"": _capture(owner, forward, _specs(forward, input_spec))}
+    programs = {"forward": _capture(owner, forward, _specs(forward, input_spec))}
     for method in methods:
         function = getattr(layer, method)
-        programs[f".{method}"] = _capture(owner, function, _specs(function, None, method))
-    programs[""].program.attributes[METHODS] = tuple(methods)
+        programs[method] = _capture(owner, function, _specs(function, None, method))
+    programs["forward"].program.attributes[METHODS] = tuple(methods)
     os.makedirs(os.path.dirname(os.fspath(path)) or ".", exist_ok=True)
-    for suffix, captured in reversed(programs.items()):  # forward, which lists them, last
-        _write(captured, _structured_names(owner), f"{os.fspath(path)}{suffix}")
+    names = _structured_names(owner)
+    forward, *others = (_simplified(captured, names) for captured in programs.values())
+    save_program(forward.program, forward.states, path, dict(zip(methods, others, strict=True)))
 
 
 def _methods(layer: Any) -> list[str]:
@@ -84,7 +86,8 @@ def _owner(layer: Any) -> tuple[Any, Any]:
     return owner if isinstance(owner, Layer) else None, layer
 
 
-def _write(captured: Captured, names: dict[int, str], path: str) -> None:
+def _simplified(captured: Captured, names: dict[int, str]) -> LoadedProgram:
+    """The program with the values of its states, which have the layer's names."""
     program = captured.program
     for state, tensor in zip(program.states, captured.states, strict=True):
         state.name = names.get(id(tensor.payload.storage), state.name)
@@ -92,7 +95,7 @@ def _write(captured: Captured, names: dict[int, str], path: str) -> None:
             state.attributes["trainable"] = True
     PassManager(_PIPELINE).run(program)
     arrays = {s.name: to_numpy(t) for s, t in zip(program.states, captured.states, strict=True)}
-    save_program(program, arrays, path)  # type: ignore[operator]
+    return LoadedProgram(program, arrays)
 
 
 def _specs(function: Any, given: Sequence[Any] | None, name: str = "forward") -> list[Any]:

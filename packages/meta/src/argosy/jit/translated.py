@@ -16,7 +16,7 @@ from argosy.jit.replay import check_replayable, is_replayable, replay
 from argosy.nn.layer import Layer
 from argosy_autograd.modes import is_grad_enabled, set_grad_enabled
 from argosy_infer.errors import ProgramFileError
-from argosy_infer.export import LoadedProgram, load_program
+from argosy_infer.export import LoadedProgram, load_methods, load_program
 from argosy_infer.predictor import Predictor
 from argosy_phi_ops.capture import active_tracer
 from argosy_tensorcore.interchange import to_numpy
@@ -124,16 +124,11 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
         raise TypeError(f"jit.load(): argument 'path' must be a path, got {path!r:.60}")
     base = os.fspath(path)
     if os.path.exists(base + ".json") and not os.path.exists(base + ".pir"):
-        return _layer_of({name: read_paddle_program(file) for name, file in _files(base, _beside(base)).items()})
+        files = {"forward": base, **{method: f"{base}.{method}" for method in _beside(base)}}
+        return _layer_of({name: read_paddle_program(file) for name, file in files.items()})
     forward = load_program(base)
     methods = _listed(forward.program.attributes.get(METHODS, ()), base)
-    files = _files(base, methods).items()
-    return _layer_of({name: forward if name == "forward" else load_program(file) for name, file in files})
-
-
-def _files(base: str, methods: Sequence[str]) -> dict[str, str]:
-    """The file of each method."""
-    return {"forward": base, **{method: f"{base}.{method}" for method in methods}}
+    return _layer_of({"forward": forward, **load_methods(base, forward, methods)})
 
 
 def _layer_of(methods: Mapping[str, LoadedProgram | StepwiseProgram]) -> TranslatedLayer:

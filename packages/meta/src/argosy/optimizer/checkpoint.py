@@ -12,7 +12,11 @@ from argosy.optimizer.lr import LambdaDecay
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["collect", "fill", "need", "restore", "structured"]
+__all__ = ["GENERATOR", "collect", "fill", "need", "restore", "structured"]
+
+GENERATOR = "generator"
+"""Where ``Model.save`` notes the random generator's state, as plain integers."""
+_OTHERS = ("LR_Scheduler", "master_weights", GENERATOR)
 
 
 def collect(optimizer: Any) -> dict[str, Any]:
@@ -54,7 +58,7 @@ def restore(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
     """Put back accumulators (those not made yet wait), master weights and the schedule."""
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"set_state_dict(): argument 'state_dict' must be a dictionary, got {state_dict!r:.60}")
-    given = {k: v for k, v in state_dict.items() if k not in ("LR_Scheduler", "master_weights")}
+    given = {k: v for k, v in state_dict.items() if k not in _OTHERS}
     values, restored = _own(optimizer, given)
     made = [(p, f"{p}_{name}_0", x) for name, of in optimizer._accumulators.items() for p, x in of.items()]
     for parameter, key, _ in made:

@@ -12,8 +12,7 @@ from argosy import pickled
 from argosy.checked import checked
 from argosy.jit.paddle_format.program import load_paddle_program
 from argosy.serialization import load as load_states
-from argosy.serialization import replace_file
-from argosy.serialization import save as save_states
+from argosy.serialization import loadable_path, replace_file, save_together
 from argosy.static.executor import Executor
 from argosy.static.program import Program, default_main_program
 from argosy_infer.export import LoadedProgram, load_program, save_program
@@ -34,13 +33,15 @@ Path = str | os.PathLike[str]
 
 @checked
 def save(program: Program, model_path: Path, protocol: int = 4, **configs: Any) -> None:
-    """Write the program's parameters as ``<model_path>.pdparams`` and its other persistable tensors as ``.pdopt``."""
+    """Write the program's parameters as ``<model_path>.pdparams`` and its other persistable tensors as ``.pdopt``, both
+    at once: :func:`load` gives what one save wrote, wherever another was interrupted.
+    """
     if configs:
         raise TypeError(f"static.save() has no argument {sorted(configs)}")
     base = os.fspath(model_path)
-    for mode, extension in (("param", ".pdparams"), ("opt", ".pdopt")):
-        held = {name: x.numpy() for name, x in program.state_dict(mode).items()}
-        save_states(held, base + extension, protocol)
+    kinds = {".pdparams": "param", ".pdopt": "opt"}
+    states = {extension: program.state_dict(mode).items() for extension, mode in kinds.items()}
+    save_together({base + e: {name: x.numpy() for name, x in held} for e, held in states.items()}, protocol)
 
 
 @checked
@@ -64,8 +65,9 @@ def load_program_state(model_path: Path, var_list: Sequence[Tensor] | None = Non
     """The arrays that :func:`save` wrote, by name. Raises FileNotFoundError where there are none."""
     base = os.fspath(model_path)
     found: dict[str, Any] = load_states(base + ".pdparams", return_numpy=True)
-    if os.path.exists(base + ".pdopt"):
-        found |= load_states(base + ".pdopt", return_numpy=True)
+    others = loadable_path(base + ".pdopt", base + ".pdparams")
+    if os.path.exists(others):
+        found |= load_states(others, return_numpy=True)
     names = None if var_list is None else {x.name for x in var_list}
     return {name: value for name, value in found.items() if names is None or name in names}
 

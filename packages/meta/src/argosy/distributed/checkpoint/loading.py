@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from argosy.distributed.checkpoint.background import finish_writing
+from argosy.distributed.checkpoint.generators import find_states
 from argosy.distributed.checkpoint.metadata import Box, Entry, Metadata, ids_in, metadata_file, parse
 from argosy.distributed.checkpoint.nesting import Flat, flattened, is_array, nested
 from argosy.distributed.checkpoint.parts import box_of, dtype_of, overwrite, shape_of
@@ -40,8 +41,8 @@ def load_state_dict(
     were; every rank of the group calls, and sees the folder.
 
     state_dict: says what is wanted and where, tensors are overwritten and plain values replaced; a layer or an
-    optimizer stands for its state (an optimizer's accumulators are made first). Floating values are cast to the
-    tensor's dtype. unique_id: the checkpoint's number, by default the largest that the coordinator sees. Ways to
+    optimizer stands for its state (an optimizer's accumulators are made first), and with an optimizer the rank's random
+    generator goes on where it was. Floating values are cast to the tensor's dtype. unique_id: the checkpoint's number, by default the largest that the coordinator sees. Ways to
     communicate are accepted for compatibility: ranks read their parts from the files themselves.
 
     Nothing is changed before names, shapes and files were checked. Raises FileNotFoundError without a checkpoint or a
@@ -58,12 +59,15 @@ def load_state_dict(
     number = _agreed_id(group, folder, group.peer(coordinator_rank, "load_state_dict"), unique_id)
     metadata, where = _metadata(folder, number)
     _check(flat, metadata, where)
+    generators = find_states(flat, metadata, where)
     arrays = {key: x for key, x in flat.leaves.items() if is_array(x)}
     with Reader(folder, metadata) as reader:
         plan = [(key, x, box, reader.plan(key, box)) for key, x in arrays.items() if (box := box_of(x)) is not None]
         for key, x, box, steps in plan:
             overwrite(x, reader.read(key, box, steps))
     _put_values(flat, metadata)
+    for generator, state in generators:
+        generator.set_state(state)
 
 
 def load_merged_state_dict(

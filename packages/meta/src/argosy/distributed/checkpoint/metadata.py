@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.safetensors import CheckpointError
 
-__all__ = ["SAVE", "Box", "Entry", "Metadata", "Piece", "ids_in", "metadata_file", "parse", "part_file"]
+__all__ = ["SAVE", "Box", "Entry", "Metadata", "Piece", "ids_in", "metadata_file", "parse", "part_file", "part_of"]
 
 _FORMAT, _VERSION = "argosy.distributed.checkpoint", 1
 SAVE = "argosy.save"
 """The key under which a part file names the save that it belongs to."""
 
 _ID = re.compile(r"(\d+)\.metadata\.json")
-_PART = re.compile(r"\d+_\d+\.safetensors")
+_PART = re.compile(r"\d+_(\d+)(?:\.([0-9a-f]+))?\.(?:safetensors|failed)")
 
 
 class Box(NamedTuple):
@@ -93,9 +93,15 @@ def metadata_file(unique_id: int) -> str:
     return f"{unique_id}.metadata.json"
 
 
-def part_file(rank: int, unique_id: int) -> str:
-    """The name of the file with a rank's parts."""
-    return f"{rank}_{unique_id}.safetensors"
+def part_file(rank: int, unique_id: int, save: str) -> str:
+    """The name of the file with a rank's parts; each save has its own, so that none writes over another's."""
+    return f"{rank}_{unique_id}.{save}.safetensors"
+
+
+def part_of(name: str) -> tuple[int, str] | None:
+    """The checkpoint's number and the save of a file with parts; None for other files."""
+    found = _PART.fullmatch(name)
+    return (int(found[1]), found[2] or "") if found else None
 
 
 def ids_in(path: str) -> list[int]:
@@ -126,7 +132,7 @@ def _entry(found: Any) -> Entry:
     pieces = []
     for file, offset, size in found["pieces"]:
         box = Box(_sizes(offset), _sizes(size))
-        if not _PART.fullmatch(file):
+        if not part_of(file):
             raise ValueError(f"{file!r} is not the name of a file with parts")
         if not len(shape) == len(box.offset) == len(box.shape):
             raise ValueError(f"a part {box} of a tensor of shape {list(shape)}")

@@ -1,4 +1,6 @@
-"""State dictionaries as flat ones: nested keys joined with dots; layers and optimizers stand for their states."""
+"""State dictionaries as flat ones: nested keys joined with dots; layers, optimizers and random generators stand for
+their states.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +11,22 @@ import numpy as np
 
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
+from argosy_phi_ops.context import context
+from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.safetensors import CheckpointError
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Flat", "flattened", "is_array", "nested"]
+__all__ = ["GENERATOR", "Flat", "flattened", "is_array", "nested"]
 
 _DEPTH = 32
+GENERATOR = "random_generator"
+"""The key of the generator that is saved with an optimizer."""
 
 
 class Flat(NamedTuple):
     """A state dictionary without nests: ``leaves`` by key, the ``paths`` that lead to them, the dictionaries
-    (``homes``) that they are in, and the nests that have no leaves (``bare``).
+    (``homes``) that they are in, the nests that have no leaves (``bare``), and the random generators by the keys that
+    lead to them.
     """
 
     leaves: dict[str, Any]
@@ -27,6 +34,7 @@ class Flat(NamedTuple):
     homes: dict[str, Any]
     owners: list[tuple[Any, dict[str, Any]]]
     bare: list[str]
+    generators: list[tuple[list[str], Generator]]
 
 
 def is_array(x: object) -> bool:
@@ -37,14 +45,17 @@ def is_array(x: object) -> bool:
 def flattened(state: Any, name: str) -> Flat:
     """``state`` without nests; ``name`` is the function that errors name.
 
-    Layers and optimizers become their state dictionaries; ``owners`` lists them with these. Raises TypeError for what
+    Layers and optimizers become their state dictionaries; ``owners`` lists them with these. With an optimizer the
+    rank's own generator is taken as ``random_generator``, unless that is there. Raises TypeError for what
     is no dictionary with string keys and for leaves that are neither tensors nor plain values, ValueError for keys
     that are the same once they are joined.
     """
     if not isinstance(state, dict):
         raise TypeError(f"{name} takes a dictionary of tensors, got {type(state).__name__}")
-    made = Flat({}, {}, {}, [], [])
+    made = Flat({}, {}, {}, [], [], [])
     _walk(state, [], made, name)
+    if GENERATOR not in state and any(isinstance(owner, Optimizer) for owner, _ in made.owners):
+        made.generators.append(([GENERATOR], context().generator))
     return made
 
 
@@ -57,7 +68,9 @@ def _walk(state: dict[str, Any], path: list[str], made: Flat, name: str) -> None
         if not isinstance(key, str):
             raise TypeError(f"{name}: keys are strings; at {'.'.join(path) or 'the top'!r} there is {key!r}")
         inner = _states_of(value, made)
-        if isinstance(inner, Mapping):
+        if isinstance(value, Generator):
+            made.generators.append(([*path, key], value))
+        elif isinstance(inner, Mapping):
             _walk(dict(inner) if not isinstance(inner, dict) else inner, [*path, key], made, name)
         else:
             _leaf(state, key, [*path, key], made, name)

@@ -7,16 +7,16 @@ import os
 from typing import Any
 
 from argosy.distributed.checkpoint.background import Writing, finish_writing, start_writing
-from argosy.distributed.checkpoint.metadata import SAVE, Box, Entry, Metadata, Piece, ids_in, metadata_file, part_file
+from argosy.distributed.checkpoint.committing import Commit
+from argosy.distributed.checkpoint.generators import generator_values
+from argosy.distributed.checkpoint.metadata import Box, Entry, Metadata, Piece, ids_in, part_file
 from argosy.distributed.checkpoint.nesting import Flat, flattened, is_array
-from argosy.distributed.checkpoint.parts import Array, box_of, dtype_of, settled, shape_of, values_of
+from argosy.distributed.checkpoint.parts import box_of, dtype_of, settled, shape_of, values_of
 from argosy.distributed.collective import member_group
 from argosy.distributed.group import Group
 from argosy.distributed.objects import gather_bytes
-from argosy.serialization import replace_file
 from argosy_autoparallel.dist_tensor import Sharded
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.safetensors import save_file
 
 __all__ = ["save_state_dict"]
 
@@ -43,7 +43,11 @@ def save_state_dict(
     result's ``wait()`` raises what went wrong, as the next save does. save_replicas: each rank writes all that it
     holds, instead of one rank each part. ``safetensors`` is accepted for compatibility: files always are.
 
-    A rank's file appears whole or not at all, and a checkpoint once its metadata is there, which is written last.
+    The states of the ranks' random generators are written with an optimizer that stands for its state, so that what
+    resumes draws what would have come next; a generator (``paddle.seed`` returns it) stands for its state, too.
+
+    A checkpoint appears, or replaces another, in one step, after the parts of all ranks: whenever ranks are killed,
+    what was there before loads. In the background each rank waits until the folder has the parts of all.
     Raises TypeError and ValueError for what cannot be written and for ranks that differ, OSError from the disk.
     """
     finish_writing()
@@ -55,23 +59,21 @@ def save_state_dict(
     leaves = {key: settled(x) for key, x in flat.leaves.items()}
     os.makedirs(folder, exist_ok=True)
     told = _exchanged(group, _told(leaves, flat, unique_id, folder))
-    number = _agreed_id(told, root)
+    number, save = _agreed_id(told, root), told[root]["save"]
     writers = _writers(told, root, save_replicas)
-    files = [part_file(rank, number) for rank in group.ranks]
+    files = [part_file(rank, number, save) for rank in group.ranks]
     metadata = _metadata(told, writers, files, root)
     mine = {
         key: values_of(leaves[key]) for key, parts in writers.items() if _writes(parts, group.rank, leaves.get(key))
     }
-    target = os.path.join(folder, files[group.rank])
+    commit = Commit(folder, number, metadata, group.ranks[group.rank], group.rank == root)
     if async_save:
-        if group.rank == root:
-            _write_metadata(folder, number, metadata)
         copies = {key: array.copy() for key, array in mine.items()}
-        return start_writing(lambda: _write_parts(target, copies, metadata.save))
-    _write_parts(target, mine, metadata.save)
+        return start_writing(lambda: commit.finish_apart(copies))
+    commit.write_parts(mine)
     group.communicator.barrier()
-    if group.rank == root:
-        _write_metadata(folder, number, metadata)
+    if commit.leads:
+        commit.switch()
     group.communicator.barrier()
     return None
 
@@ -81,13 +83,14 @@ def save_state_dict(
 
 def _told(leaves: dict[str, Any], flat: Flat, unique_id: int | None, folder: str) -> Told:
     arrays = {key: x for key, x in leaves.items() if is_array(x)}
+    states, where = generator_values(flat)
     return {
         "id": unique_id,
         "next": max(ids_in(folder), default=-1) + 1,
         "save": os.urandom(8).hex(),
         "tensors": {key: [dtype_of(x), list(shape_of(x)), box_of(x), _is_ordinary(x)] for key, x in arrays.items()},
-        "values": {key: x for key, x in leaves.items() if key not in arrays},
-        "paths": flat.paths,
+        "values": {key: x for key, x in leaves.items() if key not in arrays} | states,
+        "paths": flat.paths | where,
     }
 
 
@@ -165,12 +168,3 @@ def _metadata(told: list[Told], writers: Writers, files: list[str], root: int) -
         values = {**each["values"], **values}
         paths = {**each["paths"], **paths}
     return Metadata(told[root]["save"], tensors, values, paths)
-
-
-def _write_metadata(folder: str, unique_id: int, metadata: Metadata) -> None:
-    replace_file(os.path.join(folder, metadata_file(unique_id)), metadata.to_json().encode())
-
-
-def _write_parts(target: str, parts: dict[str, Array], save: str) -> None:
-    if parts:
-        save_file(parts, target, {SAVE: save})
