@@ -165,7 +165,7 @@ def test_a_cache_that_cannot_be_written_is_no_cache_after_one_warning(monkeypatc
         raise OSError(code, os.strerror(code))
 
     result(compiled())  # what all programs share is in the cache of the session
-    monkeypatch.setattr("argosy_cinn.runtime.cache.tempfile.mkstemp", refuse)
+    monkeypatch.setattr("argosy_cinn.runtime.cache.write_file", refuse)
     cache = ObjectCache(tmp_path / "objects")
     with pytest.warns(RuntimeWarning, match=os.strerror(code)) as told:
         np.testing.assert_allclose(result(compiled(cache=cache)), np.tanh(3 * X), rtol=1e-6)

@@ -63,7 +63,8 @@ def load_methods(base):
     (weight,) = found.parameters()
     version = int(weight.numpy().flat[0])
     np.testing.assert_allclose(found(ones).numpy(), version * SIZE + version)
-    np.testing.assert_allclose(found.encode(ones).numpy(), version * SIZE * 2 if version % 3 else version * SIZE - version)
+    encoded = version * SIZE * 2 if version % 3 else version * SIZE - version
+    np.testing.assert_allclose(found.encode(ones).numpy(), encoded)
     return [weight.numpy()]
 
 
@@ -131,7 +132,7 @@ OPERATIONS = ("open", "fsync", "replace", "unlink", "listdir")
 
 
 def end_before(count):
-    """End this process before its file operation of that number. Returns what says whether there were as many."""
+    """End this process before its file operation of that number."""
     left = [count]
 
     def counted(operation, *args, **kwargs):
@@ -151,12 +152,24 @@ def version_of(load, base):
     return int(values.pop())
 
 
-def in_child(work):
+def in_child(work, *arguments):
     child = os.fork()
     if child == 0:
-        work()
+        work(*arguments)
         os._exit(0)
     return child
+
+
+def ended_save(save, base, version, count):
+    """A save that ends before its operation of that number."""
+    end_before(count)
+    save(base, version)
+
+
+def newer_saves(save, base, version):
+    """Saves until somebody ends them."""
+    for newer in range(version, version + 100_000):
+        save(base, newer)
 
 
 def operations(save, load, base):
@@ -164,7 +177,7 @@ def operations(save, load, base):
     save(base, 1)
     version, count = 1, 0
     while True:
-        child = in_child(lambda: (end_before(count), save(base, version + 1)))
+        child = in_child(ended_save, save, base, version + 1, count)
         ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert ended in (0, -signal.SIGKILL), ended
         found = version_of(load, base)
@@ -184,7 +197,7 @@ def randomly(save, load, base, count):
     save(base, 1)
     version = 1
     for _ in range(count):
-        child = in_child(lambda: [save(base, v) for v in range(version, version + 100_000)])
+        child = in_child(newer_saves, save, base, version)
         time.sleep(random.uniform(0, 0.08))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -199,14 +212,14 @@ def main(kind, folder, count=None):
     base = os.path.join(folder, "m")
     done = operations(save, load, base) if count is None else randomly(save, load, base, int(count))
     save(base, 5000)
-    in_child(lambda: save(base, 5001))
+    in_child(save, base, 5001)
     os.wait()
     assert version_of(load, base) == 5001
     hidden = [str(path) for path in Path(folder).rglob(".*")]
     parts = [path.name for path in Path(folder).rglob("*_*.safetensors")]
     assert not hidden, hidden
     assert kind == "numbered" or len(parts) in (0, 2), parts
-    print(done)
+    sys.stdout.write(f"{done}\n")
 
 
 if __name__ == "__main__":

@@ -50,14 +50,32 @@ def test_an_entry_under_another_name_is_damaged(cache):
     assert cache.names() == []
 
 
-def test_temporary_files_of_killed_processes_are_deleted_when_they_are_old(cache):
+@posix
+def test_temporary_files_of_killed_processes_are_deleted(cache):
+    """The next process that writes does it; one that is being written stays, however old it is."""
+    import fcntl
+
     cache.put("a", b"code")
-    old, new = cache.folder / ".half1", cache.folder / ".half2"
-    for path in (old, new):
-        path.write_bytes(b"ha")
-    os.utime(old, (1, 1))
-    cache.trim()
-    assert (old.exists(), new.exists(), cache.get("a")) == (False, True, b"code")
+    abandoned, busy = (cache.folder / f".{name}.obj.0123456789abcdef.argosy-tmp" for name in "xy")
+    abandoned.write_bytes(b"ha")
+    with open(busy, "wb") as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)
+        os.utime(busy, (1, 1))
+        code = f"from argosy_cinn.runtime import ObjectCache; ObjectCache({str(cache.folder)!r}).put('b', b'')"
+        subprocess.run([sys.executable, "-c", code], check=True)
+        assert (abandoned.exists(), busy.exists(), cache.get("a")) == (False, True, b"code")
+
+
+@posix
+def test_an_entry_that_is_no_file_is_none(cache):
+    """A pipe of that name would wait for a writer for ever."""
+    cache.put("a", b"code")
+    path = only_entry(cache)
+    path.unlink()
+    os.mkfifo(path)
+    assert cache.get("a") is None
+    cache.put("a", b"code")
+    assert cache.get("a") == b"code"
 
 
 @posix

@@ -54,7 +54,8 @@ def save_program(
     replaced at once: whenever this is interrupted, :func:`load_program` gives the old export or the new one. Raises
     :class:`ProgramFileError` when a state is missing or does not fit its type, OSError from the disk.
     """
-    base, members = Path(path), {}
+    base = Path(path)
+    members: dict[str, Sequence[bytes | memoryview]] = {}
     whole = {"": LoadedProgram(program, _checked_states(program, states))}
     for name, method in (methods or {}).items():
         whole[f".{name}"] = LoadedProgram(method.program, _checked_states(method.program, method.states))

@@ -42,8 +42,9 @@ def load_state_dict(
 
     state_dict: says what is wanted and where, tensors are overwritten and plain values replaced; a layer or an
     optimizer stands for its state (an optimizer's accumulators are made first), and with an optimizer the rank's random
-    generator goes on where it was. Floating values are cast to the tensor's dtype. unique_id: the checkpoint's number, by default the largest that the coordinator sees. Ways to
-    communicate are accepted for compatibility: ranks read their parts from the files themselves.
+    generator goes on where it was. Floating values are cast to the tensor's dtype. unique_id: the checkpoint's number,
+    by default the largest that the coordinator sees. Ways to communicate are accepted for compatibility: ranks read
+    their parts from the files themselves.
 
     Nothing is changed before names, shapes and files were checked. Raises FileNotFoundError without a checkpoint or a
     file of it, CheckpointError (a ValueError) for files that are damaged or of another save, ValueError naming tensors
