@@ -209,6 +209,16 @@ def test_few_rows_or_columns(shape, kind):
     check(Product(*shape, kind=kind, batch=(3,), change=scale_and_add_nothing))
 
 
+@pytest.mark.parametrize("cpu", ["host", "x86-64-v3", "x86-64-v2"])
+@pytest.mark.parametrize("element", ["float", "double"])
+@pytest.mark.parametrize("shape", [(8, 5, 4), (20, 8, 8), (30, 7, 100)], ids=str)
+def test_more_columns_than_a_vector_has_lanes(shape, element, cpu):
+    """A row of results is as many vectors as it takes: four doubles are one with AVX2, and two floats with SSE."""
+    if not Target.host().is_x86:
+        pytest.skip("x86 levels")
+    check(Product(*shape, kind="nt", element=element, target=None if cpu == "host" else Target.named(cpu)))
+
+
 @pytest.mark.parametrize("element", ["float", "bfloat", "i8"])
 @pytest.mark.parametrize("shape", [(1, 5123, 37), (5003, 1, 20), (3, 11071, 19), (8, 2500, 22)], ids=str)
 def test_swept_stretches_are_as_long_as_the_cores_allow(shape, element, monkeypatch):

@@ -347,13 +347,20 @@ class _Thin:
             problem.epilogue(b, cells)
 
     def _finish_columns(self) -> None:
-        """Few columns: a row of the product takes one result of each thin vector."""
-        b, problem, count = self.b, self.problem, self.plan.count
+        """Few columns: a row of the product takes one result of each thin vector, of which there may be more than a
+        vector has lanes."""
+        b, problem, lanes = self.b, self.problem, self.lanes
+        starts = range(0, self.plan.count, lanes)
         with b.loop(0, self.rows) as i:
-            value = b.zero(vector(self.compute, self.lanes))
-            for t in range(count):
-                place = b.at(self.results, b.add(t * self.plan.block, i.index), self.compute)
-                value = b.insert(value, b.load(self.compute, place), t)
-            mask = b.tail_mask(count, self.lanes)
-            cells = Cells(self.batch, b.add(self.row0, i.index), 0, [value], [mask], flushed=self.plan.pairs)
-            problem.epilogue(b, cells)
+            values = [self._row_of_results(i.index, t) for t in starts]
+            masks: list[Value | None] = [b.tail_mask(self.plan.count - t, lanes) for t in starts]
+            problem.epilogue(b, Cells(self.batch, b.add(self.row0, i.index), 0, values, masks, flushed=self.plan.pairs))
+
+    def _row_of_results(self, row: Value, start: int) -> Value:
+        """A vector of the results that a wide row has with the thin vectors from ``start`` on."""
+        b = self.b
+        made = b.zero(vector(self.compute, self.lanes))
+        for lane in range(min(self.lanes, self.plan.count - start)):
+            place = b.at(self.results, b.add((start + lane) * self.plan.block, row), self.compute)
+            made = b.insert(made, b.load(self.compute, place), lane)
+        return made
