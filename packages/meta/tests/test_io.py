@@ -187,7 +187,7 @@ def test_leaving_an_epoch_early_ends_the_workers():
     loader = DataLoader(Squares(), batch_size=1, num_workers=2)
     batches = iter(loader)
     next(batches)
-    pool = batches.gi_frame.f_locals["pool"]
+    pool = batches._batches.gi_frame.f_locals["pool"]
     processes = [w.process for w in pool.workers]
     batches.close()
     assert not any(p.is_alive() for p in processes)

@@ -4,6 +4,7 @@
 fetched when first used, so that importing it costs next to nothing.
 """
 
+import argosy as paddle  # noqa: F401  (scripts write paddle.paddle)
 from argosy.__about__ import __version__ as __version__
 from argosy.faces import face, fetch, operator_function
 
@@ -13,7 +14,7 @@ _DTYPES = (
 )  # fmt: skip
 _DTYPE_ALIASES = {
     "bool": "bool_", "half": "float16", "float": "float32", "double": "float64",
-    "cfloat": "complex64", "cdouble": "complex128",
+    "short": "int16", "int": "int32", "long": "int64", "cfloat": "complex64", "cdouble": "complex128",
 }  # fmt: skip
 _SUBMODULES = (
     "nn", "linalg", "fft", "special", "functional", "optimizer", "io", "jit", "models", "autograd", "static", "device",
@@ -94,6 +95,7 @@ _TABLE: dict[str, str] = {
         )
     },
     "core": "argosy.framework.core",
+    "device_guard": "argosy.static:device_guard",
     "dtype": "argosy_tensorcore.dtype:DType",
     "finfo": "argosy_tensorcore.dtype:finfo",
     "iinfo": "argosy_tensorcore.dtype:iinfo",

@@ -57,6 +57,7 @@ from argosy import cost_model as cost_model
 from argosy.creation import create_parameter as create_parameter
 from argosy import cuda as cuda
 from argosy import device as device
+from argosy.static.program import device_guard as device_guard
 from argosy.compat.absent import disable_compat as disable_compat
 from argosy.framework.other_devices import disable_signal_handler as disable_signal_handler
 from argosy.modes import disable_static as disable_static
@@ -101,6 +102,7 @@ from argosy_tensorcore.dtype import iinfo as iinfo
 from argosy.modes import in_dynamic_mode as in_dynamic_mode
 from argosy import incubate as incubate
 from argosy import inference as inference
+from argosy_tensorcore.dtype import int32 as _own_int
 from argosy_tensorcore.dtype import int16 as int16
 from argosy_tensorcore.dtype import int32 as int32
 from argosy_tensorcore.dtype import int64 as int64
@@ -121,6 +123,7 @@ from argosy.windows import kaiser_window as kaiser_window
 from argosy import library as library
 from argosy import linalg as linalg
 from argosy.serialization import load as load
+from argosy_tensorcore.dtype import int64 as _own_long
 from argosy.random import seed as _own_manual_seed
 from argosy import metric as metric
 from argosy import models as models
@@ -147,6 +150,7 @@ from argosy.framework.flags import set_flags as set_flags
 from argosy_autograd.modes import set_grad_enabled as set_grad_enabled
 from argosy_tensorcore.printing import set_printoptions as set_printoptions
 from argosy.random import set_rng_state as set_rng_state
+from argosy_tensorcore.dtype import int16 as _own_short
 from argosy import signal as signal
 from argosy.compat.nn.functional import softmax as softmax
 from argosy import sparse as sparse
@@ -172,7 +176,10 @@ double = _own_double
 dtype = _own_dtype
 float = _own_float
 half = _own_half
+int = _own_int
+long = _own_long
 manual_seed = _own_manual_seed
+short = _own_short
 __version__: _str
 pi: _float
 e: _float

@@ -28,7 +28,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import argosy
-from argosy import version
+from argosy import faces, version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,14 +97,24 @@ def install() -> None:
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
     import_module("paddle")
+    _show_tensors_of("paddle")
 
 
 def uninstall() -> None:
     """``import paddle`` finds what it found before; libraries that were imported meanwhile keep argosy."""
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
+        _show_tensors_of("argosy")
         for name in [name for name in sys.modules if name == "paddle" or name.startswith("paddle.")]:
             del sys.modules[name]
+
+
+def _show_tensors_of(framework: str) -> None:
+    """Let the class of tensors name this module as its own: libraries compare ``str(type(x))``."""
+    faces.SHOWN.framework = framework
+    runtime = sys.modules.get("argosy.runtime")
+    if runtime is not None:
+        runtime.Tensor.__module__ = framework
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 
     Finder = Callable[[str], "object | None"]
 
-__all__ = ["face", "fetch", "operator_function", "operators_named"]
+__all__ = ["SHOWN", "face", "fetch", "operator_function", "operators_named"]
+
+
+class _Shown:
+    """The name of the framework that types show as their module: ``argosy``, or ``paddle`` in its place."""
+
+    framework = "argosy"
+
+
+SHOWN = _Shown()
 
 _INSTALL = {
     "argosy_hwadapt": "argosy-hwadapt",

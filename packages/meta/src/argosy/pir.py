@@ -2,6 +2,6 @@
 
 from argosy.faces import face
 
-_TABLE = {"Value": "argosy.runtime:Tensor", "Program": "argosy.static:Program"}
+_TABLE = {"Value": "argosy.runtime:Tensor", "Program": "argosy.static:Program", "Block": "argosy.static.program:Block"}
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())

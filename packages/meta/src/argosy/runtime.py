@@ -6,13 +6,14 @@ Faces import this module with the first name that makes or takes tensors; ``impo
 from __future__ import annotations
 
 import argosy_autograd  # noqa: F401  (installs the gradient recorder and Tensor's gradient methods)
+from argosy.faces import SHOWN
 from argosy_phi_ops import extension
 from argosy_phi_ops.methods import find
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Tensor", "find"]
 
-Tensor.__module__ = "argosy"  # where users take it from; its text and pickles name that
+Tensor.__module__ = SHOWN.framework  # where users take it from; its text and pickles name that
 
 extension.register_native("argosy_cinn.eager.build:native_build")
 

@@ -122,6 +122,8 @@ ALL_DTYPES = (
 _known: dict[object, DType] = {}
 for _dtype in ALL_DTYPES:
     _known |= {_dtype: _dtype, _dtype.name: _dtype, "paddle." + _dtype.name: _dtype}
+for _dtype in ALL_DTYPES:  # ``DType.FLOAT32``, as Paddle's class of dtypes lists them
+    setattr(DType, _dtype.name.upper(), _dtype)
 _known |= {alias: _known[name] for alias, name in _ALIASES.items()}
 _known |= {bool: bool_, int: int64, float: float64, complex: complex128}  # as numpy reads Python's types
 

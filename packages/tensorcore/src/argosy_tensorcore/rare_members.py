@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from argosy_tensorcore.conversion import bit_pattern, host_array
+from argosy_tensorcore.place import as_place
 from argosy_tensorcore.storage import Array, Strided
 from argosy_tensorcore.unfilled import Unfilled
 
@@ -55,7 +56,63 @@ def contiguous(tensor: Tensor) -> Any:
     return tensor if tensor.is_contiguous() else tensor.clone()
 
 
+def rows(tensor: Tensor, begin_idx: int, end_idx: int) -> Tensor:
+    """Rows ``begin_idx`` to ``end_idx``, a view outside of the graph. Raises IndexError for rows that are not there."""
+    payload = tensor.payload
+    if not payload.shape or not 0 <= begin_idx < end_idx <= payload.shape[0]:
+        raise IndexError(f"_slice: rows {begin_idx} to {end_idx} of a tensor of shape {list(payload.shape)}")
+    return type(tensor)._wrap(payload.share(payload.ndarray[begin_idx:end_idx]))
+
+
+def copied_to(tensor: Tensor, place: Any, blocking: bool = True) -> Tensor:
+    """A copy outside of the graph. Raises NotImplementedError for a place other than the host."""
+    if not as_place(place).is_cpu_place():
+        raise NotImplementedError(f"_copy_to: operators run on the cpu only so far, not on {place!r:.60}")
+    copy = type(tensor)._wrap(Strided.from_array(host_array(tensor, "_copy_to()").copy()))
+    copy.persistable = tensor.persistable
+    return copy
+
+
+def clear_data(tensor: Tensor) -> None:
+    """Give the memory back: shape and dtype stay, values are gone until some are set."""
+    tensor.payload = Unfilled(tensor.payload.shape, tensor.payload.dtype)
+
+
+def set_grad(tensor: Tensor, grad: Tensor | None) -> None:
+    """Assign the accumulated gradient."""
+    tensor.grad = grad
+
+
+def zero_grad(tensor: Tensor) -> None:
+    """Overwrite the accumulated gradient by zeros, where there is one."""
+    if tensor.grad is not None:
+        tensor.grad.payload.fill_from(0)
+        tensor.grad.payload.bump_version()
+
+
+def show(tensor: Tensor, other: Tensor) -> None:
+    """Make the tensor show the data of ``other``, of whatever shape and dtype, from now on."""
+    _ = other.payload.storage
+    tensor.payload = other.payload
+
+
 MEMBERS: dict[str, Any] = {
+    "_slice": rows,
+    "_copy_to": copied_to,
+    "_grad_ivar": lambda tensor: tensor.grad,
+    "_set_grad_ivar": set_grad,
+    "_copy_gradient_from": set_grad,
+    "_zero_grads": zero_grad,
+    "_reset_grad_inplace_version": lambda tensor, set_to_zero=False: None,
+    "_grad_name": lambda tensor: "",
+    **dict.fromkeys(("_clear", "_clear_data", "_clear_dataptr", "_clear_to_zero_allocation"), clear_data),
+    "_is_dense_tensor_hold_allocation": lambda tensor: type(tensor.payload) is not Unfilled,
+    "_offset": lambda tensor: tensor.payload.offset * tensor.itemsize,
+    "_holder_size": lambda tensor: tensor.payload.storage.buffer.nbytes,
+    "_inplace_assign": show,
+    "_new_shared_tensor": lambda tensor: tensor.detach(),
+    "_unsafe_share_buffer_to": share_buffer,
+    **dict.fromkeys(("_use_gpudnn", "_tensor_use_gpudnn"), lambda tensor, use=True: tensor.detach()),
     "contiguous": contiguous,
     "is_same_shape": is_same_shape,
     "get_device": get_device,

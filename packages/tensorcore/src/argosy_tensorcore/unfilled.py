@@ -48,6 +48,6 @@ def give_memory(tensor: Tensor) -> None:
 
 def _refuse(payload: Unfilled) -> NoReturn:
     raise RuntimeError(
-        f"a parameter of shape {list(payload.shape)} made within LazyGuard holds no values yet: call its initialize(), "
-        "or give it some with set_value() or set_state_dict(), first"
+        f"a parameter of shape {list(payload.shape)} made within LazyGuard holds no values yet, nor does a tensor that "
+        "was cleared: call its initialize(), or give it some with set_value() or set_state_dict(), first"
     )

@@ -11,6 +11,11 @@ _TABLE: dict[str, str] = {
     **{name: f"argosy.static:{name}" for name in _STATIC},
     **{name: f"argosy.device:{name}" for name in (*_DEVICES, "CPUPlace")},
     **{name: f"argosy.framework:{name}" for name in ("CUDAPinnedPlace", "CUDAPlace", "get_flags", "set_flags")},
+    **{
+        name: f"argosy.base.framework:{name}"
+        for name in ("Variable", "device_guard", "in_dygraph_mode", "in_pir_mode", "name_scope", "unique_name")
+    },
+    "data_feeder": "argosy.common_ops_import",
     "ParamAttr": "argosy.attributes:ParamAttr",
     **{name: f"argosy.base.{name}" for name in ("core", "dygraph", "framework", "layer_helper", "libpaddle")},
 }

@@ -2,7 +2,11 @@
 
 from argosy.framework.core import *  # noqa: F403
 from argosy.framework.core import (  # noqa: F401
+    _has_grad,
+    _set_has_grad,
     _set_prim_all_enabled,
+    _set_prim_backward_blacklist,
     _set_prim_backward_enabled,
+    _set_prim_forward_blacklist,
     _set_prim_forward_enabled,
 )

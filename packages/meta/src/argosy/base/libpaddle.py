@@ -1,5 +1,6 @@
-"""What libraries take from Paddle's extension module itself: the type of dtypes."""
+"""What libraries take from Paddle's extension module itself."""
 
-from argosy.framework.core import DataType
+from argosy import pir
+from argosy.framework.core import AmpLevel, CPUPlace, DataType, DenseTensor, Generator, LoDTensor, Place
 
-__all__ = ["DataType"]
+__all__ = ["AmpLevel", "CPUPlace", "DataType", "DenseTensor", "Generator", "LoDTensor", "Place", "pir"]

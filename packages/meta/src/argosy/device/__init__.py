@@ -27,6 +27,7 @@ _TYPED = (
     "IntTensor", "LongTensor", "ShortTensor", "get_rng_state", "manual_seed", "set_rng_state",
 )  # fmt: skip
 _TABLE: dict[str, str] = {
+    "_convert_to_place": "argosy.device.places:place_named",
     **{name: f"argosy.device.places:{name}" for name in _PLACES},
     **{name: f"argosy.device.queries:{name}" for name in _FUNCTIONS},
     **{name: f"argosy.device.streams:{name}" for name in _STREAMS},
@@ -36,7 +37,7 @@ _TABLE: dict[str, str] = {
     **{name: f"argosy.device.{name}" for name in ("cuda", "custom_device", "xpu")},
 }
 
-__all__ = [*_TABLE]
+__all__ = [name for name in _TABLE if name[0] != "_"]
 __getattr__, __dir__ = face(__name__, _TABLE, globals())
 
 

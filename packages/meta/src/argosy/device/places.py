@@ -20,6 +20,11 @@ def expected_place() -> Place:
     return CPUPlace() if _current.is_cpu_place() else _current
 
 
+def place_named(place: object) -> Place | None:
+    """The place of a name, or of a place itself; None stays None."""
+    return None if place is None else as_place(place)
+
+
 def get_device() -> str:
     """The name of the device that new tensors are made on: ``"cpu"``."""
     return str(_current)[len("Place(") : -1]

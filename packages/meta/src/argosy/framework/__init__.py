@@ -28,6 +28,16 @@ _TABLE: dict[str, str] = {
     "random": "argosy.random",
     "_current_expected_place": "argosy.device.places:expected_place",
     "_current_expected_place_": "argosy.device.places:expected_place",
+    **{name: f"argosy.base.framework:{name}" for name in ("_dygraph_tracer", "_get_paddle_place", "dygraph_only")},
+    **{
+        name: f"argosy.base.framework:{name}" for name in ("Block", "convert_np_dtype_to_dtype_", "dygraph_not_support")
+    },
+    "_no_check_dy2st_diff": "argosy.base.restrictions:no_check_of_views",
+    "LayerHelper": "argosy.base.layer_helper:LayerHelper",
+    "async_save": "argosy.background:async_save",
+    "base": "argosy.base",
+    "in_pir_mode": "argosy.modes:in_pir_mode",
+    "recall_error": "argosy.framework.recall_error",
     "core": "argosy.framework.core",
     "io": "argosy.framework.io",
 }

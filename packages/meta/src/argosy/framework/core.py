@@ -3,7 +3,8 @@ what the build can do."""
 
 from __future__ import annotations
 
-from typing import Any
+from enum import IntEnum
+from typing import Any, NoReturn
 
 from argosy.device import (
     CPUPlace,
@@ -18,18 +19,34 @@ from argosy.device import (
 from argosy.framework.other_devices import CUDAPinnedPlace, CUDAPlace
 from argosy.framework.reading import frombuffer
 from argosy.runtime import Tensor
+from argosy_autograd.modes import is_grad_enabled, set_grad_enabled
 from argosy_phi_ops.context import context
 from argosy_tensorcore import dtype as dtypes
 from argosy_tensorcore.dtype import DType as DataType
+from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.place import Place
+from argosy_tensorcore.rng import Generator
 
 __all__ = [
-    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataType", "EOFException", "VarDesc", "default_cpu_generator", "eager",
-    "frombuffer",
-    "get_cuda_device_count", "is_compiled_with_cinn", "is_compiled_with_cuda", "is_compiled_with_custom_device",
-    "is_compiled_with_distribute", "is_compiled_with_ipu", "is_compiled_with_rocm", "is_compiled_with_xpu",
-    "nvprof_enable_record_event", "nvprof_nvtx_pop", "nvprof_nvtx_push", "nvprof_start", "nvprof_stop",
-    "set_prim_eager_enabled",
+    "AmpLevel", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataType", "DenseTensor", "EOFException",
+    "Generator", "LoDTensor", "Place", "VarDesc", "default_cpu_generator", "default_cuda_generator",
+    "default_custom_device_generator", "default_xpu_generator", "device_memory_stat_current_value",
+    "device_memory_stat_peak_value", "eager", "frombuffer", "get_cuda_device_count", "get_custom_device_count",
+    "is_compiled_with_cinn", "is_compiled_with_cuda", "is_compiled_with_custom_device",
+    "is_compiled_with_distribute", "is_compiled_with_ipu", "is_compiled_with_nccl", "is_compiled_with_rocm",
+    "is_compiled_with_xpu", "nvprof_enable_record_event", "nvprof_nvtx_pop", "nvprof_nvtx_push", "nvprof_start",
+    "nvprof_stop", "set_prim_eager_enabled", "size_of_dtype",
 ]  # fmt: skip
+
+
+LoDTensor = DenseTensor = Tensor
+"""What Paddle's tensors hold: here they hold no other tensor."""
+
+
+class AmpLevel(IntEnum):
+    """Levels of mixed precision: O0 none, O1 what is safe, O2 nearly everything, O3 everything, OD what gains most."""
+
+    O0, O1, O2, O3, OD = range(5)
 
 
 class EOFException(Exception):
@@ -62,12 +79,68 @@ class VarDesc:
         COMPLEX128 = dtypes.complex128
         LOD_TENSOR = DENSE_TENSOR = 7
         SELECTED_ROWS = 8
+        FEED_MINIBATCH, FETCH_LIST, STEP_SCOPES, RAW = 9, 10, 11, 17
+        STRING, STRINGS, VOCAB = 25, 26, 27
         LOD_TENSOR_ARRAY = DENSE_TENSOR_ARRAY = 13
 
 
 def default_cpu_generator() -> Any:
     """The random generator of this rank."""
     return context().generator
+
+
+def _no_generator(kind: str) -> NoReturn:
+    raise RuntimeError(f"there is no generator of {kind} devices: operators compute on the cpu only")
+
+
+def default_cuda_generator(index: int = 0) -> NoReturn:
+    """Raises RuntimeError, as Paddle's build for the CPU does."""
+    _no_generator("CUDA")
+
+
+def default_xpu_generator(index: int = 0) -> NoReturn:
+    """Raises RuntimeError, as Paddle's build for the CPU does."""
+    _no_generator("XPU")
+
+
+def default_custom_device_generator(place: object = None) -> NoReturn:
+    """Raises RuntimeError, as Paddle's build for the CPU does."""
+    _no_generator("custom")
+
+
+def device_memory_stat_current_value(stat_type: str, dev_id: int) -> int:
+    """0: no memory is taken on a device but the host."""
+    return 0
+
+
+def device_memory_stat_peak_value(stat_type: str, dev_id: int) -> int:
+    """0, as :func:`device_memory_stat_current_value`."""
+    return 0
+
+
+def get_custom_device_count(device_type: str) -> int:
+    """0: there are no devices of other kinds that operators compute on."""
+    return 0
+
+
+def is_compiled_with_nccl() -> bool:
+    """False: collectives go over MPI and shared memory."""
+    return False
+
+
+def size_of_dtype(dtype: Any) -> int:
+    """Bytes of one element."""
+    return as_dtype(dtype).itemsize
+
+
+def _has_grad() -> bool:
+    """Whether gradients are recorded."""
+    return is_grad_enabled()
+
+
+def _set_has_grad(enabled: bool) -> None:
+    """Let gradients be recorded from here on, or not."""
+    set_grad_enabled(enabled)
 
 
 def get_cuda_device_count() -> int:
@@ -89,6 +162,14 @@ def _set_prim_forward_enabled(enabled: bool) -> None:
 
 def _set_prim_backward_enabled(enabled: bool) -> None:
     """Nothing, as :func:`set_prim_eager_enabled`."""
+
+
+def _set_prim_backward_blacklist(*names: str) -> None:
+    """Nothing, as :func:`set_prim_eager_enabled`: derivatives of every operator go through its primitives."""
+
+
+def _set_prim_forward_blacklist(*names: str) -> None:
+    """Nothing, as :func:`_set_prim_backward_blacklist`."""
 
 
 def nvprof_start() -> None:

@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
+import difflib
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 from argosy.checked import checked
+from argosy.framework.flag_defaults import DEFAULTS
 
 __all__ = ["get_flags", "set_flags"]
 
-_FLAGS: dict[str, Any] = {
+_FLAGS: dict[str, Any] = DEFAULTS | {
     "FLAGS_use_stride_kernel": True,
     "FLAGS_enable_pir_api": True,
-    "FLAGS_check_nan_inf": False,
-    "FLAGS_check_nan_inf_level": 0,
     "FLAGS_cudnn_deterministic": True,
     "FLAGS_embedding_deterministic": 1,
-    "FLAGS_allocator_strategy": "auto_growth",
-    "FLAGS_eager_delete_tensor_gb": 0.0,
     "FLAGS_retain_grad_for_all_tensor": False,
-    "FLAGS_benchmark": False,
 }
-"""Paddle's switches as argosy stands: results are deterministic and eager views share memory, always."""
+"""Paddle's flags as argosy stands: results are deterministic and eager views share memory, always."""
 _CHECKS = frozenset({"FLAGS_check_nan_inf", "FLAGS_check_nan_inf_level"})
-_FREE = _CHECKS | {"FLAGS_allocator_strategy", "FLAGS_eager_delete_tensor_gb"}
+_REFUSED = frozenset({"FLAGS_retain_grad_for_all_tensor"})
+"""Flags that would change what a program computes, were they implemented."""
+_said: set[str] = set()
+"""Flags without meaning here that were set in this process, each said once."""
 
 
 def _known(name: str) -> str:
-    full = name if name.startswith("FLAGS_") else "FLAGS_" + name
-    if full not in _FLAGS:
-        raise ValueError(f"flag {name} is unknown; there are {', '.join(sorted(_FLAGS))}")
-    return full
+    if name not in _FLAGS:
+        near = difflib.get_close_matches(name if name.startswith("FLAGS_") else "FLAGS_" + name, _FLAGS, 3)
+        raise ValueError(f"flag {name} is unknown" + (f"; there are {', '.join(near)}" if near else ""))
+    return name
+
+
+def _of_its_type(name: str, value: Any) -> Any:
+    """The value as its flag's type. Raises TypeError for one that cannot be."""
+    kind = type(DEFAULTS.get(name, _FLAGS[name]))
+    if kind is str:
+        if not isinstance(value, str):
+            raise TypeError(f"set_flags: {name} should be a string, got {value!r:.60}")
+        return value
+    try:
+        if isinstance(value, str):
+            raise ValueError
+        return kind(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"set_flags: {name} should be a {kind.__name__}, got {value!r:.60}") from None
 
 
 @checked
@@ -44,7 +60,8 @@ def get_flags(flags: str | Sequence[str]) -> dict[str, Any]:
 
 @checked
 def set_flags(flags: Mapping[str, Any]) -> None:
-    """Set flags by name. Raises ``NotImplementedError`` for a value that argosy cannot honour.
+    """Set flags by name: those of Paddle's build for the CPU. One that nothing in argosy reads keeps its value and is
+    warned about once; ``ValueError`` for an unknown one, ``TypeError`` for a value of another type.
 
     ``FLAGS_check_nan_inf`` has the results of eager operators looked at: NaN or infinity raises ``RuntimeError``, or is
     printed with ``FLAGS_check_nan_inf_level`` 1; 2 prints what float16 could not hold, too, 3 everything. Gradients are
@@ -52,13 +69,22 @@ def set_flags(flags: Mapping[str, Any]) -> None:
     """
     if not isinstance(flags, Mapping):
         raise TypeError(f"set_flags: flags should map names to values, got {type(flags).__name__}")
-    for name, value in flags.items():
-        full = _known(name)
-        if full not in _FREE and value != _FLAGS[full]:
-            raise NotImplementedError(f"set_flags: {full} is {_FLAGS[full]!r}; {value!r} is not implemented")
-        _FLAGS[full] = bool(value) if full == "FLAGS_check_nan_inf" else value
+    for name, given in flags.items():
+        value = _of_its_type(_known(name), given)
+        if name not in _CHECKS and value != _FLAGS[name]:
+            if name in _REFUSED:
+                raise NotImplementedError(f"set_flags: {name} is {_FLAGS[name]!r}; {value!r} is not implemented")
+            _say(name)
+        _FLAGS[name] = value
     if _CHECKS.intersection(map(_known, flags)):
         _check_numbers()
+
+
+def _say(name: str) -> None:
+    """Warn, once in a process, that a flag changes nothing."""
+    if name not in _said:
+        _said.add(name)
+        warnings.warn(f"set_flags: {name} is kept and changes nothing here: argosy has no such switch", stacklevel=4)
 
 
 def _check_numbers() -> None:

@@ -324,6 +324,7 @@ class PReLU(Layer):
     ) -> None:
         super().__init__()
         self._num_parameters, self._data_format, self._init = num_parameters, data_format, init
+        self._weight_attr = weight_attr
         self._weight = self.create_parameter([num_parameters], weight_attr, default_initializer=Constant(float(init)))
 
     def forward(self, x: Tensor) -> Tensor:

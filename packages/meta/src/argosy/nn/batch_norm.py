@@ -37,6 +37,7 @@ class _BatchNorm(Layer):
         self._num_features, self._momentum, self._epsilon = num_features, momentum, epsilon
         self._data_format, self._use_global_stats = data_format, use_global_stats
         shape, ones = [num_features], Constant(1.0)
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self.weight = self.create_parameter(shape, weight_attr, default_initializer=ones)
         self.bias = self.create_parameter(shape, bias_attr, is_bias=True)
         still = ParamAttr(trainable=False)
@@ -45,13 +46,17 @@ class _BatchNorm(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input. Raises ValueError for one of another rank than the layer's."""
+        self._check_input_dim(input)
+        settings = (self.training, self._momentum, self._epsilon, self._data_format, self._use_global_stats)
+        return batch_norm(input, self._mean, self._variance, self.weight, self.bias, *settings)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        """Raise ValueError unless the input has as many axes as the layer takes."""
         if len(input.shape) not in self._ranks:
             ranks = " or ".join(map(str, self._ranks))
             raise ValueError(
                 f"{type(self).__name__}(): argument 'input' must have {ranks} axes, got shape {list(input.shape)}"
             )
-        settings = (self.training, self._momentum, self._epsilon, self._data_format, self._use_global_stats)
-        return batch_norm(input, self._mean, self._variance, self.weight, self.bias, *settings)
 
     def _synchronised(self) -> _BatchNorm:
         """The layer of the same parameters that takes the statistics of all ranks."""
@@ -146,6 +151,7 @@ class BatchNorm(Layer):
         self._momentum, self._epsilon, self._data_layout, self._act = momentum, epsilon, data_layout, act
         self._use_global_stats, self._trainable_statistics = use_global_stats or is_test, trainable_statistics
         shape, ones = [num_channels], Constant(1.0)
+        self._param_attr, self._bias_attr = param_attr, bias_attr
         self.weight = self.create_parameter(shape, param_attr, default_initializer=ones)
         self.bias = self.create_parameter(shape, bias_attr, is_bias=True)
         mean, variance = (ParamAttr(name, trainable=False) for name in (moving_mean_name, moving_variance_name))

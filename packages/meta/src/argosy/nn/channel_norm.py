@@ -50,6 +50,7 @@ class GroupNorm(Layer):
         self._data_format = data_format
         shape = [num_channels]
         given, shift = (weight_attr, bias_attr) if affine else (False, False)
+        self._weight_attr, self._bias_attr = given, shift
         self.weight = self.create_parameter(shape, given, default_initializer=Constant(1.0))
         self.bias = self.create_parameter(shape, shift, is_bias=True)
 
@@ -82,6 +83,7 @@ class _InstanceNorm(Layer):
         super().__init__()
         self._num_features, self._epsilon, self._momentum = num_features, epsilon, momentum
         self._data_format = data_format
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         both = weight_attr is not False and bias_attr is not False
         shape = [num_features]
         self.scale = self.create_parameter(shape, weight_attr if both else False, default_initializer=Constant(1.0))

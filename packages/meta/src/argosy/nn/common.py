@@ -32,6 +32,7 @@ class Linear(Layer):
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
+        self._weight_attr, self._bias_attr, self.name = weight_attr, bias_attr, name
         self.weight = self.create_parameter([in_features, out_features], weight_attr)
         self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
 
@@ -87,6 +88,7 @@ class Embedding(Layer):
                 f"Embedding: _weight has shape {list(_weight.shape)}, not [{num_embeddings}, {embedding_dim}]"
             )
         start = None if _weight is None else Assign(_weight)
+        self._weight_attr = weight_attr
         self.weight = self.create_parameter([num_embeddings, embedding_dim], start or weight_attr)
         if self._padding_idx is not None and self.weight is not None and _weight is None:
             after_filling(self.weight, self._clear_padding)

@@ -45,7 +45,7 @@ class _Ordered(Layer):
         at = index.__index__()
         if not -count <= at < count:
             raise IndexError(f"{type(self).__name__} of {count} layers has no layer {at}")
-        return list(self._sub_layers)[at]  # type: ignore[no-any-return]
+        return list(self._sub_layers)[at]
 
     def _renumber(self, layers: Iterable[Layer]) -> None:
         self._sub_layers.clear()

@@ -46,6 +46,7 @@ class _Conv(_ConvNd):
         if len(self._kernel_size) != self.spatial:
             raise ValueError(f"{name}: kernel_size needs {self.spatial} numbers, got {self._kernel_size}")
         self._shown = f"{in_channels}, {out_channels}, kernel_size={self._kernel_size}"
+        self._param_attr, self._bias_attr = attrs
         std = math.sqrt(2.0 / (in_channels * math.prod(self._kernel_size)))
         shape = [out_channels, in_channels // groups, *self._kernel_size]
         self.weight = self.create_parameter(shape, attrs[0], default_initializer=Normal(0.0, std))
@@ -221,6 +222,7 @@ class _ConvTranspose(_ConvNd):
         kernel = self._kernel_size = _of_axes(kernel_size, self.spatial)
         if len(kernel) != self.spatial:
             raise ValueError(f"{name}: kernel_size needs {self.spatial} numbers, got {kernel}")
+        self._param_attr, self._bias_attr = attrs
         shape = [in_channels, out_channels // groups, *kernel]
         self.weight = self.create_parameter(shape, attrs[0])
         self.bias = self.create_parameter([out_channels], attrs[1], is_bias=True)

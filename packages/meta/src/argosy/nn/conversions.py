@@ -16,6 +16,8 @@ class Conversions:
     parameters: Any
     buffers: Any
     sublayers: Any
+    _apply: Any
+    _transform: Any
 
     def to(
         self, device: object = None, dtype: object = None, blocking: bool | None = None, non_blocking: object = None
@@ -26,9 +28,7 @@ class Conversions:
             raise NotImplementedError(f"Layer.to(device={device!r}): operators run on the cpu only so far")
         if dtype is None:
             return self
-        self.astype(dtype)
-        for layer in self.sublayers(include_self=True):
-            layer.__dict__["_dtype"] = as_dtype(dtype).name  # shown without the framework's name, as Paddle does here
+        self._apply(self._transform, device, dtype, True)
         return self
 
     def astype(self, dtype: object = None) -> Self:

@@ -302,6 +302,7 @@ class Bilinear(Layer):
         bound = 1.0 / math.sqrt(in1_features)
         start = Uniform(-bound, bound)
         shape = [out_features, in1_features, in2_features]
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self.weight = self.create_parameter(shape, weight_attr, default_initializer=start)
         self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True, default_initializer=start)
 

@@ -41,7 +41,7 @@ class LayerNorm(Layer):
     ) -> None:
         super().__init__(dtype=own_dtype(dtype, device))
         self._normalized_shape = _sizes(normalized_shape)
-        self._epsilon = epsilon
+        self._epsilon, self._weight_attr, self._bias_attr = epsilon, weight_attr, bias_attr
         has_weight = elementwise_affine and weight_attr is not False
         has_bias = elementwise_affine and bias and bias_attr is not False
         shape = [math.prod(self._normalized_shape)]  # flat, as Paddle's checkpoints have it

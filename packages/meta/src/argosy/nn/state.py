@@ -21,11 +21,17 @@ __all__ = ["check", "collect", "convert", "copy_into", "gathered", "misfit", "re
 
 
 def collect(
-    layer: Any, destination: dict[str, Tensor] | None, deep: bool, prefix: str, use_hook: bool, keep_vars: bool
+    layer: Any,
+    destination: dict[str, Tensor] | None,
+    deep: bool,
+    prefix: str,
+    use_hook: bool,
+    keep_vars: bool,
+    every_buffer: bool = False,
 ) -> dict[str, Tensor]:
-    """Parameters and persistable buffers by dotted name."""
+    """Parameters and buffers by dotted name: the persistable buffers, or every one."""
     found: dict[str, Tensor] = OrderedDict() if destination is None else destination
-    left_out = layer._non_persistable_buffer_names_set
+    left_out = () if every_buffer else layer._non_persistable_buffer_names_set
     for kind in ("_parameters", "_buffers"):
         for name, tensor in layer.__dict__[kind].items():
             if tensor is not None and not (kind == "_buffers" and name in left_out):
@@ -33,7 +39,7 @@ def collect(
     if deep:
         for name, child in layer._sub_layers.items():
             if child is not None:
-                collect(child, found, True, f"{prefix}{name}.", use_hook, keep_vars)
+                child._state_dict_impl(found, True, f"{prefix}{name}.", every_buffer, use_hook, keep_vars)
     if use_hook:
         for hook, _ in layer._state_dict_hooks.values():
             found = hook(found) or found
@@ -51,7 +57,7 @@ def restore(
     """``put`` (by default :func:`copy_into`) what fits; returns (missing, unexpected) and warns about each."""
     _check_mapping(values)
     missing, unexpected = [], [name for name in values if name != "StructuredToParameterName@@"]
-    for name, tensor in layer.state_dict(use_hook=False).items():
+    for name, tensor in layer._state_dict_impl(use_hook=False).items():
         key = name if structured else tensor.name
         value = values.get(key)
         wrong = misfit(key, tensor, value)
@@ -77,7 +83,7 @@ def misfit(key: str, tensor: Tensor, value: Any) -> str | None:
 def check(layer: Any, values: Mapping[str, Any]) -> None:
     """Raises RuntimeError listing every missing, unexpected and misshaped name; changes nothing."""
     _check_mapping(values)
-    own = layer.state_dict(use_hook=False)
+    own = layer._state_dict_impl(use_hook=False)
     wrong = [f"missing {name} {list(own[name].shape)}" for name in own if name not in values]
     wrong += [f"unexpected {name}" for name in values if name not in own and name != "StructuredToParameterName@@"]
     wrong += [

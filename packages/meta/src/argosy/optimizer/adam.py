@@ -55,11 +55,14 @@ class Adam(Optimizer):
     whose gradient of it is zero.
     """
 
+    _moment1_acc_str, _moment2_acc_str, _moment2_acc_max_str = "moment1", "moment2", "moment2_max"
+    _beta1_pow_acc_str, _beta2_pow_acc_str = BETA1_POW, BETA2_POW
+
     _group_settings: ClassVar[Mapping[str, str]] = {
         "beta1": "_beta1",
         "beta2": "_beta2",
         "epsilon": "_epsilon",
-        "lazy_mode": "_lazy",
+        "lazy_mode": "_lazy_mode",
     }
 
     def __init__(
@@ -84,7 +87,25 @@ class Adam(Optimizer):
         if float(epsilon) < 0:
             raise ValueError(f"{type(self).__name__}: epsilon must not be negative, got {epsilon}")
         self._beta1, self._beta2, self._epsilon = float(beta1), float(beta2), float(epsilon)
-        self._amsgrad, self._lazy = amsgrad, lazy_mode
+        self._amsgrad, self._lazy_mode = amsgrad, lazy_mode
+        self._already_create_accumulator: set[str] = set()
+
+    # What subclasses that define the update of a parameter themselves begin with.
+
+    def _create_accumulators(self, block: Any, parameters: Sequence[Tensor]) -> None:
+        for p in parameters:
+            if p.name not in self._already_create_accumulator:
+                self._create_master_weight(p)
+                self._add_moments_pows(p)
+                self._already_create_accumulator.add(p.name)
+
+    def _add_moments_pows(self, p: Tensor) -> None:
+        """Make the states of a parameter: its moments, and powers of its own."""
+        names = ["moment1", "moment2", "moment2_max"] if self._amsgrad else ["moment1", "moment2"]
+        for name in names:
+            self._accumulator(name, p)
+        for name, beta in ((BETA1_POW, self._beta1), (BETA2_POW, self._beta2)):
+            self._accumulator(name, p, beta, [1])
 
     # The powers beta^t. Parameters that began together share one pair of tensors, so that a step corrects once.
 
@@ -166,7 +187,7 @@ class Adam(Optimizer):
         return new if touched is None else _where(touched, new, self._master(parameter))  # type: ignore[no-any-return]
 
     def _is_lazy(self, parameter: Tensor) -> bool:
-        return self._lazy and "sparse_gradient" in parameter.__dict__
+        return self._lazy_mode and "sparse_gradient" in parameter.__dict__
 
     def _rule(self) -> str | None:
         return "adam" if not self._amsgrad and self._follows(Adam, AdamW) else None
@@ -228,9 +249,15 @@ class AdamW(Adam):
         )
         if not isinstance(weight_decay, (int, float)):
             raise TypeError(f"AdamW: weight_decay is a number, not {type(weight_decay).__name__}")
-        self._decoupled = float(weight_decay)
+        self._weight_decay = float(weight_decay)
         self._lr_ratio = lr_ratio
-        self._decays = apply_decay_param_fun
+        self._params_name: set[str] = set()
+        self._apply_decay_param_fun = apply_decay_param_fun
+
+    @property
+    def regularization(self) -> None:
+        """None: the decay is decoupled from gradients."""
+        return None
 
     def sharded_state_dict(self, model_sharded_state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The states under the names of ``model.sharded_state_dict()``: ``<name>.moment1_0``, ``<name>.w_0`` ...
@@ -247,9 +274,9 @@ class AdamW(Adam):
         return value * (1.0 - rate * amount) if amount else value
 
     def _decay_of(self, parameter: Tensor, options: Mapping[str, Any]) -> float:
-        if self._decays is not None and not self._decays(parameter.name):
+        if self._apply_decay_param_fun is not None and not self._apply_decay_param_fun(parameter.name):
             return 0.0
-        return float(options.get("weight_decay", self._decoupled) or 0.0)
+        return float(options.get("weight_decay", self._weight_decay) or 0.0)
 
     def _rate_of(self, parameter: Tensor, options: Mapping[str, Any]) -> Any:
         rate = super()._rate_of(parameter, options)

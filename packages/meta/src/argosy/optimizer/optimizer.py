@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from argosy.checked import Checked, checked
 from argosy.optimizer import checkpoint
 from argosy.optimizer.fused import FusedStorage
+from argosy.optimizer.internals import Internals
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.rate import Rate
 from argosy.static.differentiation import append_backward
@@ -42,7 +43,7 @@ class Group:
         self.options = options
 
 
-class Optimizer(Checked, FusedStorage):
+class Optimizer(Checked, FusedStorage, Internals):
     """The base class: ``step`` collects gradients, clips, decays and calls :meth:`_update` for each parameter.
 
     learning_rate: a number or an ``lr.LRScheduler``; parameters: tensors, or dicts with ``params`` and own settings;
@@ -77,6 +78,7 @@ class Optimizer(Checked, FusedStorage):
         self._rate = self._scheduler.rate if self._scheduler else Rate(learning_rate)  # type: ignore[arg-type]
         self._weight_decay = weight_decay
         self._grad_clip = grad_clip
+        self._name = name
         self._multi_precision = multi_precision
         self._groups = _make_groups(parameters or ())
         self._accumulators: dict[str, dict[str, Tensor]] = {}
@@ -96,10 +98,9 @@ class Optimizer(Checked, FusedStorage):
 
     def step(self) -> None:
         """Update every parameter that has a gradient."""
-        with no_grad():
-            for group in self._groups:
-                pairs = [(p, p.grad) for p in group.params if not p.stop_gradient and p.grad is not None]
-                self._apply(pairs, group.options)
+        for index, group in enumerate(self._groups):
+            pairs = [(p, p.grad) for p in group.params if not p.stop_gradient and p.grad is not None]
+            self._apply_optimize(None, None, {"params": pairs, **group.options} if group.options else pairs, index)
 
     @checked
     def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> None:
@@ -187,6 +188,9 @@ class Optimizer(Checked, FusedStorage):
             self._update_all(pairs, options)
 
     def _update_all(self, pairs: Pairs, options: Mapping[str, Any]) -> None:
+        if self._appends():
+            self._create_optimization_pass({"params": pairs, **options})
+            return
         shared = self._shared(pairs, options)
         for parameter, grad in self._left_over(pairs, options, shared):
             self._update_one(parameter, grad, options, shared)

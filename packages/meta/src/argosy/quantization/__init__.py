@@ -6,6 +6,11 @@ A ``QuantConfig`` says which layers get which quanter or observer; ``quantize`` 
 
 from argosy.faces import face
 
+_IMPERATIVE = (
+    "AbsmaxQuantizer", "BaseQuantizer", "HistQuantizer", "ImperativePTQ", "ImperativeQuantAware", "KLQuantizer",
+    "PTQConfig", "PTQRegistry", "PerChannelAbsmaxQuantizer", "SUPPORT_ACT_QUANTIZERS", "SUPPORT_WT_QUANTIZERS",
+    "default_ptq_config",
+)  # fmt: skip
 _TABLE = {
     "BaseObserver": "argosy.quantization.base:BaseObserver",
     "BaseQuanter": "argosy.quantization.base:BaseQuanter",
@@ -16,8 +21,11 @@ _TABLE = {
     "quanter": "argosy.quantization.factory:quanter",
     **{
         name: f"argosy.quantization.{name}"
-        for name in ("config", "factory", "observers", "quanters", "quantize", "wrapper")
+        for name in ("config", "factory", "imperative", "observers", "quanters", "quantize", "wrapper")
     },
+    "base_observer": "argosy.quantization.base_observer",
+    "base_quanter": "argosy.quantization.base_quanter",
+    **{name: f"argosy.quantization.imperative:{name}" for name in _IMPERATIVE},
 }
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())

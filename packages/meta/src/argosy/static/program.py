@@ -141,6 +141,11 @@ class Program:
                 made._copies[old] = new
         return made
 
+    @contextmanager
+    def _optimized_guard(self, param_and_grads: object) -> Iterator[None]:
+        """What optimizers record updates within: they need no marks here."""
+        yield
+
     def name_variable(self, name: str, x: Tensor) -> None:
         """Let ``x`` be found by ``name``."""
         x.name = name

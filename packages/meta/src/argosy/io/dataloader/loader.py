@@ -17,6 +17,27 @@ from argosy_tensorcore.place import as_place
 __all__ = ["DataLoader"]
 
 
+class _Batches(Iterator[Any]):
+    """The batches of one epoch. Their number is that of the whole epoch, as Paddle's iterators say it."""
+
+    __slots__ = ("_batches", "_loader")
+
+    def __init__(self, loader: DataLoader, batches: Iterator[Any]) -> None:
+        self._loader, self._batches = loader, batches
+
+    def __next__(self) -> Any:
+        return next(self._batches)
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def close(self) -> None:
+        """End the epoch: workers stop, unless they stay for the next one."""
+        close = getattr(self._batches, "close", None)
+        if close is not None:
+            close()
+
+
 class DataLoader:
     """An iterable of batches, as lists of tensors.
 
@@ -65,7 +86,9 @@ class DataLoader:
         if not return_list and not feed_list and in_static_mode():
             raise ValueError("DataLoader(return_list=False) gives dicts by the names of feed_list, which is missing")
         self._names = None if return_list or not feed_list else [x.name for x in feed_list]
-        self.dataset = dataset
+        self.dataset, self.feed_list, self.return_list = dataset, feed_list, return_list
+        self.use_buffer_reader, self.auto_collate_batch = use_buffer_reader, batch_size is not None
+        self.places = [as_place("cpu")]
         self.batch_size, self.drop_last = batch_size, drop_last
         self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
         self.use_shared_memory, self.timeout = use_shared_memory, timeout
@@ -99,7 +122,7 @@ class DataLoader:
     @checked
     def __iter__(self) -> Iterator[Any]:
         batches = self._from_workers() if self.num_workers else self._from_here()
-        return batches if self._names is None else map(self._by_name, batches)
+        return _Batches(self, batches if self._names is None else map(self._by_name, batches))
 
     def _by_name(self, batch: Any) -> list[dict[str, Any]]:
         assert self._names is not None

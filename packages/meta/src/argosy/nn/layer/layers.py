@@ -11,10 +11,11 @@ from argosy.creation import make_parameter
 from argosy.nn import state, traversal
 from argosy.nn.conversions import Conversions
 from argosy.nn.hooks import CHANGES, HookHandle, Hooks
+from argosy.nn.internals import Internals
 from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.context import AMBIENT
 from argosy_tensorcore import naming
-from argosy_tensorcore.dtype import DType, as_dtype, default_dtype
+from argosy_tensorcore.dtype import as_dtype, default_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
@@ -57,7 +58,7 @@ def own_dtype(dtype: object, device: object = None) -> object:
     return default_dtype() if dtype is None else dtype
 
 
-class Layer(Checked, Conversions):
+class Layer(Checked, Conversions, Internals):
     """The base of everything in ``nn``: subclass it, make sublayers and parameters in ``__init__``, write
     ``forward``.
 
@@ -82,6 +83,8 @@ class Layer(Checked, Conversions):
         own["_forward_pre_hooks"] = Hooks()
         own["_forward_post_hooks"] = Hooks()
         own["_state_dict_hooks"] = Hooks()
+        if type(self)._build_once is not Internals._build_once:
+            own["_forward_pre_hooks"].add(self._before_first_call, False, True)
 
     @property
     def _helper(self) -> Any:
@@ -426,7 +429,9 @@ class Layer(Checked, Conversions):
 
         The tensors are the layer's own, not copies; with ``keep_vars=False`` they are detached.
         """
-        return state.collect(self, destination, include_sublayers, structured_name_prefix, use_hook, keep_vars)
+        return self._state_dict_impl(
+            destination, include_sublayers, structured_name_prefix, use_hook=use_hook, keep_vars=keep_vars
+        )
 
     def to_static_state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Tensor]:
         """The same as :meth:`state_dict`."""
@@ -484,8 +489,3 @@ class Layer(Checked, Conversions):
 
     def __repr__(self) -> str:
         return traversal.describe(self)
-
-    @property
-    def dtype(self) -> DType:
-        """The type of parameters made by this layer."""
-        return as_dtype(self._dtype)

@@ -1,0 +1,5 @@
+"""Where Paddle defines ``BaseObserver``."""
+
+from argosy.quantization.base import BaseObserver
+
+__all__ = ["BaseObserver"]

@@ -1,0 +1,5 @@
+"""Where Paddle defines ``BaseQuanter``."""
+
+from argosy.quantization.base import BaseQuanter
+
+__all__ = ["BaseQuanter"]
