@@ -59,6 +59,11 @@ def device_names() -> list[str]:
     return sorted(name for name in {*BUILT_IN, *_entry_points()} if _allowed is None or name in _allowed)
 
 
+def plugin_names() -> list[str]:
+    """List those of :func:`device_names` that other distributions offer, without loading any."""
+    return [name for name in device_names() if name not in BUILT_IN]
+
+
 def available() -> dict[str, str | None]:
     """Return for each installed plug-in None if it offers a device, or the reason why not. Loads them all."""
     return {name: why(name) for name in device_names()}

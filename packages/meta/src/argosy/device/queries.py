@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from argosy.device.places import get_available_device, get_device, set_device
+from argosy.device.places import get_device, set_device
 
 __all__ = [
     "IPUPlace", "XPUPlace", "device_count", "device_guard", "empty_cache", "get_all_custom_device_type",
@@ -50,13 +50,15 @@ def get_cudnn_version() -> int | None:
 
 
 def get_all_device_type() -> list[str]:
-    """The kinds of devices that can be opened here."""
-    return [name for name in get_available_device() if name != "virtual"]
+    """The kinds of devices that can be opened here: the cpu and those that plug-ins offer."""
+    return ["cpu", *get_all_custom_device_type()]
 
 
 def get_all_custom_device_type() -> list[str]:
-    """Those of :func:`get_all_device_type` that packages add."""
-    return [name for name in get_all_device_type() if name != "cpu"]
+    """Those of :func:`get_all_device_type` that plug-ins offer."""
+    from argosy_hwadapt import registry
+
+    return [name for name in registry.plugin_names() if registry.why(name) is None]
 
 
 def get_available_custom_device() -> list[str]:

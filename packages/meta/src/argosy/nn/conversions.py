@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from argosy.nn import state
 from argosy_tensorcore.dtype import DType, as_dtype
+from argosy_tensorcore.place import as_place
 
 __all__ = ["Conversions"]
 
@@ -22,14 +23,20 @@ class Conversions:
     def to(
         self, device: object = None, dtype: object = None, blocking: bool | None = None, non_blocking: object = None
     ) -> Self:
-        """Convert parameters and buffers to ``dtype``, integers and booleans, too, as Paddle does. Devices other than
-        the cpu are not implemented."""
-        if device is not None and str(device) != "cpu":
-            raise NotImplementedError(f"Layer.to(device={device!r}): operators run on the cpu only so far")
+        """Convert parameters and buffers to ``dtype``, integers and booleans, too, as Paddle does, and bring them to
+        the host where they are not there. Devices other than the cpu are not implemented."""
+        if device is not None:
+            self._bring_to_host(device)
         if dtype is None:
             return self
         self._apply(self._transform, device, dtype, True)
         return self
+
+    def _bring_to_host(self, device: object) -> None:
+        if not as_place(device).is_cpu_place():
+            raise NotImplementedError(f"Layer.to(device={device!r}): operators run on the cpu only so far")
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.payload = tensor.cpu().payload
 
     def astype(self, dtype: object = None) -> Self:
         """Convert parameters and buffers to ``dtype``, integers and booleans, too, in place of the old data."""

@@ -6,9 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from argosy_hwadapt.contract import HOST
+from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.dispatch import record_results
+from argosy_phi_ops.errors import CaptureError
 from argosy_phi_ops.operator import get_operator as op
 from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.place import Place, as_place
+from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["MEMBERS"]
@@ -61,7 +66,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         else:
             place = value
     if place is not None:
-        _on_host("to", place)
+        _check_host("to", place)
+        self = cpu(self)
     result = self if dtype is None or self.dtype is as_dtype(dtype) else op("cast")(self, as_dtype(dtype).name)
     return op("assign")(result) if result is self and (text or kwargs.get("copy")) else result
 
@@ -73,7 +79,7 @@ def _to(
     return to(self, device=device, dtype=dtype, copy=copy_tensor)
 
 
-def _on_host(name: str, place: Any) -> None:
+def _check_host(name: str, place: Any) -> None:
     if isinstance(place, Place) and place.is_cpu_place():
         return
     if not as_place(place).is_cpu_place():
@@ -81,8 +87,15 @@ def _on_host(name: str, place: Any) -> None:
 
 
 def cpu(self: Tensor) -> Tensor:
-    """The tensor on the host, where it is."""
-    return self
+    """The tensor on the host: itself where it is there, else a copy, through which gradients go back."""
+    payload = self.payload
+    if type(payload) is not Strided or payload.host_owned or HOST in payload.device.info.flags:
+        return self
+    if active_tracer() is not None:
+        raise CaptureError(f"a copy from {self.place!r} cannot be captured: call cpu() before the captured function")
+    copy = Tensor._wrap(Strided(payload.to_host()))
+    record_results(op("assign"), [self], {}, (copy,))
+    return copy
 
 
 def cuda(self: Tensor, device_id: int | None = None, blocking: bool = True) -> Tensor:
@@ -122,7 +135,7 @@ def _size(size: Any) -> list[int]:
 
 def _made(var: Tensor, made: Callable[[str], Tensor], dtype: Any, device: Any, grad: bool, pin: bool) -> Tensor:
     if device is not None:
-        _on_host("new_full", device)
+        _check_host("new_full", device)
     if pin:
         pin_memory(var)
     result = made(var.dtype.name if dtype is None else as_dtype(dtype).name)

@@ -1,0 +1,90 @@
+"""Tensors on a device that operators do not compute on: how they come to the host, and what counts as a plug-in."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy_hwadapt import registry
+
+there = pytest.mark.parametrize("bring", [lambda x: x.cpu(), lambda x: x.to("cpu"), lambda x: x.to(paddle.CPUPlace())])
+
+
+@there
+def test_cpu_gives_a_copy_on_the_host(bring):
+    """It computes there, and the tensor stays where it is; what is on the host comes back itself."""
+    x = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]], place="virtual:1")
+    y = bring(x)
+    assert y.place.is_cpu_place()
+    assert x.place.is_custom_place()
+    assert (y + 1).tolist() == [[2.0, 3.0], [4.0, 5.0]]
+    x.payload.fill_from(np.zeros((2, 2), np.float32))
+    assert y.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert bring(y) is y
+    assert x.to("cpu", "float64").dtype == paddle.float64
+
+
+def test_a_strided_view_and_an_empty_tensor_come_to_the_host():
+    """The elements of a view alone."""
+    x = paddle.to_tensor(np.arange(6, dtype="int64").reshape(2, 3), place="virtual")
+    turned = paddle.Tensor._wrap(x.payload.view((3, 2), (1, 3)))
+    assert turned.cpu().tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert paddle.to_tensor(np.zeros((0, 2), "float32"), place="virtual").cpu().shape == [0, 2]
+
+
+@there
+def test_gradients_go_back_through_the_copy(bring):
+    """The copy is part of the graph, as in Paddle."""
+    x = paddle.to_tensor([1.0, 2.0], place="virtual", stop_gradient=False)
+    y = bring(x)
+    assert not y.stop_gradient
+    y.square().sum().backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+    with paddle.no_grad():
+        assert bring(x).stop_gradient
+
+
+def test_a_capture_refuses_to_keep_the_value_of_now():
+    x = paddle.to_tensor([1.0, 2.0], place="virtual")
+    with pytest.raises(Exception, match=r"a copy from Place\(virtual:0\) cannot be captured: call cpu\(\) before"):
+        paddle.jit.to_static(lambda y: y + x.cpu(), full_graph=True)(paddle.ones([2]))
+
+
+def test_a_layer_brings_its_tensors_to_the_host():
+    """cpu() and to() of a layer take the places that tensors take."""
+    layer = paddle.nn.Linear(2, 2)
+    layer.register_buffer("scale", paddle.to_tensor([2.0, 3.0], place="virtual"))
+    weight = layer.weight
+    for device in (paddle.CPUPlace(), "cpu"):
+        assert layer.to(device) is layer
+    assert layer.weight is weight
+    assert (layer.scale * 2).tolist() == [4.0, 6.0]
+    with pytest.raises(NotImplementedError, match=r"Layer.to\(device='gpu'\)"):
+        layer.to("gpu")
+
+
+def test_what_is_built_in_for_tests_is_no_custom_device(monkeypatch):
+    """Only what a distribution registers is; a plug-in that does not load is none, either."""
+    assert not paddle.is_compiled_with_custom_device("virtual")
+    assert not paddle.is_compiled_with_custom_device("cpu")
+    assert "virtual" not in paddle.device.get_all_device_type()
+    points = [Point("chip", "argosy_hwadapt.virtual:create"), Point("broken", "argosy_hwadapt.virtual:missing")]
+    monkeypatch.setattr(registry, "_entry_points", lambda: {point.name: [point] for point in points})
+    for table in ("_runtimes", "_failures"):
+        monkeypatch.setattr(registry, table, {})
+    assert paddle.is_compiled_with_custom_device("chip")
+    assert not paddle.is_compiled_with_custom_device("broken")
+    assert paddle.device.get_all_custom_device_type() == ["chip"]
+    assert paddle.device.get_all_device_type() == ["cpu", "chip"]
+
+
+class Point:
+    """An entry point of a distribution."""
+
+    dist = None
+
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+
+    def load(self):
+        module, _, attribute = self.value.partition(":")
+        return getattr(__import__(module, fromlist=[attribute]), attribute)
