@@ -11,7 +11,7 @@ from argosy_cinn.printers.types import FLOAT, vector
 from argosy_cinn.runtime import load
 from argosy_cinn.target import Target
 
-TARGETS = ["host", "x86-64-v3", "x86-64"]
+TARGETS = ["host", "x86-64-v3", "x86-64-v2", "x86-64"]
 
 
 def applied(name, cpu, x):

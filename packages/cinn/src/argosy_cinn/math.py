@@ -2,7 +2,8 @@
 
 Each takes the function being built and a ``float`` scalar or vector. Bounds are the largest errors found against
 double precision over all magnitudes, in units in the last place; infinities, NaN and denormal numbers behave as IEEE
-754 and C ask. Multiply-adds are fused except in `erfinv`, whose bits must not depend on the machine.
+754 and C ask. Multiply-adds are fused, where the target has them, except in `erfinv`, whose bits must not depend
+on the machine.
 Functions without a polynomial here call the C library lane by lane (`library`).
 """
 
@@ -53,7 +54,11 @@ _ERF_Q = (-1.42647390514189e-02, -7.37332916720468e-03, -1.68282697438203e-03, -
 # sin and cos of r on [-pi/4, pi/4] in double precision (Cephes sinf, cosf)
 _SIN = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
 _COS = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
-_TWO_OVER_PI, _HALF_PI, _HALF_PI_LOW = 0.6366197723675814, 1.5707963267948966, 6.123233995736766e-17
+_TWO_OVER_PI = 0.6366197723675814
+# pi / 2 in parts: for products with one rounding, and of 25 bits each, whose products with whole numbers below 2^28 are
+# exact, and a rest
+_HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
+_HALF_PI_SHORT = (1.5707963109016418, 1.5893254712295857e-08, 6.123233995736766e-17)
 
 
 def _ascending(b: Function, coefficients: Sequence[float], x: Value) -> Value:
@@ -284,7 +289,9 @@ def _trigonometric(b: Function, x: Value, name: str, quadrant: int) -> Value:
 def _reduced_trigonometric(b: Function, x: Value, quadrant: int) -> Value:
     wide = b.convert("fpext", x, DOUBLE)
     n = b.unary("roundeven", b.fmul(wide, _TWO_OVER_PI))
-    r = b.convert("fptrunc", b.fma(n, -_HALF_PI_LOW, b.fma(n, -_HALF_PI, wide)), FLOAT)
+    for part in _HALF_PI if b.module.target.has_fma else _HALF_PI_SHORT:
+        wide = b.fma(n, -part, wide)
+    r = b.convert("fptrunc", wide, FLOAT)
     turn = b.convert("fptosi", b.select(b.fcmp("ord", n, n), n, 0.0), I32)
     if quadrant:
         turn = b.binary("add", turn, quadrant)

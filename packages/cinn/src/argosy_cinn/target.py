@@ -87,6 +87,21 @@ class Target:
         """
         return feature in self._enabled
 
+    @property
+    def has_fma(self) -> bool:
+        """Whether one instruction multiplies and adds with one rounding."""
+        return not self.is_x86 or self.has("fma") or self.has("avx512f")
+
+    @property
+    def has_float16(self) -> bool:
+        """Whether instructions convert between float16 and float32."""
+        return not self.is_x86 or self.has("f16c") or self.has("avx512f")
+
+    @property
+    def has_rounding(self) -> bool:
+        """Whether instructions round floats to whole numbers."""
+        return not self.is_x86 or bool(self._enabled & {"sse4.1", "sse4.2", "avx", "avx2", "avx512f"})
+
     def lanes(self, element: str) -> int:
         """Lanes of one vector register for an element type as LLVM spells it (``"float"``: 16 with
         AVX-512).

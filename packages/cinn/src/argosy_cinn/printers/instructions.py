@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from argosy_cinn.printers import float16, rounding
 from argosy_cinn.printers.types import (
     BFLOAT,
     FLOAT,
@@ -137,10 +138,14 @@ class Instructions:
         return self.op(x.type, f"fneg {x}")
 
     def fma(self, x: Operand, y: Operand, z: Operand) -> Value:
-        """``x * y + z`` with one rounding."""
+        """``x * y + z``, with one rounding where the target has such an instruction, with two where it would take a
+        call of the C library for each lane. What needs one rounding asks ``module.target.has_fma``.
+        """
         like = next(v for v in (x, y, z) if isinstance(v, Value))
-        operands = [v if isinstance(v, Value) else self.like(like.type, v) for v in (x, y, z)]
-        return self.intrinsic("llvm.fma", like.type, *operands)
+        x, y, z = (v if isinstance(v, Value) else self.like(like.type, v) for v in (x, y, z))
+        if not self.module.target.has_fma:
+            return self.fadd(self.fmul(x, y), z)
+        return self.intrinsic("llvm.fma", like.type, x, y, z)
 
     def add(self, x: Index, y: Index) -> Index:
         """Integer ``x + y``; folds Python integers."""
@@ -242,11 +247,15 @@ class Instructions:
             return wide
         if element_of(x.type) == BFLOAT:
             return self.widen_float(self.widen_float(x, FLOAT), element)
+        if element_of(x.type) == HALF and element != HALF and not self.module.target.has_float16:
+            return self.convert("fpext", float16.widened(self, x), element)
         return self.convert("fpext", x, element)
 
     def narrow_float(self, x: Value, element: str) -> Value:
         """A float vector rounded to nearest even in a narrower (or the same) float type; NaN stays NaN. What was
         widened from bfloat16 is taken as it was."""
+        if element == HALF and element_of(x.type) == FLOAT and not self.module.target.has_float16:
+            return float16.narrowed(self, x)
         if element != BFLOAT or element_of(x.type) == BFLOAT:
             return self.convert("fptrunc", x, element)
         if x.name in self._widened:
@@ -456,6 +465,8 @@ class Instructions:
 
     def unary(self, name: str, x: Value) -> Value:
         """A one-operand intrinsic by its short name: ``sqrt fabs floor ceil trunc roundeven``..."""
+        if name in rounding.BY_ARITHMETIC and not self.module.target.has_rounding:
+            return rounding.BY_ARITHMETIC[name](self, x)
         return self.intrinsic(f"llvm.{name}", x.type, x)
 
     def fmax(self, x: Operand, y: Operand) -> Value:
