@@ -362,6 +362,16 @@ class Tracer(Interpreter):
         entry = self._states.get(id(getattr(x.payload, "storage", None)))
         return entry is not None and entry.written
 
+    def has_read(self, x: Tensor) -> bool:
+        """Whether the concrete ``x`` is a state of the program."""
+        return id(getattr(x.payload, "storage", None)) in self._states
+
+    def has_trained(self) -> bool:
+        """Whether the capture has left gradients in slots or written tensors that want them: a training step does."""
+        return any(tensor._grad is not original for tensor, original in self._slots.values()) or any(
+            entry.written and not entry.tensor.stop_gradient for entry in self._states.values()
+        )
+
     def reads(self, x: Tensor) -> None:
         """The program is for these values of ``x``: who keeps it looks at :attr:`read`."""
         if not x.payload.is_traced:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from argosy.jit.arguments import Call, tensors_in
 from argosy.jit.guards import Guards
+from argosy.jit.places import Place
 from argosy.jit.slots import GradientSlots
 from argosy.jit.structure import map_items
 from argosy_autograd.gradients import accumulate_grad
@@ -24,14 +25,18 @@ _wrap = Tensor._wrap
 
 
 class OutputTree:
-    """What the function returned while it was captured, with positions in place of its traced tensors."""
+    """What the function returned while it was captured, with positions in place of its traced tensors.
 
-    __slots__ = ("bare", "traced", "tree")
+    What it ``assigned`` to places (a layer's attributes, say) are results, too.
+    """
 
-    def __init__(self, result: Any) -> None:
+    __slots__ = ("assigned", "bare", "traced", "tree")
+
+    def __init__(self, result: Any, assigned: Sequence[tuple[Place, Tensor]] = ()) -> None:
         self.traced: list[Tensor] = []
         self.tree = tensors_in(result, self._position)
-        self.bare = type(result) is Tensor and bool(self.traced)
+        self.bare = type(result) is Tensor and bool(self.traced) and not assigned
+        self.assigned = [(place, self._position(tensor)) for place, tensor in assigned]
 
     def _position(self, tensor: Tensor) -> Any:
         if not tensor.payload.is_traced:
@@ -40,7 +45,9 @@ class OutputTree:
         return Position(len(self.traced) - 1)
 
     def fill(self, made: list[Tensor]) -> Any:
-        """The function's result for one call, with these in place of the traced tensors."""
+        """The function's result for one call, with these in place of the traced tensors. Assigns what it assigned."""
+        for place, value in self.assigned:
+            place.put(_filled(value, made))
         return _filled(self.tree, made)
 
 
@@ -84,7 +91,7 @@ class CompiledCall:
     """An executable bound to its states, with the guards under which it is valid."""
 
     __slots__ = (
-        "bound", "effects", "executable", "fixed", "guards", "route", "run", "runtime", "slots", "tree",
+        "bound", "carried", "effects", "executable", "fixed", "guards", "route", "run", "runtime", "slots", "tree",
     )  # fmt: skip
 
     def __init__(
@@ -97,6 +104,7 @@ class CompiledCall:
         fixed: list[tuple[int, float]],
         runtime: list[int],
     ) -> None:
+        self.carried: Sequence[Place] = ()  # places whose tensors are inputs after those of the call
         self.executable = executable
         self.tree = tree
         self.effects = effects if effects else None
@@ -137,6 +145,8 @@ class CompiledCall:
 
     def __call__(self, call: Call) -> Any:
         """Execute; returns what the function would."""
+        if self.carried:
+            call = self.with_carried(call)
         payloads = [x.payload for x in call.tensors]
         if self.runtime:
             payloads = self.payloads(call)
@@ -147,6 +157,10 @@ class CompiledCall:
         if self.effects is not None:
             self.effects.apply(call.tensors, outputs[len(tree.traced) :])
         return _wrap(outputs[0]) if tree.bare else tree.fill([_wrap(payload) for payload in outputs])
+
+    def with_carried(self, call: Call) -> Call:
+        """The call with the tensors at the carried places as its last ones."""
+        return Call([*call.tensors, *(place.get() for place in self.carried)], call.key, call.floats)
 
     def payloads(self, call: Call) -> list[Any]:
         """The program's inputs: the call's tensors, then the floats that change."""

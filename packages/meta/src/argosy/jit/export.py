@@ -9,7 +9,9 @@ from inspect import getattr_static
 from typing import Any
 
 from argosy.checked import checked
+from argosy.jit.assignments import Assignments
 from argosy.jit.conversion.source import converted, converted_callee
+from argosy.jit.guards import watch
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.specs import alike, spec_types
 from argosy.jit.static_function import StaticFunction
@@ -122,11 +124,13 @@ def _capture(owner: Any, function: Any, specs: list[Any]) -> Captured:
     for sub, _ in modes:
         sub.training = False
     recording = set_grad_enabled(False)
+    assignments = Assignments(watch(plain, ()), ())
     try:
         return _trace_sharing(plain, specs)
     except GraphBreak as error:
         raise explain_break(getattr(plain, "__qualname__", "forward"), error) from error
     finally:
+        assignments.restore()
         set_grad_enabled(recording)
         for sub, mode in modes:
             sub.training = mode

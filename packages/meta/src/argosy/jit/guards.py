@@ -18,23 +18,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dis import get_instructions
 from functools import lru_cache
-from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
+from argosy.jit.places import ABSENT, Attribute, Place, kind_of
 from argosy.nn.hooks import CHANGES, Hooks
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
-from argosy_autograd.modes import no_grad
-from argosy_phi_ops.dispatch import write
-from argosy_phi_ops.errors import CaptureError
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ABSENT", "FOLLOWED", "Guards", "watch"]
 
 _PLAIN = frozenset({int, float, bool, str, bytes, complex, type(None)})
 FOLLOWED = 64  # how many functions are followed
-ABSENT: Any = object()
-"""Stands for what a watched place did not hold."""
 Item = tuple[dict[Any, Any], Any, Any]
 
 
@@ -53,7 +49,9 @@ class _Versions(dict[Any, Any]):
 class Guards:
     """Watched places: dictionary entries and closure cells, each with what it held."""
 
-    __slots__ = ("cells", "functions", "held", "leaves", "plain", "rare", "seen", "sequences")
+    __slots__ = (
+        "cells", "functions", "held", "kinds", "layers", "leaves", "namespaces", "plain", "rare", "seen", "sequences",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.functions: list[FunctionType] = []  # of the user's, which may be reached
@@ -63,6 +61,9 @@ class Guards:
         self.cells: list[tuple[CellType, Any]] = []
         self.sequences: list[tuple[Any, tuple[Any, ...]]] = []
         self.rare: list[Item] = []  # hooks and layers' own forwards, looked at after a change of any
+        self.kinds: list[tuple[Place, Any]] = []  # tensors that come and go, of which the kind has to stay
+        self.layers: dict[int, Layer] = {}  # by the id of their attributes' dictionary
+        self.namespaces: list[tuple[dict[Any, Any], dict[Any, Any], bool]] = []
         self.seen = CHANGES.count
 
     def note_read(self, read: Sequence[tuple[Tensor, int]]) -> None:
@@ -88,7 +89,13 @@ class Guards:
             for now, value in zip(sequence, items, strict=True):
                 if now is not value and (type(value) not in _PLAIN or type(now) is not type(value) or now != value):
                     return False
+        if self.kinds and not self.kinds_hold():
+            return False
         return self.seen == CHANGES.count or self._still()
+
+    def kinds_hold(self) -> bool:
+        """Whether the tensors that come and go are of the kinds of the capture."""
+        return all([kind_of(place.get()) == kind for place, kind in self.kinds])
 
     def _still(self) -> bool:
         """The same for what changes rarely."""
@@ -106,41 +113,46 @@ class Guards:
         for cell, value in self.cells:
             if cell.cell_contents is not value and (type(value) not in _PLAIN or cell.cell_contents != value):
                 return f"a variable of the enclosing function was {_shown(value)} and is {_shown(cell.cell_contents)}"
+        for entry, kind in self.kinds:
+            if kind_of(entry.get()) != kind:
+                return f"{entry} has another shape, dtype or stop_gradient"
         return "" if self.hold() else "a list or dict that it reads holds other tensors or layers"
 
-    def take_back(self) -> None:
-        """Within a capture, at its end: where Python put a traced tensor in the place of a concrete one (``self.mean
-        =
-        0.9 * self.mean + ...``), write its value to the concrete one instead, which is a state, and put that back.
+    def watch_kind(self, place: Place) -> None:
+        """Of the tensor at ``place``, which each call replaces or which is an input, watch the kind alone."""
+        kind = kind_of(place.get())
+        self.held = [item for item in self.held if not place.is_at(item[0], item[1])]
+        self.plain = [item for item in self.plain if not place.is_at(item[0], item[1])]
+        self.cells = [item for item in self.cells if not place.is_at(item[0])]
+        self.kinds.append((place, kind))
 
-        Raises CaptureError where there was no tensor of that type before.
-        """
-        for place, name, value, now in self._replaced():
-            _put(place, name, value)
-            _check_state(_called(name), value, now)
-            with no_grad():
-                write(value, now.detach())
+    def watch_namespace(self, place: dict[Any, Any], names: Iterable[Any] = ()) -> None:
+        """Notice tensors that a capture puts in ``place`` under ``names`` (none: any) in the place of other things."""
+        names = list(names)
+        before = {name: place.get(name, ABSENT) for name in names} if names else dict(place)
+        self.namespaces.append((place, before, not names))
 
-    def cannot_take_back(self) -> str:
-        """Why :meth:`take_back` would raise; empty where it would not."""
-        try:
-            for _, name, value, now in self._replaced():
-                _check_state(_called(name), value, now)
-        except CaptureError as error:
-            return str(error)
-        return ""
-
-    def _replaced(self) -> list[tuple[Any, Any, Any, Any]]:
-        """Watched places that hold a traced tensor now: the dict and key or the cell and None, what was there, and the
-        tensor.
-        """
-        entries = [(d, k, value, d.get(k, ABSENT)) for d, k, value in (*self.held, *self.plain)]
-        cells = [(cell, None, value, cell.cell_contents) for cell, value in self.cells]
+    def added(self) -> list[tuple[Place, Any]]:
+        """Places in namespaces that hold a traced tensor now, with what they held before."""
         return [
-            item
-            for item in (*entries, *cells)
-            if item[3] is not item[2] and _is_traced(item[3]) and type(item[0]) is not MappingProxyType
+            (self.place(place, name), before.get(name, ABSENT))
+            for place, before, any_name in self.namespaces
+            for name in (list(place) if any_name else before)
+            if _is_traced(place.get(name)) and before.get(name, ABSENT) is not place[name]
         ]
+
+    def place(self, holder: Any, name: Any = None) -> Place:
+        """The place of that name, a layer's attribute where ``holder`` is what a watched layer has."""
+        layer = self.layers.get(id(holder))
+        return Place(holder, name) if layer is None else Attribute(layer, name)
+
+    def watch_before(self, place: Place, before: Any) -> None:
+        """Watch that ``place`` holds ``before``, which is no tensor, unless that is watched already."""
+        watched = (*self.held, *self.plain, *((cell, None) for cell, _ in self.cells))
+        if not any(place.is_at(*item[:2]) for item in watched):
+            self.held.append((place.holder, place.name, before))
+        if type(place) is Attribute:
+            self.held.append((place.layer._buffers, place.name, ABSENT))  # where its tensor will be
 
     def counted(self) -> bool:
         """Whether a number or string of the user's has another value since, as a counter of calls has."""
@@ -188,27 +200,6 @@ def _are_same(now: Any, items: tuple[Any, ...]) -> bool:
     )
 
 
-def _put(place: Any, name: Any, value: Any) -> None:
-    if name is None:
-        place.cell_contents = value
-    else:
-        place[name] = value
-
-
-def _called(name: Any) -> str:
-    return "a variable of the enclosing function" if name is None else str(name)
-
-
-def _check_state(name: str, old: Any, new: Any) -> None:
-    if type(old) is not Tensor or list(old.shape) != list(new.shape) or old.dtype is not new.dtype:
-        was = f"{old.dtype.name} {list(old.shape)}" if type(old) is Tensor else _shown(old)
-        raise CaptureError(
-            f"the captured function sets {name}, which was {was}, to a tensor that it computes, {new.dtype.name} "
-            f"{list(new.shape)}. Between calls only states live on: make it a tensor of that shape and dtype "
-            "beforehand, or return the value"
-        )
-
-
 def _shown(value: Any) -> str:
     return "missing" if value is ABSENT else repr(value) if type(value) in _PLAIN else f"another {type(value).__name__}"
 
@@ -241,8 +232,13 @@ class _Watcher:
         self.names |= _names(function.__code__)
         for cell in function.__closure__ or ():
             self._cell(cell)
+        for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self.value(default)
         for name in _globals(function.__code__) & function.__globals__.keys():
             self._entry(function.__globals__, name, function.__globals__[name])
+        absent = _globals(function.__code__) - function.__globals__.keys()
+        if absent:
+            self.guards.watch_namespace(function.__globals__, absent)
 
     def _cell(self, cell: CellType) -> None:
         try:
@@ -292,6 +288,7 @@ class _Watcher:
         elif _is_users_object(x):
             self._class(type(x))
             self._named(vars(x))
+            self.guards.watch_namespace(vars(x))
 
     def _named(self, place: Any) -> None:
         """Watch what the code names of a namespace."""
@@ -307,8 +304,11 @@ class _Watcher:
 
     def _layer(self, layer: Layer) -> None:
         own = layer.__dict__
+        self.guards.layers[id(own)] = layer
+        self.guards.watch_namespace(own)
         for kind in ("_parameters", "_buffers", "_sub_layers"):
             members = own.get(kind, {})
+            self.guards.watch_namespace(members)
             if type(layer).__module__ == _CONTAINERS:  # which hold whatever number
                 self.guards.sequences.append((members.values(), tuple(members.values())))
             for name, member in members.items():

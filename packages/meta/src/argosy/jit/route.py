@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.jit.compiled import CompiledCall
-from argosy.jit.guards import ABSENT
+from argosy.jit.places import ABSENT
 from argosy.nn.hooks import CHANGES
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_tensorcore.storage import Strided
@@ -31,7 +31,7 @@ def route(compiled: CompiledCall, args: tuple[Any, ...]) -> Route | None:
     """The route of calls like this one, or None where the long way is needed: gradients come and go, arguments are
     written or nested, floats became inputs, or the program is none that takes arrays."""
     on_arrays = getattr(compiled.run, "on_arrays", None)
-    if on_arrays is None or type(compiled) is not CompiledCall or not compiled.is_plain:
+    if on_arrays is None or type(compiled) is not CompiledCall or not compiled.is_plain or compiled.carried:
         return None
     expected = [_expected(x) for x in args]
     return None if None in expected else _route(compiled, tuple(expected), on_arrays)  # type: ignore[arg-type]
@@ -60,6 +60,7 @@ def _route(compiled: CompiledCall, expected: tuple[Expected, ...], on_arrays: An
     """One closure, with its loops written out: this is what a call costs beside the program."""
     guards, bound, tree, slots = compiled.guards, compiled.bound, compiled.tree, compiled.slots
     count, entries, cells, sequences = len(expected), [*guards.held, *guards.plain], guards.cells, guards.sequences
+    kinds = guards.kinds
     look_at_slots = bool(slots.held or slots.empty)
     bare = tree.bare
 
@@ -90,7 +91,7 @@ def _route(compiled: CompiledCall, expected: tuple[Expected, ...], on_arrays: An
             for now, value in zip(sequence, items):  # noqa: B905  (their number is the same)
                 if now is not value:
                     return MISS
-        if guards.seen != CHANGES.count or (look_at_slots and not slots.hold()):
+        if guards.seen != CHANGES.count or (look_at_slots and not slots.hold()) or (kinds and not guards.kinds_hold()):
             return MISS
         made = on_arrays(arrays)
         if made is None:

@@ -12,6 +12,7 @@ from argosy import settings
 from argosy.amp.casting import current
 from argosy.jit import lowering
 from argosy.jit.arguments import Call, flatten
+from argosy.jit.assignments import Assignments, NeedsCarried
 from argosy.jit.breaking import BreakingTracer
 from argosy.jit.compiled import CompiledCall, Effects, OutputTree
 from argosy.jit.conversion.source import rewritten_source
@@ -19,10 +20,16 @@ from argosy.jit.counting import note_compile
 from argosy.jit.guards import Guards, watch
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.partitioned import layouts_of, lower_partitioned, makes_distributed
+from argosy.jit.places import Place
 from argosy.jit.route import MISS, Route, nothing_around, only_grad_is_off, route
 from argosy.jit.specs import matched_key
 from argosy.jit.tracing import Finished, explain_break, trace
-from argosy.jit.training import DifferentiableCall, differentiable_form, is_differentiable_forward
+from argosy.jit.training import (
+    DifferentiableCall,
+    differentiable_form,
+    is_differentiable_forward,
+    writes_what_it_leaves,
+)
 from argosy_phi_ops.capture import Captured, Tracer, active_tracer
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import AMBIENT, context, grad_enabled
@@ -34,6 +41,7 @@ __all__ = ["StaticFunction", "Uncapturable", "enabled"]
 _MANY = 64  # captures of one function that are kept
 _NOTHING_AROUND = (True, None, 0, None)
 _ROUTES = 4  # short ways that are tried
+_WRITES = "its arguments or parameters (or, of tensors on a mesh, draws random numbers or updates statistics)"
 _OFTEN = 8  # captures of one kind of call after which a user should know
 
 
@@ -105,6 +113,7 @@ class StaticFunction:
         self._by_value: set[Any] = set()  # keys of calls whose floats cannot be inputs
         self._routes: list[Route] = []
         self._quiet_routes: list[Route] = []  # under no_grad()
+        self._carried: list[Place] = []  # places that calls read and replace
         self._instances: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
 
     def __get__(self, instance: Any, cls: type | None = None) -> Any:
@@ -235,12 +244,11 @@ class StaticFunction:
             made = self._capture(args, kwargs, call, key, whole=True)
         except Uncapturable:
             raise NotImplementedError(
-                f"{self.__name__} is trained from outside and writes to its arguments (or, of tensors on a mesh, draws "
-                "random numbers or updates statistics): such a function runs operator by operator. Take the whole "
-                "training step instead"
+                f"{self.__name__} is trained from outside and writes to {_WRITES}: such a function runs operator by "
+                "operator. Take the whole training step instead"
             ) from None
         assert isinstance(made, CompiledCall)  # a whole capture never breaks
-        return made, call
+        return made, made.with_carried(call)
 
     def _warn_of_captures(self, last: CompiledCall) -> None:
         warn_user(
@@ -251,9 +259,8 @@ class StaticFunction:
     def _run_plain(self, key: Any) -> None:
         if not self._plain:
             warn_user(
-                f"{self.__name__} is trained from outside and writes to its arguments (or, of tensors on a mesh, draws "
-                "random numbers or updates statistics), which cannot be repeated for its gradient: it runs operator by "
-                "operator. Capture the whole training step instead"
+                f"{self.__name__} is trained from outside and writes to {_WRITES}, which cannot be repeated for its "
+                "gradient: it runs operator by operator. Capture the whole training step instead"
             )
         self._plain.add(key)
 
@@ -268,6 +275,12 @@ class StaticFunction:
                 raise explain_break(self.__name__, error) from error
             self._by_value.add(key)  # Python needs these floats as numbers
             return self._capture(args, kwargs, call, key, whole)
+        except NeedsCarried as needed:
+            self._carried += needed.places
+            return self._capture(args, kwargs, call, key, whole)
+        if isinstance(compiled, Finished) and compiled.carried:
+            self._carried += compiled.carried
+            return compiled
         if isinstance(compiled, Finished):
             (self._by_value if compiled.by_value else self._plain).add(key)
             if compiled.line is not None and compiled.line not in self._lines:
@@ -336,15 +349,17 @@ class StaticFunction:
         whole: bool,
     ) -> CompiledCall | Finished:
         guards = watch(self._function, (*args, *kwargs.values()))
+        assignments = Assignments(guards, self._carried)
+        extended = Call([*call.tensors, *assignments.values], call.key, call.floats)
         started = perf_counter()
 
         def executable(captured: Captured, tree: OutputTree, effects: Effects) -> CompiledCall:
-            return self._lower(captured, tree, effects, call, runtime, guards)
+            return self._lower(captured, tree, effects, extended, runtime, guards)
 
-        tracer = Tracer(self.__name__) if whole else BreakingTracer(self.__name__, call, executable)
+        tracer = Tracer(self.__name__) if whole else BreakingTracer(self.__name__, extended, executable)
         if isinstance(tracer, BreakingTracer):
             tracer.runtime = sorted(runtime)
-        made = trace(self._function, self.__name__, args, kwargs, call, self._spec, runtime, guards, tracer)
+        made = trace(self._function, self.__name__, args, kwargs, call, self._spec, runtime, assignments, tracer)
         if isinstance(made, Finished):
             return made
         captured, tree, effects = made
@@ -355,6 +370,7 @@ class StaticFunction:
         traced = perf_counter()
         operations = sum(1 for _ in captured.program.block)
         compiled = executable(captured, tree, effects)
+        compiled.carried = assignments.carried
         settings.log(
             "compile",
             f"{self.__name__}, {reason}: {operations} operations captured in {traced - started:.2f} s, compiled in "
@@ -375,6 +391,8 @@ class StaticFunction:
         placed = layouts_of(call.tensors), layouts_of(captured.states)
         distributed = placed != (None, None) or makes_distributed(captured.program)
         if differentiable and (effects or (distributed and captured.written)):
+            raise Uncapturable
+        if writes_what_it_leaves(captured, tree):
             raise Uncapturable
         lowered = differentiable_form(captured.program) if differentiable else captured.program
         executable: Executable

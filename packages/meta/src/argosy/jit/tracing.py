@@ -7,11 +7,12 @@ from typing import Any
 
 from argosy.amp.casting import applied, current
 from argosy.jit.arguments import Call, rebuild
+from argosy.jit.assignments import Assignments, NeedsCarried
 from argosy.jit.breaking import BreakingTracer
 from argosy.jit.compiled import Effects, OutputTree
 from argosy.jit.conversion.source import converted, converted_callee
-from argosy.jit.guards import Guards
 from argosy.jit.partitioned import layout_while_capturing
+from argosy.jit.places import Place
 from argosy.jit.reporting import Break
 from argosy.jit.specs import traced_types
 from argosy.jit.structure import GivenContainers
@@ -34,22 +35,24 @@ def trace(
     call: Call,
     spec: Sequence[Any] | None,
     runtime: frozenset[int],
-    guards: Guards,
+    assignments: Assignments,
     tracer: Tracer,
 ) -> tuple[Captured, OutputTree, Effects] | Finished:
     """Run ``function`` under ``tracer``; its tensors, and the floats at positions ``runtime``, are the program's
     inputs. Where the graph broke the call is done, and its result comes back.
     """
     types = traced_types(call, spec)
+    types += [TensorType(x.payload.shape, x.payload.dtype.name) for x in assignments.values]
+    all_tensors = tracer.given = [*call.tensors, *assignments.values]
     function = converted(function, not tracer.breaks)
     if isinstance(tracer, BreakingTracer):
         tracer.code = getattr(getattr(function, "__func__", function), "__code__", None)
     tracer.callee = converted_callee
-    tracer.given, tracer.placing = call.tensors, layout_while_capturing
+    tracer.placing = layout_while_capturing
     with tracer, applied(current()):  # autocast goes on above the tracer
         tensors = [
             tracer.input(given, _label(spec, i), x.stop_gradient)
-            for i, (given, x) in enumerate(zip(types, call.tensors, strict=True))
+            for i, (given, x) in enumerate(zip(types, all_tensors, strict=True))
         ]
         scalar = TensorType((), default_dtype().name)
         floats = [tracer.input(scalar, f"float{i}") if i in runtime else x for i, x in enumerate(call.floats)]
@@ -58,20 +61,16 @@ def trace(
         new_kwargs = {key: rebuild(x, pending, numbers) for key, x in kwargs.items()}
         before = [x.payload.value for x in tensors]
         containers = GivenContainers((args, kwargs), (new_args, new_kwargs))
-        result = function(*new_args, **new_kwargs)
-        check_nothing_caught(tracer)
-        _take_back(guards, tracer)
-        if isinstance(tracer, BreakingTracer) and containers.changed():
-            if not tracer.broken:
-                tracer.give_up("the function changes a list or a dictionary among its arguments")
-            containers.write_back(tensors, call.tensors)
-        if not all(map(is_plain, OutputTree(result).traced)):
-            tracer.settle("the function returns what a mask selects, whose size depends on values")
-        if isinstance(tracer, BreakingTracer) and not tracer.broken and tracer.kept_elsewhere(result):
-            tracer.give_up("the function keeps a tensor that it computes in a list or another object")
-        if isinstance(tracer, BreakingTracer) and tracer.broken:
-            return Finished(result, tracer.float_needed, tracer.line, tracer.noted)
-        tree = OutputTree(result)
+        assignments.begin(tensors[len(call.tensors) :])
+        try:
+            result = function(*new_args, **new_kwargs)
+            finished = _settled(tracer, assignments, result, containers, tensors, call)
+        except BaseException:
+            assignments.restore()
+            raise
+        if finished is not None:
+            return finished
+        tree = OutputTree(result, assignments.results)
         effects = Effects(
             [i for i, x in enumerate(tensors) if x.payload.value is not before[i]],
             [i for i, x in enumerate(tensors) if type(x._grad) is Tensor and x._grad.payload.is_traced],
@@ -81,27 +80,79 @@ def trace(
     return captured, tree, effects
 
 
+def _settled(
+    tracer: Tracer,
+    assignments: Assignments,
+    result: Any,
+    containers: GivenContainers,
+    tensors: Sequence[Tensor],
+    call: Call,
+) -> Finished | None:
+    """What a function did besides computing its ``result``, as a program will do it; where that breaks the graph the
+    call is done. Raises NeedsCarried where the capture has to begin anew."""
+    check_nothing_caught(tracer)
+    if isinstance(tracer, BreakingTracer):
+        finished = _broken(tracer, assignments, result, containers, tensors, call)
+        if finished is not None:
+            assignments.restore()
+            return finished
+    elif wanted := assignments.not_carried(tracer, result):
+        raise NeedsCarried(wanted)
+    else:
+        _settle_masks(tracer, [result, assignments.assigned()])
+    assignments.take_back(tracer)
+    return None
+
+
+def _broken(
+    tracer: BreakingTracer,
+    assignments: Assignments,
+    result: Any,
+    containers: GivenContainers,
+    tensors: Sequence[Tensor],
+    call: Call,
+) -> Finished | None:
+    """The finished call where the graph broke, or breaks now: the function did what no program can repeat."""
+    if containers.changed():
+        _give_up(tracer, "the function changes a list or a dictionary among its arguments")
+        containers.write_back(tensors, call.tensors)
+    _settle_masks(tracer, [result, assignments.assigned()])
+    if not tracer.broken and tracer.kept_elsewhere([result, assignments.assigned()]):
+        _give_up(tracer, "the function keeps a tensor that it computes in a list or another object")
+    if tracer.broken:
+        return Finished(result, tracer.float_needed, tracer.line, tracer.noted)
+    wanted = assignments.not_carried(tracer, result)
+    if not wanted:
+        return None
+    _give_up(tracer, f"the first call finds that {', '.join(map(str, wanted))} is read and replaced")
+    return Finished(result, False, None, None, wanted)
+
+
+def _settle_masks(tracer: Tracer, outputs: Any) -> None:
+    if not all(map(is_plain, OutputTree(outputs).traced)):
+        tracer.settle("the function returns what a mask selects, whose size depends on values")
+
+
+def _give_up(tracer: BreakingTracer, why: str) -> None:
+    if not tracer.broken:
+        tracer.give_up(why)
+
+
 class Finished:
     """A call that is done, since the graph broke: its ``result``, whether capturing floats by value would help, the
-    ``line`` of the function where that was, None where it is not known, and the report's entry."""
+    ``line`` of the function where that was, None where it is not known, the report's entry, and places that had better
+    be inputs of the next capture."""
 
-    __slots__ = ("by_value", "line", "noted", "result")
+    __slots__ = ("by_value", "carried", "line", "noted", "result")
 
-    def __init__(self, result: Any, by_value: bool, line: int | None, noted: Break | None) -> None:
+    def __init__(
+        self, result: Any, by_value: bool, line: int | None, noted: Break | None, carried: Sequence[Place] = ()
+    ) -> None:
+        self.carried = carried
         self.result = result
         self.by_value = by_value
         self.line = line
         self.noted = noted
-
-
-def _take_back(guards: Guards, tracer: Tracer) -> None:
-    if isinstance(tracer, BreakingTracer):
-        if tracer.broken:
-            return
-        if reason := guards.cannot_take_back():
-            tracer.give_up(reason)
-            return
-    guards.take_back()
 
 
 def _label(spec: Sequence[Any] | None, i: int) -> str:

@@ -10,7 +10,10 @@ operator of its own: it is differentiated like every other one, to any order.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from argosy.jit import lowering
 from argosy.jit.arguments import Call
@@ -24,24 +27,37 @@ from argosy_phi_ops.capture import Captured
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import grad_enabled
 from argosy_phi_ops.dispatch import record_results
+from argosy_pir import Operation
 from argosy_pir.program import Program
+from argosy_pir.values import Value
 from argosy_tensorcore.storage import Strided, host_device
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
     from argosy_autoparallel.tensor_layout import Layout
 
-__all__ = ["DifferentiableCall", "differentiable_form", "is_differentiable_forward"]
+__all__ = ["DifferentiableCall", "differentiable_form", "is_differentiable_forward", "writes_what_it_leaves"]
 
 _KEEPING = lowering.PIPELINE.replace("expand-gradients", "expand-gradients{keep-custom=true}")
 
 
 def is_differentiable_forward(captured: Captured, tree: OutputTree) -> bool:
     """Whether what was captured leaves gradients to be asked for later: results want them, and nothing was trained."""
-    return any(not t.stop_gradient for t in tree.traced) and not captured.grads and not _trains(captured)
+    return any(not t.stop_gradient for t in tree.traced) and not captured.grads and not _writes_leaves(captured)
 
 
-def _trains(captured: Captured) -> bool:
+def writes_what_it_leaves(captured: Captured, tree: OutputTree) -> bool:
+    """Whether gradients will be asked for, later, of parameters that the forward function writes (it clips weights,
+    say): they would be those of the values before."""
+    return (
+        any(not t.stop_gradient for t in tree.traced)
+        and not captured.grads
+        and _writes_leaves(captured)
+        and all(op.name != "ad.gradient" for op in captured.program.walk())
+    )
+
+
+def _writes_leaves(captured: Captured) -> bool:
     return any(not captured.states[i].stop_gradient for i in captured.written)
 
 
@@ -56,11 +72,25 @@ def differentiable_form(program: Program) -> Program:
     return kept
 
 
+def values_read(results: Iterable[Value]) -> set[Value]:
+    """``results`` and the values that they are made of, those behind a ``stop_gradient`` left out."""
+    found: set[Value] = set()
+    pending = list(results)
+    while pending:
+        value = pending.pop()
+        if value in found:
+            continue
+        found.add(value)
+        if isinstance(value.owner, Operation) and value.owner.name != "prim.stop_gradient":
+            pending += [operand for op in value.owner.walk() for operand in op.operands]
+    return found
+
+
 class DifferentiableCall(CompiledCall):
     """A compiled forward function whose results can be differentiated; ``lowered`` is what is differentiated."""
 
     __slots__ = (
-        "backend", "backward", "cotangents", "differentiable", "leaves", "lowered", "recorded", "static", "written",
+        "backend", "backward", "cotangents", "differentiable", "leaves", "lowered", "reads", "recorded", "written",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +103,7 @@ class DifferentiableCall(CompiledCall):
         self.leaves = [
             (i, t) for i, t in enumerate(captured.states) if not t.stop_gradient and t.payload.dtype.kind in "fc"
         ]
+        self.reads: dict[frozenset[int], list[bool]] = {}  # by results, see `reached`
         self.backward: Any = None
         self.recorded: _Recorded | None = None
         self.written = captured.written
@@ -80,6 +111,8 @@ class DifferentiableCall(CompiledCall):
 
     def __call__(self, call: Call) -> Any:
         """Execute, and leave one node on the tape."""
+        if self.carried:
+            call = self.with_carried(call)
         wanted = [x for x in call.tensors if not x.stop_gradient] + [t for _, t in self.leaves]
         made = _Forward.apply(self, call, *wanted)
         return self.tree.fill(list(made))
@@ -130,6 +163,15 @@ class DifferentiableCall(CompiledCall):
         executable = self._lowered_backward(self._backward_program(call), call, self._wrt(call))
         return executable.bind([payload for _, payload in self.bound])
 
+    def reached(self, call: Call, results: frozenset[int]) -> list[bool]:
+        """Which of the inputs and states that want gradients these ``results`` read."""
+        found = self.reads.get(results)
+        if found is None:
+            values = values_read([self.lowered.outputs[i] for i in results])
+            arguments = self.lowered.block.arguments
+            found = self.reads[results] = [arguments[i] in values for i in self._wrt(call)]
+        return found
+
     # ---- on a mesh
 
     def _lowered_backward(self, program: Program, call: Call, wrt: list[int]) -> Executable:
@@ -170,6 +212,8 @@ class _Forward(PyLayer):
         """The traced results."""
         ctx.before = compiled.values_before()
         made = tuple(Tensor._wrap(payload) for payload in compiled.execute(call))
+        ctx.set_materialize_grads(False)
+        ctx.types = [(y.payload.shape, y.payload.dtype.numpy) for y in made]
         chosen = set(compiled.differentiable)
         ctx.mark_non_differentiable(*(t for i, t in enumerate(made) if i not in chosen))
         ctx.compiled, ctx.call = compiled, call
@@ -178,13 +222,22 @@ class _Forward(PyLayer):
         return made
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
-        """Gradients of ``wanted``."""
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        """Gradients of ``wanted``; None of those that the results with gradients do not read, as in eager execution."""
         ctx.saved_tensor()  # raises where an input or a parameter was changed in between
-        cotangents = ctx.compiled.laid([grads[i] for i in ctx.compiled.differentiable])
+        chosen = ctx.compiled.differentiable
+        reached = ctx.compiled.reached(ctx.call, frozenset(i for i in chosen if grads[i] is not None))
+        full = [_zeros(*ctx.types[i]) if grads[i] is None else grads[i] for i in chosen]
+        cotangents = ctx.compiled.laid(full)
         if grad_enabled():
-            return tuple(ctx.compiled.recorded_gradients(ctx.call, cotangents, ctx.before))
-        return tuple(Tensor._wrap(payload) for payload in ctx.compiled.gradients(ctx.call, cotangents, ctx.before))
+            made = ctx.compiled.recorded_gradients(ctx.call, cotangents, ctx.before)
+        else:
+            made = [Tensor._wrap(payload) for payload in ctx.compiled.gradients(ctx.call, cotangents, ctx.before)]
+        return tuple(g if reads else None for g, reads in zip(made, reached, strict=True))
+
+
+def _zeros(shape: Any, dtype: Any) -> Tensor:
+    return Tensor._wrap(Strided(np.zeros(shape, dtype)))
 
 
 class _Recorded:
