@@ -5,6 +5,9 @@ Every rank writes its half of the same plan: sends first (they never wait), then
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
 from argosy_autoparallel.layout import LocalSlice
@@ -26,26 +29,50 @@ class Transfer(NamedTuple):
 
 
 def plan_transfers(source: Layout, target: Layout, shape: tuple[int, ...]) -> list[Transfer]:
-    """Who sends what to whom; layouts without Partial. A rank prefers its own data, then spreads over the holders."""
-    owners: dict[LocalSlice, list[int]] = {}
-    for rank in source.mesh.process_ids:
-        owners.setdefault(source.local(shape, rank), []).append(rank)
-    found = []
+    """Who sends what to whom; layouts without Partial. A rank prefers its own data, then spreads over the holders.
+
+    Takes time in proportion to the ranks and the transfers.
+    """
+    parts, found = _Parts(source, shape), []
     for number, rank in enumerate(target.mesh.process_ids):
         wanted = target.local(shape, rank)
-        for part, holders in owners.items():
-            common = _intersection(part, wanted)
-            if common is not None:
-                giver = rank if rank in holders else holders[number % len(holders)]
-                found.append(Transfer(giver, rank, *common))
+        own = source.local(shape, rank) if source.mesh.contains(rank) else None
+        for part, holders in parts.overlapping(wanted):
+            giver = rank if part == own else holders[number % len(holders)]
+            found.append(Transfer(giver, rank, *_intersection(part, wanted)))
     return found
 
 
-def _intersection(a: LocalSlice, b: LocalSlice) -> LocalSlice | None:
-    start = tuple(max(x, y) for x, y in zip(a.offset, b.offset, strict=True))
-    stop = tuple(min(x + n, y + m) for x, n, y, m in zip(a.offset, a.shape, b.offset, b.shape, strict=True))
-    if any(e <= s for s, e in zip(start, stop, strict=True)):
-        return None
+class _Parts:
+    """The different parts that ranks hold of a tensor, with their holders, found by where they lie.
+
+    Each tensor axis is cut by mesh dimensions of its own, so that the parts are the cells of a grid.
+    """
+
+    def __init__(self, layout: Layout, shape: tuple[int, ...]) -> None:
+        self._cells: dict[tuple[int, ...], tuple[LocalSlice, list[int]]] = {}
+        for rank in layout.mesh.process_ids:
+            part = layout.local(shape, rank)
+            if 0 not in part.shape:
+                self._cells.setdefault(part.offset, (part, []))[1].append(rank)
+        self._starts = [sorted(set(starts)) for starts in zip(*self._cells, strict=True)]
+
+    def overlapping(self, wanted: LocalSlice) -> Iterator[tuple[LocalSlice, list[int]]]:
+        """The parts that share elements with a rectangle, and who holds each, in order of their places."""
+        if 0 in wanted.shape:
+            return
+        along = [
+            starts[bisect_right(starts, first) - 1 : bisect_left(starts, first + size)]
+            for starts, first, size in zip(self._starts, wanted.offset, wanted.shape, strict=True)
+        ]
+        for place in product(*along):
+            yield self._cells[place]
+
+
+def _intersection(a: LocalSlice, b: LocalSlice) -> LocalSlice:
+    """What two rectangles share that overlap."""
+    start = tuple(map(max, a.offset, b.offset))
+    stop = [min(x + n, y + m) for x, n, y, m in zip(a.offset, a.shape, b.offset, b.shape, strict=True)]
     return LocalSlice(start, tuple(e - s for s, e in zip(start, stop, strict=True)))
 
 
