@@ -68,10 +68,12 @@ def partition(
     if any(op.dialect == "phi" for op in program.walk()):
         program = program.clone()
         Decompose().run(program)
-    return _Partitioner(program, input_layouts, state_layouts, rank).run(output_layouts)
+    return Partitioner(program, input_layouts, state_layouts, rank).run(output_layouts)
 
 
-class _Partitioner:
+class Partitioner:
+    """One walk over a program of primitives, ``source``: all of it by :meth:`run`, or piece by piece as it grows."""
+
     def __init__(
         self, program: Program, inputs: Sequence[Layout | None], states: Sequence[Layout | None], rank: int
     ) -> None:
@@ -83,20 +85,32 @@ class _Partitioner:
         self.choosing = Choosing(self.held)
         self.state_layouts = tuple(states) or (None,) * len(program.states)
         for value, layout in zip(program.inputs, inputs, strict=True):
-            self._enter(value, layout, self.target.add_input(self._local_type(value, layout)))
+            self.enter(value, layout)
         for state, layout in zip(program.states, self.state_layouts, strict=True):
             made = self.target.add_state(state.name, self._local_type(state.argument, layout), dict(state.attributes))
             self._enter(state.argument, layout, made.argument)
-        self.emitter = Emitter(self.target, rank)
+
+    def enter(self, value: Value, layout: Layout | None) -> None:
+        """Add an input of the source, laid out as told."""
+        self._enter(value, layout, self.target.add_input(self._local_type(value, layout)))
+
+    def walk(self, ops: Iterable[Operation]) -> None:
+        """Go on with the next operations of the source."""
+        ambient = context()
+        for op in ops:
+            self.emitter.clock += 1
+            ambient.location = op.location  # what it takes to run the operation comes from its line, too
+            self._operation(op)
+
+    def layout(self, value: Value) -> Layout | None:
+        """How a value lies that has been walked over: where it is needed next, unless that place asks otherwise."""
+        return self._natural(value)
 
     def run(self, wanted: Sequence[Layout | None]) -> Partitioned:
         with self.emitter.active():
-            ambient, last = context(), self.source.block.last
-            for number, op in enumerate(self.source.block):
-                self.emitter.clock = number
-                if op is not last:
-                    ambient.location = op.location  # what it takes to run the operation comes from its line, too
-                    self._operation(op)
+            last = self.source.block.last
+            self.walk(op for op in self.source.block if op is not last)
+            self.emitter.clock += 1
             layouts = [
                 layout if layout is not None else self._natural(value)
                 for value, layout in zip(self.source.outputs, wanted or [None] * len(self.source.outputs), strict=True)
@@ -397,9 +411,9 @@ class _Partitioner:
 
 
 _OWN = {
-    "prim.relayout": _Partitioner._relayout,
-    "prim.to_local": _Partitioner._to_local,
-    "prim.from_local": _Partitioner._from_local,
+    "prim.relayout": Partitioner._relayout,
+    "prim.to_local": Partitioner._to_local,
+    "prim.from_local": Partitioner._from_local,
 }
 """What is not computed but decides where values lie."""
 

@@ -22,11 +22,11 @@ from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
+    from argosy_autoparallel.growing import GrowingLayouts
     from argosy_autoparallel.tensor_layout import Layout
 
 __all__ = [
-    "PartitionedExecutable", "communicates", "layout_while_capturing", "layouts_of", "lower_partitioned",
-    "makes_distributed",
+    "CaptureLayouts", "PartitionedExecutable", "communicates", "layouts_of", "lower_partitioned", "makes_distributed",
 ]  # fmt: skip
 
 
@@ -50,16 +50,40 @@ def communicates(names: Set[str]) -> bool:
     return module is not None and not names.isdisjoint(module.COMMUNICATING)
 
 
-def layout_while_capturing(payload: Traced) -> Layout | None:
-    """How a traced tensor lies, None for an ordinary one: where the partitioner has it after the operations so far.
-
-    Raises NotImplementedError for one that is made within a branch or a loop.
+class CaptureLayouts:
+    """How the traced tensors of one capture lie: ``layouts(payload)`` is where the partitioner has one after the
+    operations so far, None for an ordinary one.
     """
-    tracer, value = payload.tracer, payload.value
-    inputs = layouts_of(tracer.given) or ()
-    states = layouts_of(tracer.states())
-    if not inputs and states is None and not makes_distributed(tracer.program):
-        return None
+
+    def __init__(self) -> None:
+        self._growing: GrowingLayouts | None = None
+
+    def __call__(self, payload: Traced) -> Layout | None:
+        """Raises NotImplementedError for a tensor that is made within a branch or a loop."""
+        tracer, value = payload.tracer, payload.value
+        if self._growing is None:
+            if not _is_distributed(tracer):
+                return None
+            from argosy_autoparallel.growing import GrowingLayouts
+
+            self._growing = GrowingLayouts(
+                tracer.program,
+                lambda: layouts_of(tracer.given) or (),
+                lambda: [getattr(t.payload, "layout", None) for t in tracer.states()],
+                context().rank,
+            )
+        found = self._growing.find(value)
+        return _behind_gradients(tracer, value) if found is None else found[0]
+
+
+def _is_distributed(tracer: Any) -> bool:
+    tensors = (*tracer.given, *tracer.states())
+    return layouts_of(tensors) is not None or makes_distributed(tracer.program)
+
+
+def _behind_gradients(tracer: Any, value: Value) -> Layout | None:
+    """The layout of a value that depends on gradients, whose requests are expanded with the whole program in view. All
+    gradients are looked at together."""
     from argosy_autoparallel.partition import partition
 
     mapping: dict[Value, Value] = {}
@@ -71,12 +95,16 @@ def layout_while_capturing(payload: Traced) -> Layout | None:
             "known: take parts, and communicate, before it or after it, or leave the branch to Python "
             "(full_graph=False)"
         )
-    program.set_outputs([found])
-    if any(op.dialect == "ad" for op in program.walk()):
-        with own_context():
-            PassManager(lowering.PIPELINE, verify=False).run(program)
+    gradients = [result for op in tracer.program.block if op.name == "ad.gradient" for result in op.results]
+    asked = [v for v in dict.fromkeys([value, *gradients]) if v not in tracer.placed]
+    program.set_outputs([mapping[v] for v in asked])
+    with own_context():
+        PassManager(lowering.PIPELINE, verify=False).run(program)
+    inputs = layouts_of(tracer.given) or ()
     inputs += (None,) * (len(program.inputs) - len(inputs))
-    made = partition(program, inputs, states or (None,) * len(program.states), context().rank)
+    states = layouts_of(tracer.states()) or (None,) * len(program.states)
+    made = partition(program, inputs, states, context().rank)
+    tracer.placed.update(zip(asked, made.output_layouts, strict=True))
     return made.output_layouts[0]
 
 

@@ -11,7 +11,7 @@ from argosy.jit.assignments import Assignments, NeedsCarried
 from argosy.jit.breaking import BreakingTracer
 from argosy.jit.compiled import Effects, OutputTree
 from argosy.jit.conversion.source import converted, converted_callee
-from argosy.jit.partitioned import layout_while_capturing
+from argosy.jit.partitioned import CaptureLayouts
 from argosy.jit.places import Place
 from argosy.jit.reporting import Break
 from argosy.jit.specs import traced_types
@@ -48,7 +48,7 @@ def trace(
     if isinstance(tracer, BreakingTracer):
         tracer.code = getattr(getattr(function, "__func__", function), "__code__", None)
     tracer.callee = converted_callee
-    tracer.placing = layout_while_capturing
+    tracer.placing = CaptureLayouts()
     with tracer, applied(current()):  # autocast goes on above the tracer
         tensors = [
             tracer.input(given, _label(spec, i), x.stop_gradient)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argosy_phi_ops.operator import get_operator
 from argosy_pir.core import Block, Operation
 from argosy_pir.passes import Pass, register_pass
 from argosy_pir.program import Program
+from argosy_pir.values import Value
 
 __all__ = ["Decompose"]
 
@@ -29,8 +31,8 @@ class Decompose(Pass):
         return bool(found)
 
 
-def decompose_operation(op: Operation) -> None:
-    """Replace one operator by its expansion, which takes over its location."""
+def decompose_operation(op: Operation) -> Sequence[Value]:
+    """Replace one operator by its expansion, which takes over its location; returns what its results are now."""
     block: Block | None = op.parent
     assert block is not None
     expansion = get_operator(op.name[4:]).expand([v.type for v in op.operands], dict(op.attributes))
@@ -41,3 +43,4 @@ def decompose_operation(op: Operation) -> None:
         inner.location = op.location
         inner = inner.next
     op.replace_with(values)
+    return values
