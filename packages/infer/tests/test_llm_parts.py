@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from argosy_infer.errors import LogitsError
 from argosy_infer.llm.kv_cache import BlockAllocator, CacheFull
 from argosy_infer.llm.sampling import SamplingOptions, sample
 
@@ -60,3 +61,18 @@ def test_draws_have_the_probabilities_of_the_softmax():
 def test_options_out_of_range_are_named(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         SamplingOptions(**wrong)
+
+
+def test_logits_that_no_token_can_be_chosen_from_are_refused():
+    """NaN used to win greedily, and to leave itself out of draws."""
+    nothing, infinite = np.full(4, -np.inf), np.array([0.0, np.inf, 1.0])
+    for temperature in (0.0, 1.0):
+        options = SamplingOptions(temperature, top_k=2)
+        with pytest.raises(LogitsError, match=r"position 5: 1 of 3 are NaN"):
+            sample(np.array([0.0, np.nan, 9.0], np.float32), options, 5)
+        with pytest.raises(LogitsError, match=r"position 0: 4 of 4 are minus infinity"):
+            sample(nothing, options, 0)
+        assert sample(np.array([-np.inf, 0.0]), options, 0) == 1
+    assert sample(infinite, SamplingOptions(), 0) == 1
+    with pytest.raises(LogitsError, match=r"1 of 3 are infinite"):
+        sample(infinite, SamplingOptions(1.0), 0)

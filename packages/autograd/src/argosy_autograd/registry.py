@@ -44,6 +44,7 @@ NOT_APPLICABLE: dict[str, str] = {
     ),
     **dict.fromkeys(("logical_not", "logical_and", "logical_or", "logical_xor", "reduce_and", "reduce_or"), _INTEGERS),
     "rng_bits": _INTEGERS,
+    "check_index": "gives nothing: it refuses indices that are out of range",
     **dict.fromkeys(("floor", "ceil", "round", "trunc", "floor_div"), _STEPS),
     "nextafter": "moves to a neighbour in the floating-point grid, which is no function of real numbers",
     "bitcast": "reads bits as another type, which is no function of real numbers",

@@ -66,7 +66,10 @@ def _call(
         except MemoryError:
             return None  # the long way says what needs so much
         ran = native(arena.address, *inputs, *made)
+        error = None if ran is True or ran is False else executable.refusal(ran)
         free.append(arena)
+        if error is not None:
+            raise error
         return made if ran else None
 
     def call_without_arena(inputs: Sequence[Array]) -> list[Array] | None:
@@ -94,11 +97,14 @@ def _results(outputs: Sequence[tuple[tuple[int, ...], Any, bool]], device: Devic
 
 def _updating(call: ArrayCall, written: Sequence[Storage], lock: AbstractContextManager[Any]) -> ArrayCall:
     def update(inputs: Sequence[Array]) -> list[Array] | None:
-        with lock:
-            made = call(inputs)
-        if made is not None:
-            for storage in written:
-                storage.version += 1
+        made: list[Array] | None = []
+        try:
+            with lock:
+                made = call(inputs)
+        finally:  # a call that is refused may have written states, too
+            if made is not None:
+                for storage in written:
+                    storage.version += 1
         return made
 
     return update

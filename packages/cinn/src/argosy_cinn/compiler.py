@@ -7,8 +7,9 @@ Options: ``threads`` (for the whole process), ``cache`` (an `ObjectCache`), ``pa
 ``fuel`` (how many optimisations may happen), ``without`` (kinds of them to leave out; see `argosy_cinn.fuel`),
 ``memory_budget`` (bytes that intermediate values may need: what does not fit is computed again), ``tune`` (measure
 how products are cut best; see `argosy_cinn.tuning.tuner`), ``guard`` (end the process where code leaves its memory;
-see `argosy_cinn.guard`) and ``winograd`` (whether convolutions may be made by minimal filtering; see
-`argosy_cinn.contraction.winograd.transforms`).
+see `argosy_cinn.guard`), ``winograd`` (whether convolutions may be made by minimal filtering; see
+`argosy_cinn.contraction.winograd.transforms`) and ``check_index`` (whether calls refuse indices that are out of range;
+see `argosy_cinn.checks`).
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from argosy_cinn.options import tuning
 from argosy_cinn.plan.shapes import NotSymbolic
 from argosy_cinn.plan.sizes import SizeFormulas, known_sizes
 from argosy_cinn.rewrites.decomposition import to_primitives
-from argosy_cinn.runtime import ObjectCache, default_cache, entry, set_threads
-from argosy_cinn.runtime.entry import Entry
+from argosy_cinn.runtime import ObjectCache, default_cache, set_threads
+from argosy_cinn.runtime.entry import AnsweringEntry, answering_entry
 from argosy_cinn.runtime.jit import CodegenError, Library, link
 from argosy_cinn.runtime.trace import Trace
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
@@ -46,6 +47,7 @@ from argosy_cinn.tools.explanation import size
 from argosy_hwadapt import Device
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
+from argosy_phi_ops.index_options import checks_indices
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.interpreter import communicator_table
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
@@ -56,7 +58,9 @@ from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 from argosy_tensorcore.storage import Strided
 
-_OPTIONS = frozenset({"threads", "cache", "passes", "fuel", "without", "memory_budget", "tune", "guard", "winograd"})
+_OPTIONS = frozenset({
+    "threads", "cache", "passes", "fuel", "without", "memory_budget", "tune", "guard", "winograd", "check_index",
+})  # fmt: skip
 _DIALECTS = frozenset({"prim", "builtin", "control", "phi"})
 
 
@@ -147,6 +151,7 @@ def _chosen(device: Device, options: Mapping[str, Any] | None) -> dict[str, Any]
         set_threads(chosen["threads"])
     Budget.of(chosen)  # refuses what it does not know
     tuning(chosen)
+    checks_indices(chosen)
     return chosen
 
 
@@ -156,7 +161,7 @@ def _reloaded(
 ) -> Executable:  # fmt: skip
     """The executable of what was compiled earlier, of a program that is prepared when somebody looks at it."""
     budget = Budget.of(options)
-    simplified = Simplified(lambda: to_primitives(prepared()), budget)
+    simplified = Simplified(lambda: to_primitives(prepared(), options), budget)
     simplified.forget()
     library = link(code, manifest.entries, cache_hit=True)
     _warn_of_memory(program.name, manifest)
@@ -179,7 +184,7 @@ def compile_static(
 ) -> Executable:
     """Compile a program of known shapes. ``original`` is what the executable calls its program."""
     started = perf_counter()
-    static = to_primitives(static)
+    static = to_primitives(static, options)
     code = _code_of(static, options)
     manifest, simplified = code.manifest, code.simplified
 
@@ -204,7 +209,7 @@ def compile_symbolic(
 ) -> CodeForSizes:
     """Code for all sizes of a program. Raises `NotSymbolic` where a choice depends on sizes."""
     started = perf_counter()
-    static = to_primitives(program)
+    static = to_primitives(program, options)
     code = _code_of(static, options)
     folder = code.dump(static, program.name) if dumping() else None
     code.simplified.forget()
@@ -243,7 +248,7 @@ class _Code:
     """Loaded code, and what it was made from."""
 
     manifest: Manifest
-    entries: list[Entry]
+    entries: list[AnsweringEntry]
     simplified: Simplified
     views: Views
     library: Library
@@ -294,7 +299,7 @@ def attempt(program: Program, options: Mapping[str, Any]) -> None:
 
     budget = Budget.of(options)
     with own_context(), budget.simplifying():
-        simplified = simplified_program(to_primitives(program))
+        simplified = simplified_program(to_primitives(program, options))
     build(simplified, Target.host(), options, budget)
 
 
@@ -318,15 +323,15 @@ def _loaded(
     manifest: Manifest, library: Library, simplified: Simplified, options: Mapping[str, Any], budget: Budget,
     key: str = "",
 ) -> _Code:  # fmt: skip
-    def instrumented() -> tuple[list[Entry], Trace]:
+    def instrumented() -> tuple[list[AnsweringEntry], Trace]:
         from argosy_cinn.assembly.building import build
 
         trace = Trace()
         again, code = build(simplified(), Target.host(), options, budget, traced=True)
         traced = link(code, again.entries, symbols=trace.symbols)
-        return [entry(traced, name) for name in again.entries], trace
+        return [answering_entry(traced, name) for name in again.entries], trace
 
-    entries = [entry(library, name) for name in manifest.entries]
+    entries = [answering_entry(library, name) for name in manifest.entries]
     return _Code(manifest, entries, simplified, Views(simplified, instrumented), library, budget, key)
 
 

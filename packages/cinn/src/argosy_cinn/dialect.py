@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argosy_pir.dialect import Dialect, register_dialect
-from argosy_pir.opdef import PURE, OpDef
+from argosy_pir.opdef import EFFECT, PURE, OpDef
 
 #: The windows of a convolution's input, see `argosy_cinn.rewrites.convolution`.
 PATCHES = "cinn.patches"
@@ -13,7 +13,12 @@ KEPT = "cinn.kept"
 ORDER = "cinn.order"
 #: A step of a Fourier transform, see `argosy_cinn.fourier`.
 FOURIER = "cinn.fourier"
+#: Where the first index that is out of range is, and what it is, for the call to raise; see `argosy_cinn.checks`.
+NOTE = "cinn.note_index"
 
 _OPERATIONS = {PATCHES: ["x"], KEPT: ["x"], ORDER: ["*keys"], FOURIER: ["x"]}
 
-register_dialect(Dialect("cinn", [OpDef(name, operands, traits=[PURE]) for name, operands in _OPERATIONS.items()]))
+_DEFINITIONS = [OpDef(name, operands, traits=[PURE]) for name, operands in _OPERATIONS.items()]
+_DEFINITIONS.append(OpDef(NOTE, ["first", "value"], traits=[EFFECT]))
+
+register_dialect(Dialect("cinn", _DEFINITIONS))

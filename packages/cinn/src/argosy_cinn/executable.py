@@ -22,14 +22,14 @@ from argosy_cinn.host import HostCall
 from argosy_cinn.plan.shapes import sizes as shape_of
 from argosy_cinn.plan.sizes import Sizes
 from argosy_cinn.rewrites.decomposition import to_primitives
-from argosy_cinn.runtime.entry import Entry
+from argosy_cinn.runtime.entry import AnsweringEntry
 from argosy_cinn.runtime.jit import Library
 from argosy_cinn.runtime.trace import Trace
 from argosy_cinn.store.program_cache import Manifest, Place, in_numbers
 from argosy_cinn.tools.tracing import Sink, WatchedHost, watched_entries
 from argosy_hwadapt import Device, DeviceOutOfMemory
 from argosy_phi_ops.compiler import NativeCode
-from argosy_phi_ops.errors import DTypeError, ShapeError
+from argosy_phi_ops.errors import AxisError, DTypeError, ShapeError
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.program import Program
 from argosy_pir.values import Value
@@ -48,7 +48,7 @@ class Views:
     ``instrumented`` entries with their trace."""
 
     simplified: Callable[[], Program]
-    instrumented: Callable[[], tuple[list[Entry], Trace]]
+    instrumented: Callable[[], tuple[list[AnsweringEntry], Trace]]
 
 
 class Executable:
@@ -66,7 +66,7 @@ class Executable:
         compiled: Program,
         device: Device,
         library: Library,
-        entries: Sequence[Entry],
+        entries: Sequence[AnsweringEntry],
         hosts: Sequence[HostCall],
         places: Mapping[Value, Place],
         constants: Sequence[Array],
@@ -81,7 +81,7 @@ class Executable:
         self._compiled, self._prepared = compiled, prepared
         self.device, self._places = device, places
         self.library = library
-        self._entries: Sequence[Entry] = list(entries)
+        self._entries: Sequence[AnsweringEntry] = list(entries)
         self._plain_hosts = list(hosts)
         self.hosts: Sequence[HostCall | WatchedHost] = self._plain_hosts
         self._constants, self._manifest = list(constants), manifest
@@ -162,6 +162,12 @@ class Executable:
 
         return generated_code(self.compiled)
 
+    def refusal(self, record: int) -> AxisError:
+        """The error for what a run has noted at the address ``record``."""
+        from argosy_cinn.checks.refusal import refusal
+
+        return refusal(self.compiled, self.sizes.symbols, record)
+
     def _out_of_memory(self, error: MemoryError) -> DeviceOutOfMemory:
         from argosy_cinn.tools.explanation import describe_memory
 
@@ -210,7 +216,7 @@ class Bound:
     def _native_segment(self) -> NativeCode | None:
         """The only segment, with its arena left out."""
         e = self.executable
-        if e.hosts or self.states or e.dims_address or e.sizes.guarded is not None:
+        if e.hosts or self.states or e.dims_address or e.sizes.guarded is not None or e.manifest.checks:
             return None
         return NativeCode(e.library.address("segment0"), tuple(self.table), self.output_entry, self)
 
@@ -269,11 +275,13 @@ class Bound:
         for state, stage in self.staged:
             stage[...] = state.array()
         run = self._run_guarded if e.sizes.guarded is not None else self._run_planned
-        outputs = run(kept)
-        for state, stage in self.staged:
-            state.fill_from(stage)
-        for storage in self.written:  # no call for each: a training step writes hundreds of states
-            storage.version += 1
+        try:
+            outputs = run(kept)
+            for state, stage in self.staged:
+                state.fill_from(stage)
+        finally:  # a call that is refused may have written states, too
+            for storage in self.written:  # no call for each: a training step writes hundreds of states
+                storage.version += 1
         return outputs
 
     def _run_planned(self, inputs: Sequence[Strided]) -> list[Strided]:
@@ -318,7 +326,7 @@ class Bound:
         e = self.executable
         self.table[0] = arena.address
         if not e.hosts:
-            e._entries[0](self.table_address, e.dims_address)
+            self._enter(e._entries[0])
             return
         arrays = [None, *(p.array() for p in inputs), *self.state_arrays, *(p.array() for p in outputs), *e._constants]
 
@@ -331,9 +339,15 @@ class Bound:
 
         tokens: dict[Value, Any] = {}
         for segment, host in zip(e._entries, e.hosts, strict=False):
-            segment(self.table_address, e.dims_address)
+            self._enter(segment)
             host.run(memory, tokens, e._communicators)
-        e._entries[-1](self.table_address, e.dims_address)
+        self._enter(e._entries[-1])
+
+    def _enter(self, segment: AnsweringEntry) -> None:
+        """Run a native segment. Raises AxisError where it refuses an index."""
+        record = segment(self.table_address, self.executable.dims_address)
+        if record is not None:
+            raise self.executable.refusal(record)
 
     def _overlaps(self, start: int, nbytes: int) -> bool:
         """Whether an input lies in memory of a state that the program writes."""

@@ -9,7 +9,12 @@ class IncrementalError(ValueError):
     """A program mixes positions in a way that incremental decoding cannot carry over."""
 
 
+class LogitsError(ValueError):
+    """Logits that no token can be chosen from: NaN, or nothing finite."""
+
+
 class InputError(ValueError, KeyError):
-    """A predictor was given inputs that its program does not have, or of a shape or dtype that do not fit."""
+    """A predictor was given inputs that its program does not have, or of a shape or dtype or with values that do not
+    fit; or a generator tokens or positions that its model does not have."""
 
     __str__ = ValueError.__str__

@@ -18,6 +18,7 @@ from argosy_infer.errors import IncrementalError
 from argosy_infer.rewriting import REWRITES, Site, rewrite_elementwise
 from argosy_infer.roles import BATCH, NONE, TOKENS, Roles, result_roles
 from argosy_phi_ops.context import building
+from argosy_phi_ops.index_errors import CHECK
 from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.passes.decompose import decompose_operation
 from argosy_phi_ops.primitives import PRIMITIVES
@@ -103,6 +104,9 @@ class _Rewriter:
         if op.name == ATTENTION:
             self._attention(op)
             return
+        if op.name == CHECK and any(self.roles[op.operand(0)]):
+            self._check_index(op)
+            return
         primitive = PRIMITIVES.get(op.name.removeprefix("prim.")) if op.dialect == "prim" else None
         if all(not any(self.roles[v]) for v in op.operands) and not self._makes_tokens(op):
             self._copy(op)
@@ -123,6 +127,13 @@ class _Rewriter:
         if rewrite is None:
             raise IncrementalError(f"{_place(op)} along tokens is not implemented in incremental decoding")
         self._define(op, rewrite(site), roles)
+
+    def _check_index(self, op: Operation) -> None:
+        """Each token's index is held against the same axis, but for one that is as long as the sequence: positions are
+        never beyond that."""
+        sizes = [op.attributes[name] for name in ("low", "size", "besides")]
+        if not any(_mentions(n, self.sequence) or _mentions(n, self.batch) for n in sizes):
+            self.target.block.append(op.clone(self.values))
 
     def _table_roles(self, op: Operation) -> Roles:
         """The roles of a slice of a plain table: the first rows, as many as the sequence is long, stand for

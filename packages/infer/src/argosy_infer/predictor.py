@@ -13,7 +13,9 @@ from argosy_infer.errors import InputError
 from argosy_infer.export import LoadedProgram, load_program
 from argosy_phi_ops.compiler import Executable, get_compiler
 from argosy_pir.types import TensorType
+from argosy_tensorcore.conversion import DataError
 from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.fitting import fitted
 from argosy_tensorcore.storage import Strided
 
 __all__ = ["Predictor"]
@@ -42,8 +44,8 @@ class Predictor:
     def run(self, *arrays: Any, **named: Any) -> list[Array]:
         """The outputs for inputs given in order or by name.
 
-        Raises :class:`InputError` for missing or unknown inputs, wrong ranks, sizes or dtypes (integers and floats
-        convert within their kind where nothing is lost).
+        Raises :class:`InputError` for missing or unknown inputs, wrong ranks, sizes or dtypes. Integers convert to any
+        dtype that holds their values, floats to other floats, rounded; values that do not fit are named.
         """
         given = self._gather(arrays, named)
         inputs = [
@@ -66,12 +68,12 @@ class Predictor:
 
     def _fit(self, name: str, value: Any, type: Any) -> Array:
         assert isinstance(type, TensorType)
-        array = np.asarray(value)
-        wanted = as_dtype(type.dtype).numpy
-        if array.dtype != wanted:
-            if not np.can_cast(array.dtype, wanted, "same_kind"):
-                raise InputError(f"input {name!r} has dtype {array.dtype}, expected {type}")
-            array = array.astype(wanted)
+        try:
+            array = fitted(np.asarray(value), as_dtype(type.dtype))
+        except DataError as error:
+            raise InputError(f"input {name!r} {error}; expected {type}") from None
+        except TypeError as error:  # no numbers at all
+            raise InputError(f"input {name!r}: {error}; expected {type}") from None
         fits = array.ndim == len(type.shape) and all(
             not isinstance(n, int) or n == m for n, m in zip(type.shape, array.shape, strict=True)
         )

@@ -122,7 +122,9 @@ def _rows_at_positions(site: Site) -> Any:
     """The first rows of a table, as many as the sequence is long, are the rows at the positions."""
     axis = site.results[0].index(TOKENS)
     indices = prim.reshape(site.positions, shape=(site.tokens, 1))
-    rows = prim.gather(site.operands[0], indices, axes=(axis,))
+    table = site.operands[0]
+    prim.check_index(site.positions, operator="positions", low=0, size=table.shape[axis])
+    rows = prim.gather(table, indices, axes=(axis,))
     order = [*range(1, axis + 1), 0, *range(axis + 1, rows.ndim)]
     return rows if axis == 0 else prim.transpose(rows, permutation=tuple(order))
 

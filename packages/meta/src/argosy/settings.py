@@ -1,7 +1,7 @@
 """Settings from the environment, each declared once: name, default, meaning. They are read when they are used.
 
 ``ARGOSY_DUMP``, ``ARGOSY_VERIFY`` and ``ARGOSY_LOG`` change what is shown and checked, never what is computed, so
-they are part of no cache's key; the others concern ranks of a distributed job.
+they are part of no cache's key; ``ARGOSY_CHECK_INDEX`` changes code and is part of it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ SETTINGS = {
         Setting("ARGOSY_DUMP", "", "a folder that receives every captured program before and after each pass"),
         Setting("ARGOSY_VERIFY", "0", "1 verifies every captured program after each pass"),
         Setting("ARGOSY_LOG", "", "events to print, separated by commas: compile"),
+        Setting("ARGOSY_CHECK_INDEX", "1", "0 lets compiled programs clamp or drop indices that are out of range"),
         Setting("ARGOSY_EAGER", "", "plain: eager execution in Python alone, without native code"),
         Setting("ARGOSY_CHECK_COLLECTIVES", "1", "0 leaves out that ranks compare their calls before each collective"),
         Setting("ARGOSY_MPIEXEC", "", "the mpiexec that starts ranks, instead of the one beside Python or on the PATH"),

@@ -1,13 +1,14 @@
 """From a plan to one LLVM module: kernels, each distinct one once, and for every native segment a function
 that calls them.
 
-A segment is ``void segment<i>(ptr addresses, ptr dims)``; host calls lie between segments.
+A segment is ``ptr segment<i>(ptr addresses, ptr dims)``; host calls lie between segments. It returns null, or the
+record of an index that was out of range (see `argosy_cinn.checks.note`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count as numbers
 from re import sub
 from typing import Any, TypeAlias
@@ -25,6 +26,7 @@ from argosy_cinn.assembly.segments import Call, emit_segment
 from argosy_cinn.attention.emit import emit_combination, emit_strips
 from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.attention.strips import StripKernel, strip_text
+from argosy_cinn.checks.note import NoteKernel, emit_note
 from argosy_cinn.contraction import emit
 from argosy_cinn.fallback import GroupError
 from argosy_cinn.fourier.emit import emit_fourier
@@ -114,6 +116,10 @@ def _calls(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
             continue
         if isinstance(body, ControlFlow):
             calls.append(_control_call(assembly, plan, body))
+            continue
+        if isinstance(body, NoteKernel):
+            call = _own_call(assembly, places, body, "note_index", body.chunks, emit_note)
+            calls.append(replace(call, notes=True))
             continue
         if isinstance(body, OrderKernel):
             name = _identifier(f"order_{body.rows}x{body.length}")
@@ -223,7 +229,8 @@ def _control_call(assembly: Assembly, plan: Plan, flow: ControlFlow) -> Call:
         emit_segment(assembly.module, functions[-1], calls, region.plan, [], None, export=False)
     slots = flow.slots()
     emit_control(assembly.module, name, flow, slots, functions)
-    return Call(name, [plan.places[key] for key in slots], 1, None, flow.summary(), control_cost(flow))
+    places = [plan.places[key] for key in slots]
+    return Call(name, places, 1, None, flow.summary(), control_cost(flow), notes=flow.notes)
 
 
 # -- matrix products

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from argosy_cinn.checks.note import RECORD, is_clear
 from argosy_cinn.loops.lowering import splat_constant
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.plan.shapes import count, sizes
@@ -99,6 +100,11 @@ class ControlFlow:
         return found | ({self.workspace: arena} if arena else {})
 
     @property
+    def notes(self) -> bool:
+        """Whether a region may note an index that is out of range."""
+        return any(RECORD in region.plan.places for region in self.regions)
+
+    @property
     def workspace(self) -> Workspace:
         """The arena of its regions."""
         return Workspace(self.op.results[0])
@@ -112,6 +118,7 @@ class ControlFlow:
                 *self.op.results,
                 *self.buffers(),
                 *([self.workspace] if self.symbolic else []),
+                *([RECORD] if self.notes else []),
             ]
         )
         return {key: i for i, key in enumerate(everything)}
@@ -165,10 +172,13 @@ class _RegionCall:
         self.b, self.region, self.function = b, region, function
         outputs, constants = region.program.outputs, region.plan.constants
         self.first_output = 1 + len(region.program.inputs)
-        self.table = b.alloca(PTR, self.first_output + len(outputs) + len(constants))
+        last = self.first_output + len(outputs) + len(constants)
+        self.table = b.alloca(PTR, last + 1)
         fixed = {0: arena}
         fixed |= {1 + region.arguments + i: pointers(v) for i, v in enumerate(region.captured)}
         fixed |= {self.first_output + len(outputs) + i: pointers(v) for i, v in enumerate(constants)}
+        if RECORD in region.plan.places:
+            fixed[last] = pointers(RECORD)
         for entry, address in fixed.items():
             b.store(address, b.at(self.table, entry, PTR))
 
@@ -223,7 +233,8 @@ def _while(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_Re
 
     def holds(state: list[MachineValue]) -> MachineValue:
         condition(carried.step(state)[0], [flag])
-        return b.icmp("ne", b.load(I8, flag), 0)
+        again = b.icmp("ne", b.load(I8, flag), 0)
+        return b.binary("and", again, is_clear(b, pointers(RECORD))) if flow.notes else again
 
     def step(state: list[MachineValue]) -> list[MachineValue]:
         now, after, following = carried.step(state)

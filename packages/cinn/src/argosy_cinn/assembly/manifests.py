@@ -8,6 +8,7 @@ from typing import Any
 from argosy_cinn.assembly.assemble import Assembly
 from argosy_cinn.assembly.control import Spare, Workspace
 from argosy_cinn.attention.strips import Partial as StripPartial
+from argosy_cinn.checks.note import RECORD, Record
 from argosy_cinn.fusion.kernels import Partial
 from argosy_cinn.plan.rematerialise import Again
 from argosy_cinn.plan.shapes import estimate, formula
@@ -58,6 +59,7 @@ def manifest_from(program: Program, plan: Plan, assembly: Assembly) -> Manifest:
         else [],
         recomputation=plan.recomputation,
         guard=plan.guard,
+        checks=RECORD in plan.places,
     )
 
 
@@ -74,7 +76,7 @@ def _call_facts(assembly: Assembly, positions: Mapping[Operation, int]) -> list[
 
 
 def _buffer_facts(plan: Plan, positions: Mapping[Operation, int]) -> list[BufferFacts]:
-    own = [life for life in plan.lifetimes if not isinstance(life.key, str)]  # others: inside of loops
+    own = [life for life in plan.lifetimes if not isinstance(life.key, (str, Record))]  # names: inside of loops
     found = sorted(own, key=lambda life: -estimate(life.nbytes))[:_SHOWN_BUFFERS]
     return [BufferFacts(positions[_value(life.key).op], formula(life.nbytes), life.first, life.last) for life in found]
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from argosy_cinn.assembly.products import choose_variant, problem_of, variant, variants_of
+from argosy_cinn.checks.note import RECORD, clear, null
 from argosy_cinn.contraction import grid
 from argosy_cinn.fusion.products import Product
 from argosy_cinn.loops.nest import PARAMETERS
@@ -46,6 +48,8 @@ class Call:
     text: str
     cost: Cost = field(default_factory=Cost)
     made: list[Any] = field(default_factory=list)
+    notes: bool = False
+    """Whether it may note an index that is out of range."""
 
 
 def emit_segment(
@@ -57,26 +61,34 @@ def emit_segment(
     order: Iterator[int] | None,
     export: bool = True,
 ) -> None:
-    """``void name(ptr addresses, ptr dims)``, which makes the calls and then the copies, pairs of a new state and the
-    old one. ``order`` numbers the kernel calls of traced programs."""
+    """``ptr name(ptr addresses, ptr dims)``, which makes the calls and then the copies, pairs of a new state and the
+    old one. It ends where a call has noted an index that is out of range, before what follows has changed a state, and
+    returns the record; otherwise null. Functions of regions, which are not exported, run to their end and return
+    nothing. ``order`` numbers the kernel calls of traced programs."""
     kernels = [_traced(module, call.kernel, next(order)) if order is not None else call.kernel for call in calls]
     many = sum(len(c.places) for c in calls) > _MANY_PLACES
-    with module.function(name, [("ptr noalias", "addresses"), ("ptr", "dims")], export=export) as b:
+    result = PTR if export else VOID
+    with module.function(name, [("ptr noalias", "addresses"), ("ptr", "dims")], result, export) as b:
         b.sizes_from(b.arguments[1])
-        segment = _Segment(b, calls)
+        segment = _Segment(b, calls, plan.places.get(RECORD) if export else None)
         (segment.from_table if many else segment.one_by_one)(kernels)
         for value, argument in copies:
             to, source = (segment.address(plan.places[v]) for v in (argument, value))
             _copy(b, to, source, nbytes(value))
+        if export:
+            b.ret(null())
 
 
 class _Segment:
-    """The body of a segment."""
+    """The body of a segment, which ends early where something is noted in the ``record``."""
 
-    def __init__(self, b: Function, calls: Sequence[Call]) -> None:
+    def __init__(self, b: Function, calls: Sequence[Call], record: Place | None) -> None:
         self.b, self.calls = b, calls
         self.addresses, self.dims = b.arguments
         self._bases: dict[int, Value] = {}
+        self._record = None if record is None else self.address(record)
+        if self._record is not None:
+            clear(b, self._record)
 
     def address(self, place: Place) -> Value:
         """Of a place."""
@@ -99,6 +111,13 @@ class _Segment:
                 b.call(kernel, VOID, table, constant(I64, 0), constant(I64, 1))
             else:
                 parallel_for(b, kernel, table, chunks)
+            self._end_where_noted(call)
+
+    def _end_where_noted(self, call: Call) -> None:
+        b = self.b
+        if self._record is not None and call.notes:
+            with b.when(b.icmp("ne", b.load(I64, self._record), 0)):
+                b.ret(self._record)
 
     def from_table(self, kernels: Sequence[str]) -> None:
         """A loop over constant tables of calls and of their places."""
@@ -117,16 +136,25 @@ class _Segment:
         start = module.constant_structures("calls", _CALL, rows)
         width = max(len(call.places) for call in self.calls) + 1
         launch = module.once(("launch", width), "launch", lambda name: _define_launch(module, name, width))
-        with b.loop(0, len(rows), 1, [table]) as loop:
-            row = b.at(start, loop.index, _CALL)
-            kernel, count, known = (b.load(type, b.at(row, 8 * i, "i8")) for i, type in enumerate((PTR, I64, I64)))
-            chunks = b.either(
-                b.icmp("slt", known, 0),
-                lambda: [b.load(I64, b.at(computed, b.sub(-1, known), I64))],
-                lambda: [known],
-            )[0]
-            b.call(launch, VOID, self.addresses, self.dims, loop.carry[0], count, kernel, chunks)
-            loop.next(b.at(loop.carry[0], b.mul(count, _columns(module)), I64))
+        ends = [i + 1 for i, call in enumerate(self.calls) if call.notes]
+        for first, last in pairwise(dict.fromkeys([0, *ends, len(rows)])):
+            with b.loop(first, last, 1, [table]) as loop:
+                row = b.at(start, loop.index, _CALL)
+                kernel, count, known = (b.load(type, b.at(row, 8 * i, "i8")) for i, type in enumerate((PTR, I64, I64)))
+                chunks = self._known_or_computed(known, computed)
+                b.call(launch, VOID, self.addresses, self.dims, loop.carry[0], count, kernel, chunks)
+                loop.next(b.at(loop.carry[0], b.mul(count, _columns(module)), I64))
+            (table,) = loop.results
+            self._end_where_noted(self.calls[last - 1])
+
+    def _known_or_computed(self, known: Value, computed: Value) -> Value:
+        """Chunks as a row of the table of calls has them."""
+        b = self.b
+        return b.either(
+            b.icmp("slt", known, 0),
+            lambda: [b.load(I64, b.at(computed, b.sub(-1, known), I64))],
+            lambda: [known],
+        )[0]
 
     def _grids(self) -> dict[str, Call]:
         """A call of each kernel whose chunks follow from sizes or threads."""

@@ -20,6 +20,7 @@ from argosy_cinn.rewrites.simplify import has_effect, remove_dead
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
+from argosy_phi_ops.index_errors import CHECK
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.attributes import Dense
 from argosy_pir.builder import Builder
@@ -44,7 +45,8 @@ _AGAIN = 0.5
 
 def rows_in_blocks(program: Program) -> None:
     """Let a simplified ``program`` go through its largest batch in blocks, in place, where that saves traffic."""
-    if program.symbols() or any(has_effect(op) for op in program.block if op is not program.block.last):
+    block = program.block
+    if program.symbols() or any(has_effect(op) for op in block if op is not block.last and op.name != CHECK):
         return
     reach = _reach(program)
     for source in _sources(program):

@@ -49,7 +49,12 @@ class RowWise:
         self._inside = set(self.steps)
         read = {v for op in self.steps for v in op.operands}
         self.given = {v: None for v in self.given if v in read}
-        self.late = [op for op in operations if op not in self._inside and any(r in self._late for r in op.results)]
+        self.late = [op for op in operations if op not in self._inside and self._is_late(op)]
+
+    def _is_late(self, op: Operation) -> bool:
+        if op.results:
+            return any(r in self._late for r in op.results)
+        return any(v in self._late or (v in self._from_source and v not in self.given) for v in op.operands)
 
     def left(self) -> list[Value]:
         """The values of rows that something else than operations on rows reads, in order."""
@@ -90,7 +95,7 @@ class RowWise:
         operands = [*op.operands, *captured(op)]
         if any(v in self._late for v in operands):
             self._late.update(op.results)
-        elif any(v in self._from_source for v in operands) and not self._joins(op):
+        elif op.results and any(v in self._from_source for v in operands) and not self._joins(op):
             self._late.update(op.results)
 
     def _joins(self, op: Operation) -> bool:

@@ -24,8 +24,8 @@ def classify(op: Operation) -> str:
 
     ``inline``: computed inside its users' loops or in a loop of its own. ``reduce``, ``product`` (a matrix product).
     ``update``: a copy of an operand, some elements of which are written over. ``scan``: a cumulative. ``constant``.
-    ``own``: a kernel of its own (orders that sort, Fourier transforms). ``control`` (which `Memory` is told): a branch
-    or loop with native regions.
+    ``own``: a kernel of its own (orders that sort, Fourier transforms, notes of indices). ``control`` (which `Memory`
+    is told): a branch or loop with native regions.
     ``host``: there is no native code, the reference kernel runs it between native segments.
     """
     if op.name == "builtin.constant":
@@ -34,7 +34,7 @@ def classify(op: Operation) -> str:
         return HOST
     if op.name in KINDS:
         return REDUCE if op.result.dtype in DTYPES and reduction_layout(op) is not None else HOST
-    if op.name in (dialect.ORDER, dialect.FOURIER):
+    if op.name in (dialect.ORDER, dialect.FOURIER, dialect.NOTE):
         return OWN
     if op.name == "prim.dot_general":
         return PRODUCT if has_product(op.operand(0).dtype, op.attributes["accumulate"] or op.result.dtype) else HOST

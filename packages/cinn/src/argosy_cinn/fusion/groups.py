@@ -19,6 +19,7 @@ from math import prod
 from argosy_cinn.attention.regions import Region
 from argosy_cinn.attention.strips import lower_region
 from argosy_cinn.contraction.winograd.plan import sees_three_by_three
+from argosy_cinn.dialect import NOTE
 from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, OWN, PRODUCT, SCAN, UPDATE, reduction_layout
 from argosy_cinn.fusion.cost import Memory
@@ -193,13 +194,13 @@ class Fusion:
         return [found[number] for number in sorted(found, key=lambda n: -found[n].order)]
 
     def drop_unread(self) -> None:
-        """Leave out the groups whose results no group reads after all, host calls and control flow aside.
+        """Leave out the groups whose results no group reads after all, host calls, control flow and notes aside.
 
         An operation may use a value that its code never reads: a block that replaces all of its operand, wherever it
         begins. Such a value has no place in memory that a kernel could write to.
         """
         waiting = [self.maker[v] for v in self.memory.returned if v in self.maker]
-        waiting += [group for group in self.groups.values() if group.kind in ("host", "control")]
+        waiting += [group for group in self.groups.values() if group.kind in ("host", "control") or _notes(group)]
         kept: dict[int, Group] = {}
         while waiting:
             group = waiting.pop()
@@ -298,6 +299,10 @@ class Fusion:
                     continue  # what else reads a state shall not keep its update from being in place
                 joined = self._try(first, second)
                 current = joined if joined is not None else current
+
+
+def _notes(group: Group) -> bool:
+    return group.op is not None and group.op.name == NOTE
 
 
 #: Flavours whose groups nothing joins.

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from argosy_cinn.assembly.control import ControlFlow, RegionPlan
 from argosy_cinn.blocks.rewrite import rows_in_blocks
+from argosy_cinn.checks.rewrite import checks_as_notes, number_checks
 from argosy_cinn.complexes.split import split_complex
 from argosy_cinn.control import is_compiled, region_program
 from argosy_cinn.fourier.rewrite import absorb_factors, transforms_as_steps
@@ -54,7 +55,7 @@ def _planned(program: Program, run_time: str | None, inner: bool, budget: int | 
         memory, fusion = _fused(program, native, symbolic, attention=True)
     except NotAligned:  # a region of attention in which one cell needs another
         memory, fusion = _fused(program, native, symbolic, attention=False)
-    return make_plan(memory, fusion, native, streaming=not inner, run_time=run_time, budget=budget, guard=guard)
+    return make_plan(memory, fusion, native, inner=inner, run_time=run_time, budget=budget, guard=guard)
 
 
 def _fused(
@@ -74,6 +75,7 @@ def _fused(
 def simplified(program: Program) -> Program:
     """A copy of a program of primitives in the normal form that plans are made of."""
     copy = program.clone()
+    number_checks(copy)
     inline_calls(copy)
     transforms_as_steps(copy)
     split_complex(copy)
@@ -83,6 +85,7 @@ def simplified(program: Program) -> Program:
     simplify(copy)
     absorb_factors(copy)
     rows_in_blocks(copy)
+    checks_as_notes(copy)
     own_results(copy)
     for op in [op for op in copy.block if op.regions or classify(op) in (PRODUCT, OWN)]:
         _own_constants(op)

@@ -15,7 +15,8 @@ from typing import Any
 from argosy_cinn.assembly.control import ControlFlow
 from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.attention.strips import StripKernel, lower_region
-from argosy_cinn.dialect import FOURIER, ORDER
+from argosy_cinn.checks.note import RECORD, RECORD_BYTES, NoteKernel, lower_note
+from argosy_cinn.dialect import FOURIER, NOTE, ORDER
 from argosy_cinn.fourier.kernel import FourierKernel, lower_fourier
 from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.cost import Memory
@@ -38,9 +39,9 @@ from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import BlockArgument, OpResult, Value
 
 #: What code is made of.
-Body = Kernel | Epilogue | StripKernel | ControlFlow | OrderKernel | FourierKernel
+Body = Kernel | Epilogue | StripKernel | ControlFlow | OrderKernel | FourierKernel | NoteKernel
 #: Kernels that nothing is fused into, by operation.
-_OWN: dict[str, Callable[[Operation], Body]] = {ORDER: lower_order, FOURIER: lower_fourier}
+_OWN: dict[str, Callable[[Operation], Body]] = {ORDER: lower_order, FOURIER: lower_fourier, NOTE: lower_note}
 
 
 @dataclass(eq=False, slots=True)
@@ -94,16 +95,16 @@ def make_plan(
     memory: Memory,
     fusion: Fusion,
     native: Mapping[Operation, ControlFlow],
-    streaming: bool = True,
+    inner: bool = False,
     run_time: str | None = None,
     budget: int | None = None,
     guard: str = "",
 ) -> Plan:
     """Order the groups, lower them and place all values.
 
-    ``native``: branches and loops that have native code. ``run_time``: memory is planned when sizes are known; the
-    prefix of the names of the offsets. ``budget``: bytes of intermediate values, see `rematerialise`. ``guard``: every
-    value has pages of its own, see `argosy_cinn.guard`.
+    ``native``: branches and loops that have native code. ``inner``: a region of one of them. ``run_time``: memory is
+    planned when sizes are known; the prefix of the names of the offsets. ``budget``: bytes of intermediate values, see
+    `rematerialise`. ``guard``: every value has pages of its own, see `argosy_cinn.guard`.
     """
     program = memory.program
     stored = _stored(memory, fusion)
@@ -122,24 +123,17 @@ def make_plan(
         if is_static(v.shape) or 0 not in v.shape  # what is empty at any size has no data
     ]
     constants += [v for flow in native.values() for v in flow.constants()]
-    places: dict[Hashable, Place] = {}
-    entry = 1
-    for argument in program.block.arguments:
-        places[argument] = Place(entry)
-        entry += 1
-    for value in program.outputs:
-        places[value] = Place(entry)
-        entry += 1
-    for value in constants:
-        places[value] = Place(entry)
-        entry += 1
+    noted = any(map(_notes, steps.values()))
+    entries: list[Hashable] = [*program.block.arguments, *program.outputs, *constants]
+    entries += [RECORD] if noted and inner else []  # of the program around it
+    places = {key: Place(entry) for entry, key in enumerate(entries, 1)}
     for value, argument in changed:
         if value in in_place:
             places[value] = places[argument]
     ordered = [steps[number] for number in _ordered(fusion, after)]
     apart = run_time is not None or bool(guard)
     over = {} if apart else _overwriting(ordered, _lifetimes(ordered, stored, places, copies), budget)
-    if streaming:
+    if not inner:
         choose_streaming(ordered, stored, in_place | over.keys())
     recomputation = None
     if budget is not None and not over:
@@ -156,6 +150,8 @@ def make_plan(
         ordered, recomputation = rematerialised(schedule, orders, budget, placed)
     ordered = _with_twins(ordered, in_place)
     lifetimes = _joined(_lifetimes(ordered, stored, places, copies), over)
+    if noted and not inner:
+        lifetimes.append(Lifetime(RECORD, RECORD_BYTES, 0, len(ordered)))
     places.update((flow.workspace, Place(0)) for flow in native.values() if run_time is not None)
     symbols = list(program.symbols())
     made = Plan(ordered, places, 0, constants, copies, in_place, lifetimes, symbols, recomputation, guard)
@@ -166,6 +162,11 @@ def make_plan(
         places.update((key, Place(0, offset)) for key, offset in offsets.items())
     places.update((value, places[first]) for value, first in over.items())
     return made
+
+
+def _notes(step: Step) -> bool:
+    """Whether a step may note an index that is out of range."""
+    return any(isinstance(body, NoteKernel) or (isinstance(body, ControlFlow) and body.notes) for body in step.bodies)
 
 
 def _place_at_run_time(made: Plan, prefix: str) -> None:
@@ -240,7 +241,7 @@ def _choose_in_place(memory: Memory, fusion: Fusion, steps: dict[int, Step], aft
 def _writes_only_what_it_read(step: Step, argument: Value, value: Value) -> bool:
     """Whether the step reads ``argument`` nowhere but at the element of ``value`` that it computes from it."""
     group, body = step.group, step.bodies[-1]
-    assert not isinstance(body, (StripKernel, OrderKernel, FourierKernel))
+    assert not isinstance(body, (StripKernel, OrderKernel, FourierKernel, NoteKernel))
     if isinstance(body, ControlFlow):
         return False
     if group.kind == "update":

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from argosy_phi_ops.index_options import checks_indices, unchecked
 from argosy_pir.program import Program
 
 
-def to_primitives(program: Program) -> Program:
-    """The program with its operators decomposed; itself where there are none."""
-    if not any(op.dialect == "phi" for op in program.walk()):
-        return program
-    from argosy_phi_ops.passes.decompose import Decompose
+def to_primitives(program: Program, options: Mapping[str, Any] | None = None) -> Program:
+    """The program with its operators decomposed, and without checks of indices where ``options`` leave them out;
+    itself where there is nothing to do."""
+    if any(op.dialect == "phi" for op in program.walk()):
+        from argosy_phi_ops.passes.decompose import Decompose
 
-    copy = program.clone()
-    Decompose().run(copy)
-    return copy
+        program = program.clone()
+        Decompose().run(program)
+    return program if checks_indices(options or {}) else unchecked(program)

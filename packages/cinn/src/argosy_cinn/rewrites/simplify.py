@@ -33,6 +33,23 @@ def simplify(program: Program) -> None:
     remove_dead(program.block)
 
 
+def simplify_until(first: Operation | None, end: Operation) -> None:
+    """Simplify the operations from ``first`` to ``end``, exclusively, which were put into a simplified program."""
+    assert end.parent is not None
+    before = None if first is None else first.previous
+    op = first
+    while op is not None and op is not end:
+        following = op.next
+        _rewritten(op)
+        op = following
+    op = end.previous
+    while op is not None and op is not before:
+        earlier = op.previous
+        if op.results and not any(r.has_uses for r in op.results) and not has_effect(op):
+            op.erase()
+        op = earlier
+
+
 def inline_calls(program: Program) -> None:
     """Replace calls by the bodies of the functions they call."""
     calls = [op for op in program.walk() if op.name == "builtin.call"]
@@ -64,7 +81,7 @@ def has_effect(op: Operation) -> bool:
     definition = get_definition(op.name)
     if definition is None or EFFECT in definition.traits:
         return True
-    return any(has_effect(inner) for region in op.regions for inner in region.walk() if inner.results)
+    return any(has_effect(inner) for region in op.regions for inner in region.walk())
 
 
 def _sweep(block: Block) -> None:

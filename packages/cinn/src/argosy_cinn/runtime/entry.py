@@ -1,9 +1,10 @@
 """Calling a compiled program from Python: one native function ``void run(ptr addresses, ptr dims)``.
 
 `entry` gives a callable ``call(addresses, dims)`` that takes the two addresses as integers (``dims`` may be
-0). On CPython it is a builtin made from a small trampoline that we compile (about 20 ns a call with the lock
-held, 45 ns when it is released); it uses only functions of the stable ABI, and is tried on a known function
-before it is trusted. Elsewhere ctypes makes the call (about 200 ns; cffi, which needs a C compiler to do better, 500).
+0); `answering_entry` one for a function that returns a pointer, None for null. On CPython it is a builtin made from a
+small trampoline that we compile (about 20 ns a call with the lock held, 45 ns when it is released); it uses only
+functions of the stable ABI, and is tried on a known function before it is trusted. Elsewhere ctypes makes the call
+(about 200 ns; cffi, which needs a C compiler to do better, 500).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from argosy_cinn.runtime.jit import Library
 from argosy_cinn.runtime.trampolines import Address, Trampolines, working
 
 Entry = Callable[[int, int], None]
+AnsweringEntry = Callable[[int, int], int | None]
 
 
 def entry(library: Library, name: str = "run", release_gil: bool = True) -> Entry:
@@ -25,34 +27,51 @@ def entry(library: Library, name: str = "run", release_gil: bool = True) -> Entr
     ``release_gil`` lets other Python threads run meanwhile; it costs 25 ns, so short programs may keep the
     lock.
     """
+    return _entry(library, name, "call_released" if release_gil else "call_held", None)
+
+
+def answering_entry(library: Library, name: str) -> AnsweringEntry:
+    """The same for an exported ``ptr name(ptr, ptr)``: what it returns, as an integer, or None for null."""
+    return _entry(library, name, "ask_released", ctypes.c_void_p)
+
+
+def _entry(library: Library, name: str, kind: str, answer: Any) -> Callable[[int, int], Any]:
     address = library.address(name)
     trampolines = _trampolines()
     if trampolines is None:
-        prototype = ctypes.CFUNCTYPE if release_gil else ctypes.PYFUNCTYPE
-        function: Any = prototype(None, ctypes.c_void_p, ctypes.c_void_p)(address)
+        prototype = ctypes.PYFUNCTYPE if kind == "call_held" else ctypes.CFUNCTYPE
+        function: Any = prototype(answer, ctypes.c_void_p, ctypes.c_void_p)(address)
         function.library = library
         return function  # type: ignore[no-any-return]
     bound = Address(address)
     bound.kept = library
-    return trampolines.builtin("call_released" if release_gil else "call_held", bound)
+    return trampolines.builtin(kind, bound)
 
 
 class _Calls(Trampolines):
-    """Two builtins whose ``self`` is the address to call."""
+    """Builtins whose ``self`` is the address to call."""
 
-    names = ("call_held", "call_released")
+    names = ("call_held", "call_released", "ask_released")
 
     def __init__(self) -> None:
-        held, released = _BODY.format(before="", after=""), _BODY.format(before=_SAVE, after=_RESTORE)
-        doc = "call(addresses, dims): run a compiled program."
-        super().__init__(_TEXT.format(held=held, released=released), self.names, doc)
+        bodies = {
+            "held": _BODY.format(before="", after="", call=_CALL, answer=_NONE),
+            "released": _BODY.format(before=_SAVE, after=_RESTORE, call=_CALL, answer=_NONE),
+            "asked": _BODY.format(before=_SAVE, after=_RESTORE, call=_ASK, answer=_ANSWER),
+        }
+        super().__init__(_TEXT.format(**bodies), self.names, "call(addresses, dims): run a compiled program.")
 
     def works(self) -> bool:
-        """Whether both deliver their arguments to a function that adds 1 to one word and stores it in another."""
+        """Whether all deliver their arguments to a function that adds 1 to one word and stores it in another, and one
+        what it returns: null, or the second address where the sum is 0."""
         for name in self.names:
             words = (ctypes.c_int64 * 2)(41, 0)
             base = ctypes.addressof(words)
-            if self.builtin(name, Address(self.probe))(base, base + 8) is not None or words[1] != 42:
+            call = self.builtin(name, Address(self.probe))
+            if call(base, base + 8) is not None or words[1] != 42:
+                return False
+            words[0] = -1
+            if call(base, base + 8) != (base + 8 if name == "ask_released" else None):
                 return False
         return True
 
@@ -94,14 +113,24 @@ bad:
   ret ptr null
 call:
   {before}
-  call void %function(ptr %first, ptr %second)
+  {call}
   {after}
+  {answer}
+none:
   call void @Py_IncRef(ptr @_Py_NoneStruct)
   ret ptr @_Py_NoneStruct
 }}
 """
+_CALL, _NONE = "call void %function(ptr %first, ptr %second)", "br label %none"
+_ASK = "%answer = call ptr %function(ptr %first, ptr %second)"
+_ANSWER = """%null = icmp eq ptr %answer, null
+  br i1 %null, label %none, label %some
+some:
+  %integer = call ptr @PyLong_FromVoidPtr(ptr %answer)
+  ret ptr %integer"""
 _TEXT = r"""
 declare ptr @PyLong_AsVoidPtr(ptr)
+declare ptr @PyLong_FromVoidPtr(ptr)
 declare ptr @PyErr_Occurred()
 declare void @PyErr_SetString(ptr, ptr)
 declare ptr @PyEval_SaveThread()
@@ -111,13 +140,16 @@ declare void @Py_IncRef(ptr)
 @PyExc_TypeError = external global ptr
 @message = private constant [55 x i8] c"a compiled program takes two integers: addresses, dims\00"
 
-define void @probe(ptr %from, ptr %to) nounwind {{
+define ptr @probe(ptr %from, ptr %to) nounwind {{
   %x = load i64, ptr %from
   %y = add i64 %x, 1
   store i64 %y, ptr %to
-  ret void
+  %z = icmp eq i64 %y, 0
+  %answer = select i1 %z, ptr %to, ptr null
+  ret ptr %answer
 }}
 
 define ptr @call_held{held}
 define ptr @call_released{released}
+define ptr @ask_released{asked}
 """

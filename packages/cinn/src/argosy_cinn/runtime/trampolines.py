@@ -17,8 +17,8 @@ from argosy_cinn.runtime.jit import link
 from argosy_cinn.target import Target
 from argosy_hwadapt.cpu.builtins import Definition
 
-_API = ("PyLong_AsVoidPtr", "PyErr_Occurred", "PyErr_SetString", "PyEval_SaveThread", "PyEval_RestoreThread",
-        "Py_IncRef")  # fmt: skip
+_API = ("PyLong_AsVoidPtr", "PyLong_FromVoidPtr", "PyErr_Occurred", "PyErr_SetString", "PyEval_SaveThread",
+        "PyEval_RestoreThread", "Py_IncRef")  # fmt: skip
 _DATA = ("_Py_NoneStruct", "_Py_TrueStruct", "_Py_FalseStruct", "PyExc_TypeError")
 
 

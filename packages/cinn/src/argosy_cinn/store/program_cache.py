@@ -20,6 +20,7 @@ from argosy_cinn.options import guarding, memory_budget, tuning, winograd
 from argosy_cinn.plan.shapes import evaluated
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
 from argosy_cinn.target import Target
+from argosy_phi_ops.index_options import checks_indices
 from argosy_pir.attributes import Dense
 from argosy_pir.core import Block
 from argosy_pir.program import Program
@@ -80,7 +81,8 @@ class Manifest:
     ``calls``, ``buffers`` (the largest first) and ``copies`` (states that are copied at the end) are what
     `argosy_cinn.explain` tells. Of programs with symbolic sizes, ``symbols`` are their names, ``lifetimes`` (formula of
     bytes, first, last step) the values that are placed in the arena when sizes are known, and figures are formulas.
-    ``recomputation`` is what a memory budget did; ``guard`` how ``lifetimes`` are guarded, if they are.
+    ``recomputation`` is what a memory budget did; ``guard`` how ``lifetimes`` are guarded, if they are; ``checks``
+    tells whether the program may refuse an index.
     """
 
     segments: int
@@ -99,6 +101,7 @@ class Manifest:
     lifetimes: list[tuple[str, int, int]]
     recomputation: Recomputation | None = None
     guard: str = ""
+    checks: bool = False
 
     @property
     def entries(self) -> list[str]:
@@ -167,7 +170,7 @@ def program_key(program: Program, target: Target, options: Mapping[str, Any]) ->
     digest.update(f"{len(program.states)}|{target.key}|{code_generator_version()}|{_sources()}".encode())
     digest.update(repr([(k, options.get(k)) for k in ("passes", "fuel", "without")]).encode())
     digest.update(f"memory {memory_budget(options)} tune {tuning(options)} {guarding(options)}".encode())
-    digest.update(f"winograd {winograd(options)}".encode())
+    digest.update(f"winograd {winograd(options)} checks {checks_indices(options)}".encode())
     return digest.hexdigest()
 
 

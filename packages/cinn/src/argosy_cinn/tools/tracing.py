@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from argosy_cinn.once import held_at_fork
-from argosy_cinn.runtime.entry import Entry
+from argosy_cinn.runtime.entry import AnsweringEntry
 from argosy_cinn.runtime.trace import Trace, clock
 
 if TYPE_CHECKING:
@@ -73,17 +73,18 @@ def register(program: Executable) -> None:
 
 
 def watched_entries(
-    entries: Sequence[Entry], trace: Trace, program: str, names: Sequence[str], sink: Sink
-) -> list[Entry]:
+    entries: Sequence[AnsweringEntry], trace: Trace, program: str, names: Sequence[str], sink: Sink
+) -> list[AnsweringEntry]:
     """Entries that hand over what their instrumented code recorded."""
     lock = threading.Lock()  # the buffer holds the records of one run
 
-    def watched(entry: Entry) -> Entry:
-        def call(addresses: int, dims: int) -> None:
+    def watched(entry: AnsweringEntry) -> AnsweringEntry:
+        def call(addresses: int, dims: int) -> int | None:
             with lock:
-                entry(addresses, dims)
+                answer = entry(addresses, dims)
                 slices = trace.drain()
             sink([Event(program, names[s.number], s.number, s.thread, s.start, s.end) for s in slices])
+            return answer
 
         return call
 

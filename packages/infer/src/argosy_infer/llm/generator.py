@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from argosy_infer.errors import InputError
 from argosy_infer.export import LoadedProgram, load_program
 from argosy_infer.incremental import make_incremental
 from argosy_infer.llm.kv_cache import BlockAllocator
+from argosy_infer.llm.limits import check_range, input_limit, integers
 from argosy_infer.llm.sampling import SamplingOptions, sample
 from argosy_infer.predictor import Predictor
+from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
@@ -51,6 +54,9 @@ class Generator:
                 states[state.name] = np.zeros(shape, as_dtype(state.type.dtype).numpy)
         self.predictor = Predictor(LoadedProgram(program, states), compiler)
         self._loaded, self._compiler = loaded, compiler
+        self._dtype = as_dtype(program.inputs[0].dtype).numpy
+        self._positions = input_limit(program, "positions")
+        self._vocabulary = input_limit(program, "tokens") or _width(program)
         self._of_one: Predictor | None = None
         self._next_sequence = 0
         self._first_row = Strided(np.zeros(1, np.int64))
@@ -58,15 +64,49 @@ class Generator:
         self._table: Strided
 
     def step(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int]) -> Array:
-        """Logits [t, vocabulary] of new tokens; sequence ``sequences[i]`` holds token ``i`` at ``positions[i]``."""
-        rows = list(dict.fromkeys(sequences))
-        for sequence in rows:
-            last = max(p for p, s in zip(positions, sequences, strict=True) if s == sequence)
-            self.allocator.reserve(sequence, last + 1)
-        row_of = {sequence: i for i, sequence in enumerate(rows)}
-        inputs = (tokens, positions, [row_of[s] for s in sequences], self.allocator.table(rows))
-        predictor = self._predictor_of_one() if len(rows) == 1 < len(tokens) else self.predictor
-        return self._run(predictor, *(Strided(np.array(x, np.int64)) for x in inputs))
+        """Logits [t, vocabulary] of new tokens; sequence ``sequences[i]`` holds token ``i`` at ``positions[i]``.
+
+        A sequence goes on where it ends, or earlier: what was cached behind is forgotten then. Raises
+        :class:`InputError` for tokens and positions that the model does not have, that are no integers, and for
+        positions that leave some out, and ``CacheFull``; nothing has changed then.
+        """
+        ids, places, owners = self._checked(tokens, positions, sequences)
+        rows = list(dict.fromkeys(owners.tolist()))
+        ends = {row: self._end_of(row, places[owners == row]) for row in rows}
+        for row, end in ends.items():
+            self.allocator.reserve(row, end)
+        row_of = {row: i for i, row in enumerate(rows)}
+        numbers = np.array([row_of[row] for row in owners.tolist()], np.int64)
+        predictor = self._predictor_of_one() if len(rows) == 1 < len(ids) else self.predictor
+        inputs = (ids.astype(self._dtype, copy=False), places, numbers, self.allocator.table(rows))
+        logits = self._run(predictor, *map(Strided.from_array, inputs))
+        self.allocator.lengths.update(ends)
+        return logits
+
+    def _checked(self, tokens: Any, positions: Any, sequences: Any) -> tuple[Array, Array, Array]:
+        """Tokens, positions and sequences as vectors."""
+        ids, places = integers("tokens", tokens), integers("positions", positions)
+        owners = integers("sequences", sequences)
+        if not len(ids) or len({len(ids), len(places), len(owners)}) > 1:
+            raise InputError(
+                f"a step takes as many tokens as positions and sequences, one at least; got {len(ids)}, {len(places)} "
+                f"and {len(owners)}"
+            )
+        check_range("token", ids, self._vocabulary, "vocabulary")
+        check_range("position", places, self._positions, "positions")
+        return ids, places, owners
+
+    def _end_of(self, sequence: int, places: Array) -> int:
+        """How many tokens a sequence holds with new ones at these positions."""
+        start = self.allocator.lengths.get(sequence, 0)
+        placed = np.sort(places)
+        if placed[0] > start or (np.diff(placed) != 1).any():
+            expected = f"0 to {start}" if start else "0"
+            raise InputError(
+                f"positions of sequence {sequence} should begin at {expected} and follow each other, got "
+                f"{places[:8].tolist()}{' ...' if len(places) > 8 else ''}"
+            )
+        return int(placed[-1]) + 1
 
     def _predictor_of_one(self) -> Predictor:
         """The program for tokens of one sequence, over the same weights and caches."""
@@ -77,18 +117,22 @@ class Generator:
         return self._of_one
 
     def _run(self, predictor: Predictor, *inputs: Strided) -> Array:
-        """Logits of new tokens; all inputs are of int64, as `make_incremental` asks for."""
+        """Logits of new tokens; inputs are of the dtypes that `make_incremental` asks for."""
         (logits,) = predictor.call(inputs)
         return logits.array()
 
     def _next(self, token: int, position: int, sequence: int) -> Array:
         """`step` for one token of one sequence, whose block table is kept until it grows."""
+        if self._positions is not None and position >= self._positions:
+            check_range("position", np.array([position]), self._positions, "positions")
         self.allocator.reserve(sequence, position + 1)
         blocks = self.allocator.tables[sequence]
         if self._blocks is not blocks:
             self._blocks, self._table = blocks, Strided(np.array([blocks], np.int64))
-        new = Strided(np.array([token], np.int64))
-        return self._run(self.predictor, new, Strided(np.array([position], np.int64)), self._first_row, self._table)
+        new = Strided(np.array([token], self._dtype))
+        logits = self._run(self.predictor, new, Strided(np.array([position], np.int64)), self._first_row, self._table)
+        self.allocator.lengths[sequence] = position + 1
+        return logits
 
     def stream(
         self,
@@ -99,10 +143,15 @@ class Generator:
     ) -> Iterator[int]:
         """New tokens after ``prompt``, one by one; ends before the token ``stop``.
 
-        Raises ``ValueError`` for an empty prompt and ``CacheFull`` when the cache cannot hold the sequence.
+        Raises ``ValueError`` for an empty prompt, :class:`InputError` for one that the model cannot take (ids outside
+        of its vocabulary, more tokens than it has positions), when generation goes beyond its positions, too,
+        :class:`LogitsError` where logits are NaN, and ``CacheFull`` when the cache cannot hold the sequence.
         """
         if not len(prompt):
             raise ValueError("the prompt is empty; generation needs at least one token")
+        check_range("token", integers("the prompt", prompt), self._vocabulary, "vocabulary")
+        if self._positions is not None and len(prompt) > self._positions:
+            raise InputError(f"the prompt has {len(prompt)} tokens; the model has {self._positions} positions")
         options = options or SamplingOptions()
         sequence = self._next_sequence
         self._next_sequence += 1
@@ -137,3 +186,9 @@ class Generator:
     ) -> list[int]:
         """All new tokens at once; see :meth:`stream`."""
         return list(self.stream(prompt, max_new_tokens, options, stop))
+
+
+def _width(program: Program) -> int | None:
+    """How many logits a token has."""
+    width = program.outputs[0].shape[-1]
+    return width if isinstance(width, int) else None

@@ -17,9 +17,10 @@ class CacheFull(RuntimeError):
 
 
 class BlockAllocator:
-    """Hands out blocks of ``block_size`` tokens from a pool of ``blocks``."""
+    """Hands out blocks of ``block_size`` tokens from a pool of ``blocks``. ``lengths``: how many tokens of a sequence
+    are cached, where some are."""
 
-    __slots__ = ("block_size", "blocks", "free", "tables")
+    __slots__ = ("block_size", "blocks", "free", "lengths", "tables")
 
     def __init__(self, blocks: int, block_size: int) -> None:
         if blocks < 1 or block_size < 1:
@@ -28,6 +29,7 @@ class BlockAllocator:
         self.block_size = block_size
         self.free = list(range(blocks - 1, -1, -1))
         self.tables: dict[int, list[int]] = {}
+        self.lengths: dict[int, int] = {}
 
     def reserve(self, sequence: int, tokens: int) -> None:
         """Let ``sequence`` hold ``tokens`` tokens in all. Raises :class:`CacheFull` and changes nothing when it
@@ -47,6 +49,7 @@ class BlockAllocator:
     def release(self, sequence: int) -> None:
         """Give back the blocks of ``sequence``; an unknown one holds none."""
         self.free += reversed(self.tables.pop(sequence, []))
+        self.lengths.pop(sequence, None)
 
     def table(self, sequences: list[int]) -> npt.NDArray[np.int64]:
         """The block tables [sequences, longest table], short ones padded with block 0 (never read: positions bound

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy_infer.errors import LogitsError
 from argosy_tensorcore.rng import philox_bits
 
 __all__ = ["SamplingOptions", "sample"]
@@ -34,10 +35,17 @@ class SamplingOptions:
 
 
 def sample(logits: np.ndarray[Any, Any], options: SamplingOptions, position: int) -> int:
-    """The token chosen from ``logits`` [vocabulary] for the token at ``position``."""
+    """The token chosen from ``logits`` [vocabulary] for the token at ``position``.
+
+    Raises :class:`LogitsError` where logits are NaN, where all are minus infinity, and where some are infinite and
+    tokens are drawn: these have no probabilities.
+    """
     scores = logits.astype(np.float64)
+    first = int(np.argmax(scores))  # of a NaN, where there is one
+    if not -np.inf < scores[first] < np.inf:
+        _refuse(scores, scores[first], options, position)
     if options.temperature == 0:
-        return int(np.argmax(scores))
+        return first
     order = np.argsort(-scores, kind="stable")
     if options.top_k:
         order = order[: options.top_k]
@@ -50,3 +58,12 @@ def sample(logits: np.ndarray[Any, Any], options: SamplingOptions, position: int
     return int(
         order[min(int(np.searchsorted(cumulative, uniform * cumulative[-1], side="right")), len(cumulative) - 1)]
     )
+
+
+def _refuse(scores: np.ndarray[Any, Any], top: float, options: SamplingOptions, position: int) -> None:
+    """Raise :class:`LogitsError` unless ``top``, the largest score, can be chosen all the same."""
+    if top == np.inf and options.temperature == 0:
+        return
+    count = int(np.isnan(scores).sum()) or int((scores == top).sum())
+    kind = "NaN" if np.isnan(top) else "infinite" if top > 0 else "minus infinity"
+    raise LogitsError(f"logits for the token at position {position}: {count} of {scores.size} are {kind}")

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from argosy import settings
 from argosy.checked import checked
 from argosy.framework.flag_defaults import DEFAULTS
+from argosy.nn.hooks import CHANGES
+from argosy_phi_ops.index_options import SETTING
 
 __all__ = ["get_flags", "set_flags"]
+
+CHECK_INDEX = "FLAGS_check_index"
+"""Argosy's own: whether compiled programs refuse indices that are out of range."""
 
 _FLAGS: dict[str, Any] = DEFAULTS | {
     "FLAGS_use_stride_kernel": True,
@@ -19,6 +26,7 @@ _FLAGS: dict[str, Any] = DEFAULTS | {
     "FLAGS_cudnn_deterministic": True,
     "FLAGS_embedding_deterministic": 1,
     "FLAGS_retain_grad_for_all_tensor": False,
+    CHECK_INDEX: settings.read(SETTING) != "0",
 }
 """Paddle's flags as argosy stands: results are deterministic and eager views share memory, always."""
 _CHECKS = frozenset({"FLAGS_check_nan_inf", "FLAGS_check_nan_inf_level"})
@@ -66,18 +74,32 @@ def set_flags(flags: Mapping[str, Any]) -> None:
     ``FLAGS_check_nan_inf`` has the results of eager operators looked at: NaN or infinity raises ``RuntimeError``, or is
     printed with ``FLAGS_check_nan_inf_level`` 1; 2 prints what float16 could not hold, too, 3 everything. Gradients are
     left to ``autograd.detect_anomaly``, captured programs to ``science.first_nan``.
+
+    ``FLAGS_check_index`` (True) has programs that are compiled refuse indices that are out of range, as eager execution
+    does; False, or ``ARGOSY_CHECK_INDEX=0`` in the environment, lets them be clamped where they are read and dropped
+    where they are written. Functions that were captured under the other value are captured anew.
     """
     if not isinstance(flags, Mapping):
         raise TypeError(f"set_flags: flags should map names to values, got {type(flags).__name__}")
     for name, given in flags.items():
         value = _of_its_type(_known(name), given)
-        if name not in _CHECKS and value != _FLAGS[name]:
+        if name not in _CHECKS | {CHECK_INDEX} and value != _FLAGS[name]:
             if name in _REFUSED:
                 raise NotImplementedError(f"set_flags: {name} is {_FLAGS[name]!r}; {value!r} is not implemented")
             _say(name)
         _FLAGS[name] = value
     if _CHECKS.intersection(map(_known, flags)):
         _check_numbers()
+    if CHECK_INDEX in map(_known, flags):
+        _check_indices()
+
+
+def _check_indices() -> None:
+    """Let compilers read the flag, and captures look at what they watch."""
+    os.environ.pop(SETTING, None)
+    if not _FLAGS[CHECK_INDEX]:
+        os.environ[SETTING] = "0"
+    CHANGES.count += 1
 
 
 def _say(name: str) -> None:

@@ -15,7 +15,8 @@ modules, functions' own code, sets, contents of arrays, and anything reached onl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dis import get_instructions
 from functools import lru_cache
 from types import CellType, CodeType, FunctionType, MethodType
@@ -25,13 +26,14 @@ from argosy.jit.places import ABSENT, Attribute, Place, kind_of
 from argosy.nn.hooks import CHANGES, Hooks
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
+from argosy_phi_ops.index_options import SETTING
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ABSENT", "FOLLOWED", "Guards", "watch"]
 
 _PLAIN = frozenset({int, float, bool, str, bytes, complex, type(None)})
 FOLLOWED = 64  # how many functions are followed
-Item = tuple[dict[Any, Any], Any, Any]
+Item = tuple[Mapping[Any, Any], Any, Any]
 
 
 class _Versions(dict[Any, Any]):
@@ -60,7 +62,8 @@ class Guards:
         self.held: list[Item] = []
         self.cells: list[tuple[CellType, Any]] = []
         self.sequences: list[tuple[Any, tuple[Any, ...]]] = []
-        self.rare: list[Item] = []  # hooks and layers' own forwards, looked at after a change of any
+        #: Hooks, layers' own forwards and whether indices are checked, looked at after a change of any.
+        self.rare: list[Item] = [(os.environ, SETTING, os.environ.get(SETTING, ABSENT))]
         self.kinds: list[tuple[Place, Any]] = []  # tensors that come and go, of which the kind has to stay
         self.layers: dict[int, Layer] = {}  # by the id of their attributes' dictionary
         self.namespaces: list[tuple[dict[Any, Any], dict[Any, Any], bool]] = []

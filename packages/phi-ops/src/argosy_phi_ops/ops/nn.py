@@ -110,7 +110,7 @@ def _(
 
 @embedding.bounded
 def _(x: Array, weight: Array, **_: Any) -> Iterator[tuple[Array, int, int]]:
-    yield x, 0, len(weight)
+    yield x, 0, weight.shape[0]
 
 
 @embedding.samples

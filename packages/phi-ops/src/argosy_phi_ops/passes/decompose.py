@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from argosy_phi_ops.index_checks import insert_checks
 from argosy_phi_ops.operator import get_operator
 from argosy_pir.core import Block, Operation
 from argosy_pir.passes import Pass, register_pass
@@ -32,10 +33,13 @@ class Decompose(Pass):
 
 
 def decompose_operation(op: Operation) -> Sequence[Value]:
-    """Replace one operator by its expansion, which takes over its location; returns what its results are now."""
+    """Replace one operator by its expansion, which takes over its location, after checks of its indices; returns what
+    its results are now."""
     block: Block | None = op.parent
     assert block is not None
-    expansion = get_operator(op.name[4:]).expand([v.type for v in op.operands], dict(op.attributes))
+    operator = get_operator(op.name[4:])
+    expansion = operator.expand([v.type for v in op.operands], dict(op.attributes))
+    insert_checks(op, operator)
     previous = op.previous
     values = expansion.inline(op.operands, block, op)
     inner = previous.next if previous is not None else block.first

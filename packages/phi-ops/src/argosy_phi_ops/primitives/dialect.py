@@ -17,7 +17,7 @@ _COMMUTATIVE = {
     "add", "mul", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or",
     "logical_xor", "eq", "ne",
 }  # fmt: skip
-_RESULTS = {"lu": 3, "qr": 2, "svd": 3, "eigh": 2, "eig": 2, "sort": None, "host_call": None}
+_RESULTS = {"lu": 3, "qr": 2, "svd": 3, "eigh": 2, "eig": 2, "sort": None, "host_call": None, "check_index": 0}
 
 
 def _infer(primitive: Primitive) -> Callable[..., Sequence[Type]]:

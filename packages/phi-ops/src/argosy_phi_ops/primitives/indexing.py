@@ -6,6 +6,7 @@ from argosy_phi_ops.axes import Axis, AxisNotation
 from argosy_phi_ops.errors import DTypeError
 from argosy_phi_ops.primitives.checks import INTEGER, check_axes, check_dtype, check_same_dtype, format_shape, require
 from argosy_phi_ops.primitives.declaration import Shape, primitive
+from argosy_pir.dims import Dim
 from argosy_pir.types import TensorType
 
 SCATTER_KINDS = ("set", "add", "mul", "max", "min")
@@ -71,6 +72,24 @@ def _(
     operand, index, update = _terms(x, indices, axes, batch)
     mixing = frozenset({f"x{axis}" for axis in axes} | {index[-1][0]})
     return AxisNotation([operand, index, update], [operand], mixing, "sum" if kind == "add" else "")
+
+
+@primitive("indexing", effect=True)
+def check_index(
+    indices: TensorType, *, operator: str, low: Dim, size: Dim, besides: Dim | None = None
+) -> tuple[TensorType, ...]:
+    """An error where one of ``indices`` is less than ``low`` or not less than ``size``, and not ``besides``.
+
+    ``operator`` is what users called, for whom the other primitives clamp or drop what is out of range. There is no
+    result.
+    """
+    check_dtype("check_index", indices, INTEGER, "indices")
+    return ()
+
+
+@check_index.axes
+def _(indices: TensorType, **_: object) -> AxisNotation:
+    return AxisNotation([[(f"i{i}",) for i in range(len(indices.shape))]], [])
 
 
 @primitive("indexing")

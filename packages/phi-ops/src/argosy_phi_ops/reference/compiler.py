@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from argosy_hwadapt import Device
+from argosy_phi_ops.index_options import checks_indices, unchecked
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import ProgramPlan
 from argosy_pir.program import Program
@@ -32,16 +33,18 @@ class ReferenceCompiler:
         communicators: Any = (),
         options: Mapping[str, Any] | None = None,
     ) -> ReferenceExecutable:
-        """An executable of `program`; there are no options.
+        """An executable of `program`; the one option is `check_index`: False lets indices that are out of range be
+        clamped or dropped.
 
         Raises:
             CompileError: for operations that are neither operators nor executable.
-            ValueError: for options.
+            ValueError: for other options.
         """
-        if options:
-            raise ValueError(f"the reference compiler has no options, got {sorted(options)}")
+        if set(options or ()) - {"check_index"}:
+            raise ValueError(f"the reference compiler has the option check_index alone, got {sorted(options or ())}")
         started = perf_counter()
-        plan = ProgramPlan(_decomposed(program))
+        primitives = _decomposed(program)
+        plan = ProgramPlan(primitives if checks_indices(options or {}) else unchecked(primitives))
         return ReferenceExecutable(program, plan, device, communicators, perf_counter() - started)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops.errors import CompileError
+from argosy_phi_ops.index_errors import CHECK, first_outside, index_error_of
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.kernels import kernel_for
 from argosy_phi_ops.reference.kernels.registry import kernel_into_for
@@ -21,6 +22,7 @@ from argosy_phi_ops.reference.symbols import (
     Symbols,
     bind_symbols,
     evaluate_attributes,
+    evaluate_dim,
     evaluate_shape,
     has_symbols,
 )
@@ -104,6 +106,8 @@ def plan_operation(op: Operation, program: Program) -> Step:
     Raises:
         CompileError: for an operation that is not primitive, control flow or builtin, or that has no kernel.
     """
+    if op.name == CHECK:
+        return _plan_check(op)
     if op.dialect == "prim":
         return _plan_primitive(op)
     if op.name == "builtin.constant":
@@ -156,6 +160,23 @@ def _plan_primitive(op: Operation) -> Step:
         for result, value in zip(results, values, strict=True):
             _check_result(op, result, value, run.symbols)
             environment[result] = value
+
+    return step
+
+
+def _plan_check(op: Operation) -> Step:
+    """Indices held against their axis; the error tells the user's line."""
+    indices, a = op.operand(0), op.attributes
+
+    def step(run: Run, environment: Environment) -> None:
+        def number(dim: Any) -> int:
+            return evaluate_dim(dim, run.symbols)
+
+        besides = None if a["besides"] is None else number(a["besides"])
+        wrong = first_outside(environment[indices], number(a["low"]), number(a["size"]), besides)
+        if wrong is not None:
+            raise index_error_of(op, wrong, number)
+        run.calls[op.name] = run.calls.get(op.name, 0) + 1
 
     return step
 

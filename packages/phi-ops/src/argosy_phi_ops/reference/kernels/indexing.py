@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy_phi_ops.index_errors import first_outside, index_error
 from argosy_phi_ops.reference.kernels.registry import Array, ieee, kernel, widened
 
 
@@ -30,6 +31,15 @@ def gather(x: Array, indices: Array, *, axes: Sequence[int], batch: int = 0) -> 
     for k, axis in enumerate(axes):
         where.append(np.clip(indices[..., k].astype(np.int64), 0, x.shape[axis] - 1))
     return source[tuple(where)] if where else source[...]
+
+
+@kernel("check_index")
+def check_index(indices: Array, *, operator: str, low: int, size: int, besides: int | None = None) -> tuple[()]:
+    """Raise AxisError for the first index that is out of range."""
+    wrong = first_outside(indices, low, size, besides)
+    if wrong is not None:
+        raise index_error(operator, wrong, low, size, besides)
+    return ()
 
 
 _COMBINE: dict[str, Any] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}

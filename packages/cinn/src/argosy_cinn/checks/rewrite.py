@@ -1,0 +1,75 @@
+"""Checks of indices become notes: the first index that is out of range is found by a reduction, which is fused with
+what makes the indices, and ``cinn.note_index`` notes it where the call will look.
+
+That is done after loops over blocks of rows have been made: a reduction over a batch would keep it whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy_cinn.dialect import NOTE
+from argosy_cinn.plan.shapes import count
+from argosy_cinn.rewrites.simplify import simplify_until
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_phi_ops.index_errors import CHECK
+from argosy_pir.builder import Builder
+from argosy_pir.core import Operation
+from argosy_pir.dims import Dim
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+from argosy_pir.values import Value
+
+#: The number of a check, by which an error finds it in the program of primitives.
+SITE = "site"
+
+
+def number_checks(program: Program) -> None:
+    """Number the checks of ``program`` in order; what is made of one keeps its number."""
+    for number, op in enumerate(op for op in program.walk() if op.name == CHECK):
+        op.attributes.setdefault(SITE, number)
+
+
+def checks_as_notes(program: Program) -> None:
+    """Rewrite the checks of the body of a simplified ``program`` in place; those in regions wait until these are
+    programs."""
+    for op in [op for op in program.block if op.name == CHECK]:
+        builder, before = Builder.before(op), op.previous
+        with building(builder, op.location):
+            _note(builder, op)
+        first = program.block.first if before is None else before.next
+        simplify_until(first, op)
+        op.erase()
+
+
+def _note(builder: Builder, op: Operation) -> None:
+    indices, attributes = op.operand(0), op.attributes
+    size = count(indices)
+    if size == 0:
+        return
+    flat = prim.cast(prim.reshape(indices, shape=(size,)), dtype="int64")
+    outside = prim.logical_or(
+        prim.lt(flat, _spread(attributes["low"], size)), prim.ge(flat, _spread(attributes["size"], size))
+    )
+    if attributes["besides"] is not None:
+        outside = prim.logical_and(outside, prim.ne(flat, _spread(attributes["besides"], size)))
+    places = prim.select(outside, prim.iota(shape=(size,), axis=0, dtype="int64"), _spread(size, size))
+    first = prim.reduce_min(places, axes=(0,))
+    last = prim.sub(_number(size), 1)
+    there = prim.reshape(prim.minimum(first, last), shape=(1,))  # the last one where none is outside
+    value = prim.gather(flat, there, axes=(0,))
+    note = {SITE: attributes[SITE], "count": size}
+    builder.create(NOTE, (first, value), note, (TensorType((), "int64"),), location=op.location)
+
+
+def _number(dim: Dim) -> Value:
+    made: Any = prim.constant(dim, "int64") if isinstance(dim, int) else prim.dim_size(dim=dim, dtype="int64")
+    return made  # type: ignore[no-any-return]
+
+
+def _spread(dim: Dim, size: Dim) -> Value:
+    return prim.broadcast_to(_number(dim), (size,))
+
+
+__all__ = ["SITE", "checks_as_notes", "number_checks"]

@@ -1,0 +1,40 @@
+"""Errors of indices that are out of range: which one is, and what is said of it, eagerly and by compiled programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from argosy_phi_ops.errors import AxisError
+from argosy_pir.core import Operation
+
+__all__ = ["CHECK", "first_outside", "index_error", "index_error_of"]
+
+CHECK = "prim.check_index"
+
+
+def first_outside(indices: np.ndarray[Any, Any], low: int, size: int, besides: int | None) -> int | None:
+    """The first index that is less than ``low`` or not less than ``size``, and not ``besides``; None where none is."""
+    if not indices.size or (int(indices.min()) >= low and int(indices.max()) < size):
+        return None
+    wrong = indices[(indices < low) | (indices >= size)]
+    wrong = wrong if besides is None else wrong[wrong != besides]
+    return int(wrong.flat[0]) if wrong.size else None
+
+
+def index_error(operator: str, index: int, low: int, size: int, besides: int | None = None) -> AxisError:
+    """The error for an index of an application of ``operator``."""
+    also = "" if besides is None or low <= besides < size else f", or {besides}"
+    expected = f"{low} to {size - 1} for an axis of {size}{also}"
+    return AxisError(f"{operator}: index {index} is out of range; expected {expected}")
+
+
+def index_error_of(op: Operation, index: int, number: Callable[[Any], int] = int) -> AxisError:
+    """The error for an index that ``op``, a ``prim.check_index``, refuses, with the user's line; ``number`` gives the
+    sizes of this call."""
+    a = op.attributes
+    besides = None if a["besides"] is None else number(a["besides"])
+    error = index_error(a["operator"], index, number(a["low"]), number(a["size"]), besides)
+    return error if op.location.is_unknown else AxisError(f"{error}, at {op.location}")
