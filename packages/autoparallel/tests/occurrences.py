@@ -30,7 +30,7 @@ def occurrences(most):
     There are at most ``most`` for the same dtypes and the same kind (of a scatter, of a cumulative operation).
     """
     found = {name: {} for name, primitive in PRIMITIVES.items() if primitive.category not in NOT_COMPUTED}
-    for mark in ("relayout", "to_local", "from_local"):
+    for mark in ("relayout", "to_local", "from_local", "check_index"):  # the last one has no result
         del found[mark]
     for op in _operations():
         programs = found.get(op.name.removeprefix("prim.")) if op.dialect == "prim" else None
