@@ -317,7 +317,7 @@ def test_errors_name_the_variable_and_the_users_line():
     with pytest.raises(NameError, match="'y' is set in only one branch") as caught:
         paddle.jit.to_static(one_sided, full_graph=True, backend="reference")(_t(1, 2))
     lines = {entry.frame.code.raw.co_name: entry.lineno + 1 for entry in caught.traceback}
-    assert lines["one_sided"] == one_sided.__code__.co_firstlineno + 3
+    assert lines["one_sided"] == one_sided.__code__.co_firstlineno + 1
     with pytest.raises(TypeError, match=r"'y' has shape \[2\] where the condition holds and \[\] where not"):
         paddle.jit.to_static(of_two_shapes, full_graph=True, backend="reference")(_t(1, 2))
 

@@ -8,6 +8,7 @@ from copy import deepcopy
 from typing import Any
 
 from argosy.jit.conversion.jumps import RUNTIME, Names, assign, load, without_jumps, without_returns
+from argosy.jit.conversion.liveness import live_after, live_before, names_read, read_by_inner_functions
 from argosy.jit.conversion.scan_names import assigned, contains, declared, is_plain, returns_always
 
 __all__ = ["make_function", "rewrite_function"]
@@ -50,6 +51,10 @@ class _Rewriter(ast.NodeTransformer):
         self.parameters = {x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if x is not None}
         first = [*a.posonlyargs, *a.args]
         self.first = first[0].arg if first else None
+        self.read = names_read(function.body)
+        self.always = read_by_inner_functions(function.body) | declared(function.body, ast.Nonlocal)
+        self.live: frozenset[str] = frozenset()
+        """Names that may be read after the statement that is rewritten."""
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """The whole function."""
@@ -74,12 +79,37 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Statements rewritten one after the other."""
+        """Statements rewritten one after the other; what is live after the last one is what is live now."""
         made: list[ast.stmt] = []
-        for statement in body:
+        end = self.live
+        for statement, after in zip(body, live_after(body, end, self.read), strict=True):
+            self.live = after
             result = self.visit(statement)
             made += result if isinstance(result, list) else [result]
+        self.live = end
         return made
+
+    def _body_of_loop(self, loop: ast.While | ast.For, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """The rewritten ``body`` of ``loop``, after which the next step follows."""
+        after, self.live = self.live, self.live | live_before(loop, self.live, self.read)
+        made = self.block(body)
+        self.live = after
+        return made
+
+    def _within(self, node: ast.stmt) -> ast.stmt:
+        """A statement that stays as it is, its parts rewritten; all that it reads is live within."""
+        after, self.live = self.live, self.live | names_read([node])
+        self.generic_visit(node)
+        self.live = after
+        return node
+
+    def visit_With(self, node: ast.With) -> Any:
+        """The body is rewritten."""
+        node.items = [self.visit(item) for item in node.items]
+        node.body = self.block(node.body)
+        return node
+
+    visit_Try = visit_TryStar = visit_Match = visit_AsyncWith = visit_AsyncFor = _within
 
     # Scopes of their own
 
@@ -112,6 +142,7 @@ class _Rewriter(ast.NodeTransformer):
             node.body, node.orelse = self.block(node.body), self.block(node.orelse)
             return node
         variables = self._variables([*node.body, *node.orelse])
+        live = self._live(variables)
         holds = self._local("holds", self.block(node.body), variables)
         fails = self._local("fails", self.block(node.orelse) or [ast.Pass()], variables)
         accessors, get, put = self._accessors(variables)
@@ -119,32 +150,31 @@ class _Rewriter(ast.NodeTransformer):
         if returns:
             end: ast.stmt = ast.Return(_runtime("return_if", *branches))
         else:
-            end = ast.Expr(_runtime("if_", *branches, _texts(variables)))
+            end = ast.Expr(_runtime("if_", *branches, _texts(variables), live))
         return _placed([holds, fails, *accessors, end], node)
 
     def visit_While(self, node: ast.While) -> Any:
         """A ``while`` becomes functions for its test and its body, and a call that repeats."""
         parts = without_jumps(node, self.names)
         if parts is None or contains(node.body, ast.Return) or not self._may_capture(node.body):
-            self.generic_visit(node)
-            return node
+            return self._within(node)
         before, body, leaves = parts
         test = node.test
         if leaves:
             test = ast.BoolOp(ast.And(), [ast.UnaryOp(ast.Not(), load(leaves)), test])
         variables = self._variables([*before, *body])
         tested = self._local("test", [ast.Return(self.visit(test))], [])
-        step = self._local("step", self.block(body), variables)
+        live = self._live(variables)
+        step = self._local("step", self._body_of_loop(node, body), variables)
         accessors, get, put = self._accessors(variables)
-        call = _runtime("while_", load(tested.name), load(step.name), load(get), load(put), _texts(variables))
+        call = _runtime("while_", load(tested.name), load(step.name), load(get), load(put), _texts(variables), live)
         return [*before, *_placed([tested, step, *accessors, ast.Expr(call)], node)]
 
     def visit_For(self, node: ast.For) -> Any:
         """A ``for`` goes through Python's items; over ``range`` of tensors it becomes a ``while``."""
         parts = without_jumps(node, self.names)
         if parts is None or contains(node.body, ast.Return):
-            self.generic_visit(node)
-            return node
+            return self._within(node)
         if _is_range(node.iter) and self._may_capture(node.body) and isinstance(node.target, ast.Name):
             return self._for_range(node)
         return self._for_items(node, parts)
@@ -152,14 +182,13 @@ class _Rewriter(ast.NodeTransformer):
     def _for_items(self, node: ast.For, parts: tuple[list[ast.stmt], list[ast.stmt], str | None]) -> list[ast.stmt]:
         before, body, leaves = parts
         if leaves and not self._may_capture(body):
-            self.generic_visit(node)
-            return [node]
+            return [self._within(node)]
         if leaves:
             guarded = _placed([ast.If(ast.UnaryOp(ast.Not(), load(leaves)), body, [])], node)
             stop = ast.If(_runtime("is_true", load(leaves)), [ast.Break()], [])
-            done = [*self.block(guarded), *_placed([stop], node)]
+            done = [*self._body_of_loop(node, guarded), *_placed([stop], node)]
         else:
-            done = self.block(body)
+            done = self._body_of_loop(node, body)
         loop = ast.For(node.target, self.visit(node.iter), done, [])
         return [*before, *_placed([loop], node)]
 
@@ -187,6 +216,10 @@ class _Rewriter(ast.NodeTransformer):
     def _variables(self, body: Sequence[ast.stmt]) -> list[str]:
         return [name for name in assigned(body) if name not in self.globals]
 
+    def _live(self, variables: Sequence[str]) -> ast.Tuple:
+        """Those of ``variables`` that may be read after the statement."""
+        return _texts([name for name in variables if name in self.live | self.always])
+
     def _local(self, stem: str, body: Sequence[ast.stmt], variables: Sequence[str]) -> ast.FunctionDef:
         head: list[ast.stmt] = []
         if variables:
@@ -204,6 +237,9 @@ class _Rewriter(ast.NodeTransformer):
         if variables:
             targets = ast.Tuple([ast.Name(n, ast.Store()) for n in variables], ast.Store())
             body = [ast.Assign([targets], load(value))]
+            body += [
+                ast.If(_runtime("is_undefined", load(n)), [ast.Delete([ast.Name(n, ast.Del())])], []) for n in variables
+            ]
         put = self._local("put", body, variables)
         put.args.args.append(ast.arg(value))
         return [get, put], get.name, put.name
@@ -266,6 +302,7 @@ def _texts(names: Sequence[str]) -> ast.Tuple:
 def _placed(nodes: Sequence[Any], at: ast.AST) -> list[Any]:
     for node in nodes:
         ast.copy_location(node, at)
+        node.end_lineno, node.end_col_offset = node.lineno, node.col_offset  # calls are shown at their function's end
         ast.fix_missing_locations(node)
     return list(nodes)
 

@@ -20,7 +20,7 @@ from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
     "NOT_RETURNED", "and_", "bool_", "choose", "compare", "fetch", "float_", "if_", "index_range", "int_",
-    "is_staged_range", "is_true", "len_", "not_", "or_", "print_", "range_", "return_if", "while_",
+    "is_staged_range", "is_true", "is_undefined", "len_", "not_", "or_", "print_", "range_", "return_if", "while_",
 ]  # fmt: skip
 
 
@@ -39,6 +39,11 @@ def fetch(name: str, read: Callable[[], Any]) -> Any:
         return Undefined(name)
 
 
+def is_undefined(x: Any) -> bool:
+    """Whether a variable that is given this has no value."""
+    return type(x) is Undefined
+
+
 def if_(
     test: Any,
     holds: Callable[[], Any],
@@ -46,8 +51,10 @@ def if_(
     get: Callable[[], list[Any]],
     put: Callable[[list[Any]], None],
     names: Sequence[str],
+    live: Sequence[str],
 ) -> None:
-    """``if test: holds() else: fails()``, where both set variables that ``get`` and ``put`` read and write."""
+    """``if test: holds() else: fails()``, where both set variables that ``get`` and ``put`` read and write, of which
+    those that are ``live`` may be read afterwards."""
     tracer = _tracer_for(test)
     if tracer is not None:
         before = get()
@@ -59,7 +66,7 @@ def if_(
 
         try:
             _check_containers(tracer, before)
-            put(staged_if(tracer, test, [lambda: side(holds), lambda: side(fails)], names))
+            put(staged_if(tracer, test, [lambda: side(holds), lambda: side(fails)], names, live))
             return
         except Exception as error:  # noqa: BLE001 (Python runs it then, and meets what is an error)
             put(before)
@@ -87,6 +94,7 @@ def while_(
     get: Callable[[], list[Any]],
     put: Callable[[list[Any]], None],
     names: Sequence[str],
+    live: Sequence[str] = (),
 ) -> None:
     """``while test(): body()``. Steps run as Python until the condition is a traced tensor; the rest is captured."""
     given_up = False
@@ -96,7 +104,7 @@ def while_(
         if tracer is not None:
             try:
                 _check_containers(tracer, get())
-                staged_while(tracer, test, body, get, put, names)
+                staged_while(tracer, test, body, get, put, names, live)
                 return
             except Exception as error:  # noqa: BLE001 (Python runs it then, and meets what is an error)
                 _go_on(tracer, error)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy.jit.conversion.gradient_slots import is_empty, merged_empty, put_gradient, slot_value
-from argosy.jit.conversion.values import Mismatch, Pair, agree, as_tensor, is_number, match
+from argosy.jit.conversion.values import MaybeUndefined, Mismatch, Pair, Undefined, agree, as_tensor, is_number, match
 from argosy_phi_ops.capture import Traced, Tracer
 from argosy_phi_ops.capture_regions import Recorded, current_value, emitting, put_value, record, settle_draws
 from argosy_phi_ops.context import grad_enabled
@@ -45,12 +45,17 @@ def staged_if(
     test: Tensor,
     branches: Sequence[Callable[[], list[Any]]],
     names: Sequence[str],
+    live: Sequence[str] = (),
 ) -> list[Any]:
-    """Record both branches; each returns the values of ``names``. Gives the values after the ``if``."""
+    """Record both branches; each returns the values of ``names``. Gives the values after the ``if``. Raises
+    MaybeUndefined for a ``live`` one that only one of them sets."""
     condition = scalar_condition(tracer, test, "if")
     a, b = (_side(tracer, branch) for branch in branches)
     sides = a, b
     trees = [agree(x, y, name) for x, y, name in zip(a.result, b.result, names, strict=True)]
+    for name, tree, x, y in zip(names, trees, a.result, b.result, strict=True):
+        if name in live and type(tree) is Undefined and type(x) is not type(y):
+            raise MaybeUndefined(name, "in only one branch of an if", user_location())
     pairs: list[Pair] = []
     for tree in trees:
         match(tree, pairs.append)

@@ -7,7 +7,7 @@ from typing import Any
 
 from argosy.jit.conversion.gradient_slots import is_empty, merged_empty, put_gradient, slot_value
 from argosy.jit.conversion.staged import put_place, scalar_condition
-from argosy.jit.conversion.values import NOT_RETURNED, Mismatch, Undefined, agree, as_tensor, is_number
+from argosy.jit.conversion.values import NOT_RETURNED, MaybeUndefined, Mismatch, Undefined, agree, as_tensor, is_number
 from argosy_phi_ops.capture import Traced, Tracer
 from argosy_phi_ops.capture_regions import Recorded, current_value, emitting, record
 from argosy_phi_ops.context import grad_enabled
@@ -30,12 +30,17 @@ def staged_while(
     get: Callable[[], list[Any]],
     put: Callable[[list[Any]], None],
     names: Sequence[str],
+    live: Sequence[str],
 ) -> None:
-    """Record the loop from the variables' values now; afterwards they hold the loop's results."""
+    """Record the loop from the variables' values now; afterwards they hold the loop's results. Raises MaybeUndefined
+    for a ``live`` variable that only its steps set."""
     start = get()
     loop = _Loop(tracer, test, body, get, put, names, start)
     try:
         loop.settle()
+        for name in loop.temporaries():
+            if name in live:
+                raise MaybeUndefined(name, "only within a loop", user_location())
         loop.emit()
     except BaseException:
         put(start)
@@ -84,6 +89,10 @@ class _Loop:
             if not changed:
                 return
         raise Mismatch("the variables of a loop on tensors take other shapes or dtypes with every step")
+
+    def temporaries(self) -> list[str]:
+        """The variables that have no value before the loop."""
+        return [name for i, name in enumerate(self.names) if i in self.temporary]
 
     def _starts(self) -> list[Value]:
         values = [self.tracer.value(as_tensor(self.start[i])) for i in self.carried]

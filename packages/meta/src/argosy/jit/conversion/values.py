@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from argosy.jit.structure import is_named_tuple, map_items
 from argosy_phi_ops.operator import get_operator
+from argosy_pir.location import Location
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["NOT_RETURNED", "Mismatch", "Undefined", "agree", "as_tensor", "is_number", "match"]
+__all__ = ["NOT_RETURNED", "MaybeUndefined", "Mismatch", "Undefined", "agree", "as_tensor", "is_number", "match"]
 
 NUMBERS = (bool, int, float, complex)
 
@@ -19,27 +20,23 @@ class Mismatch(TypeError):
     """Two values of one variable that no single tensor can hold."""
 
 
+class MaybeUndefined(NameError):
+    """A variable that is read after control flow on tensors, which may not have set it."""
+
+    def __init__(self, name: str, where: str, location: Location) -> None:
+        super().__init__(
+            f"variable {name!r} is set {where} that depends on a tensor ({location.file}:{location.line}) and read "
+            "after it; give it a value of the same shape and dtype before"
+        )
+
+
 class Undefined:
-    """What a variable holds that not every way to this line has set. Using it raises NameError."""
+    """What stands for the value of a variable that has none, where values are passed on."""
 
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
-        object.__setattr__(self, "name", name)
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        name = object.__getattribute__(self, "name")
-        raise NameError(
-            f"variable {name!r} is set in only one branch of an if, or only within a loop, that depends on a "
-            "tensor; give it a value of the same shape and dtype before"
-        )
-
-    def __repr__(self) -> str:
-        return f"<undefined {object.__getattribute__(self, 'name')}>"
-
-    __getattr__ = __call__ = __bool__ = __iter__ = __len__ = __getitem__ = __float__ = __int__ = _refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
-    __matmul__ = __rmatmul__ = __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __pow__ = _refuse
+        self.name = name
 
 
 class _NotReturned:
