@@ -6,22 +6,26 @@ Watched are, from the function's closure cells and the globals it names, and fro
 - layers: which sublayers, parameters, buffers and hooks they hold, their own plain attributes (``training`` among
   them), and whatever else the code names: functions, lists, methods and attributes of the user's class;
 - optimizers: their plain attributes, gradient clip and rate, and which gradients there are;
-- tensors by identity; what short lists, tuples and dicts hold;
+- tensors by identity; what lists, tuples and dicts hold, up to 4,096 items;
+- arrays, sets and bytearrays by identity and content, but for arrays in files (``memmap``);
 - other objects with a ``__dict__`` and classes of the user's: what the code names of them.
 
 What the capture itself changed is not watched; whether that was a counter tells :meth:`Guards.counted`. Not watched are
-modules, functions' own code, sets, contents of arrays, and anything reached only through calls into other packages.
+modules, functions' own code, and anything reached only through calls into other packages.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dis import get_instructions
-from functools import lru_cache
-from types import CellType, CodeType, FunctionType, MethodType
+from functools import lru_cache, partial
+from types import CellType, CodeType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
+from numpy import memmap, ndarray
+
+from argosy.jit.contents import MUTABLE, unchanged
 from argosy.jit.places import ABSENT, Attribute, Place, kind_of
 from argosy.nn.hooks import CHANGES, Hooks
 from argosy.nn.layer import Layer
@@ -52,7 +56,8 @@ class Guards:
     """Watched places: dictionary entries and closure cells, each with what it held."""
 
     __slots__ = (
-        "cells", "functions", "held", "kinds", "layers", "leaves", "namespaces", "plain", "rare", "seen", "sequences",
+        "cells", "contents", "functions", "held", "kinds", "layers", "leaves", "namespaces", "plain", "rare", "seen",
+        "sequences",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -67,6 +72,7 @@ class Guards:
         self.kinds: list[tuple[Place, Any]] = []  # tensors that come and go, of which the kind has to stay
         self.layers: dict[int, Layer] = {}  # by the id of their attributes' dictionary
         self.namespaces: list[tuple[dict[Any, Any], dict[Any, Any], bool]] = []
+        self.contents: list[Callable[[], bool]] = []  # of arrays, sets, long lists: whether they are as they were
         self.seen = CHANGES.count
 
     def note_read(self, read: Sequence[tuple[Tensor, int]]) -> None:
@@ -92,13 +98,16 @@ class Guards:
             for now, value in zip(sequence, items, strict=True):
                 if now is not value and (type(value) not in _PLAIN or type(now) is not type(value) or now != value):
                     return False
-        if self.kinds and not self.kinds_hold():
+        if (self.kinds or self.contents) and not self.contents_hold():
             return False
         return self.seen == CHANGES.count or self._still()
 
-    def kinds_hold(self) -> bool:
-        """Whether the tensors that come and go are of the kinds of the capture."""
-        return all([kind_of(place.get()) == kind for place, kind in self.kinds])
+    def contents_hold(self) -> bool:
+        """Whether tensors that come and go are of the kinds of the capture, and arrays and the like unchanged."""
+        for place, kind in self.kinds:
+            if kind_of(place.get()) != kind:
+                return False
+        return all([same() for same in self.contents])
 
     def _still(self) -> bool:
         """The same for what changes rarely."""
@@ -119,6 +128,8 @@ class Guards:
         for entry, kind in self.kinds:
             if kind_of(entry.get()) != kind:
                 return f"{entry} has another shape, dtype or stop_gradient"
+        if not all(same() for same in self.contents):
+            return "an array, a set or a list that it reads has other contents"
         return "" if self.hold() else "a list or dict that it reads holds other tensors or layers"
 
     def watch_kind(self, place: Place) -> None:
@@ -163,6 +174,7 @@ class Guards:
             any(_has_moved(value, place.get(name, ABSENT)) for place, name, value in self.plain)
             or any(_has_moved(value, cell.cell_contents) for cell, value in self.cells)
             or any(not _are_same(now, items) for now, items in self.sequences)
+            or any(not same() for same in self.contents)
         )
 
     def keep_unchanged(self) -> None:
@@ -171,6 +183,7 @@ class Guards:
         self.plain = [item for item in self.plain if item[0].get(item[1], ABSENT) == item[2]]
         self.cells = [(cell, value) for cell, value in self.cells if cell.cell_contents is value]
         self.sequences = [(now, items) for now, items in self.sequences if _are_same(now, items)]
+        self.contents = [same for same in self.contents if same()]
 
 
 def watch(function: Any, arguments: Iterable[Any]) -> Guards:
@@ -180,6 +193,7 @@ def watch(function: Any, arguments: Iterable[Any]) -> Guards:
     while True:  # what is named may be known only after what it is named of was looked at
         watcher = _Watcher(names)
         watcher.function(function)
+        watcher.in_arguments = True
         for x in arguments:
             watcher.value(x)
         if watcher.names == names:
@@ -213,10 +227,16 @@ class _Watcher:
         self.seen: set[int] = set()
         self.names = set(names)
         self.functions = 0
+        self.in_arguments = False
+        """Whether arguments are looked at, whose arrays are inputs."""
 
     def function(self, function: Any) -> None:
         """Watch what a plain Python function reads."""
-        owners = []
+        owners: list[Any] = []
+        if isinstance(function, partial):
+            for x in (*function.args, *function.keywords.values()):
+                self.value(x)
+            function = function.func
         while isinstance(function, MethodType) or hasattr(function, "__wrapped__"):
             owners.append(getattr(function, "__self__", None))
             function = getattr(function, "__wrapped__", None) or function.__func__
@@ -254,7 +274,7 @@ class _Watcher:
     def _entry(self, place: dict[Any, Any], name: Any, value: Any) -> None:
         if type(value) in _PLAIN:
             self.guards.plain.append((place, name, value))
-        elif type(value) is Tensor or isinstance(value, (Layer, Optimizer, FunctionType, list, tuple, dict)):
+        elif type(value) is Tensor or isinstance(value, _HELD):
             self.guards.held.append((place, name, value))
             self.value(value)
         elif isinstance(value, MethodType):
@@ -264,7 +284,7 @@ class _Watcher:
         elif isinstance(value, property):
             self.guards.held.append((place, name, value))
             self.value(value.fget)
-        elif _is_users_object(value) or _is_users_class(value):
+        elif isinstance(value, SimpleNamespace) or _is_users_object(value) or _is_users_class(value):
             self.guards.held.append((place, name, value))
             self.value(value)
         elif callable(value) and not isinstance(value, type):
@@ -274,8 +294,11 @@ class _Watcher:
         """Watch what hangs on a value."""
         if id(x) in self.seen or type(x) in _PLAIN or type(x) is Tensor:
             return
-        if isinstance(x, (FunctionType, MethodType)) or hasattr(x, "__wrapped__"):
+        if isinstance(x, (FunctionType, MethodType, partial)) or hasattr(x, "__wrapped__"):
             self.function(x)
+            return
+        if isinstance(x, MUTABLE):
+            self._contents(x)
             return
         if _is_users_class(x):
             self._class(x)
@@ -288,10 +311,15 @@ class _Watcher:
             self._attributes(x.__dict__, ("_pending", "_restored", "_accumulators", "_master_weights", "_groups"))
         elif isinstance(x, (list, tuple, dict)):
             self._sequence(x)
-        elif _is_users_object(x):
+        elif isinstance(x, SimpleNamespace) or _is_users_object(x):
             self._class(type(x))
             self._named(vars(x))
             self.guards.watch_namespace(vars(x))
+
+    def _contents(self, x: Any) -> None:
+        if not (self.in_arguments and isinstance(x, ndarray)) and not isinstance(x, memmap):
+            self.seen.add(id(x))
+            self.guards.contents.append(unchanged(x))
 
     def _named(self, place: Any) -> None:
         """Watch what the code names of a namespace."""
@@ -325,9 +353,9 @@ class _Watcher:
         if _is_users_class(type(layer)):
             self.function(type(layer).forward)
             self._class(type(layer))
-            for name in self.names & own.keys() - _OF_LAYERS:
-                if type(own[name]) not in _PLAIN and type(own[name]) is not Tensor:
-                    self._entry(own, name, own[name])
+        for name in self.names & own.keys() - _OF_LAYERS:
+            if type(own[name]) not in _PLAIN and type(own[name]) is not Tensor:
+                self._entry(own, name, own[name])
 
     def _hooks(self, hooks: Hooks) -> None:
         self.guards.rare.append((vars(hooks), "changes", vars(hooks).get("changes", ABSENT)))
@@ -345,15 +373,16 @@ class _Watcher:
         values = items.values() if isinstance(items, dict) else items
         if len(items) > 4096:
             return
-        held = [v for v in values if type(v) is Tensor or isinstance(v, Layer)]
-        if len(held) == len(items) or len(items) <= _SHORT:
+        if len(items) <= _SHORT or all(type(v) is Tensor or isinstance(v, Layer) for v in values):
             self.guards.sequences.append((values, tuple(values)))
-            held = list(values)
-        for x in held:
+        elif not isinstance(items, tuple):
+            self.guards.contents.append(unchanged(values))
+        for x in list(values):
             self.value(x)
 
 
-_SHORT = 64  # as many things as a list or dict may hold that are no tensors or layers
+_SHORT = 64  # as many things as a list or dict may hold that are no tensors or layers, to be compared by value
+_HELD = (Layer, Optimizer, FunctionType, partial, list, tuple, dict, *MUTABLE)
 _OF_LAYERS = frozenset(vars(Layer())) | {"forward"}
 _CONTAINERS = "argosy.nn.container"
 _NOT_USERS = frozenset({"argosy", "argosy_autograd", "argosy_phi_ops", "argosy_tensorcore", "argosy_pir", "builtins"})

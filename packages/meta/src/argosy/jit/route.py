@@ -60,7 +60,7 @@ def _route(compiled: CompiledCall, expected: tuple[Expected, ...], on_arrays: An
     """One closure, with its loops written out: this is what a call costs beside the program."""
     guards, bound, tree, slots = compiled.guards, compiled.bound, compiled.tree, compiled.slots
     count, entries, cells, sequences = len(expected), [*guards.held, *guards.plain], guards.cells, guards.sequences
-    kinds = guards.kinds
+    look_at_contents = bool(guards.kinds or guards.contents)
     look_at_slots = bool(slots.held or slots.empty)
     bare = tree.bare
 
@@ -91,7 +91,11 @@ def _route(compiled: CompiledCall, expected: tuple[Expected, ...], on_arrays: An
             for now, value in zip(sequence, items):  # noqa: B905  (their number is the same)
                 if now is not value:
                     return MISS
-        if guards.seen != CHANGES.count or (look_at_slots and not slots.hold()) or (kinds and not guards.kinds_hold()):
+        if (
+            guards.seen != CHANGES.count
+            or (look_at_slots and not slots.hold())
+            or (look_at_contents and not guards.contents_hold())
+        ):
             return MISS
         made = on_arrays(arrays)
         if made is None:
