@@ -89,6 +89,8 @@ DIFFERENCES: dict[str, str] = {
     "nn.functional.cross_entropy(float64:4x3, float32:4x3*label_smoothing=0.4)": (
         "the wheel's gradient takes labels to add up to 1, which these float32 ones do to 3e-8"
     ),
+    "nn.functional.interpolate(*size=[*mode='area'*'N*WC')": "the wheel takes channels last for channels first",
+    "nn.functional.interpolate(float32:2x1x6, scale_factor=[0.3], mode='linear', *": _WRONG_GRADIENT,
     "scripts.sparse_turned(*, 'csr', '2')": "no gradient in the wheel on the way from rows to coordinates",
     "scripts.sparse_members(float32:2x2x2*, 'csr')": "the wheel says 2 sparse axes of a batch of matrices, which has 3",
     "scripts.sparse_pair('subtract', float32:2x3x4*, '3')": _WRONG_GRADIENT,

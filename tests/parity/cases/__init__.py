@@ -23,6 +23,7 @@ FAMILIES = (
     "linalg",
     "nn",
     "convolution",
+    "geometry",
     "normalization",
     "losses",
     "fourier",
@@ -76,6 +77,7 @@ UNCOVERED = {
     "permutation_of": "the wheel shows it as linalg.lu_unpack",
     "attention_with_dropout": "the wheel shows it as nn.functional.scaled_dot_product_attention",
     "overwritten_view": "what writing through a view is in a program; tests hold it against eager execution",
+    "sum_pool2d": "norms of windows are made of it: nn.functional.lp_pool2d",
     "paged_attention": "the wheel has no such operator on CPU",
 }
 """Operators without cases, each with the reason."""

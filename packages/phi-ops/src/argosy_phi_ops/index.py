@@ -154,6 +154,8 @@ MODULES: dict[str, str] = {
     "i1": "special", "i1e": "special", "isreal": "special", "polygamma": "special", "signbit": "special",
     # subscript
     "getitem": "subscript", "setitem": "subscript",
+    # sum_pooling
+    "sum_pool2d": "sum_pooling",
     # unpooling
     "fractional_windows": "unpooling", "unpool": "unpooling",
     # vision

@@ -8,6 +8,7 @@ from argosy.aliases import also_named
 from argosy.checked import Sizes, check_choice, named
 from argosy.nn.conv_settings import LAYOUTS
 from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.ops.window_counts import window_count
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -74,9 +75,8 @@ def fold(
     height, width = _pair("fold", "output_sizes", output_sizes)
     top, left, bottom, right = _edges("fold", paddings)
     padded = [height + top + bottom, width + left + right]
-    windows = [
-        (size - d * (k - 1) - 1) // s + 1 for size, k, s, d in zip(padded, kernel, stride, dilation, strict=True)
-    ]
+    reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
+    windows = [window_count(size, (0, 0), r, s) for size, r, s in zip(padded, reach, stride, strict=True)]
     elements = kernel[0] * kernel[1]
     if x.ndim != 3 or x.shape[1] % elements or x.shape[2] != windows[0] * windows[1]:
         raise ValueError(
@@ -87,22 +87,15 @@ def fold(
     units = get_operator("eye")(elements, dtype=x.dtype).reshape([elements, 1, *kernel])
     columns = x.reshape([batch * channels, elements, *windows])
     image = get_operator("conv2d_transpose")(
-        columns, units, stride=stride, dilation=dilation, output_size=_reached(padded, kernel, stride, dilation)
-    )
+        columns, units, stride=stride, dilation=dilation,
+        output_size=[(count - 1) * s + r for count, r, s in zip(windows, reach, stride, strict=True)],
+    )  # fmt: skip
     image = _extended(image.reshape([batch, channels, *image.shape[2:]]), padded)
     return image[:, :, top : top + height, left : left + width]  # type: ignore[no-any-return]
 
 
-def _reached(padded: list[int], kernel: list[int], stride: list[int], dilation: list[int]) -> list[int]:
-    """The part of each padded size that windows cover."""
-    return [
-        (size - d * (k - 1) - 1) // s * s + d * (k - 1) + 1
-        for size, k, s, d in zip(padded, kernel, stride, dilation, strict=True)
-    ]
-
-
 def _extended(image: Any, sizes: list[int]) -> Any:
-    below, beside = sizes[0] - image.shape[2], sizes[1] - image.shape[3]
+    below, beside = max(sizes[0] - image.shape[2], 0), max(sizes[1] - image.shape[3], 0)
     return get_operator("pad")(image, [0, beside, 0, below]) if below or beside else image
 
 
@@ -172,8 +165,8 @@ def lp_pool2d(
     if norm_type == float("inf"):
         settings: dict[str, Any] = {"ceil_mode": ceil_mode, "data_format": data_format}
         return get_operator("max_pool2d")(x, kernel_size, stride, padding, **settings)  # type: ignore[no-any-return]
-    settings = {"ceil_mode": ceil_mode, "exclusive": False, "divisor_override": 1, "data_format": data_format}
-    sums = get_operator("avg_pool2d")(x**norm_type, kernel_size, stride, padding, **settings)
+    settings = {"ceil_mode": ceil_mode, "data_format": data_format}
+    sums = get_operator("sum_pool2d")(x**norm_type, kernel_size, stride, padding, **settings)
     return sums ** (1.0 / norm_type)  # type: ignore[no-any-return]
 
 
@@ -191,11 +184,21 @@ def lp_pool1d(
     """:func:`lp_pool2d` of [N, C, L]."""
     check_choice("lp_pool1d", "data_format", data_format, ("NCL", "NLC"))
     kernel, step = (_single(kernel_size), kernel_size if stride is None else stride)
-    edges = padding if isinstance(padding, str) else [0, _single(padding)]
+    edges = padding if isinstance(padding, str) else [0, 0, *_two_sides("lp_pool1d", padding)]
     axis, layout = (2, "NCHW") if data_format == "NCL" else (1, "NHWC")
     image = x.unsqueeze(axis)
     result: Any = lp_pool2d(image, norm_type, [1, kernel], [1, _single(step)], edges, ceil_mode, layout)
     return result.squeeze(axis)  # type: ignore[no-any-return]
+
+
+def _two_sides(function: str, padding: Any) -> list[int]:
+    """Padding of one axis, (before, after), from a number, one or two numbers, or pairs of all axes."""
+    given = [padding] if isinstance(padding, int) else list(padding)
+    if given and not isinstance(given[0], int):
+        given = [n for pair in given for n in pair if list(pair) != [0, 0]] or [0, 0]
+    if len(given) not in (1, 2):
+        raise ValueError(f"{function}: padding is a number, two, or pairs of all axes, got {padding}")
+    return [*given, *given][:2]
 
 
 def _single(value: Any) -> int:

@@ -11,6 +11,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import along, per_axis
+from argosy_phi_ops.ops.window_counts import covering_pair, window_count
 from argosy_pir.dims import maximum
 from argosy_tensorcore.tensor import Tensor
 
@@ -110,26 +111,39 @@ def _convolved(
         x = channels_first(x)
     strides, dilations = per_axis(name, stride, rank, "stride"), dilations_of(name, dilation, rank, padding)
     pairs = padding_pairs(name, padding, x.shape[2:], weight.shape[2:], strides, dilations, last)
-    windowless = _windowless(x.shape[2:], weight.shape[2:], pairs, dilations)
-    if windowless:
-        more = tuple([int(axis - 2 in windowless) for axis in range(x.ndim)])
-        x = prim.pad(x, prim.constant(0, x.dtype), low=(0,) * x.ndim, high=more, interior=(0,) * x.ndim)
+    counts, pairs = _fitted(x.shape[2:], weight.shape[2:], pairs, strides, dilations)
     result = prim.conv(
         x, weight, strides=strides, padding=pairs, lhs_dilation=(1,) * rank, rhs_dilation=dilations, groups=groups
     )
-    if windowless:
-        limit = [0 if axis - 2 in windowless else size for axis, size in enumerate(result.shape)]
-        result = prim.slice(result, start=(0,) * x.ndim, limit=tuple(limit), stride=(1,) * x.ndim)
+    result = _kept(result, counts)
     if bias is not None:
         result = prim.add(result, along(bias, result.shape, 1))
     return channels_last(result) if last else result
 
 
-def _windowless(sizes: Sequence[Any], window: Sequence[int], pairs: Pairs, dilation: Sequence[int]) -> set[int]:
-    """The axes that are one short of a window, an empty one under a window of 1 among them: the formula of the sizes
-    gives 0 there, as Paddle has it. They are padded by one more element, and nothing is kept."""
-    terms = enumerate(zip(sizes, window, pairs, dilation, strict=True))
-    return {i for i, (n, k, pair, d) in terms if isinstance(n, int) and n + sum(pair) == (k - 1) * d}
+def _fitted(
+    sizes: Sequence[Any], window: Sequence[int], pairs: Pairs, strides: Sequence[int], dilation: Sequence[int]
+) -> tuple[list[Any], Pairs]:
+    """The number of windows along each axis, and padding that holds one where Paddle counts one over a shorter axis, or
+    none: of these nothing is kept."""
+    counts, fitted = [], []
+    for n, k, pair, s, d in zip(sizes, window, pairs, strides, dilation, strict=True):
+        reach = (k - 1) * d + 1
+        known = isinstance(n, int) and n + sum(pair) < reach
+        count = window_count(n, pair, reach, s) if known else None
+        counts.append(count)
+        fits = known and count is not None and count >= 0
+        fitted.append(covering_pair(n, pair, reach, s, 1) if fits else pair)
+    return counts, tuple(fitted)
+
+
+def _kept(result: Tensor, counts: Sequence[Any]) -> Tensor:
+    """Nothing along the axes that have no window."""
+    if 0 not in counts:
+        return result
+    limit = [0 if count == 0 else n for n, count in zip(result.shape[2:], counts, strict=True)]
+    rank = result.ndim
+    return prim.slice(result, start=(0,) * rank, limit=(*result.shape[:2], *limit), stride=(1,) * rank)
 
 
 @operator(promote="same", aliases={"input": "x"})
@@ -145,7 +159,8 @@ def conv1d(
 ) -> Tensor:
     """Cross-correlation of x [N, C, L] (or [N, L, C], "NLC") with weight [out, C / groups, k].
 
-    An axis that is one short of the window gives one of size 0. Raises :class:`ShapeError` for a shorter one.
+    An axis that is shorter than a window by less than the stride gives one result, by less than twice the stride none.
+    Raises :class:`ShapeError` for a shorter one.
     """
     return _convolved("conv1d", x, weight, bias, stride, padding, dilation, groups, data_format)
 
@@ -243,15 +258,19 @@ def _transposed(
             f"{name}(): argument {argument!r} should add at least 0 and less than stride or dilation, got {extra}"
         )
     reach = [(k - 1) * d for k, d in zip(window, dilations, strict=True)]
+    spread = [(n - 1) * s + 1 for n, s in zip(x.shape[2:], strides, strict=True)]
+    inner: Pairs = tuple((r - lo, r - hi + e) for r, (lo, hi), e in zip(reach, pairs, extra, strict=True))
+    counts, inner = _fitted(spread, window, inner, (1,) * rank, dilations)
     result = prim.conv(
         x,
         _turned(weight, groups),
         strides=(1,) * rank,
-        padding=tuple((r - lo, r - hi + e) for r, (lo, hi), e in zip(reach, pairs, extra, strict=True)),
+        padding=inner,
         lhs_dilation=strides,
         rhs_dilation=dilations,
         groups=groups,
     )
+    result = _kept(result, counts)
     if bias is not None:
         result = prim.add(result, along(bias, result.shape, 1))
     return channels_last(result) if last else result

@@ -33,13 +33,18 @@ class OpenWay:
     factor: float | None
     align_corners: bool
     half_pixel: bool
+    first_pixel: bool = False
 
     @property
     def step(self) -> Any:
-        """How far the places that neighbouring outputs look at are apart."""
+        """How far the places that neighbouring outputs look at are apart; 0 for one output that looks at the first."""
         n, outputs = number_of(self.n), number_of(self.outputs)
         if not self.align_corners:
-            return prim.div(n, outputs) if self.factor is None else 1 / self.factor
+            step = prim.div(n, outputs) if self.factor is None else 1 / self.factor
+            if not self.first_pixel:
+                return step
+            several = prim.cast(prim.gt(outputs, 1.0), dtype="float64")
+            return prim.mul(several, step)
         gaps = prim.maximum(prim.sub(outputs, 1.0), 1.0)
         return prim.select(prim.gt(outputs, 1.0), prim.div(prim.sub(n, 1.0), gaps), 0.0)
 

@@ -17,8 +17,8 @@ from argosy_phi_ops.ops.convolution import Padding, Pairs, channels_first, chann
 from argosy_phi_ops.ops.open_resizing import OpenWay
 from argosy_phi_ops.ops.reduction import count_of
 from argosy_phi_ops.ops.resizing import mixed
+from argosy_phi_ops.ops.window_counts import covering_pair, window_count
 from argosy_phi_ops.primitives.checks import FLOATING, ORDERED
-from argosy_pir.dims import maximum, minimum
 from argosy_tensorcore.tensor import Tensor
 
 Sizes = int | Sequence[int]
@@ -34,22 +34,38 @@ class _Windows:
         self.size = per_axis(name, size, rank, "kernel_size")
         self.stride = self.size if stride is None else per_axis(name, stride, rank, "stride")
         self.pairs = padding_pairs(name, padding, x.shape[2:], self.size, self.stride, (1,) * rank, last)
-        self.count = tuple(
-            self._windows(n + lo + hi, k, s, ceil_mode, n + lo)
-            for n, (lo, hi), k, s in zip(x.shape[2:], self.pairs, self.size, self.stride, strict=True)
-        )
-        # A window of ceil_mode may reach beyond the padding.
-        self.reach = tuple(
-            (lo, maximum((w - 1) * s + k - n - lo, hi) if ceil_mode else hi)
-            for w, s, k, n, (lo, hi) in zip(self.count, self.stride, self.size, x.shape[2:], self.pairs, strict=True)
+        axes = list(zip(x.shape[2:], self.pairs, self.size, self.stride, strict=True))
+        self.count = tuple(window_count(*axis, ceil_mode) for axis in axes)
+        if any(isinstance(w, int) and w < 0 for w in self.count):
+            raise ShapeError(f"{name}: windows of {self.size} do not fit {x.type} padded by {self.pairs}")
+        # Windows of ceil_mode, and those over a shorter axis, reach beyond the padding.
+        self.reach = tuple(covering_pair(*axis, w, ceil_mode) for axis, w in zip(axes, self.count, strict=True))
+        self.sizes = x.shape[2:]
+        self.shape = (*x.shape[:2], *self.count)
+
+    @property
+    def all_touch(self) -> bool:
+        """Whether it is sure that every window has an element, not padding alone."""
+        axes = zip(self.sizes, self.reach, self.size, self.stride, self.count, strict=True)
+        return all(
+            before < k and ((w - 1) * s - before < n if isinstance(w, int) and isinstance(n, int) else after < k)
+            for n, (before, after), k, s, w in axes
+            if (before, after) != (0, 0)
         )
 
-    @staticmethod
-    def _windows(total: Any, k: int, s: int, ceil_mode: bool, start_limit: Any) -> Any:
-        if not ceil_mode:
-            return (total - k) // s + 1
-        # A window must start inside, or in the padding in front.
-        return minimum((total - k + s - 1) // s + 1, (start_limit + s - 1) // s)
+    def elements(self, axis: int, whole: bool, dtype: str) -> Any:
+        """How many elements each window along a spatial axis has, [N, C, *windows]; `whole`: with padding.
+
+        As Paddle counts: what lies beyond the padding in front, repeated behind, counts neither way, and a window that
+        touches no element has a negative number.
+        """
+        n, (before, _), k, s = self.sizes[axis], self.pairs[axis], self.size[axis], self.stride[axis]
+        start = prim.sub(prim.mul(prim.iota(shape=(self.count[axis],), axis=0, dtype="int32"), s), before)
+        size = n if isinstance(n, int) else prim.dim_size(dim=n, dtype="int32")
+        stop = prim.minimum(prim.add(start, k), prim.add(size, before) if not isinstance(size, int) else size + before)
+        if not whole:
+            start, stop = prim.maximum(start, 0), prim.minimum(stop, size)
+        return prim.broadcast(prim.cast(prim.sub(stop, start), dtype=dtype), shape=self.shape, axes=(axis + 2,))
 
 
 def _padded(x: Tensor, reach: Pairs, value: Any) -> Tensor:
@@ -61,6 +77,9 @@ def _padded(x: Tensor, reach: Pairs, value: Any) -> Tensor:
 
 def _places(x: Tensor, windows: _Windows) -> Iterator[Tensor]:
     """For each place in the window the element that every window has there: [N, C, *windows]."""
+    if 0 in windows.count:
+        yield prim.slice(x, start=(0,) * x.ndim, limit=windows.shape, stride=(1,) * x.ndim)
+        return
     last = [(w - 1) * s + 1 for w, s in zip(windows.count, windows.stride, strict=True)]
     for place in product(*(range(k) for k in windows.size)):
         limit = (*x.shape[:2], *(end + p for end, p in zip(last, place, strict=True)))
@@ -73,6 +92,12 @@ def _least(dtype: str) -> Any:
     return float("-inf") if dtype in FLOATING else int(np.iinfo(dtype).min)
 
 
+def _padding_value(dtype: str, windows: _Windows) -> Any:
+    """What padding counts as in a maximum. One of padding alone is the lowest finite float32, as Paddle has it."""
+    lowest = float(np.finfo(np.float32).min)
+    return lowest if dtype in ("float32", "float64") and not windows.all_touch else _least(dtype)
+
+
 def _combined(parts: Iterator[Tensor], combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     total = next(parts)
     for part in parts:
@@ -83,7 +108,7 @@ def _combined(parts: Iterator[Tensor], combine: Callable[[Tensor, Tensor], Tenso
 def _maximum(x: Tensor, windows: _Windows) -> Tensor:
     """The maximum of each window, as the element at the place of the first one, which alone has a gradient. NaN counts
     as larger than all numbers."""
-    values = list(_places(_padded(x, windows.reach, _least(x.dtype)), windows))
+    values = list(_places(_padded(x, windows.reach, _padding_value(x.dtype, windows)), windows))
     shape = values[0].shape
     best: Any = prim.constant(_least(x.dtype), x.dtype, shape)
     where: Any = prim.constant(0, "int32", shape)
@@ -102,7 +127,7 @@ def _maximum(x: Tensor, windows: _Windows) -> Tensor:
 
 def _argmaximum(x: Tensor, windows: _Windows) -> Tensor:
     """The index of the (first) maximum in the flattened spatial axes of each window, int32."""
-    values = _places(_padded(x, windows.reach, _least(x.dtype)), windows)
+    values = _places(_padded(x, windows.reach, _padding_value(x.dtype, windows)), windows)
     flat: Any = prim.constant(0, "int32", x.shape)
     for axis in range(2, x.ndim):
         n = x.shape[axis]
@@ -120,17 +145,11 @@ def _mean(x: Tensor, windows: _Windows, exclusive: bool, divisor: int | None) ->
     total = _combined(_places(_padded(x, windows.reach, 0), windows), prim.add)
     if divisor:  # as Paddle has it, the mean is rescaled as if every window were whole
         return prim.mul(_mean(x, windows, exclusive, None), prod(windows.size) / divisor)
-    if not exclusive and windows.reach == windows.pairs:
-        return prim.div(total, float(prod(windows.size)))
-    # Count what each window holds: elements, and the padding asked for unless exclusive.
-    ones = prim.constant(1, x.dtype, x.shape)
-    if not exclusive:
-        ones = _padded(ones, windows.pairs, 1)
-        rest = tuple((0, after - asked) for (_, after), (_, asked) in zip(windows.reach, windows.pairs, strict=True))
-        ones = _padded(ones, rest, 0)
-    else:
-        ones = _padded(ones, windows.reach, 0)
-    return prim.div(total, _combined(_places(ones, windows), prim.add))
+    if all(before == after for before, after in windows.pairs) and windows.reach == windows.pairs:
+        if not exclusive or windows.reach == ((0, 0),) * len(windows.size):
+            return prim.div(total, float(prod(windows.size)))
+    counts = (windows.elements(axis, not exclusive, x.dtype) for axis in range(len(windows.size)))
+    return prim.div(total, _combined(counts, prim.mul))
 
 
 def _pooled(name: str, x: Tensor, rank: int, data_format: str, pool: Callable[[Tensor, bool], Any]) -> Any:
@@ -176,6 +195,19 @@ def _avg_pool(
         return _mean(x, _Windows(name, x, size, stride, padding, ceil_mode, last), exclusive, divisor)
 
     return _pooled(name, x, len(data_format) - 2, data_format, pool)
+
+
+def window_sums(
+    name: str, x: Tensor, size: Sizes, stride: Sizes | None, padding: Padding, ceil_mode: bool, data_format: str
+) -> Tensor:
+    """The sum of each window, in which padding counts as zeros."""
+
+    def pool(x: Tensor, last: bool) -> Any:
+        windows = _Windows(name, x, size, stride, padding, ceil_mode, last)
+        return _combined(_places(_padded(x, windows.reach, 0), windows), prim.add)
+
+    sums: Tensor = _pooled(name, x, len(data_format) - 2, data_format, pool)
+    return sums
 
 
 @operator(aliases={"input": "x", "return_indices": "return_mask"})

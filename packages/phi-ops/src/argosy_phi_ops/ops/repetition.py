@@ -155,13 +155,16 @@ def _extended(x: Tensor, axis: int, low: int, high: int, mode: str) -> Tensor:
     if mode == "replicate":
         ends = [section(x, axis, 0, 1)] * low, [section(x, axis, size - 1, size)] * high
         return prim.concat(*ends[0], x, *ends[1], axis=axis)
-    if mode in ("reflect", "circular") and isinstance(size, int) and max(low, high) > size - (mode == "reflect"):
+    if isinstance(size, int) and ((mode == "reflect" and max(low, high) >= size) or (mode == "circular" and not size)):
         raise ShapeError(f"pad: {mode} of ({low}, {high}) elements needs more than the {size} of axis {axis}")
     if mode == "reflect":
         front = prim.reverse(section(x, axis, 1, low + 1), axes=(axis,))
         back = prim.reverse(section(x, axis, size - 1 - high, size - 1), axes=(axis,))
     elif mode == "circular":
+        turns = (low // size, high // size) if isinstance(size, int) else (0, 0)
+        low, high = low - turns[0] * size, high - turns[1] * size
         front, back = section(x, axis, size - low, size), section(x, axis, 0, high)
+        return prim.concat(front, *[x] * (turns[0] + 1 + turns[1]), back, axis=axis)
     else:
         raise ShapeError(f"pad: mode {mode!r} is unknown; there are constant, reflect, replicate and circular")
     return prim.concat(front, x, back, axis=axis)

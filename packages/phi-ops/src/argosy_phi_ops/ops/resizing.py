@@ -18,6 +18,8 @@ from argosy_phi_ops.ops.open_resizing import OpenWay, scaled
 from argosy_tensorcore.tensor import Tensor
 
 _LINEAR = ("linear", "bilinear", "trilinear")
+_FIRST_PIXEL = ("bilinear", "bicubic")
+"""Modes in which an axis that becomes one pixel is read where it begins, as Paddle has it, not in its middle."""
 
 
 @operator(aliases={"x": "input"})
@@ -47,13 +49,15 @@ def interpolate(
     last = data_format is not None and data_format[-1:] == "C"
     x = channels_first(input) if last else input
     sizes = _new_sizes(x.shape[2:], size, scale_factor)
-    given = size is None and not recompute_scale_factor
+    # As Paddle has it, what keeps all its sizes keeps its values, too.
+    given = size is None and not recompute_scale_factor and sizes != tuple(x.shape[2:])
     factors = _factors(scale_factor, x.ndim - 2) if given else (None,) * (x.ndim - 2)
     for axis, (outputs, factor) in enumerate(zip(sizes, factors, strict=True), 2):
         known = isinstance(x.shape[axis], int) and isinstance(outputs, int)
         if antialias and not known:
             raise NotImplementedError("interpolate: antialias along an axis of symbolic size is not implemented")
-        way = (_Way if known else OpenWay)(x.shape[axis], outputs, factor, align_corners, align_mode == 0)
+        first = mode in _FIRST_PIXEL and not antialias
+        way = (_Way if known else OpenWay)(x.shape[axis], outputs, factor, align_corners, align_mode == 0, first)
         x = way.widened(x, axis, mode) if antialias and isinstance(way, _Way) else _resized(x, axis, way, mode)
     return channels_last(x) if last else x
 
@@ -84,10 +88,13 @@ class _Way:
     factor: float | None
     align_corners: bool
     half_pixel: bool
+    first_pixel: bool = False
 
     @property
     def step(self) -> float:
-        """How far the places that neighbouring outputs look at are apart."""
+        """How far the places that neighbouring outputs look at are apart; 0 for one output that looks at the first."""
+        if self.first_pixel and self.outputs == 1:
+            return 0.0
         if self.align_corners:
             return (self.n - 1) / (self.outputs - 1) if self.outputs > 1 else 0.0
         return self.n / self.outputs if self.factor is None else 1 / self.factor

@@ -11,6 +11,7 @@ from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import per_axis
 from argosy_phi_ops.ops.convolution import channels_first, channels_last
+from argosy_phi_ops.ops.window_counts import covering_pair, window_count
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -88,10 +89,12 @@ def im2col(
     (sh, sw), (dh, dw) = per_axis("im2col", strides, 2, "strides"), per_axis("im2col", dilations, 2, "dilations")
     given = per_axis("im2col", paddings, 2) if isinstance(paddings, int) or len(paddings) <= 2 else tuple(paddings)
     top, left, bottom, right = given if len(given) == 4 else (*given, *given)
+    n, c, h, w = x.shape
+    vertical, horizontal = (h, (top, bottom), (kh - 1) * dh + 1, sh), (w, (left, right), (kw - 1) * dw + 1, sw)
+    rows, columns = window_count(*vertical), window_count(*horizontal)
+    (top, bottom), (left, right) = covering_pair(*vertical, rows), covering_pair(*horizontal, columns)
     low, high = (0, 0, top, left), (0, 0, bottom, right)
     padded = prim.pad(x, prim.constant(0, x.dtype), low=low, high=high, interior=(0,) * 4)
-    n, c, h, w = padded.shape
-    rows, columns = (h - (kh - 1) * dh - 1) // sh + 1, (w - (kw - 1) * dw - 1) // sw + 1
     parts = []
     for i in range(kh):
         for j in range(kw):
