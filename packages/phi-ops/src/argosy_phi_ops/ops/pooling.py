@@ -48,10 +48,13 @@ class _Windows:
         """Whether it is sure that every window has an element, not padding alone."""
         axes = zip(self.sizes, self.reach, self.size, self.stride, self.count, strict=True)
         return all(
-            before < k and ((w - 1) * s - before < n if isinstance(w, int) and isinstance(n, int) else after < k)
-            for n, (before, after), k, s, w in axes
-            if (before, after) != (0, 0)
+            (before, after) == (0, 0) or self._touches(n, before, k, s, w) for n, (before, after), k, s, w in axes
         )
+
+    @staticmethod
+    def _touches(n: Any, before: Any, k: int, s: int, count: Any) -> bool:
+        last = (count - 1) * s - before - n
+        return isinstance(before, int) and before < k and isinstance(last, int) and last < 0
 
     def elements(self, axis: int, whole: bool, dtype: str) -> Any:
         """How many elements each window along a spatial axis has, [N, C, *windows]; `whole`: with padding.

@@ -27,5 +27,5 @@ def covering_pair(
     before, after = pair
     needed = (count - 1) * stride + reach - n - before
     if isinstance(needed, int):
-        return before, max(needed, after) if count > 0 else after
+        return before, after if isinstance(count, int) and count <= 0 else max(needed, after)
     return before, maximum(needed, after) if ceil_mode else after
