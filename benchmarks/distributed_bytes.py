@@ -5,7 +5,8 @@ on d ranks; ZeRO 3: 3P(d-1)/d; tensor parallelism (Shoeybi et al., 2019): four a
 That form takes attention weights ordered by heads; here the columns of the fused projection are [query, key, value] by
 heads, halves of which are no whole heads: its weights are gathered and their gradients scattered, which is the excess
 (columns by heads send what the form says, and a known little: packages/meta/tests/test_distributed_bytes.py).
-Writes results/distributed_bytes.json. Nothing is timed.
+Writes results/distributed_bytes.json, which tests/test_recorded_bytes.py compares with what is counted. Nothing is
+timed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from side_by_side import commit, machine
 
 import argosy as paddle
 import argosy.distributed as dist
@@ -87,7 +89,8 @@ def main() -> None:
         })  # fmt: skip
         print(f"{layout:8}{counted:12.0f} of {expected:12.0f} bytes, {counted / expected:6.3f}  {calls}")
     target = Path(__file__).parent / "results" / "distributed_bytes.json"
-    target.write_text(json.dumps({"command": " ".join(sys.argv), "figures": rows}, indent=1) + "\n")
+    found = {"command": " ".join(["python", *sys.argv]), "commit": commit(), "machine": machine(), "figures": rows}
+    target.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -139,6 +139,15 @@ class Sharded:
             whole = replicated_payload(np.broadcast_to(np.asarray(source, self.dtype.numpy), self.shape), self.mesh)
             self.local.fill_from(relaid(whole, self.layout).local.ndarray)
 
+    def overwrite(self, source: Sharded) -> None:
+        """Overwrite this rank's part with that of ``source``, a tensor of this shape.
+
+        Nothing is communicated where both are laid out alike; otherwise every rank that takes part must call.
+        """
+        from argosy_autoparallel.interpreter import relaid
+
+        self.local.fill_from(relaid(source, self.layout).local.ndarray)
+
     def adopt_gradient(self, g: Tensor) -> Tensor:
         """The gradient ``g`` of this tensor, laid out like it: a sum over ranks is made here, once."""
         from argosy_autoparallel.interpreter import redistribute

@@ -10,7 +10,7 @@ import numpy as np
 from argosy.jit.arguments import Call, tensors_in
 from argosy.jit.guards import Guards
 from argosy.jit.places import Place
-from argosy.jit.slots import GradientSlots
+from argosy.jit.slots import GradientSlots, write_over
 from argosy.jit.structure import map_items
 from argosy_autograd.gradients import accumulate_grad
 from argosy_phi_ops.capture import Captured
@@ -81,10 +81,15 @@ class Effects:
         """Write values and gradients of one call to its arguments; gradients are added to those that are there."""
         values = iter(payloads)
         for i in self.written:
-            tensors[i].payload.fill_from(next(values).to_host())
-            tensors[i].payload.bump_version()
+            write_over(tensors[i], next(values))
         for i in self.graded:
-            accumulate_grad(tensors[i], next(values).to_host())
+            accumulate_grad(tensors[i], _gradient_for(tensors[i], next(values)))
+
+
+def _gradient_for(tensor: Tensor, value: Any) -> Any:
+    """A gradient that a program gave, as an array, or laid out like the distributed tensor that it is of."""
+    adopt = getattr(tensor.payload, "adopt_gradient", None)
+    return value.to_host() if adopt is None else adopt(_wrap(value))
 
 
 class CompiledCall:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from argosy.jit import lowering
-from argosy_phi_ops.capture import Traced
+from argosy_phi_ops.capture import Captured, Traced
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import context, own_context
 from argosy_pir import Value
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from argosy_autoparallel.tensor_layout import Layout
 
 __all__ = [
-    "CaptureLayouts", "PartitionedExecutable", "communicates", "layouts_of", "lower_partitioned", "makes_distributed",
+    "CaptureLayouts", "PartitionedExecutable", "communicates", "kept_layouts", "layouts_of", "lower_partitioned",
+    "makes_distributed",
 ]  # fmt: skip
 
 
@@ -34,6 +35,17 @@ def layouts_of(tensors: Sequence[Tensor]) -> tuple[Layout | None, ...] | None:
     """The layout of each tensor, None for ordinary ones; None when all are ordinary."""
     found = tuple([getattr(t.payload, "layout", None) for t in tensors])
     return found if any(layout is not None for layout in found) else None
+
+
+def kept_layouts(captured: Captured) -> list[Layout | None]:
+    """What is asked of a captured program's outputs: a gradient that will be written over one that is there comes laid
+    out like that, also where both are still to be summed. Everything else lies as it comes.
+    """
+    found: list[Layout | None] = [None] * len(captured.program.outputs)
+    for tensor, position, _ in captured.grads:
+        if position is not None and tensor._grad is not None:
+            found[position] = getattr(tensor._grad.payload, "layout", None)
+    return found
 
 
 def makes_distributed(program: Program) -> bool:

@@ -16,7 +16,7 @@ from argosy_phi_ops.capture import Captured
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["GradientSlots"]
+__all__ = ["GradientSlots", "write_over"]
 
 _wrap = Tensor._wrap
 _ZERO = type(symbolic_zero(_wrap(Strided(np.zeros((), np.float32)))).payload.storage)
@@ -66,6 +66,20 @@ def _is_empty(tensor: Tensor) -> bool:
 def _overwrite(tensor: Tensor, grad: Any, output: Any, last: Any) -> None:
     if output is None and last is None:
         tensor._grad = None
-        return
-    grad.payload.fill_from(0 if output is None else output.to_host())
-    grad.payload.bump_version()
+    elif output is None:
+        grad.payload.fill_from(0)
+        grad.payload.bump_version()
+    else:
+        write_over(grad, output)
+
+
+def write_over(tensor: Tensor, value: Any) -> None:
+    """Overwrite a tensor in place with the payload ``value`` that a program gave: of a distributed one each rank its
+    part, where it is.
+    """
+    payload = tensor.payload
+    if type(payload) is Strided or type(value) is Strided:
+        payload.fill_from(value.to_host())
+    else:
+        payload.overwrite(value)
+    payload.bump_version()

@@ -19,7 +19,7 @@ from argosy.jit.conversion.source import rewritten_source
 from argosy.jit.counting import note_compile
 from argosy.jit.guards import Guards, watch
 from argosy.jit.input_spec import InputSpec
-from argosy.jit.partitioned import layouts_of, lower_partitioned, makes_distributed
+from argosy.jit.partitioned import kept_layouts, layouts_of, lower_partitioned, makes_distributed
 from argosy.jit.places import Place
 from argosy.jit.route import MISS, Route, nothing_around, only_grad_is_off, route
 from argosy.jit.specs import matched_key
@@ -397,7 +397,7 @@ class StaticFunction:
         lowered = differentiable_form(captured.program) if differentiable else captured.program
         executable: Executable
         if distributed:
-            executable = lower_partitioned(captured.program, self._backend, *placed)
+            executable = lower_partitioned(captured.program, self._backend, *placed, kept_layouts(captured))
         else:
             executable = lowering.lower(captured.program, self._backend, at_once=differentiable)
         note_compile(self.__name__)

@@ -1,0 +1,121 @@
+"""Gradients of several batches merged by compiled steps: on any meshes, each rank its part, summed over ranks once."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+import argosy.distributed as dist
+from argosy import nn
+from argosy.distributed import Strategy
+from argosy.distributed.debug import run_ranks
+from argosy_autoparallel import count_collectives
+
+STEPS, ROUNDS = 3, 3
+
+
+class Pair(nn.Layer):
+    """Two layers, each on its mesh."""
+
+    def __init__(self, meshes):
+        super().__init__()
+        self.first, self.second, self.meshes = nn.Linear(4, 4), nn.Linear(4, 4), meshes
+        for layer, mesh in zip((self.first, self.second), meshes or (), strict=False):
+            for parameter in layer.parameters():
+                dist.shard_tensor(parameter, mesh, [dist.Replicate()])
+
+    def forward(self, x):
+        between = nn.functional.gelu(self.first(x))
+        return self.second(dist.reshard(between, self.meshes[1], [dist.Replicate()]) if self.meshes else between)
+
+
+def prepared(kind):
+    """A model laid out in one of four ways, and what lays out inputs and labels."""
+    paddle.seed(0)
+    if kind == "one process":
+        return Pair(None), paddle.to_tensor, paddle.to_tensor
+    if kind == "two meshes":
+        meshes = dist.ProcessMesh([0], ["x"]), dist.ProcessMesh([1], ["x"])
+        return Pair(meshes), *(lambda x, mesh=mesh: dist.shard_tensor(x, mesh, [dist.Replicate()]) for mesh in meshes)
+    model, mesh = Pair(None), dist.ProcessMesh([0, 1], ["d"])
+    by_rows = kind == "data parallel"
+    for parameter in model.parameters():
+        dist.shard_tensor(parameter, mesh, [dist.Replicate() if by_rows else dist.Shard(0)])
+    put = lambda x: dist.shard_tensor(x, mesh, [dist.Shard(0) if by_rows else dist.Replicate()])  # noqa: E731
+    return model, put, put
+
+
+def train(kind):
+    """Losses, each call's collectives, how many programs there are, and the sum of each parameter in the end."""
+    model, put, put_label = prepared(kind)
+    optimizer = paddle.optimizer.AdamW(0.1, parameters=model.parameters())
+    merging = {"gradient_merge": {"enable": True, "k_steps": STEPS}}
+    step = dist.to_static(model, None, nn.MSELoss(), optimizer, Strategy(merging))
+    losses, calls = [], []
+    for x in np.random.default_rng(0).standard_normal((STEPS * ROUNDS, 6, 4)).astype(np.float32):
+        with count_collectives() as counts:
+            losses.append(step(put(x), put_label(np.ascontiguousarray(x[:, ::-1]))))
+        calls.append(dict(counts.calls))
+    held = [x for x in losses if x.process_mesh is None or x.payload.is_held]
+    sums = [p.sum() for p in model.parameters()]
+    programs = {mode: len(function.compiled) for mode, function in step._steps.items()}
+    sums = [None if x.process_mesh is not None and not x.payload.is_held else float(x) for x in sums]
+    return [float(x) for x in held], calls, programs, sums
+
+
+@pytest.fixture(scope="module")
+def expected():
+    losses, _, _, sums = run_ranks(lambda: train("one process"), 1)[0]
+    return losses, sums
+
+
+@pytest.mark.parametrize("kind", ["data parallel", "split parameters", "two meshes"])
+def test_merged_gradients_are_those_of_one_process(kind, expected):
+    """Losses and what is learnt; two programs merge (into nothing, and into what is there) and one updates."""
+    for losses, _, programs, sums in run_ranks(lambda: train(kind), 2):
+        assert losses or kind == "two meshes"
+        np.testing.assert_allclose(losses, expected[0][: len(losses)], rtol=1e-5)
+        for found, wanted in zip(sums, expected[1], strict=True):
+            if found is not None:
+                np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+        assert (programs["merge"], programs["train"]) == (2, 1)
+
+
+def test_gradients_are_summed_over_ranks_once():
+    """Data parallel, the calls that only merge communicate nothing; the one that updates sums."""
+    for _, calls, _, _ in run_ranks(lambda: train("data parallel"), 2):
+        assert calls == [{}, {}, {"all_reduce": 1}] * ROUNDS
+
+
+def test_split_gradients_are_not_gathered():
+    """A call that merges into what is there communicates what the one does that merges into nothing."""
+    for _, calls, _, _ in run_ranks(lambda: train("split parameters"), 2):
+        assert calls[0] == calls[1]
+        assert len({tuple(sorted(c.items())) for i, c in enumerate(calls) if (i + 1) % STEPS}) == 1
+
+
+def test_an_argument_is_written_and_given_gradients_where_it_lies():
+    """Each rank its part: nothing is gathered, and ranks outside of the mesh have nothing to do."""
+
+    def program():
+        found = []
+        for mesh in (dist.ProcessMesh([0, 1], ["x"]), dist.ProcessMesh([1], ["x"])):
+            x, w = (dist.shard_tensor(paddle.ones([4, 2]), mesh, [dist.Shard(0)]) for _ in range(2))
+            w.stop_gradient = False
+
+            @paddle.jit.to_static(full_graph=True)
+            def f(x, w):
+                (x * w * 3).sum().backward()
+                with paddle.no_grad():
+                    x.add_(w)
+
+            with count_collectives() as counts:
+                f(x, w)
+                f(x, w)
+            assert counts.calls == {}
+            assert w.grad.placements == [dist.Shard(0)]
+            found.append((x._local_value().tolist(), w.grad._local_value().tolist()))
+        return found
+
+    half, whole = [[3.0, 3.0]] * 2, [[3.0, 3.0]] * 4
+    gradients = [[9.0, 9.0]] * 2, [[9.0, 9.0]] * 4  # 3, then 6 of what was written by then
+    assert run_ranks(program, 2)[1] == [(half, gradients[0]), (whole, gradients[1])]
