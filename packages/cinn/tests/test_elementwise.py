@@ -172,3 +172,14 @@ def test_vectors_take_turns(function, vectors):
     _, assembly = assembled(simplified_program(to_primitives(program)), Target.host(), Budget())
     calls = assembly.module.text().count("= call <16 x float> @llvm.x86.avx512.mask.scalef")
     assert calls == vectors + 1
+
+
+def test_narrow_results_outlive_choices():
+    """A sine has a branch for large operands; what is rounded before it is stored after it."""
+    x = np.linspace(-4, 4, 100).astype(DTYPES["bfloat16"])
+
+    def program(x):
+        wide = prim.cast(x, dtype="float32")
+        return [prim.cast(function(wide), dtype="bfloat16") for function in (prim.tanh, prim.sin, prim.cos)]
+
+    check(program, x)

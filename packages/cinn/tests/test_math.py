@@ -10,6 +10,7 @@ from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import FLOAT, vector
 from argosy_cinn.runtime import load
 from argosy_cinn.target import Target
+from argosy_phi_ops.reference.kernels import KERNELS
 
 TARGETS = ["host", "x86-64-v3", "x86-64-v2", "x86-64"]
 
@@ -42,15 +43,20 @@ def every_magnitude(positive=False):
     return np.resize(x, -(-x.size // 16) * 16)
 
 
-EXACT = {"exp": np.exp, "logistic": lambda x: 1 / (1 + np.exp(-x)), "tanh": np.tanh, "log": np.log}
+EXACT = {
+    "exp": np.exp, "logistic": lambda x: 1 / (1 + np.exp(-x)), "tanh": np.tanh, "log": np.log, "log1p": np.log1p,
+    "expm1": np.expm1, "erf": KERNELS["erf"], "erfc": KERNELS["erfc"],
+}  # fmt: skip
 #: What the docstrings state.
-BOUNDS = {"exp": 1.1, "logistic": 2.5, "tanh": 5.0, "log": 0.9}
+BOUNDS = {"exp": 1.1, "logistic": 2.5, "tanh": 5.0, "log": 0.9, "erf": 6.0, "erfc": 6.0, "log1p": 3.0, "expm1": 4.0}
+LEAST = {"log": 0.0, "log1p": -1.0}
 
 
 @pytest.mark.parametrize("cpu", TARGETS)
 @pytest.mark.parametrize("name", EXACT)
 def test_bounds_hold_for_every_magnitude(name, cpu):
-    x = every_magnitude(positive=name == "log")
+    x = every_magnitude()
+    x = np.resize(x[x >= LEAST.get(name, -np.inf)], x.size)
     with np.errstate(all="ignore"):
         want = EXACT[name](x.astype(np.float64))
         nearest = want.astype(np.float32)
@@ -74,6 +80,17 @@ def test_tanh_is_never_above_one(cpu):
     small = every_magnitude()
     small = np.resize(small[np.abs(small) < 1e-4], 4096)
     np.testing.assert_array_equal(applied("tanh", cpu, small), small)
+
+
+@pytest.mark.parametrize("cpu", TARGETS)
+def test_saturated_results_are_exact(cpu):
+    x = np.resize(np.array([8.14, 9, 20, 100, 3e38, np.inf], np.float32), 96)
+    for name in ("tanh", "erf"):
+        np.testing.assert_array_equal(applied(name, cpu, x), 1)
+        np.testing.assert_array_equal(applied(name, cpu, -x), -1)
+    x = np.resize(x[x > 15], 96)
+    np.testing.assert_array_equal(applied("erfc", cpu, x), 0)
+    np.testing.assert_array_equal(applied("erfc", cpu, -x), 2)
 
 
 @pytest.mark.parametrize("cpu", TARGETS)

@@ -16,12 +16,14 @@ else:
 
 __all__ = [
     "COMPLEX", "INEXACT", "Value", "adjoint", "argsort", "conj", "constant_number", "is_complex", "matmul",
-    "negated", "plus", "scaled", "swap_last", "times", "where", "zeros", "zeros_like",
+    "negated", "plus", "rounded", "scaled", "swap_last", "times", "where", "wide", "zeros", "zeros_like",
 ]  # fmt: skip
 
 COMPLEX = ("complex64", "complex128")
 INEXACT = frozenset({"float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64", *COMPLEX})
 """Dtypes that have gradients."""
+NARROW = frozenset({"float8_e4m3fn", "float8_e5m2", "float16", "bfloat16"})
+"""Floats whose range or precision intermediate results of a derivative would leave."""
 
 
 def is_complex(x: Value) -> bool:
@@ -84,6 +86,19 @@ def constant_number(x: Value) -> Any:
         if value.is_splat:
             return decode_scalar(value.data, value.type.dtype)
     return None
+
+
+def wide(x: Value) -> Value:
+    """Floats narrower than float32 as float32, in which a rule of several steps is computed; others as they are."""
+    if x.dtype not in NARROW:
+        return x
+    number = constant_number(x)
+    return prim.cast(x, dtype="float32") if number is None else prim.constant(number, "float32", x.shape)
+
+
+def rounded(x: Value, dtype: str) -> Value:
+    """What was computed of :func:`wide` operands, rounded to their dtype."""
+    return x if x.dtype == dtype else prim.cast(x, dtype=dtype)
 
 
 def times(g: Value, factor: Value) -> Value:

@@ -20,6 +20,7 @@ __all__ = ["KERNELS", "EagerKernel"]
 Array = np.ndarray[Any, Any]
 Saved = dict[int, Any]
 _WIDE = frozenset({"float32", "float64"})
+_FLAT = 1600.0  # the square from which on gelu by tanh is 0 or x
 
 
 class EagerKernel:
@@ -294,24 +295,26 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Arra
 
 @_kernel("gelu", lambda wants: (0,))
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
-    """By tanh: ``d/dx 0.5 x (1 + tanh u) = 0.5 (1 + tanh u + x u' (1 - tanh^2 u))`` with ``u = a x + b x^3``."""
+    """By tanh: ``0.5 (1 + tanh u) = s = 1 / (1 + exp(-2 u))`` with ``2 u = a x + b x^3``, where nothing cancels, and
+    ``d/dx x s = s + s (1 - s) x (a + 3 b x^2)``."""
     x = _array(saved, 0)
-    a, b = sqrt(2 / pi), sqrt(2 / pi) * 0.044715
+    a, b = 2 * sqrt(2 / pi), 2 * sqrt(2 / pi) * 0.044715
     with np.errstate(all="ignore"):
         square = x * x
-        t = square * b
-        t += a
-        t *= x
-        np.tanh(t, out=t)
+        np.minimum(square, _FLAT, out=square)
+        s = square * -b
+        s -= a
+        s *= x
+        np.exp(s, out=s)
+        s += 1
+        np.divide(1, s, out=s)
         square *= 3 * b
         square += a
-        square *= x
-        slope = t * t
-        np.subtract(1, slope, out=slope)
+        slope = 1 - s
+        slope *= s
+        slope *= x
         slope *= square
-        slope += t
-        slope += 1
-        slope *= 0.5
+        slope += s
         slope *= grads[0]
     return (slope,)
 

@@ -21,7 +21,8 @@ def trigamma(x: Value) -> Value:
     """
     small = prim.lt(x, 0.5)
     positive = _series(where(small, 1 - x, x))
-    sine = prim.sin(where(small, x, 0.5) * math.pi)
+    reflected = where(small, x, 0.5)
+    sine = prim.sin((reflected - prim.round(reflected)) * math.pi)  # exactly reduced, as poles are close
     found = where(small, math.pi**2 / (sine * sine) - positive, positive)
     return where(prim.logical_and(small, prim.eq(x, prim.floor(x))), math.inf, found)
 

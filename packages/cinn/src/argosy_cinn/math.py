@@ -41,16 +41,21 @@ _ROUND_TO_SIXTEENTHS = 1.5 * 2.0**19
 # log(1 + m) = m - m^2/2 + m^3 P(m) on [sqrt(1/2) - 1, sqrt(2) - 1] (Cephes logf)
 _LOG = (3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1, -1.6668057665e-1, 1.4249322787e-1, -1.2420140846e-1,
         1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2)  # fmt: skip
-# tanh(x) = x P(x^2) / Q(x^2) on [-8.11, 8.11], relative minimax, among roundings of whose coefficients these were the
-# best of some thousands by measured error; P(0) = Q(0) = 1, so that small numbers stay themselves
+# tanh(x) = x P(x^2) / Q(x^2) on [-8.14, 8.14], relative minimax, among roundings of whose coefficients these were the
+# best of some thousands by measured error; P(0) = Q(0) = 1, so that small numbers stay themselves. At the limit, one of
+# the first numbers for which that is so, the quotient is exactly 1: what is beyond saturates there.
 _TANH_P = (1.0, 0.13440126180648804, 0.003566262312233448, 2.1799383830511943e-05, 1.5078851944849703e-08)
 _TANH_Q = (1.0, 0.46773454546928406, 0.02614453062415123, 0.0003402270667720586, 8.46490934236499e-07)
-_TANH_LIMIT = 8.109914027719
-# erf(x) = x P(x^2) / Q(x^2) on [-4, 4] (the rational minimax approximation that Eigen used)
-_ERF_P = (-1.60960333262415e-02, -2.95459980854025e-03, -7.34990630326855e-04, -5.69250639462346e-05,
-          -2.10102402082508e-06, 2.77068142495902e-08, -2.72614225801306e-10)  # fmt: skip
-_ERF_Q = (-1.42647390514189e-02, -7.37332916720468e-03, -1.68282697438203e-03, -2.13374055278905e-04,
-          -1.45660718464996e-05)  # fmt: skip
+_TANH_LIMIT = 8.138998031616211
+# erf(x) = x P(x^2) / Q(x^2) on [-4, 4] (the rational minimax approximation that Eigen used); Q(0) = 1, so that denormal
+# numbers are rounded once
+_ERF_P = (1.128379094, 0.2071261029, 0.05152499654, 0.00399061376, 0.0001472879394, -1.942328854e-06, 1.911105593e-08)
+_ERF_Q = (1.0, 0.5168919768, 0.1179711012, 0.01495814641, 0.001021124312)
+_ERF_LIMIT = 3.8250787  # where the quotient is above 1 for the first time
+# exp(x^2) erfc(x) = P(x) / Q(x) on [0, 10.3], minimax for the relative error (6e-9)
+_ERFC_P = (1.0000000059519059, 1.2400707559648236, 0.7333446648641442, 0.23004900444201856, 0.032970970185660295)
+_ERFC_Q = (1.0, 2.3684505221109453, 2.4058452440218314, 1.3286178604946908, 0.40777684659712754, 0.058438852147305334)
+_ERFC_LIMIT = 10.25  # from where on the result is 0
 # sin and cos of r on [-pi/4, pi/4] in double precision (Cephes sinf, cosf)
 _SIN = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
 _COS = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
@@ -190,9 +195,8 @@ def expm1(b: Function, x: Value) -> Value:
 
 
 def tanh(b: Function, x: Value) -> Value:
-    """Hyperbolic tangent, 5 ulp; never above 1."""
-    t = b.select(b.fcmp("olt", x, -_TANH_LIMIT), constant(x.type, -_TANH_LIMIT), x)
-    t = b.select(b.fcmp("ogt", t, _TANH_LIMIT), constant(x.type, _TANH_LIMIT), t)
+    """Hyperbolic tangent, 5 ulp; never above 1, and 1 from 8.14 on."""
+    t = _between(b, x, _TANH_LIMIT)
     square = b.fmul(t, t)
     return b.fdiv(b.fmul(t, _ascending(b, _TANH_P, square)), _ascending(b, _TANH_Q, square))
 
@@ -212,12 +216,29 @@ def logistic(b: Function, x: Value) -> Value:
 
 
 def erf(b: Function, x: Value) -> Value:
-    """Error function, 6 ulp."""
-    t = b.select(b.fcmp("olt", x, -4.0), constant(x.type, -4.0), x)
-    t = b.select(b.fcmp("ogt", t, 4.0), constant(x.type, 4.0), t)
+    """Error function, 6 ulp; never above 1, and 1 from 3.83 on."""
+    t = _between(b, x, _ERF_LIMIT)
     square = b.fmul(t, t)
     y = b.fdiv(b.fmul(t, _ascending(b, _ERF_P, square)), _ascending(b, _ERF_Q, square))
-    return b.select(b.fcmp("oge", _absolute(b, x), 3.9192059), _with_sign_of(b, constant(x.type, 1.0), x), y)
+    return _between(b, y, 1.0)
+
+
+def _between(b: Function, x: Value, limit: float) -> Value:
+    """x moved into [-limit, limit]; NaN stays."""
+    x = b.select(b.fcmp("olt", x, -limit), constant(x.type, -limit), x)
+    return b.select(b.fcmp("ogt", x, limit), constant(x.type, limit), x)
+
+
+def erfc(b: Function, x: Value) -> Value:
+    """1 - erf(x), 6 ulp: e^-x^2 times a quotient that falls slowly. The rounding error of the square is
+    multiplied in, so that the exponential is the one that derivatives have, and is computed once beside them."""
+    size = _absolute(b, x)
+    size = b.select(b.fcmp("ogt", size, _ERFC_LIMIT), constant(x.type, _ERFC_LIMIT), size)
+    square = b.fmul(size, size)
+    power = exp(b, b.fneg(square))
+    power = b.fma(b.fneg(power), b.fma(size, size, b.fneg(square)), power)
+    y = b.fdiv(b.fmul(power, _ascending(b, _ERFC_P, size)), _ascending(b, _ERFC_Q, size))
+    return b.select(b.fcmp("olt", x, 0.0), b.fsub(2.0, y), y)
 
 
 def erfinv(b: Function, x: Value) -> Value:
@@ -323,7 +344,7 @@ def library(b: Function, name: str, *operands: Value) -> Value:
 #: Vector code for float32 by primitive name.
 FLOAT32: dict[str, Callable[[Function, Value], Value]] = {
     "exp": exp, "log": log, "log1p": log1p, "expm1": expm1, "tanh": tanh, "logistic": logistic, "erf": erf,
-    "erfinv": erfinv, "sin": sin, "cos": cos,
+    "erfc": erfc, "erfinv": erfinv, "sin": sin, "cos": cos,
 }  # fmt: skip
 
 #: Names in the C library (of the function on doubles; ``f`` is appended for floats).

@@ -24,6 +24,8 @@ from argosy_pir.values import Value
 
 __all__ = ["Expansion", "expand", "inline_body"]
 
+_NARROW = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
+
 
 class Expansion:
     """``program`` computes the operator from inputs of ``operand_types``; ``result_types`` are its outputs' types.
@@ -71,10 +73,20 @@ def expand(op: Operator, operand_types: Sequence[Type], attributes: dict[str, An
 def inline_body(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """Promote IR values and call the body of ``op`` on them, emitting at the ambient builder."""
     promoted = _promote(op, operands)
+    narrow = next((x.dtype for x in promoted if x.dtype in _NARROW), None) if op.upcast else None
+    if narrow is not None:
+        promoted = [_converted(x, "float32") if x.dtype == narrow else x for x in promoted]
     results = op.body(**op.signature.regroup(promoted, attributes))
     if isinstance(results, list):
-        return tuple(results)
-    return results
+        results = tuple(results)
+    return results if narrow is None else _rounded(results, narrow)
+
+
+def _rounded(results: Any, dtype: str) -> Any:
+    """Results in float32 rounded to a narrower dtype."""
+    if isinstance(results, tuple):
+        return tuple([_rounded(each, dtype) for each in results])
+    return _converted(results, dtype) if results.dtype == "float32" else results
 
 
 def _promote(op: Operator, operands: Sequence[Any]) -> list[Value]:

@@ -136,6 +136,7 @@ class Operator:
         opaque: bool = False,
         constant: bool = False,
         apart: bool = False,
+        upcast: bool = False,
         aliases: dict[str, str] | None = None,
         keywords: tuple[str, ...] = (),
         positional_out: bool = False,
@@ -152,6 +153,7 @@ class Operator:
         self.opaque = opaque
         self.constant = constant
         self.apart = apart
+        self.upcast = upcast
         self.keywords = keywords
         self.positional_out = positional_out
         self.form = form
@@ -274,7 +276,8 @@ def operator(**options: Any) -> Callable[[Callable[..., Any]], Operator]:
     body's last parameters ``rng`` and ``counter`` are filled in), ``opaque`` (no decomposition: only the reference
     kernel), ``constant`` (eager results never want gradients: nothing of the operands' values but choices is in them),
     ``apart`` (gradients to some of the results alone have a program of their own: zeros for the others would meet
-    slopes that are infinite where these are not asked for),
+    slopes that are infinite where these are not asked for), ``upcast`` (floats narrower than float32 are computed in
+    float32, and the results rounded once),
     ``aliases`` (other names of parameters), ``keywords`` (those of :mod:`.keywords` that it takes), ``positional_out``
     (``out`` may also come last among the positional arguments), ``form`` (another way to write the call, of
     :mod:`argosy_phi_ops.ops.forms`).

@@ -18,9 +18,11 @@ from argosy_autograd.algebra import (
     is_complex,
     negated,
     plus,
+    rounded,
     scaled,
     times,
     where,
+    wide,
     zeros_like,
 )
 from argosy_autograd.polygamma import trigamma
@@ -32,18 +34,38 @@ _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 # Unary functions: y = f(x)
 
+#: By dtype: beyond which power of two squares leave the range, and by which one a number there is scaled into it.
+_RANGE = {"float32": (2.0**60, 2.0**100), "float64": (2.0**500, 2.0**700)}
+
+
+def _scale(size: Value) -> Value:
+    """A power of two, constant to differentiation, that brings ``size`` to where its square is a normal number."""
+    limit, step = _RANGE[size.dtype]
+    small = where(prim.lt(size, 1 / limit), step, prim.constant(1.0, size.dtype, size.shape))
+    return prim.stop_gradient(where(prim.gt(size, limit), 1 / step, small))
+
+
+def _inverse_length(x: Value) -> Value:
+    """``1 / sqrt(x^2 + 1)``."""
+    if is_complex(x):
+        return prim.rsqrt(x * x + 1)
+    scale = _scale(prim.maximum(prim.stop_gradient(prim.abs(x)), 1))
+    x = x * scale
+    return prim.rsqrt(x * x + scale * scale) * scale
+
+
 FACTORS: dict[str, Callable[[Value, Value], Value]] = {
     "exp": lambda y, x: y,
     "expm1": lambda y, x: y + 1,
-    "rsqrt": lambda y, x: y * y * y * -0.5,
+    "rsqrt": lambda y, x: y * y * (y * -0.5),
     "sin": lambda y, x: prim.cos(x),
     "cos": lambda y, x: -prim.sin(x),
     "tan": lambda y, x: y * y + 1,
-    "asin": lambda y, x: prim.rsqrt(1 - x * x),
-    "acos": lambda y, x: -prim.rsqrt(1 - x * x),
+    "asin": lambda y, x: prim.rsqrt((1 - x) * (1 + x)),
+    "acos": lambda y, x: -prim.rsqrt((1 - x) * (1 + x)),
     "sinh": lambda y, x: prim.cosh(x),
     "cosh": lambda y, x: prim.sinh(x),
-    "asinh": lambda y, x: prim.rsqrt(x * x + 1),
+    "asinh": lambda y, x: _inverse_length(x),
     "acosh": lambda y, x: prim.rsqrt(x - 1) * prim.rsqrt(x + 1),
     "tanh": lambda y, x: 1 - y * y,
     "logistic": lambda y, x: y * (1 - y),
@@ -60,19 +82,19 @@ DIVISORS: dict[str, Callable[[Value, Value], Value]] = {
     "log1p": lambda y, x: x + 1,
     "sqrt": lambda y, x: y * 2,
     "atan": lambda y, x: x * x + 1,
-    "atanh": lambda y, x: 1 - x * x,
+    "atanh": lambda y, x: (1 - x) * (1 + x),
 }
 """1 / f'(x), by which the (co)tangent is divided."""
 
 
 def _enter_factor(name: str, factor: Callable[[Value, Value], Value]) -> None:
-    vjp.add(name, lambda g, y, x: times(g, conj(factor(y, x))))
-    jvp.add(name, lambda y, x, dx: dx * factor(y, x))
+    vjp.add(name, lambda g, y, x: rounded(times(wide(g), conj(factor(wide(y), wide(x)))), g.dtype))
+    jvp.add(name, lambda y, x, dx: rounded(wide(dx) * factor(wide(y), wide(x)), dx.dtype))
 
 
 def _enter_divisor(name: str, divisor: Callable[[Value, Value], Value]) -> None:
-    vjp.add(name, lambda g, y, x: g / conj(divisor(y, x)))
-    jvp.add(name, lambda y, x, dx: dx / divisor(y, x))
+    vjp.add(name, lambda g, y, x: rounded(wide(g) / conj(divisor(wide(y), wide(x))), g.dtype))
+    jvp.add(name, lambda y, x, dx: rounded(wide(dx) / divisor(wide(y), wide(x)), dx.dtype))
 
 
 for _name, _derivative in FACTORS.items():
@@ -178,15 +200,19 @@ jvp.add("mul", lambda r, x, y, dx, dy: plus(scaled(dx, y), scaled(dy, x)))
 
 @vjp("div")
 def _(g: Value, r: Value, x: Value, y: Value) -> Pair:
-    gx = g / conj(y)
-    return gx, -(gx * conj(r))
+    over = wide(g) / conj(wide(y))
+    return rounded(over, g.dtype), rounded(-(over * conj(wide(r))), g.dtype)
 
 
 @jvp("div")
 def _(r: Value, x: Value, y: Value, dx: Value | None, dy: Value | None) -> Value:
-    numerator = plus(dx, negated(scaled(dy, r)))
+    numerator = plus(_wide(dx), negated(scaled(_wide(dy), wide(r))))
     assert numerator is not None
-    return numerator / y
+    return rounded(numerator / wide(y), r.dtype)
+
+
+def _wide(x: Value | None) -> Value | None:
+    return None if x is None else wide(x)
 
 
 @vjp("rem")
@@ -211,13 +237,17 @@ def _(r: Value, x: Value, y: Value, dx: Value | None, dy: Value | None) -> Value
 
 @vjp("pow")
 def _(g: Value, r: Value, x: Value, y: Value) -> Pair:
-    return times(g, conj(_power_by_base(x, y))), times(g, conj(_power_by_exponent(r, x, y)))
+    v, r, x, y = wide(g), wide(r), wide(x), wide(y)
+    slopes = _power_by_base(x, y), _power_by_exponent(r, x, y)
+    return rounded(times(v, conj(slopes[0])), g.dtype), rounded(times(v, conj(slopes[1])), g.dtype)
 
 
 @jvp("pow")
 def _(r: Value, x: Value, y: Value, dx: Value | None, dy: Value | None) -> Value | None:
-    by_base = None if dx is None else dx * _power_by_base(x, y)
-    return plus(by_base, None if dy is None else dy * _power_by_exponent(r, x, y))
+    dtype, r, x, y = r.dtype, wide(r), wide(x), wide(y)
+    by_base = None if dx is None else wide(dx) * _power_by_base(x, y)
+    moved = plus(by_base, None if dy is None else wide(dy) * _power_by_exponent(r, x, y))
+    return None if moved is None else rounded(moved, dtype)
 
 
 def _power_by_base(x: Value, y: Value) -> Value:
@@ -241,15 +271,24 @@ def _power_by_exponent(r: Value, x: Value, y: Value) -> Value:
 
 @vjp("atan2")
 def _(g: Value, r: Value, y: Value, x: Value) -> Pair:
-    over = g / (x * x + y * y)
-    return over * x, -(over * y)
+    v, by_y, by_x = wide(g), *_slopes_of_angle(wide(y), wide(x))
+    return rounded(v * by_y, g.dtype), rounded(v * by_x, g.dtype)
 
 
 @jvp("atan2")
 def _(r: Value, y: Value, x: Value, dy: Value | None, dx: Value | None) -> Value:
-    numerator = plus(scaled(dy, x), negated(scaled(dx, y)))
-    assert numerator is not None
-    return numerator / (x * x + y * y)
+    by_y, by_x = _slopes_of_angle(wide(y), wide(x))
+    moved = plus(scaled(_wide(dy), by_y), scaled(_wide(dx), by_x))
+    assert moved is not None
+    return rounded(moved, r.dtype)
+
+
+def _slopes_of_angle(y: Value, x: Value) -> tuple[Value, Value]:
+    """``x / (x^2 + y^2)`` and ``-y / (x^2 + y^2)``, of points however near or far."""
+    scale = _scale(prim.stop_gradient(prim.maximum(prim.abs(x), prim.abs(y))))
+    x, y = x * scale, y * scale
+    over = 1 / (x * x + y * y)
+    return x * over * scale, -(y * over * scale)
 
 
 # Choices

@@ -47,6 +47,7 @@ class Instructions:
     _entry_allocas: list[str]
     _next: int
     _widened: dict[str, Value]
+    _sources: dict[str, Value]
 
     # -- plumbing
 
@@ -236,7 +237,13 @@ class Instructions:
 
     def bitcast(self, x: Value, type: str) -> Value:
         """The same bits as another type of equal size."""
-        return x if x.type == type else self.op(type, f"bitcast {x} to {type}")
+        if x.type == type:
+            return x
+        if x.name in self._sources and self._sources[x.name].type == type:
+            return self._sources[x.name]
+        made = self.op(type, f"bitcast {x} to {type}")
+        self._sources[made.name] = x
+        return made
 
     def widen_float(self, x: Value, element: str) -> Value:
         """A float vector in a wider (or the same) float type; exact."""
@@ -280,11 +287,16 @@ class Instructions:
 
     def load(self, type: str, pointer: Value, align: int = 0, nontemporal: bool = False) -> Value:
         """Load a scalar or vector; ``align`` in bytes, by default that of one element."""
+        if element_of(type) == BFLOAT:
+            moved = type.replace(BFLOAT, I16)
+            return self.bitcast(self.load(moved, pointer, align, nontemporal), type)
         tail = ", !nontemporal !0" if nontemporal else ""
         return self.op(type, f"load {type}, {pointer}, align {align or bytes_of(type)}{tail}")
 
     def store(self, value: Value, pointer: Value, align: int = 0, nontemporal: bool = False) -> None:
         """Store a scalar or vector. A non-temporal vector store needs its natural alignment."""
+        if element_of(value.type) == BFLOAT:  # from block to block LLVM carries these as floats, by library calls
+            value = self._bits(value)
         tail = ", !nontemporal !0" if nontemporal else ""
         self.emit(f"store {value}, {pointer}, align {align or bytes_of(value.type)}{tail}")
 

@@ -91,6 +91,7 @@ class Function(Instructions):
         self._dims: Value | None = None
         self._sizes: dict[SymExpr, Value] = {}
         self._widened: dict[str, Value] = {}
+        self._sources: dict[str, Value] = {}
 
     # -- sizes known at run time
 

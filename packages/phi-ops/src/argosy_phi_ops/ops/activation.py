@@ -16,8 +16,6 @@ from argosy_phi_ops.ops.arguments import (
     axis_of,
     between,
     complex_too,
-    in_float32,
-    narrowed,
     positive_part,
     real,
     restore,
@@ -59,26 +57,33 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)) * 8)
 
 
-@operator(axes="... -> ...", promote="float")
+_FLAT = 1600.0
+"""The square from which on the logistic function in gelu by tanh is 0 or 1: a larger one would make the derivative,
+which vanishes, the product of zero and infinity."""
+
+
+@operator(axes="... -> ...", promote="float", upcast=True)
 def gelu(x: Tensor, approximate: bool | str = False) -> Tensor:
     """``x`` times the normal distribution function of `x` (Hendrycks and Gimpel, 2016); by tanh if `approximate`
-    is True or "tanh", not if it is False or "none". Narrow floats are computed in float32 and rounded once."""
+    is True or "tanh", not if it is False or "none"."""
     if approximate not in (True, False, "tanh", "none"):
         raise OperatorError(f'gelu: approximate should be True, False, "tanh" or "none", got {approximate!r}')
-    return narrowed(_gelu(in_float32(x), approximate in (True, "tanh")), x.dtype)
+    return _gelu(x, approximate in (True, "tanh"))
 
 
 def _gelu(x: Tensor, by_tanh: bool) -> Tensor:
     if by_tanh:
         slope = 2 * sqrt(2 / pi)
-        twice_inner = prim.mul(prim.add(prim.mul(prim.mul(x, x), slope * 0.044715), slope), x)
+        square = prim.mul(x, x)
+        square = prim.select(prim.lt(square, _FLAT), square, _FLAT)
+        twice_inner = prim.mul(prim.add(prim.mul(square, slope * 0.044715), slope), x)
         return prim.mul(x, prim.logistic(twice_inner))  # (1 + tanh u) / 2, which cancels nothing
-    return prim.mul(prim.mul(x, 0.5), prim.add(prim.erf(prim.mul(x, sqrt(0.5))), 1.0))
+    return prim.mul(prim.mul(x, 0.5), prim.erfc(prim.mul(x, -sqrt(0.5))))
 
 
 @gelu.specialised
 def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
-    """By tanh, in place in two arrays."""
+    """By tanh, in place in one array."""
     if types[0].dtype.name not in ("float32", "float64") or not types[0].ndim or attributes["approximate"] is not True:
         return None
     return _gelu_by_tanh
@@ -87,13 +92,13 @@ def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
 @ieee
 def _gelu_by_tanh(x: Array) -> Array:
     inner = x * x
-    inner *= sqrt(2 / pi) * 0.044715
-    inner += sqrt(2 / pi)
+    np.minimum(inner, _FLAT, out=inner)
+    inner *= -2 * sqrt(2 / pi) * 0.044715
+    inner += -2 * sqrt(2 / pi)
     inner *= x
-    np.tanh(inner, out=inner)
+    np.exp(inner, out=inner)
     inner += 1
-    inner *= 0.5
-    inner *= x
+    np.divide(x, inner, out=inner)
     return inner
 
 
@@ -103,7 +108,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), approximate=True)
 
 
-@operator(axes="... -> ...", promote="float", aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", aliases={"input": "x"}, upcast=True)
 def silu(x: Tensor, inplace: bool = False) -> Tensor:
     """Sigmoid-weighted linear unit ``x * logistic(x)`` (Elfwing et al., 2018)."""
     return prim.mul(x, prim.logistic(x))
@@ -112,7 +117,7 @@ def silu(x: Tensor, inplace: bool = False) -> Tensor:
 silu.samples(real)
 
 
-@operator(axes="... -> ...", promote="float")
+@operator(axes="... -> ...", promote="float", upcast=True)
 def swish(x: Tensor) -> Tensor:
     """``x * logistic(x)``, as :func:`silu`."""
     return prim.mul(x, prim.logistic(x))
@@ -121,7 +126,7 @@ def swish(x: Tensor) -> Tensor:
 swish.samples(real)
 
 
-@operator()
+@operator(upcast=True)
 def swiglu(x: Tensor, y: Tensor | None = None) -> Tensor:
     """``silu(x) * y``; without `y` the two halves of the last axis of `x` are taken (Shazeer, 2020)."""
     if y is None:
@@ -135,7 +140,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 4)), rng.standard_normal((2, 4)))
 
 
-@operator(aliases={"input": "x", "dim": "axis"})
+@operator(aliases={"input": "x", "dim": "axis"}, upcast=True)
 def glu(x: Tensor, axis: int = -1) -> Tensor:
     """The first half along `axis` gated by the logistic function of the second (Dauphin et al., 2016)."""
     value, gate = _halves("glu", x, axis_of("glu", axis, x.ndim))
@@ -183,7 +188,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3, 4)), np.array([0.1, 0.2, 0.3]))
 
 
-@operator(axes="... -> ...", inplace=True)
+@operator(axes="... -> ...", inplace=True, upcast=True)
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """`x` where it is positive, else ``alpha * (exp(x) - 1)`` (Clevert et al., 2015)."""
     positive = prim.gt(x, 0.0)
@@ -193,7 +198,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
 elu.samples(real)
 
 
-@operator(axes="... -> ...")
+@operator(axes="... -> ...", upcast=True)
 def selu(x: Tensor, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772) -> Tensor:
     """``scale * elu(x, alpha)`` (Klambauer et al., 2017)."""
     return prim.mul(elu(x, alpha), scale)
@@ -202,7 +207,7 @@ def selu(x: Tensor, scale: float = 1.0507009873554805, alpha: float = 1.67326324
 selu.samples(real)
 
 
-@operator(axes="... -> ...")
+@operator(axes="... -> ...", upcast=True)
 def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)`` (Barron, 2017)."""
     negative = prim.mul(prim.expm1(prim.div(prim.minimum(x, 0.0), alpha)), alpha)
@@ -221,7 +226,7 @@ def hardtanh(x: Tensor, min: float = -1.0, max: float = 1.0) -> Tensor:
 hardtanh.samples(real)
 
 
-@operator(axes="... -> ...")
+@operator(axes="... -> ...", upcast=True)
 def hardsigmoid(x: Tensor, slope: float = 0.1666667, offset: float = 0.5) -> Tensor:
     """``slope * x + offset`` moved into [0, 1]."""
     return between(prim.add(prim.mul(x, slope), offset), 0.0, 1.0)
@@ -230,7 +235,7 @@ def hardsigmoid(x: Tensor, slope: float = 0.1666667, offset: float = 0.5) -> Ten
 hardsigmoid.samples(real)
 
 
-@operator(axes="... -> ...")
+@operator(axes="... -> ...", upcast=True)
 def hardswish(x: Tensor) -> Tensor:
     """``x * min(max(x + 3, 0), 6) / 6`` (Howard et al., 2019)."""
     inside = prim.div(prim.mul(x, prim.add(x, 3.0)), 6.0)
@@ -240,7 +245,7 @@ def hardswish(x: Tensor) -> Tensor:
 hardswish.samples(real)
 
 
-@operator(axes="... -> ...", promote="float")
+@operator(axes="... -> ...", promote="float", upcast=True)
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """``log(1 + exp(beta * x)) / beta``, and `x` itself where ``beta * x`` is above `threshold`."""
     scaled = prim.mul(x, float(beta))
@@ -259,7 +264,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)) * 20, beta=2)
 
 
-@operator(axes="... -> ...", promote="float")
+@operator(axes="... -> ...", promote="float", upcast=True)
 def softsign(x: Tensor) -> Tensor:
     """``x / (1 + |x|)``."""
     size = prim.abs(x)
@@ -269,7 +274,7 @@ def softsign(x: Tensor) -> Tensor:
 softsign.samples(complex_too)
 
 
-@operator(axes="... -> ...", promote="float")
+@operator(axes="... -> ...", promote="float", upcast=True)
 def mish(x: Tensor) -> Tensor:
     """``x * tanh(softplus(x))`` (Misra, 2019)."""
     return prim.mul(x, prim.tanh(_softplus(x)))
@@ -278,7 +283,7 @@ def mish(x: Tensor) -> Tensor:
 mish.samples(real)
 
 
-@operator(axes="... -> ...", promote="float", aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", aliases={"input": "x"}, upcast=True)
 def log_sigmoid(x: Tensor) -> Tensor:
     """``log(logistic(x))`` without overflow."""
     return prim.neg(_softplus(prim.neg(x)))
@@ -287,7 +292,7 @@ def log_sigmoid(x: Tensor) -> Tensor:
 log_sigmoid.samples(real)
 
 
-@operator(axes="... -> ...", promote="float")
+@operator(axes="... -> ...", promote="float", upcast=True)
 def tanhshrink(x: Tensor) -> Tensor:
     """``x - tanh(x)``."""
     return prim.sub(x, prim.tanh(x))
@@ -305,7 +310,7 @@ def hardshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
 hardshrink.samples(real)
 
 
-@operator(axes="... -> ...", aliases={"input": "x", "lambd": "threshold"})
+@operator(axes="... -> ...", aliases={"input": "x", "lambd": "threshold"}, upcast=True)
 def softshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     """`x` moved towards zero by `threshold`, stopping there."""
     return prim.mul(prim.sign(x), positive_part(prim.sub(prim.abs(x), threshold)))

@@ -96,7 +96,7 @@ def atan2(x: Tensor, y: Tensor) -> Tensor:
 atan2.samples(pairs)
 
 
-@operator(axes="..., ... -> ...", promote="float", inplace=True)
+@operator(axes="..., ... -> ...", promote="float", inplace=True, upcast=True)
 def hypot(x: Tensor, y: Tensor) -> Tensor:
     """``sqrt(x^2 + y^2)`` without overflow in between."""
     a, b = size_of(x), size_of(y)
@@ -111,7 +111,7 @@ def hypot(x: Tensor, y: Tensor) -> Tensor:
 hypot.samples(pairs)
 
 
-@operator(axes="..., ... -> ...", promote="widest float")
+@operator(axes="..., ... -> ...", promote="widest float", upcast=True)
 def logaddexp(x: Tensor, y: Tensor) -> Tensor:
     """``log(exp(x) + exp(y))`` without overflow."""
     below = prim.lt(x, y)

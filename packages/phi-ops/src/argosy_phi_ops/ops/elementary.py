@@ -305,7 +305,7 @@ def _logarithm(x: Tensor, base: int) -> Tensor:
     return prim.complex(prim.div(prim.real(found), scale), prim.div(prim.imag(found), scale))
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"}, upcast=True)
 def log2(x: Tensor) -> Tensor:
     """The logarithm to base 2 elementwise."""
     return _logarithm(x, 2)
@@ -314,7 +314,7 @@ def log2(x: Tensor) -> Tensor:
 log2.samples(positive)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"}, upcast=True)
 def log10(x: Tensor) -> Tensor:
     """The logarithm to base 10 elementwise."""
     return _logarithm(x, 10)
@@ -392,12 +392,16 @@ def rad2deg(x: Tensor) -> Tensor:
 rad2deg.samples(real)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True)
+@operator(axes="... -> ...", promote="float", inplace=True, upcast=True)
 def logit(x: Tensor, eps: float | None = None) -> Tensor:
     """``log(x / (1 - x))``, of `x` moved into [eps, 1 - eps] if given; NaN outside [0, 1] otherwise."""
     if eps is not None:
         x = prim.minimum(prim.maximum(x, eps), 1 - eps)
-    return prim.sub(prim.log(x), prim.log1p(prim.neg(x)))  # its derivative at 0 and 1 is infinite, not NaN
+    outside = prim.sub(prim.log(x), prim.log1p(prim.neg(x)))  # its derivative at 0 and 1 is infinite, not NaN
+    middle = prim.lt(prim.abs(prim.sub(x, 0.5)), 0.25)  # where the difference cancels
+    inside = prim.select(middle, x, 0.5)
+    quotient = prim.div(prim.sub(prim.mul(inside, 2.0), 1.0), prim.sub(1.0, inside))
+    return prim.select(middle, prim.log1p(quotient), outside)
 
 
 @logit.samples
@@ -406,13 +410,20 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([-1.0, 0.5, 2.0]), eps=0.1)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True)
+@operator(axes="... -> ...", promote="float", inplace=True, upcast=True)
 def sinc(x: Tensor) -> Tensor:
     """``sin(pi x) / (pi x)``, and 1 at 0."""
-    scaled = prim.mul(x, pi)
-    near = prim.lt(prim.abs(scaled), 1.5)  # the quotient of derivatives of order n cancels as z**-n
-    far = prim.select(near, 1.0, scaled)
-    return prim.select(near, _sinc_series(prim.select(near, scaled, 0.0)), prim.div(prim.sin(far), far))
+    near = prim.lt(prim.abs(x), 0.475)  # the quotient of derivatives of order n cancels as z**-n
+    far = prim.select(near, 1.0, x)
+    series = _sinc_series(prim.mul(prim.select(near, x, 0.0), pi))
+    return prim.select(near, series, prim.div(prim.mul(_sin_pi(far), 1 / pi), far))
+
+
+def _sin_pi(x: Tensor) -> Tensor:
+    """``sin(pi x)`` of `x` moved into [-1/2, 1/2] exactly, so that it is zero at whole numbers."""
+    turned = prim.sub(x, prim.mul(prim.round(prim.mul(x, 0.5)), 2.0))
+    folded = prim.sub(prim.sign(turned), turned)
+    return prim.sin(prim.mul(prim.select(prim.gt(prim.abs(turned), 0.5), folded, turned), pi))
 
 
 def _sinc_series(z: Tensor) -> Tensor:
@@ -429,7 +440,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([0.0, 0.25, -1.5]))
 
 
-@operator(axes="... -> ...", promote="float")
+@operator(axes="... -> ...", promote="float", upcast=True)
 def stanh(x: Tensor, scale_a: float = 0.67, scale_b: float = 1.7159) -> Tensor:
     """``scale_b * tanh(scale_a * x)``."""
     return prim.mul(prim.tanh(prim.mul(x, scale_a)), scale_b)

@@ -267,7 +267,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x1, x2, weight, rng.standard_normal((1, 5)))
 
 
-@operator(promote="float")
+@operator(promote="float", upcast=True)
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along `axis`; lengths count as at least `eps`."""
     shape = prim.broadcast_shapes([x1.shape, x2.shape])

@@ -223,7 +223,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3, 4)), weight=weight, bias=bias)
 
 
-@operator(promote="float", aliases={"input": "x", "dim": "axis", "eps": "epsilon"})
+@operator(promote="float", aliases={"input": "x", "dim": "axis", "eps": "epsilon"}, upcast=True)
 def normalize(x: Tensor, p: float = 2, axis: int = 1, epsilon: float = 1e-12) -> Tensor:
     """`x` divided by its p-norm along `axis`, which counts as at least `epsilon`."""
     at = (axis_of("normalize", axis, x.ndim),)

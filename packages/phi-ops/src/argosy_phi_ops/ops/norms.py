@@ -17,7 +17,7 @@ from argosy_tensorcore.tensor import Tensor
 INF = float("inf")
 
 
-@operator(promote="float", aliases={"input": "x", "A": "x", "ord": "p", "dim": "axis"})
+@operator(promote="float", aliases={"input": "x", "A": "x", "ord": "p", "dim": "axis"}, upcast=True)
 def norm(
     x: Tensor, p: float | str | None = None, axis: Axes = None, keepdim: bool = False, dtype: str | None = None
 ) -> Tensor:
@@ -43,7 +43,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, 2, [0, 1])
 
 
-@operator(promote="float")
+@operator(promote="float", upcast=True)
 def vector_norm(x: Tensor, p: float = 2.0, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """``sum(|x|^p)^(1/p)`` over `axis` (all by default); infinite `p` give extremes, 0 counts what is not zero."""
     axes = axes_of("vector_norm", axis, x.ndim)
@@ -87,7 +87,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), 3.0, 0)
 
 
-@operator(promote="float")
+@operator(promote="float", upcast=True)
 def matrix_norm(x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1), keepdim: bool = False) -> Tensor:
     """The norm of the matrices over two axes: "fro", of singular values "nuc" (their sum), 2 (the largest) and -2.
 

@@ -126,7 +126,7 @@ lcm.reference(np.lcm)
 lcm.samples(integer_pairs)
 
 
-@operator(promote="binary")
+@operator(promote="binary", upcast=True)
 def dist(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
     """The p-norm of the difference of two tensors that broadcast."""
     difference = prim.sub(x, y)
@@ -139,7 +139,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), rng.standard_normal((2, 3)), float("inf"))
 
 
-@operator(promote="same")
+@operator(promote="same", upcast=True)
 def cdist(x: Tensor, y: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The p-norm distance of every row of x [..., m, d] to every row of y [..., n, d]: [..., m, n].
 
@@ -159,7 +159,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3, 4)), rng.standard_normal((1, 2, 4)), 1.0)
 
 
-@operator(aliases={"x1": "x", "x2": "y", "eps": "epsilon"})
+@operator(aliases={"x1": "x", "x2": "y", "eps": "epsilon"}, upcast=True)
 def pairwise_distance(x: Tensor, y: Tensor, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of ``x - y + epsilon`` over the last axis."""
     difference = prim.add(prim.sub(x, y), epsilon)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import factorial, pi
+from math import factorial, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,14 @@ from argosy_phi_ops.errors import DTypeError, OperatorError
 from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import real, size_of, table
 from argosy_phi_ops.primitives.checks import COMPLEX
+from argosy_tensorcore.dtype import finfo
 from argosy_tensorcore.tensor import Tensor
 
-_FAR = 18.0
-"""Where the power series of the Bessel functions hands over to the asymptotic one."""
+_FAR: dict[Any, tuple[float, int, int]] = {"float32": (10.0, 19, 12), "float64": (26.0, 40, 20)}
+"""Where the power series of the Bessel functions hands over to the asymptotic one, and terms of each: what is left out
+is below 1e-8 and 1e-16."""
+_OVERFLOW: dict[Any, float] = {"float32": 92.0, "float64": 714.0}
+"""Where the modified Bessel functions of the first kind are infinite."""
 
 
 def polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
@@ -27,29 +31,58 @@ def polynomial(x: Tensor, coefficients: Sequence[float]) -> Tensor:
     return total
 
 
-def _series(x: Tensor, order: int) -> Tensor:
+def _series(x: Tensor, order: int, terms: int) -> Tensor:
     """``sum x^k / (k! (k + order)!)``, nested so that neither a term nor a derivative overflows."""
     total = prim.constant(1.0, x.dtype, x.shape)
-    for k in range(39, 0, -1):
+    for k in range(terms - 1, 0, -1):
         total = prim.add(prim.mul(total, prim.mul(x, 1 / (k * (k + order)))), 1.0)
     return total
 
 
 def _bessel(size: Tensor, order: int, scaled: bool) -> Tensor:
     """``I_order(|x|)`` for order 0 or 1 (Abramowitz and Stegun 9.6.10 and 9.7.1), times ``exp(-|x|)`` if `scaled`."""
-    far = prim.ge(size, _FAR)
-    near = prim.select(far, _FAR, size)
-    series = _series(prim.mul(prim.mul(near, near), 0.25), order)
+    limit, terms, asymptotic_terms = _FAR[size.dtype]
+    far = prim.ge(size, limit)
+    near = prim.select(far, limit, size)
+    series = _series(prim.mul(prim.mul(near, near), 0.25), order, terms)
     if order:
         series = prim.mul(series, prim.mul(near, 0.5))
-    beyond = prim.select(far, size, _FAR)
-    terms = [1.0]
-    for k in range(1, 14):
-        terms.append(-terms[-1] * (4 * order * order - (2 * k - 1) ** 2) / (8 * k))
-    tail = prim.mul(polynomial(prim.div(1.0, beyond), terms), prim.rsqrt(prim.mul(beyond, 2 * pi)))
+    beyond = prim.select(far, size, limit)
     if scaled:
+        tail = prim.mul(_asymptotic(beyond, order, asymptotic_terms), _front(beyond))
         return prim.select(far, tail, prim.mul(series, prim.exp(prim.neg(near))))
-    return prim.select(far, prim.mul(tail, prim.exp(beyond)), series)
+    return prim.select(far, _large(beyond, order, asymptotic_terms), series)
+
+
+def _asymptotic(x: Tensor, order: int, terms: int) -> Tensor:
+    """``exp(-x) sqrt(2 pi x) I_order(x)`` for large `x`."""
+    coefficients = [1.0]
+    for k in range(1, terms):
+        coefficients.append(-coefficients[-1] * (4 * order * order - (2 * k - 1) ** 2) / (8 * k))
+    return polynomial(prim.div(1.0, x), coefficients)
+
+
+def _front(x: Tensor) -> Tensor:
+    """``1 / sqrt(2 pi x)``, of any `x`."""
+    return prim.mul(prim.rsqrt(x), 1 / sqrt(2 * pi))
+
+
+def _large(x: Tensor, order: int, terms: int) -> Tensor:
+    """``I_order(x)`` for large `x`, finite also where ``exp(x)`` is not.
+
+    So that the exponential is no slope either, the value is a constant to differentiation, and what multiplies it are
+    the relative changes of the factors: each is 1, with all derivatives.
+    """
+    limit = _OVERFLOW[x.dtype]
+    near = prim.select(prim.lt(x, limit), x, limit)  # infinite slopes of several signs would make NaN
+    smooth, half = _asymptotic(near, order, terms), prim.exp(prim.mul(x, 0.5))
+    value = prim.mul(prim.mul(prim.mul(smooth, _front(near)), half), half)
+    largest = finfo(x.dtype).max
+    bounded = prim.select(prim.le(x, largest), x, largest)  # infinities have no difference
+    growth = prim.sub(bounded, prim.stop_gradient(bounded))
+    root = prim.mul(prim.log(prim.div(near, prim.stop_gradient(near))), 0.5)
+    changes = prim.mul(prim.exp(prim.sub(growth, root)), prim.div(smooth, prim.stop_gradient(smooth)))
+    return prim.mul(prim.stop_gradient(value), changes)
 
 
 def _real(name: str, x: Tensor) -> Tensor:
@@ -58,7 +91,7 @@ def _real(name: str, x: Tensor) -> Tensor:
     return x
 
 
-@operator(axes="... -> ...", promote="float", inplace=True)
+@operator(axes="... -> ...", promote="float", inplace=True, upcast=True)
 def i0(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
     return _bessel(size_of(_real("i0", x)), 0, False)
@@ -67,7 +100,7 @@ def i0(x: Tensor) -> Tensor:
 i0.samples(real)
 
 
-@operator(axes="... -> ...", promote="float")
+@operator(axes="... -> ...", promote="float", upcast=True)
 def i0e(x: Tensor) -> Tensor:
     """The modified Bessel function of order 0, times ``exp(-|x|)``."""
     return _bessel(prim.abs(_real("i0e", x)), 0, True)
@@ -76,7 +109,7 @@ def i0e(x: Tensor) -> Tensor:
 i0e.samples(real)
 
 
-@operator(axes="... -> ...", promote="float")
+@operator(axes="... -> ...", promote="float", upcast=True)
 def i1(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind of order 1; odd."""
     return _odd(x, _bessel(size_of(x), 1, False))
@@ -85,7 +118,7 @@ def i1(x: Tensor) -> Tensor:
 i1.samples(real)
 
 
-@operator(axes="... -> ...", promote="float")
+@operator(axes="... -> ...", promote="float", upcast=True)
 def i1e(x: Tensor) -> Tensor:
     """The modified Bessel function of order 1, times ``exp(-|x|)``; odd."""
     return _odd(x, _bessel(size_of(x), 1, True))
@@ -102,7 +135,7 @@ _SHIFT = 12
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True)
+@operator(axes="... -> ...", promote="float", inplace=True, upcast=True)
 def polygamma(x: Tensor, n: int) -> Tensor:
     """The `n`-th derivative of ``digamma``, of positive `x` unless `n` is 0.
 
@@ -214,13 +247,13 @@ def _incomplete(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
-@operator(axes="..., ... -> ...", promote="float", inplace=True)
+@operator(axes="..., ... -> ...", promote="float", inplace=True, upcast=True)
 def gammainc(x: Tensor, y: Tensor) -> Tensor:
     """The regularized lower incomplete gamma function P(x, y)."""
     return _incomplete(x, y)[0]
 
 
-@operator(axes="..., ... -> ...", promote="float", inplace=True)
+@operator(axes="..., ... -> ...", promote="float", inplace=True, upcast=True)
 def gammaincc(x: Tensor, y: Tensor) -> Tensor:
     """The regularized upper incomplete gamma function Q(x, y)."""
     return _incomplete(x, y)[1]

@@ -137,7 +137,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3, 4)), rng.standard_normal((3, 1)))
 
 
-@operator(inplace=True)
+@operator(inplace=True, upcast=True)
 def renorm(x: Tensor, p: float, axis: int, max_norm: float) -> Tensor:
     """`x` with every slice along `axis` scaled down to the `p`-norm `max_norm` if it is longer."""
     if x.ndim < 2:

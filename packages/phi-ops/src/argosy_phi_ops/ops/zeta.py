@@ -19,7 +19,7 @@ _BERNOULLI = (
 )  # fmt: skip
 
 
-@operator(axes="..., ... -> ...", promote="float")
+@operator(axes="..., ... -> ...", promote="float", upcast=True)
 def zeta(x: Tensor, q: Tensor) -> Tensor:
     """Hurwitz' zeta function ``sum over k >= 0 of (q + k)^-x`` for x > 1 and q > 0; Riemann's with `q` = 1.
 
@@ -82,7 +82,8 @@ def _integral(x: Tensor, order: int) -> Tensor:
     The trapezoid rule gains digits with every node as the integrand is analytic and falls that fast. Its step fits the
     width of the integrand; derivatives are those of the sum at a given step.
     """
-    step = prim.stop_gradient(prim.mul(prim.acosh(prim.add(prim.div(38.0, x), 1.0)), 1 / _NODES))
+    last = prim.mul(prim.asinh(prim.sqrt(prim.div(19.0, x))), 2.0)  # acosh(1 + 38 / x)
+    step = prim.stop_gradient(prim.mul(last, 1 / _NODES))
     total = prim.constant(0.5, x.dtype, x.shape)
     for k in range(1, _NODES + 1):
         rise = prim.sinh(prim.mul(step, k / 2))  # cosh t - 1 = 2 sinh^2(t / 2)
@@ -106,25 +107,25 @@ def _second(x: Tensor, order: int, scaled: bool) -> Tensor:
     return prim.select(inside, prim.select(near, series, integral), outside)
 
 
-@operator(axes="... -> ...", promote="float")
+@operator(axes="... -> ...", promote="float", upcast=True)
 def k0(x: Tensor) -> Tensor:
     """The modified Bessel function of the second kind of order 0, of positive `x`; infinite at 0, NaN below."""
     return _second(x, 0, False)
 
 
-@operator(axes="... -> ...", promote="float")
+@operator(axes="... -> ...", promote="float", upcast=True)
 def k0e(x: Tensor) -> Tensor:
     """The modified Bessel function of the second kind of order 0, times ``exp(x)``."""
     return _second(x, 0, True)
 
 
-@operator(axes="... -> ...", promote="float")
+@operator(axes="... -> ...", promote="float", upcast=True)
 def k1(x: Tensor) -> Tensor:
     """The modified Bessel function of the second kind of order 1, of positive `x`; infinite at 0, NaN below."""
     return _second(x, 1, False)
 
 
-@operator(axes="... -> ...", promote="float")
+@operator(axes="... -> ...", promote="float", upcast=True)
 def k1e(x: Tensor) -> Tensor:
     """The modified Bessel function of the second kind of order 1, times ``exp(x)``."""
     return _second(x, 1, True)

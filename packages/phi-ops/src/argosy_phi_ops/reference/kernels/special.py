@@ -239,8 +239,10 @@ def _sin_pi(x: Array) -> Array:
 def _lgamma_float64(x: Array) -> Array:
     """log |gamma(x)|; negative arguments by reflection (poles give +inf)."""
     positive = _lgamma_positive(np.abs(x))
-    reflected = np.log(np.pi / np.abs(x * _sin_pi(x))) - positive
-    return np.where((x < 0) & np.isfinite(x), reflected, positive) + 0.0  # not -0
+    sine = np.abs(_sin_pi(x))
+    reflected = np.log(np.pi / sine) - np.log(np.abs(x)) - positive
+    negative = np.where(sine == 0, np.inf, np.where(x > -1e-30, positive, reflected))
+    return np.where((x < 0) & np.isfinite(x), negative, positive) + 0.0  # not -0
 
 
 def _digamma_positive(x: Array) -> Array:
