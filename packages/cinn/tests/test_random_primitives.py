@@ -16,11 +16,12 @@ from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_tensorcore.storage import Strided
 
-#: Primitives that no random program contains: of other processes, of the partitioner, of Python; and decompositions
-#: whose results are not continuous, or which are the interpreter's own kernels anyway.
+#: Primitives that no random program contains: of other processes, of the partitioner, of Python; checks, which raise
+#: (`test_index_checks`); and decompositions whose results are not continuous, or which are the interpreter's own
+#: kernels anyway.
 ELSEWHERE = {
     *(name for name, p in PRIMITIVES.items() if p.category in ("communication", "host")),
-    "relayout", "to_local", "from_local", "lu", "qr", "svd", "eig", "eigh",
+    "relayout", "to_local", "from_local", "check_index", "lu", "qr", "svd", "eig", "eigh",
 }  # fmt: skip
 
 

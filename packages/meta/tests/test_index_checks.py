@@ -262,3 +262,42 @@ def test_a_saved_program_refuses(tmp_path):
     loaded = paddle.jit.load(path)
     loaded(ids(1, 2))
     assert "embedding: index 3 is out of range" in refused(loaded, ids(1, 3))
+
+
+def test_static_programs_refuse_indices_and_values_that_do_not_fit():
+    """2**32 + 5 used to be fed as 5."""
+    main, startup = paddle.static.Program(), paddle.static.Program()
+    with paddle.static.program_guard(main, startup):
+        i = paddle.static.data("i", [None], "int32")
+        rows = F.embedding(i, paddle.static.nn.fc(paddle.ones([3, 2]), 2))
+        executor = paddle.static.Executor(paddle.CPUPlace())
+    executor.run(startup)
+
+    def look(*values):
+        return executor.run(main, feed={"i": np.array(values)}, fetch_list=[rows])[0]
+
+    assert look(0, 2).shape == (2, 2)
+    assert "embedding: index 3 is out of range" in refused(look, 0, 3)
+    with pytest.raises(ValueError, match="'i' holds 4294967297, which int32 does not"):
+        look(2**32 + 1)
+
+
+def test_a_memory_budget_keeps_the_checks():
+    """What is computed again is not checked again, and the record keeps its place."""
+    paddle.seed(0)
+    table = paddle.nn.Embedding(50, 64)
+    layers = paddle.nn.Sequential(*[paddle.nn.Sequential(paddle.nn.Linear(64, 64), paddle.nn.Tanh()) for _ in range(6)])
+
+    def made(**options):
+        @paddle.jit.to_static(full_graph=True, **options)
+        def gradient(x):
+            return paddle.grad(layers(table(x)).square().sum(), table.weight)[0]
+
+        return gradient
+
+    x = paddle.to_tensor(np.arange(1024) % 50)
+    expected, limited = made(), made(memory_budget=1_300_000)
+    np.testing.assert_array_equal(limited(x).numpy(), expected(x).numpy())
+    assert limited.compiled[0].executable.report()["recomputed"]["steps"] > 0
+    x[1000] = 50
+    assert "embedding: index 50 is out of range" in refused(limited, x)

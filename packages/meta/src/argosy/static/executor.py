@@ -14,7 +14,9 @@ from argosy_autograd.modes import no_grad
 from argosy_phi_ops.dispatch import suspended
 from argosy_pir.program import Program as Captured
 from argosy_pir.types import TensorType
+from argosy_tensorcore.conversion import DataError
 from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.fitting import fitted
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -138,7 +140,10 @@ def _fed(name: str, given: Any, type: Any) -> Strided:
     if array.dtype != wanted:
         if not np.can_cast(array.dtype, wanted, "same_kind"):
             raise TypeError(f"Executor.run: {name!r} is {type.dtype}, it is fed {array.dtype}")
-        array = array.astype(wanted)
+        try:
+            array = fitted(array, as_dtype(type.dtype))
+        except DataError as error:
+            raise ValueError(f"Executor.run: {name!r} {error}") from None
     fits = array.ndim == type.ndim and all(
         not isinstance(n, int) or n == m for n, m in zip(type.shape, array.shape, strict=True)
     )

@@ -11,6 +11,9 @@ from argosy.jit.paddle_format.document import Document, Step
 from argosy.jit.paddle_format.running import run
 from argosy_autograd.modes import no_grad
 from argosy_infer.errors import InputError
+from argosy_tensorcore.conversion import DataError
+from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.fitting import fitted
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -68,12 +71,22 @@ class StepwiseProgram:
         return run(self.document, states, data, self.file)
 
 
+def _check_values(name: str, given: Tensor, dtype: str) -> None:
+    """Raise InputError where integers do not fit the dtype of the input."""
+    try:
+        fitted(given.numpy(), as_dtype(dtype))
+    except DataError as error:
+        raise InputError(f"input {name!r} {error}") from None
+
+
 def _fit(a: Mapping[str, Any], x: Any) -> Tensor:
     given = x if type(x) is Tensor else Tensor(x)
     shape, dtype = [int(n) for n in a["shape"]], str(a["dtype"])
     if given.dtype.name != dtype:
         if not np.can_cast(given.dtype.numpy, np.dtype(dtype), "same_kind"):
             raise InputError(f"input {a['name']!r} has dtype {given.dtype.name}, expected {dtype}")
+        if given.dtype.kind in "iu":
+            _check_values(str(a["name"]), given, dtype)
         given = given.astype(dtype)
     actual = list(given.shape)
     if len(actual) != len(shape) or any(n >= 0 and n != m for n, m in zip(shape, actual, strict=True)):
