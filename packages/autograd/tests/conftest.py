@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from argosy_phi_ops import hot
 from argosy_phi_ops.capture import Tracer
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import TensorType
@@ -15,6 +16,16 @@ from argosy_pir.passes import PassManager
 from argosy_tensorcore.tensor import Tensor
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def eager_by_numpy():
+    """What is not exact is left to numpy: samples that are applied once are not worth compiling. How compiled code
+    comes in is tested across the packages."""
+    before = hot.is_deterministic()
+    hot.set_deterministic(True)
+    yield
+    hot.set_deterministic(before)
 
 
 @pytest.fixture

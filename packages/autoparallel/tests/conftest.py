@@ -6,9 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from argosy_phi_ops import hot
 from argosy_phi_ops.context import AMBIENT
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def eager_by_numpy():
+    """What is not exact is left to numpy: samples that are applied once are not worth compiling. How compiled code
+    comes in is tested across the packages."""
+    before = hot.is_deterministic()
+    hot.set_deterministic(True)
+    yield
+    hot.set_deterministic(before)
 
 
 @pytest.fixture(autouse=True)

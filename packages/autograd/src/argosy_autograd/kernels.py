@@ -1,8 +1,8 @@
 """Hand-written eager derivatives of the most frequent operators, on arrays.
 
 Each is an optimisation of what :mod:`argosy_autograd.derived` gives for the operator anyway, and a test
-compares the two. A kernel keeps at least what the derived program reads, so that derivatives of higher order,
-which use that, find it.
+compares the two, bit for bit where the derived program is exact, which takes over when it is hot. A kernel keeps at
+least what the derived program reads, so that derivatives of higher order, which use that, find it.
 """
 
 from __future__ import annotations
@@ -149,7 +149,8 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Arra
 
 @_kernel("relu", lambda wants: (0,))
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
-    return (np.multiply(grads[0], _array(saved, 0) > 0, dtype=grads[0].dtype),)
+    g = grads[0]
+    return (np.where(_array(saved, 0) <= 0, g.dtype.type(0), g),)  # no product: zeros have no sign, infinities go
 
 
 @_kernel("tanh", lambda wants: (1,))

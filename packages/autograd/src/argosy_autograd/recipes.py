@@ -18,7 +18,7 @@ from argosy_phi_ops.hot import Counted, NativeKernel
 from argosy_phi_ops.kept import Kept
 from argosy_phi_ops.native import least_steps_back, way_back
 from argosy_phi_ops.operator import attribute_key
-from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.dtype import as_dtype, default_listeners
 from argosy_tensorcore.storage import ArrayType, Strided
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ class Recipe:
 
 _recipes = Kept(1024)
 """Recipes of applications that have no route."""
+default_listeners.append(_recipes.clear)
 
 
 def recipe_of(op: Any, types: Sequence[Any], attributes: dict[str, Any], wants: tuple[bool, ...]) -> Recipe:

@@ -20,6 +20,7 @@ from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.expansion import describe, inline_body
 from argosy_phi_ops.hot import Counted, NativeKernel
+from argosy_phi_ops.kernel_choice import kernel_of
 from argosy_phi_ops.memory import check_attributes, check_program
 from argosy_phi_ops.operator import Operator, attribute_key
 from argosy_phi_ops.refusals import guarded
@@ -301,8 +302,9 @@ def run_kernel(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
         arrays = [a if d is None else np.asarray(a, d) for a, d in zip(arrays, plan.dtypes, strict=True)]
     if attributes and op.kernel is not None:
         check_attributes(op, arrays, attributes)
+    kernel = _kernel(op, operands, attributes, plan) if plan.plain and not op.random else plan.kernel
     try:
-        results = plan.kernel(arrays, attributes)
+        results = kernel(arrays, attributes)
     except (ValueError, TypeError, IndexError) as error:
         _explain(op, arrays, attributes, error)
         raise
@@ -313,6 +315,19 @@ def run_kernel(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]
     wrapped = tuple(_wrap(payload_of(op, operands, array)) for array in results)
     record_results(op, operands, attributes, wrapped)
     return wrapped
+
+
+def _kernel(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], plan: Plan) -> Callable[..., Any]:
+    """What computes these operands, which need no conversion: the kernel that routes choose, too."""
+    try:
+        types = tuple([x.payload.array_type if type(x) is Tensor else type(x) for x in operands])
+        key = types, attribute_key(attributes)
+        found = op.kernels.get(key)
+    except (AttributeError, TypeError):  # a payload that is no plain array, attributes that are no plain data
+        return plan.kernel
+    if found is None:
+        found = op.kernels[key] = kernel_of(op, types, attributes) or plan.kernel
+    return found
 
 
 def _explain(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any], error: Exception) -> None:

@@ -1,10 +1,14 @@
-"""Kernels of eager applications that turn out to be hot: native code in the place of numpy's.
+"""Kernels of eager applications: native code in the place of numpy's, without a change of any bit on the way.
 
-An application that is computed again and again (an operator on operands of some types, or its derivative) first runs
-by numpy and is counted. When what its calls have cost, by an estimate, is about what compiling takes, its program is
-compiled and the kernel replaced, where a compiler offers native code and that does more at once than numpy would. The
-estimate depends on shapes and on the number of calls alone: a script computes the same bits each time it runs.
-``ARGOSY_EAGER=plain`` leaves everything to numpy.
+An application (an operator on operands of some types, or its derivative) has one arithmetic. Where its program is
+exact, numpy and native code give the same bits: it first runs by numpy and is counted, and when what its calls have
+cost, by an estimate, is about what compiling takes, it is compiled and the kernel replaced. Any other program is native
+code from its first call on, where a compiler offers that and it does more at once than numpy would, or numpy's for
+ever. Sizes that change with every call must not be compiled each time: of one operator, no more than ``SHAPES`` cheap
+programs are. All of this depends on the calls that a script makes: it computes the same bits each time it runs.
+
+``ARGOSY_EAGER=plain`` leaves everything to numpy; :func:`set_deterministic` (``FLAGS_cudnn_deterministic``) whatever is
+not exact, so that nothing depends on which calls were made before.
 """
 
 from __future__ import annotations
@@ -19,19 +23,28 @@ import numpy as np
 
 from argosy_phi_ops.compiler import NativeCode, available_compilers, get_compiler
 from argosy_phi_ops.errors import CaptureError, CompileError, OperatorError
+from argosy_phi_ops.exactness import is_exact
+from argosy_phi_ops.kept import Kept
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.core import Block, Operation
 from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value
+from argosy_tensorcore.dtype import default_listeners
 from argosy_tensorcore.storage import Strided
 
-__all__ = ["BUDGET", "Counted", "NativeKernel", "computes_nothing", "native_kernel"]
+__all__ = [
+    "BUDGET", "SHAPES", "Counted", "NativeKernel", "computes_nothing", "first_kernel", "forget", "is_deterministic",
+    "native_kernel", "set_deterministic",
+]  # fmt: skip
 
 BUDGET = 10_000_000
 """Nanoseconds that calls may cost, by the estimate, before the compiler is asked."""
+SHAPES = 32
+"""Inexact programs of one name that are compiled although a call of them costs less than a quarter of that."""
 
 _FIRST_LOOK = 4  # calls before the program is looked at: most applications are never seen again
 _LONGEST = 400  # operations of a program worth compiling for one operator
+_SMALL = 1 << 14  # elements of arrays that native code takes itself
 _CALL = 1000  # nanoseconds of a numpy call, about, and of an element
 _INTERPRETED = 5  # times what steps of a loop cost more, which the general interpreter runs
 _ELEMENT = {"light": 0.3, "heavy": 2.0}
@@ -77,10 +90,11 @@ class Counted:
 
     ``program()`` is what it computes, of primitives, None where that is not known; ``adapt`` makes a function that is
     called like ``kernel`` of a :class:`NativeKernel`; ``install`` takes what shall be called from now on. ``least()``
-    is how many light steps of a program native code gains something for.
+    is how many light steps of an exact program native code gains something for. ``from_first``: one that is not exact
+    may be native code from its first call on; else it is left to ``kernel``.
     """
 
-    __slots__ = ("adapt", "calls", "install", "kernel", "least", "limit", "program")
+    __slots__ = ("adapt", "calls", "decided", "exact", "from_first", "install", "kernel", "least", "limit", "program")
 
     def __init__(
         self,
@@ -89,8 +103,11 @@ class Counted:
         adapt: Callable[[NativeKernel], Callable[..., Any]],
         install: Callable[[Callable[..., Any]], None],
         least: Callable[[], int] = lambda: 2,
+        from_first: bool = True,
     ) -> None:
         self.least = least
+        self.from_first = from_first
+        self.decided = self.exact = False
         self.kernel = kernel
         self.program = program
         self.adapt = adapt
@@ -100,11 +117,25 @@ class Counted:
 
     def __call__(self, *arguments: Any) -> Any:
         """What the kernel gives. A call that it refuses does not count: compiled code may not look at its numbers."""
+        if not self.decided:
+            self._decide()
         result = self.kernel(*arguments)
         self.calls += 1
         if self.calls >= self.limit:  # past it where several threads count
             self._look()
         return result
+
+    def _decide(self) -> None:
+        """At the first call: what computes this one and all others, unless the program is exact."""
+        program = None if _left_to_numpy() else self._decomposed()
+        self.exact = program is not None and is_exact(program)
+        if program is not None and not self.exact:
+            native = first_kernel(program) if self.from_first else None
+            if native is not None:
+                self.kernel = self.adapt(native)
+            self.limit = maxsize
+            self.install(self.kernel)
+        self.decided = True
 
     def _decomposed(self) -> Program | None:
         """The program; None also where there is none for what the kernel does all the same."""
@@ -116,7 +147,7 @@ class Counted:
     def _look(self) -> None:
         """Decide how many calls to wait, or what is called from now on."""
         self.limit = maxsize  # nobody else looks meanwhile
-        program = None if os.environ.get("ARGOSY_EAGER", "") == "plain" else self._decomposed()
+        program = self._decomposed() if self.exact and not _left_to_numpy() else None
         cost = 0 if program is None else _cost(program, self.least())
         if cost and self.calls * cost < BUDGET:
             self.limit = -(-BUDGET // cost)
@@ -141,6 +172,64 @@ def native_kernel(program: Program) -> NativeKernel | None:
     if facts["host_calls"] or facts.get("fallback"):
         return None
     return NativeKernel(executable.bind([]))
+
+
+_deterministic = os.environ.get("FLAGS_cudnn_deterministic", "").lower() in ("1", "true")
+_first: Kept = Kept(1024)
+"""Kernels of inexact programs by their text, None where numpy computes them: an application is reached in several ways,
+with and without layers, and has one arithmetic on all of them."""
+_shapes: dict[str, set[int]] = {}
+"""Cheap programs that are compiled, by name: hashes of their texts, which stay when the kernels are forgotten."""
+
+
+def is_deterministic() -> bool:
+    """Whether what is not exact is left to numpy."""
+    return _deterministic
+
+
+def set_deterministic(on: bool) -> None:
+    """Leave what is not exact to numpy from now on, or no longer. Drops what was decided before."""
+    global _deterministic
+    if on != _deterministic:
+        _deterministic = on
+        for listener in default_listeners:
+            listener()
+
+
+def forget() -> None:
+    """Drop kernels of inexact programs; which sizes are compiled stays decided."""
+    _first.clear()
+
+
+def _left_to_numpy() -> bool:
+    return os.environ.get("ARGOSY_EAGER", "") == "plain"
+
+
+def first_kernel(program: Program) -> NativeKernel | None:
+    """What computes an inexact program from its first call on; None for numpy. Asked again, it answers the same."""
+    if _deterministic or _left_to_numpy():
+        return None
+    key = str(program)
+    if key not in _first:
+        _first[key] = native_kernel(program) if _is_worth_it(program, hash(key)) else None
+    found: NativeKernel | None = _first[key]
+    return found
+
+
+def _is_worth_it(program: Program, key: int) -> bool:
+    """Whether native code gains something, and not too many other sizes were compiled before."""
+    cost = _cost(program, 1 if all(_is_small(v) for v in (*program.inputs, *program.outputs)) else 2)
+    if not cost or 4 * cost >= BUDGET:
+        return cost > 0
+    known = _shapes.setdefault(program.name, set())
+    if key not in known and len(known) < SHAPES:
+        known.add(key)
+    return key in known
+
+
+def _is_small(value: Value) -> bool:
+    """Whether a call that enters native code might hold or make a value."""
+    return prod(value.type.shape) <= _SMALL  # type: ignore[attr-defined]
 
 
 def _not_shortly(arrays: Sequence[Any]) -> None:

@@ -167,6 +167,7 @@ class Operator:
         self.sampler: Callable[..., Iterator[Sample]] | None = None
         self.expansions: dict[Any, Expansion] = Kept()
         self.plans: dict[Any, Any] = Kept()
+        self.kernels: dict[Any, Any] = Kept()
         self.routes: dict[Any, Any] = {}
         self.pairs: dict[Any, Any] = {}
         self.beneath: dict[Any, Any] = {}

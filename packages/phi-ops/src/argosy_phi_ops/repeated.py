@@ -11,6 +11,7 @@ from argosy_phi_ops import dispatch, native
 from argosy_phi_ops.context import context
 from argosy_phi_ops.errors import CaptureError, OperatorError
 from argosy_phi_ops.hot import Counted, NativeKernel, computes_nothing
+from argosy_phi_ops.kernel_choice import computed_results, given_results, may_be_compiled, on_arrays
 from argosy_phi_ops.memory import UNASKED
 from argosy_phi_ops.operator import Operator
 from argosy_phi_ops.walls import note_walls, silenced, walls_of
@@ -19,7 +20,7 @@ from argosy_pir.types import TensorType
 from argosy_tensorcore.storage import ArrayType, Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Repeated", "any_state", "is_repeatable", "is_view", "may_be_compiled", "type_of"]
+__all__ = ["Repeated", "any_state", "is_repeatable", "type_of"]
 
 _new = object.__new__
 _ndarray = np.ndarray
@@ -43,20 +44,6 @@ def is_repeatable(op: Operator, operands: Sequence[Any], results: Sequence[Any])
 def any_state() -> Tensor:
     """A state of random draws, for what depends on its type alone."""
     return Tensor._wrap(Strided(np.zeros(2, np.uint64)))
-
-
-def may_be_compiled(op: Operator, types: Sequence[Any]) -> bool:
-    """Whether the decomposition is all that there is to an application, but for bounds of indices: a view shares
-    memory, and a kernel of its own may look at integers and refuse them."""
-    if is_view(op, types) or not all(type(t) is ArrayType for t in types):
-        return False
-    looked_at = op.bounds is not None or op.own_bounds is not None
-    return op.kernel is None or op.random or looked_at or all(t.differentiable for t in types)
-
-
-def is_view(op: Operator, types: Sequence[Any]) -> bool:
-    """Whether the result may share the first operand's memory: elements at indices that tensors hold are copies."""
-    return op.view and (op.own_bounds is None or len(types) == 1)
 
 
 class Repeated:
@@ -182,34 +169,14 @@ class Repeated:
         return self.op.expand([TensorType(t.shape, t.dtype.name) for t in self.types], self.attributes).program
 
     def _made(self) -> Program | None:
-        """The program of the results that are no operands as they are (statistics that nothing moves, say), which need
-        not be computed; None where that is none of them."""
-        program = self._program()
-        if not self._operands(program):
-            return program
-        made = program.clone()
-        outputs = [value for value in made.outputs if value not in made.inputs]
-        made.set_outputs(outputs)
-        return made if outputs else None
-
-    def _operands(self, program: Program) -> dict[int, int]:
-        """Which results are which operands as they are."""
-        return {i: program.inputs.index(v) for i, v in enumerate(program.outputs) if v in program.inputs}
+        return computed_results(self._program())
 
     def _of_arrays(self, compiled: NativeKernel) -> Callable[..., Any]:
         program = self._program()
-        given = self._operands(program)
-        if not given:
+        if not given_results(program):
             self.fresh = True
             self._let_native_run(compiled)
-            return lambda arrays, attributes: tuple(compiled(arrays))
-        count = len(program.outputs)
-
-        def run(arrays: Sequence[Any], attributes: dict[str, Any]) -> tuple[Any, ...]:
-            made = iter(compiled(arrays))
-            return tuple([arrays[given[i]] if i in given else next(made) for i in range(count)])
-
-        return run
+        return on_arrays(program, compiled, True)
 
     def _let_native_run(self, compiled: NativeKernel) -> None:
         if compiled.code is not None and self.plan.plain and not self.op.random and self.reading is not None:

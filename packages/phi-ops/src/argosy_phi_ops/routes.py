@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops import dispatch, native, refusals
+from argosy_phi_ops import dispatch, hot, native, refusals
 from argosy_phi_ops.call_keys import NUMBERS, call_key
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.hot import Counted, NativeKernel
+from argosy_phi_ops.kernel_choice import is_view, may_be_compiled
 from argosy_phi_ops.operator import NO_ATTRIBUTES, NO_KEYWORDS, OPERATORS, Operator
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
-from argosy_phi_ops.repeated import Repeated, any_state, is_repeatable, is_view, may_be_compiled, type_of
+from argosy_phi_ops.repeated import Repeated, any_state, is_repeatable, type_of
 from argosy_phi_ops.valued import valued
 from argosy_phi_ops.walls import joined, note_walls, silenced, walls_of
 from argosy_pir.program import Program
@@ -131,7 +132,9 @@ def forget() -> None:
         op.plans.clear()
         op.routes.clear()
         op.pairs.clear()
+        op.kernels.clear()
         op.beneath.clear()
+    hot.forget()
     native.forget()
 
 
@@ -303,7 +306,7 @@ def _elementwise(op: Operator, operands: tuple[Any, Any], result: Any) -> Route 
     if op.name in native.KERNELS:
         route.values = None  # numbers are data of these
     kernel: Any = ufunc if route.result.ndim else op.kernel  # for 0-D, numpy gives scalars
-    if type(route.kernel) is Counted and native.is_small(route) and route.place is None:
+    if type(route.kernel) is Counted and route.place is None:
         route.kernel.kernel = kernel
     else:
         route.kernel = kernel

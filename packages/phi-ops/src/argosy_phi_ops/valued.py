@@ -1,5 +1,5 @@
 """Eager applications to numbers that come again and again, as in ``x ** 2`` and ``x > 0``: compiled with the numbers as
-constants. Numbers that keep changing are left to numpy.
+constants where that is exact. Numbers that keep changing are left to numpy.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Valued:
             numbers = tuple([None if type(x) is Tensor else x for x in operands])
             kernel = self.found[key] = Counted(
                 self.route.kernel, partial(self._program, numbers), partial(self._compiled, numbers, reading),
-                partial(self.found.__setitem__, key), partial(native.least_steps, self.route),
+                partial(self.found.__setitem__, key), partial(native.least_steps, self.route), from_first=False,
             )  # fmt: skip
         return kernel
 

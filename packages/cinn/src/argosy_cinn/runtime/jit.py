@@ -183,7 +183,7 @@ def link(
 
 
 def _runtime_symbols(code: bytes) -> Mapping[str, int]:
-    if b"argosy_" not in code:
+    if b"argosy_" not in code and b"__trunc" not in code:
         return {}
     from argosy_cinn.runtime.workers import runtime_symbols
 

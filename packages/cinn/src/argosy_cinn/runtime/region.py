@@ -253,4 +253,20 @@ made:
   %fresh = getelementptr i8, ptr %new, i64 64
   ret ptr %fresh
 }
+
+; What LLVM calls where it moves a bfloat through a register of floats on a machine without conversions.
+define bfloat @argosy_bfloat(float %x) nounwind {
+  %bits = bitcast float %x to i32
+  %above = lshr i32 %bits, 16
+  %odd = and i32 %above, 1
+  %half = add i32 %bits, 32767
+  %nearest = add i32 %half, %odd
+  %nan = fcmp uno float %x, %x
+  %quiet = or i32 %bits, 4194304
+  %chosen = select i1 %nan, i32 %quiet, i32 %nearest
+  %high = lshr i32 %chosen, 16
+  %short = trunc i32 %high to i16
+  %made = bitcast i16 %short to bfloat
+  ret bfloat %made
+}
 """

@@ -44,7 +44,9 @@ MAX_CHUNKS = 1 << 20
 _SPIN = 20_000
 _BUSY = 448
 _CALLED = ("argosy_parallel", "argosy_scratch", "argosy_threads")
-_EXPORTS = (*_CALLED, "argosy_worker", "argosy_wake", "argosy_hold")
+_LIBRARY = {"__truncsfbf2": "argosy_bfloat"}
+"""What LLVM takes for granted that a library has, and who is it here."""
+_EXPORTS = (*_CALLED, *_LIBRARY.values(), "argosy_worker", "argosy_wake", "argosy_hold")
 
 
 def parallel_for(b: Instructions, kernel: str, argument: Value, chunks: Index) -> None:
@@ -182,7 +184,8 @@ def set_threads(threads: int) -> None:
 def runtime_symbols() -> Mapping[str, int]:
     """Addresses of the functions that generated code calls."""
     library = workers().library
-    return {name: library.address(name) for name in _CALLED}
+    own = {name: name for name in _CALLED}
+    return {name: library.address(export) for name, export in (own | _LIBRARY).items()}
 
 
 def _thread_key() -> int:

@@ -13,22 +13,24 @@ from argosy import settings
 from argosy.checked import checked
 from argosy.framework.flag_defaults import DEFAULTS
 from argosy.nn.hooks import CHANGES
+from argosy_phi_ops.hot import is_deterministic, set_deterministic
 from argosy_phi_ops.index_options import SETTING
 
 __all__ = ["get_flags", "set_flags"]
 
 CHECK_INDEX = "FLAGS_check_index"
 """Argosy's own: whether compiled programs refuse indices that are out of range."""
+DETERMINISTIC = "FLAGS_cudnn_deterministic"
 
 _FLAGS: dict[str, Any] = DEFAULTS | {
     "FLAGS_use_stride_kernel": True,
     "FLAGS_enable_pir_api": True,
-    "FLAGS_cudnn_deterministic": True,
+    DETERMINISTIC: is_deterministic(),
     "FLAGS_embedding_deterministic": 1,
     "FLAGS_retain_grad_for_all_tensor": False,
     CHECK_INDEX: settings.read(SETTING) != "0",
 }
-"""Paddle's flags as argosy stands: results are deterministic and eager views share memory, always."""
+"""Paddle's flags as argosy stands: equal runs give equal results and eager views share memory, always."""
 _CHECKS = frozenset({"FLAGS_check_nan_inf", "FLAGS_check_nan_inf_level"})
 _REFUSED = frozenset({"FLAGS_retain_grad_for_all_tensor"})
 """Flags that would change what a program computes, were they implemented."""
@@ -78,12 +80,15 @@ def set_flags(flags: Mapping[str, Any]) -> None:
     ``FLAGS_check_index`` (True) has programs that are compiled refuse indices that are out of range, as eager execution
     does; False, or ``ARGOSY_CHECK_INDEX=0`` in the environment, lets them be clamped where they are read and dropped
     where they are written. Functions that were captured under the other value are captured anew.
+
+    ``FLAGS_cudnn_deterministic`` leaves eager operators that round in an order of their own (sums, products, exp) to
+    numpy: nothing then depends on which calls a process made before.
     """
     if not isinstance(flags, Mapping):
         raise TypeError(f"set_flags: flags should map names to values, got {type(flags).__name__}")
     for name, given in flags.items():
         value = _of_its_type(_known(name), given)
-        if name not in _CHECKS | {CHECK_INDEX} and value != _FLAGS[name]:
+        if name not in _CHECKS | {CHECK_INDEX, DETERMINISTIC} and value != _FLAGS[name]:
             if name in _REFUSED:
                 raise NotImplementedError(f"set_flags: {name} is {_FLAGS[name]!r}; {value!r} is not implemented")
             _say(name)
@@ -92,6 +97,7 @@ def set_flags(flags: Mapping[str, Any]) -> None:
         _check_numbers()
     if CHECK_INDEX in map(_known, flags):
         _check_indices()
+    set_deterministic(bool(_FLAGS[DETERMINISTIC]))
 
 
 def _check_indices() -> None:

@@ -218,7 +218,7 @@ def like(rng: np.random.Generator) -> Iterator[Sample]:
 rand_like.samples(like)
 
 
-@operator(random=True, aliases={"input": "x"}, keywords=FACTORY)
+@operator(random=True, constant=True, aliases={"input": "x"}, keywords=FACTORY)
 def randn_like(x: Tensor, dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
     """Standard normal numbers in the shape (and dtype, unless told) of `x`."""
     return normal_values(rng, counter, x.shape, dtype or x.dtype)
