@@ -349,3 +349,61 @@ def test_older_configurations_of_quantisation() -> None:
     assert quantization.base_observer.BaseObserver is quantization.BaseObserver
     with pytest.raises(NotImplementedError, match=r"use quantization\.PTQ"):
         quantization.ImperativePTQ()
+
+
+def test_settings_of_layers_may_be_integers_of_numpy() -> None:
+    n, nn = np.int64, paddle.nn
+    assert nn.Pad1D(n(2), mode="reflect")(paddle.ones([1, 1, 5])).shape == [1, 1, 9]
+    conv = nn.Conv2D(1, 1, n(3), stride=n(2), padding=n(1), dilation=n(1))
+    assert conv(paddle.ones([1, 1, 5, 5])).shape == [1, 1, 3, 3]
+    assert nn.Conv1DTranspose(1, 1, n(3), stride=n(2))(paddle.ones([1, 1, 5])).shape == [1, 1, 11]
+    assert nn.LayerNorm(n(5))(paddle.ones([1, 5])).shape == [1, 5]
+    assert nn.Unfold(n(2))(paddle.ones([1, 1, 4, 4])).shape == [1, 4, 9]
+    with pytest.raises(ValueError, match="no negative numbers"):
+        nn.Conv2D(1, 1, 3, padding=n(-1))
+
+
+def test_fake_quantisation_of_channels() -> None:
+    """Values that the wheel gives, and gradients that pass as they come."""
+    x = paddle.to_tensor([[1.0, -2.0, 0.3], [0.5, 0.25, 4.0]])
+    x.stop_gradient = False
+    scale, quantise = paddle.zeros([2]), paddle._legacy_C_ops.fake_channel_wise_quantize_dequantize_abs_max
+    out, _ = quantise(x, paddle.zeros([2, 3]), scale, "bit_length", 4, "quant_axis", 0)
+    out.sum().backward()
+    np.testing.assert_allclose(out.numpy(), [[1.1428572, -2.0, 0.2857143], [0.5714286, 0.0, 4.0]], rtol=1e-6)
+    assert scale.tolist() == [2.0, 4.0]
+    assert x.grad.tolist() == [[1.0] * 3] * 2
+
+
+def test_what_quantisation_libraries_import() -> None:
+    from argosy.base.data_feeder import check_variable_and_dtype
+    from argosy.base.framework import _create_tensor
+    from argosy.framework import IrGraph
+    from argosy.nn.quant.quantized_linear import weight_quantize
+    from argosy.static.quantization import PostTrainingQuantization
+
+    assert callable(check_variable_and_dtype)
+    assert weight_quantize is paddle.nn.quant.weight_quantize
+    made = _create_tensor(name="scale", shape=[3], dtype="float32", persistable=True)
+    assert made.name == "scale"
+    assert made.shape == [3]
+    for name in (IrGraph, PostTrainingQuantization):
+        with pytest.raises(NotImplementedError, match="programs are PIR"):
+            name()
+    layers = [paddle.nn.BatchNorm2D(2), paddle.nn.Embedding(2, 2), paddle.nn.Conv2DTranspose(1, 1, 1)]
+    assert vars(layers[0])["_name"] is None
+    assert vars(layers[1])["_is_distributed"] is False
+    assert layers[2]._padding_mode == "zeros"
+    layers[0]._check_data_format("NCHW")
+    with pytest.raises(ValueError, match="channels second or last"):
+        layers[0]._check_data_format("WHO")
+
+
+def test_sizes_of_linear_layers_may_be_properties_of_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ppdiffusers puts them into the class."""
+    layer = paddle.nn.Linear(2, 3)
+    assert (layer.in_features, layer.out_features) == (2, 3)
+    layer.in_features = 5
+    assert layer.in_features == 5
+    monkeypatch.setattr(paddle.nn.Linear, "out_features", property(lambda self: self.weight.shape[1]))
+    assert paddle.nn.Linear(2, 4).out_features == 4

@@ -10,9 +10,14 @@ from typing import Any
 
 from argosy.vision import ops
 from argosy.vision.ops.suppression import multiclass_nms3 as _multiclass_nms3
+from argosy_autograd.modes import no_grad
 from argosy_phi_ops.operator import get_operator
+from argosy_tensorcore.dtype import finfo
 
-__all__ = ["argsort", "box_coder", "distribute_fpn_proposals", "generate_proposals_v2", "matrix_nms", "multiclass_nms3"]
+__all__ = [
+    "argsort", "box_coder", "distribute_fpn_proposals", "fake_channel_wise_quantize_dequantize_abs_max",
+    "generate_proposals_v2", "matrix_nms", "multiclass_nms3",
+]  # fmt: skip
 
 
 def _split(given: tuple[Any, ...]) -> tuple[list[Any], dict[str, Any]]:
@@ -61,3 +66,23 @@ def generate_proposals_v2(*given: Any) -> tuple[Any, Any, Any]:
     operands, attributes = _split(given)
     renamed = {name.replace("topN", "top_n"): value for name, value in attributes.items()}
     return ops.generate_proposals(*operands, **{**renamed, "return_rois_num": True})
+
+
+def fake_channel_wise_quantize_dequantize_abs_max(*given: Any) -> tuple[Any, Any]:
+    """A tensor rounded to integers of ``bit_length`` bits and back, and what the largest of them stands for in each
+    channel, of axis ``quant_axis``: the largest magnitude. Gradients pass as they come.
+
+    Of operands the tensor, one that the result is written to or None, and one that the magnitudes are written to.
+    """
+    operands, attributes = _split(given)
+    x, scale = operands[0], operands[-1] if len(operands) == 3 else None
+    axis, levels = attributes.get("quant_axis", 0), 2 ** (attributes.get("bit_length", 8) - 1) - 1
+    others = [at for at in range(x.ndim) if at != axis % x.ndim]
+    with no_grad():
+        found = x.abs().amax(others, keepdim=True)
+        safe = found.clip(min=float(finfo(x.dtype).tiny))
+        rounded = (x / safe * levels).round() * safe / levels
+        flat = found.flatten()
+        if scale is not None:
+            scale.set_value(flat)
+    return x + (rounded - x).detach(), flat if scale is None else scale

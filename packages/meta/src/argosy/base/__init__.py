@@ -15,7 +15,7 @@ _TABLE: dict[str, str] = {
         name: f"argosy.base.framework:{name}"
         for name in ("Variable", "device_guard", "in_dygraph_mode", "in_pir_mode", "name_scope", "unique_name")
     },
-    "data_feeder": "argosy.common_ops_import",
+    "data_feeder": "argosy.base.data_feeder",
     "ParamAttr": "argosy.attributes:ParamAttr",
     **{name: f"argosy.base.{name}" for name in ("core", "dygraph", "framework", "layer_helper", "libpaddle")},
 }

@@ -27,6 +27,7 @@ _TABLE = {
     "core": "argosy.base.core",
     "unique_name": "argosy.utils.unique_name",
     "disable_signal_handler": "argosy.framework:disable_signal_handler",
+    "_create_tensor": "argosy.base.tensors:create_tensor",
     "_dygraph_tracer": "argosy.base.restrictions:tracer",
     "_stride_in_no_check_dy2st_diff": "argosy.base.restrictions:no_check_of_views",
     "_get_paddle_place": "argosy.device.places:place_named",

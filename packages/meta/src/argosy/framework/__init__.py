@@ -33,6 +33,7 @@ _TABLE: dict[str, str] = {
         name: f"argosy.base.framework:{name}" for name in ("Block", "convert_np_dtype_to_dtype_", "dygraph_not_support")
     },
     "_no_check_dy2st_diff": "argosy.base.restrictions:no_check_of_views",
+    "IrGraph": "argosy.framework.graphs:IrGraph",
     "LayerHelper": "argosy.base.layer_helper:LayerHelper",
     "async_save": "argosy.background:async_save",
     "base": "argosy.base",

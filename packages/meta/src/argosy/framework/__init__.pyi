@@ -4,6 +4,7 @@ from argosy.static.program import Block as Block
 from argosy.device.places import CPUPlace as CPUPlace
 from argosy.framework.other_devices import CUDAPinnedPlace as CUDAPinnedPlace
 from argosy.framework.other_devices import CUDAPlace as CUDAPlace
+from argosy.framework.graphs import IrGraph as IrGraph
 from argosy.common_ops_import import LayerHelper as LayerHelper
 from argosy.framework.reading import MmapStorage as MmapStorage
 from argosy.attributes import ParamAttr as ParamAttr

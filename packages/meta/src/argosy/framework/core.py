@@ -16,6 +16,7 @@ from argosy.device import (
     is_compiled_with_rocm,
     is_compiled_with_xpu,
 )
+from argosy.framework.graphs import Graph
 from argosy.framework.other_devices import CUDAPinnedPlace, CUDAPlace
 from argosy.framework.reading import frombuffer
 from argosy.runtime import Tensor
@@ -29,7 +30,7 @@ from argosy_tensorcore.rng import Generator
 
 __all__ = [
     "AmpLevel", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataType", "DenseTensor", "EOFException",
-    "Generator", "LoDTensor", "Place", "VarDesc", "default_cpu_generator", "default_cuda_generator",
+    "Generator", "Graph", "LoDTensor", "Place", "VarDesc", "default_cpu_generator", "default_cuda_generator",
     "default_custom_device_generator", "default_xpu_generator", "device_memory_stat_current_value",
     "device_memory_stat_peak_value", "eager", "frombuffer", "get_cuda_device_count", "get_custom_device_count",
     "is_compiled_with_cinn", "is_compiled_with_cuda", "is_compiled_with_custom_device",

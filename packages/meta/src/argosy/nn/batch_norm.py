@@ -37,7 +37,8 @@ class _BatchNorm(Layer):
         self._num_features, self._momentum, self._epsilon = num_features, momentum, epsilon
         self._data_format, self._use_global_stats = data_format, use_global_stats
         shape, ones = [num_features], Constant(1.0)
-        self._weight_attr, self._bias_attr = weight_attr, bias_attr
+        self._weight_attr, self._bias_attr, self._name = weight_attr, bias_attr, name
+        self._in_place = self._fuse_with_relu = False
         self.weight = self.create_parameter(shape, weight_attr, default_initializer=ones)
         self.bias = self.create_parameter(shape, bias_attr, is_bias=True)
         still = ParamAttr(trainable=False)
@@ -49,6 +50,11 @@ class _BatchNorm(Layer):
         self._check_input_dim(input)
         settings = (self.training, self._momentum, self._epsilon, self._data_format, self._use_global_stats)
         return batch_norm(input, self._mean, self._variance, self.weight, self.bias, *settings)
+
+    def _check_data_format(self, input: str) -> None:
+        """Raise ValueError unless the layout is one that the layer takes: channels second or last."""
+        if input[:2] != "NC" and input[-1:] != "C":
+            raise ValueError(f"{type(self).__name__}: data_format is channels second or last, got {input!r:.60}")
 
     def _check_input_dim(self, input: Tensor) -> None:
         """Raise ValueError unless the input has as many axes as the layer takes."""

@@ -13,6 +13,19 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["Embedding", "Flatten", "Identity", "Linear"]
 
 
+class _Size:
+    """A size that a layer was made with. Libraries put a property of that name into the class, or a value into the
+    layer, in its place: neither is in the way, as the layer itself holds the size under another name."""
+
+    __slots__ = ("_name",)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = "_" + name
+
+    def __get__(self, layer: Any, owner: type) -> Any:
+        return self if layer is None else getattr(layer, self._name)
+
+
 class Linear(Layer):
     """``x @ weight + bias`` with weight [in_features, out_features] and bias [out_features].
 
@@ -21,6 +34,7 @@ class Linear(Layer):
 
     weight: Any
     bias: Any
+    in_features, out_features = _Size(), _Size()
 
     def __init__(
         self,
@@ -31,7 +45,7 @@ class Linear(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        self.in_features, self.out_features = in_features, out_features
+        self._in_features, self._out_features = in_features, out_features
         self._weight_attr, self._bias_attr, self.name = weight_attr, bias_attr, name
         self.weight = self.create_parameter([in_features, out_features], weight_attr)
         self.bias = self.create_parameter([out_features], bias_attr, is_bias=True)
@@ -88,7 +102,7 @@ class Embedding(Layer):
                 f"Embedding: _weight has shape {list(_weight.shape)}, not [{num_embeddings}, {embedding_dim}]"
             )
         start = None if _weight is None else Assign(_weight)
-        self._weight_attr = weight_attr
+        self._weight_attr, self._name, self._is_distributed, self._remote_prefetch = weight_attr, name, False, False
         self.weight = self.create_parameter([num_embeddings, embedding_dim], start or weight_attr)
         if self._padding_idx is not None and self.weight is not None and _weight is None:
             after_filling(self.weight, self._clear_padding)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from argosy.nn import functional as F
 from argosy.nn.conv_settings import check_settings
 from argosy.nn.initializer import Normal
+from argosy.nn.integers import Integral
 from argosy.nn.layer import Layer, own_dtype
 from argosy_tensorcore.tensor import Tensor
 
@@ -17,6 +18,9 @@ __all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "
 
 class _ConvNd(Layer):
     """What convolutions and transposed convolutions are, for ``isinstance``; Paddle's name."""
+
+    output_padding: Any = 0
+    _padding_mode: str = "zeros"
 
 
 class _Conv(_ConvNd):
@@ -67,12 +71,12 @@ class _Conv(_ConvNd):
         """What to pad with before the convolution (last axis first) where it cannot pad with zeros itself."""
         if mode == "zeros":
             return None
-        steps = [dilation] * self.spatial if isinstance(dilation, int) else list(dilation)
+        steps = [dilation] * self.spatial if isinstance(dilation, Integral) else list(dilation)
         if isinstance(padding, str):
             reach = [d * (k - 1) * (padding.upper() == "SAME") for d, k in zip(steps, kernel, strict=True)]
             pairs = [(total // 2, total - total // 2) for total in reach]
         else:
-            given = [padding] * self.spatial if isinstance(padding, int) else list(padding)
+            given = [padding] * self.spatial if isinstance(padding, Integral) else list(padding)
             twice = len(given) == 2 * self.spatial
             pairs = list(zip(given[::2], given[1::2], strict=True)) if twice else [(p, p) for p in given]
         if len(pairs) != self.spatial:
@@ -100,7 +104,7 @@ class _Conv(_ConvNd):
 
 def _of_axes(given: int | Sequence[int], count: int) -> list[int]:
     """One number for each axis."""
-    return [given] * count if isinstance(given, int) else list(given)
+    return [given] * count if isinstance(given, Integral) else list(given)
 
 
 def _shown_settings(sizes: str, spatial: int, data_format: str, settings: dict[str, Any]) -> str:

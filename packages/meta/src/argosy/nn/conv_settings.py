@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.checked import check_choice
+from argosy.nn.integers import Integral
 
 __all__ = ["LAYOUTS", "check_settings"]
 
@@ -18,7 +19,7 @@ def check_settings(name: str, spatial: int, data_format: str, padding: Any, **st
     """Raise ``ValueError`` for settings of the layer ``name`` over ``spatial`` axes that no input fits."""
     check_choice(name, "data_format", data_format, _OF_AXES[spatial])
     for argument, given in steps.items():
-        if not isinstance(given, int) and len(given) not in (1, spatial):
+        if not isinstance(given, Integral) and len(given) not in (1, spatial):
             raise ValueError(f"{name}(): argument {argument!r} should hold {spatial} numbers, got {list(given)}")
     _check_padding(name, spatial, padding)
 
@@ -28,11 +29,12 @@ def _check_padding(name: str, spatial: int, padding: int | str | Sequence[Any]) 
         if padding.upper() not in ("SAME", "VALID"):
             raise ValueError(f"{name}(): argument 'padding' should be numbers, 'SAME' or 'VALID', got {padding!r}")
         return
-    given = [padding] if isinstance(padding, int) else list(padding)
-    pairs = [each for each in given if not isinstance(each, int)]
+    given = [padding] if isinstance(padding, Integral) else list(padding)
+    pairs = [each for each in given if not isinstance(each, Integral)]
     counts = sorted({spatial, spatial + 2} if pairs else {1, spatial, 2 * spatial})
     if len(given) not in counts or (pairs and (len(pairs) != len(given) or any(len(p) != 2 for p in pairs))):
         counted = " or ".join(map(str, counts)) + (" pairs" if pairs else " numbers")
         raise ValueError(f"{name}(): argument 'padding' should hold {counted}, got {padding}")
-    if any(isinstance(n, int) and n < 0 for each in given for n in ([each] if isinstance(each, int) else each)):
+    numbers = [n for each in given for n in ([each] if isinstance(each, Integral) else each)]
+    if any(isinstance(n, Integral) and n < 0 for n in numbers):
         raise ValueError(f"{name}(): argument 'padding' should hold no negative numbers, got {padding}")

@@ -7,6 +7,7 @@ from typing import Any
 from argosy.aliases import also_named
 from argosy.checked import Sizes, check_choice, named
 from argosy.nn.conv_settings import LAYOUTS
+from argosy.nn.integers import Integral
 from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.ops.window_counts import window_count
 from argosy_tensorcore.tensor import Tensor
@@ -24,7 +25,7 @@ WINDOWS = {
 
 
 def _pair(function: str, argument: str, value: Any) -> list[int]:
-    pair = [value, value] if isinstance(value, int) else list(value)
+    pair = [value, value] if isinstance(value, Integral) else list(value)
     if len(pair) != 2:
         raise ValueError(f"{function}: {argument} is a number or two, got {value}")
     return pair
@@ -32,7 +33,7 @@ def _pair(function: str, argument: str, value: Any) -> list[int]:
 
 def _edges(function: str, paddings: Any) -> list[int]:
     """Padding as top, left, bottom, right."""
-    given = [paddings] * 2 if isinstance(paddings, int) else list(paddings)
+    given = [paddings] * 2 if isinstance(paddings, Integral) else list(paddings)
     if len(given) not in (2, 4):
         raise ValueError(f"{function}: paddings is a number, two or four, got {paddings}")
     return given if len(given) == 4 else [*given, *given]
@@ -118,7 +119,7 @@ def upsample(
 @named
 def zeropad2d(x: Tensor, padding: Sizes, data_format: str = "NCHW", name: str | None = None) -> Tensor:
     """Zeros around images; padding: left, right, top, bottom, or one number for all."""
-    edges = [padding] * 4 if isinstance(padding, int) else list(padding)
+    edges = [padding] * 4 if isinstance(padding, Integral) else list(padding)
     return get_operator("pad")(x, edges, mode="constant", value=0.0, data_format=data_format)  # type: ignore[no-any-return]
 
 
@@ -202,7 +203,7 @@ def _two_sides(function: str, padding: Any) -> list[int]:
 
 
 def _single(value: Any) -> int:
-    found = [value] if isinstance(value, int) else list(value)
+    found = [value] if isinstance(value, Integral) else list(value)
     if len(found) != 1:
         raise ValueError(f"sizes of one axis should be one integer, got {value!r:.60}")
     return found[0]

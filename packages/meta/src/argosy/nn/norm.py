@@ -9,6 +9,7 @@ from typing import Any
 from argosy.aliases import also_named
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
+from argosy.nn.integers import Integral
 from argosy.nn.layer import Layer, own_dtype
 from argosy_tensorcore.tensor import Tensor
 
@@ -16,7 +17,7 @@ __all__ = ["LayerNorm", "RMSNorm"]
 
 
 def _sizes(normalized_shape: int | Sequence[int]) -> list[int]:
-    return [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+    return [normalized_shape] if isinstance(normalized_shape, Integral) else list(normalized_shape)
 
 
 class LayerNorm(Layer):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from argosy.nn import functional as F
+from argosy.nn.integers import Integral
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
 
@@ -25,7 +26,7 @@ class _Pad(Layer):
 
     def __init__(self, padding: Padding, mode: str, value: float, data_format: str) -> None:
         super().__init__()
-        self._pad = [padding] * (2 * self.spatial) if isinstance(padding, int) else list(padding)
+        self._pad = [padding] * (2 * self.spatial) if isinstance(padding, Integral) else list(padding)
         if len(self._pad) != 2 * self.spatial:
             raise ValueError(f"{type(self).__name__}: padding is one number or {2 * self.spatial}, got {padding}")
         self._mode, self._value, self._data_format = mode, value, data_format

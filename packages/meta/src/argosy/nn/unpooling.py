@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from argosy.checked import Sizes, named
 from argosy.nn import functional as F
+from argosy.nn.integers import Integral
 from argosy.nn.layer import Layer
 from argosy_phi_ops.context import context
 from argosy_phi_ops.operator import get_operator
@@ -20,7 +21,7 @@ __all__ = [
 
 
 def _each(function: str, argument: str, value: Any, rank: int) -> list[int]:
-    values = [value] * rank if isinstance(value, int) else list(value)
+    values = [value] * rank if isinstance(value, Integral) else list(value)
     if len(values) != rank:
         raise ValueError(f"{function}: {argument} is a number or {rank}, got {value}")
     return values
@@ -106,7 +107,7 @@ def _fractional(rank: int, x: Any, output_size: Any, kernel_size: Any, random_u:
         random_u = float(uniform_from_bits(philox_bits(*context().generator.draw(), [1]))[0])
     elif not 0 < random_u < 1:
         raise ValueError(f"{function}: random_u is between 0 and 1, got {random_u}")
-    sizes = [output_size] * rank if isinstance(output_size, int) else list(output_size)
+    sizes = [output_size] * rank if isinstance(output_size, Integral) else list(output_size)
     sizes = [n if out is None else out for out, n in zip(sizes, x.shape[2:], strict=True)]
     kernels = [0] * rank if kernel_size is None else _each(function, "kernel_size", kernel_size, rank)
     windows = [_windows(n, out, k, random_u) for n, out, k in zip(x.shape[2:], sizes, kernels, strict=True)]

@@ -13,6 +13,7 @@ from argosy.nn.quant.stub import QuanterStub as QuanterStub
 from argosy.nn.quant.stub import Stub as Stub
 from argosy.nn.quant import format as format
 from argosy.nn.quant import qat as qat
+from argosy.nn.quant import quantized_linear as quantized_linear
 from argosy.nn.quant import stub as stub
 def llm_int8_linear(x: Tensor | _float, weight: Tensor | _float, bias: Tensor | None = None, weight_scale: Tensor | None = None, threshold: _float | Tensor = 6.0, name: _str | None = None) -> Tensor: ...
 def weight_dequantize(x: Tensor | _float, scale: Tensor | _float, algo: _str = 'weight_only_int8', out_dtype: _str | None = None, group_size: _int = -1, name: _str | None = None) -> Tensor: ...
