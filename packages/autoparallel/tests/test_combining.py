@@ -108,6 +108,14 @@ def test_uneven_parts_come_to_the_same_buckets(limited):
     mesh = ProcessMesh([[0, 1], [2, 3]])
     source = program(lambda *xs: [prim.exp(x) for x in xs], [(3, 1), (1, 5), (3, 3)])
     placements = [[SUM, Shard(0)], [SUM, Shard(0)], [SUM, Shard(1)]]
+    alone, counts = None, []
     for limit in (0, 20, 40, 1 << 20):
         limited(limit)
-        values(source, mesh, placements)
+        together, count = values(source, mesh, placements)  # which checks that all ranks make as many sums
+        counts.append(count)
+        alone = alone or together
+        for x, y in zip(together, alone, strict=True):
+            np.testing.assert_array_equal(x, y)
+    assert counts[0] == 3
+    assert counts[-1] == 1
+    assert counts == sorted(counts, reverse=True)

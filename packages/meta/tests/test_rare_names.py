@@ -62,10 +62,38 @@ def test_models_are_summarised(capsys):
     assert "9" in capsys.readouterr().out
 
 
-def test_capture_talks_as_much_as_asked():
-    """The levels are taken, and refused where they are no numbers."""
-    paddle.jit.set_verbosity(0)
-    paddle.jit.set_code_level(0)
+def test_capture_talks_as_much_as_asked(capsys):
+    """The rewritten code is shown from level 1 on and not at 0; levels are numbers."""
+
+    def double(x):
+        if x.sum() > 0:
+            x = x * 2
+        return x
+
+    shown = []
+    for level in (1, 0):
+        paddle.jit.set_code_level(level)
+        paddle.jit.to_static(double, full_graph=True)(paddle.ones([2]))
+        shown.append("def double" in capsys.readouterr().err)
+    assert shown == [True, False]
+    for function in (paddle.jit.set_verbosity, paddle.jit.set_code_level):
+        function(0)
+        with pytest.raises(ValueError, match="level"):
+            function("loud")
+
+
+def test_breaks_of_a_graph_are_told_as_much_as_asked(capsys):
+    """Where a graph breaks is said at level 1, not at 0."""
+
+    def broken(x):
+        return x * float(x.sum())
+
+    told = []
+    for level in (1, 0):
+        paddle.jit.set_verbosity(level)
+        paddle.jit.to_static(broken, full_graph=False)(paddle.ones([2]))
+        told.append(bool(capsys.readouterr().err))
+    assert told == [True, False]
 
 
 def test_a_loaded_layer_stays_in_evaluation(tmp_path):
