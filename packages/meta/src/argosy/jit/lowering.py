@@ -1,7 +1,7 @@
 """From a captured program to an executable: gradients expanded, operators decomposed, then the compiler.
 
 ``ARGOSY_DUMP`` names a folder that receives the program before and after each pass; ``ARGOSY_VERIFY=1`` checks
-it there.
+it there. A program whose code is in the compiler's cache needs no passes: it was checked when that code was made.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _stages: list[tuple[str, str]] | None = None  # see `recorded`
 class _Passes:
     """The pipeline as a preparation: a compiler that knows its outcome puts it off until somebody asks."""
 
-    recipe = PIPELINE
+    def __init__(self) -> None:
+        self.recipe = PIPELINE + (" verified" if _verifies() else "")
 
-    @staticmethod
-    def run(program: Program) -> None:
+    def run(self, program: Program) -> None:
         """Run the passes in place."""
         simplify(program)
 
@@ -60,25 +60,23 @@ def lower(program: Program, backend: Backend, at_once: bool = False) -> Executab
     """
     name, options = _compiler_for(backend)
     compile_prepared = getattr(get_compiler(name), "compile_prepared", None)
-    if at_once or compile_prepared is None or _stages is not None or _is_watched():
+    if at_once or compile_prepared is None or _stages is not None or settings.read("ARGOSY_DUMP"):
         simplify(program)
         return build(program, backend)
-    executable: Executable = compile_prepared(program, _Passes, device("cpu", 0), (), options)
+    executable: Executable = compile_prepared(program, _Passes(), device("cpu", 0), (), options)
     return executable
 
 
-def _is_watched() -> bool:
-    """Whether somebody wants to see the passes at work."""
-    return bool(settings.read("ARGOSY_DUMP")) or settings.read("ARGOSY_VERIFY") != "0"
+def _verifies() -> bool:
+    return settings.read("ARGOSY_VERIFY") != "0"
 
 
 def simplify(program: Program, pipeline: str = PIPELINE) -> None:
     """Run the passes on ``program`` in place."""
-    verify = settings.read("ARGOSY_VERIFY") != "0"
     if _stages is not None:
         _stages.append((f"captured program '{program.name}'", str(program)))
     fuel = process_fuel()
-    manager = PassManager(pipeline, verify=verify, dump=_dump_folder(program.name), fuel=fuel)
+    manager = PassManager(pipeline, verify=_verifies(), dump=_dump_folder(program.name), fuel=fuel)
     with own_context():
         manager.run(program)
     if fuel is not None:
