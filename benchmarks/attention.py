@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,16 +35,19 @@ def argosy_step(shape: tuple[int, int, int]) -> Callable[[], Any]:
     return lambda: whole(q, k, v, g)[1][0, -1, 0, 0]
 
 
-def torch_step(shape: tuple[int, int, int]) -> Callable[[], Any]:
+def torch_step(shape: tuple[int, int, int], compiled: bool = False) -> Callable[[], Any]:
     import torch
 
     q, k, v, g = (torch.from_numpy(x) for x in operands(*shape))
     inputs = [x.requires_grad_() for x in (q, k, v)]
 
+    attend = partial(torch.nn.functional.scaled_dot_product_attention, is_causal=True)
+    called = torch.compile(attend, dynamic=False) if compiled else attend
+
     def step() -> Any:
         for x in inputs:
             x.grad = None
-        torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).backward(g)
+        called(q, k, v).backward(g)
         assert q.grad is not None
         return q.grad[0, 0, -1, 0]
 
@@ -66,6 +70,7 @@ def jax_step(shape: tuple[int, int, int]) -> Callable[[], Any]:
 
 
 if __name__ == "__main__":
-    options = arguments(__doc__ or "", ("argosy", "torch", "jax"), tuple(CASES))
-    makers = {"argosy": argosy_step, "torch": torch_step, "jax": jax_step}
+    options = arguments(__doc__ or "", ("argosy", "torch", "torch-compile", "jax"), tuple(CASES))
+    compiled = partial(torch_step, compiled=True)
+    makers = {"argosy": argosy_step, "torch": torch_step, "torch-compile": compiled, "jax": jax_step}
     run(options, "attention", makers[options.framework](CASES[options.case]))

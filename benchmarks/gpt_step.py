@@ -17,7 +17,7 @@ LAYERS, WIDTH, HEADS, TOKENS, VOCABULARY, BATCH = SIZES[""]
 RATE = 3e-4
 rng = np.random.default_rng(0)
 IDS = rng.integers(0, VOCABULARY, (BATCH, TOKENS + 1)).astype(np.int64)
-FRAMEWORKS = ("argosy", "argosy-eager", "argosy-plain", "torch", "torch-compile")
+FRAMEWORKS = ("argosy", "argosy-eager", "argosy-plain", "torch", "torch-compile", "jax")
 MATRICES = ("qkv", "o", "f1", "f2", "head")
 
 
@@ -128,6 +128,51 @@ def torch_step(compiled: bool, narrow: bool = False) -> Callable[[], Any]:
     return step
 
 
+def jax_step() -> Callable[[], Any]:
+    import jax
+    import jax.numpy as jnp
+
+    x, y = (jnp.asarray(ids, jnp.int32) for ids in (IDS[:, :-1], IDS[:, 1:]))
+
+    def norm(h: Any, w: Any, b: Any) -> Any:
+        centred = h - h.mean(-1, keepdims=True)
+        return centred * jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5) * w + b
+
+    def loss_fn(ps: Any, x: Any, y: Any) -> Any:
+        h = ps["te"][x] + ps["pe"]
+        for i in range(LAYERS):
+            p = lambda name, g=f"l{i}.": ps[g + name]  # noqa: E731
+            qkv = norm(h, p("ln1_w"), p("ln1_b")) @ p("qkv") + p("qkv_b")
+            q, k, v = jnp.moveaxis(qkv.reshape(BATCH, TOKENS, 3, HEADS, WIDTH // HEADS), 2, 0)
+            z = jax.nn.dot_product_attention(q, k, v, is_causal=True).reshape(BATCH, TOKENS, WIDTH)
+            h = h + z @ p("o") + p("o_b")
+            z = norm(h, p("ln2_w"), p("ln2_b"))
+            h = h + jax.nn.gelu(z @ p("f1") + p("f1_b"), approximate=True) @ p("f2") + p("f2_b")
+        logits = norm(h, ps["lnf_w"], ps["lnf_b"]) @ ps["head"]
+        return (jax.nn.logsumexp(logits, -1) - jnp.take_along_axis(logits, y[..., None], -1)[..., 0]).mean()
+
+    def adamw(p: Any, g: Any, m: Any, v: Any, t: Any) -> tuple[Any, Any, Any]:
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        update = m / (1 - 0.9**t) / (jnp.sqrt(v / (1 - 0.999**t)) + 1e-8)
+        return p * (1 - RATE * 0.01) - RATE * update, m, v
+
+    def update(ps: Any, moments: Any, t: Any, x: Any, y: Any) -> Any:
+        loss, gradients = jax.value_and_grad(loss_fn)(ps, x, y)
+        made = {k: adamw(ps[k], gradients[k], *moments[k], t) for k in ps}
+        return {k: p for k, (p, _, _) in made.items()}, {k: (m, v) for k, (_, m, v) in made.items()}, t + 1, loss
+
+    jitted = jax.jit(update, donate_argnums=(0, 1))
+    parameters = {k: jnp.asarray(v) for k, v in initial().items()}
+    state = [parameters, {k: (jnp.zeros_like(p), jnp.zeros_like(p)) for k, p in parameters.items()}, jnp.float32(1)]
+
+    def step() -> Any:
+        *state[:], loss = jitted(*state, x, y)
+        jax.block_until_ready(state)
+        return loss
+
+    return step
+
+
 if __name__ == "__main__":
     options = arguments(__doc__ or "", FRAMEWORKS, tuple(SIZES))
     take_sizes(options.case)
@@ -135,6 +180,6 @@ if __name__ == "__main__":
     makers = {
         "argosy": lambda: argosy_step(True, narrow), "argosy-eager": lambda: argosy_step(False, narrow),
         "argosy-plain": plain_step, "torch": lambda: torch_step(False, narrow),
-        "torch-compile": lambda: torch_step(True, narrow),
+        "torch-compile": lambda: torch_step(True, narrow), "jax": jax_step,
     }  # fmt: skip
     run(options, "gpt_step", makers[options.framework]())

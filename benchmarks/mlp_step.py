@@ -38,7 +38,7 @@ def argosy_step(compiled: bool) -> Callable[[], Any]:
     return lambda: whole(x, y)
 
 
-def torch_step() -> Callable[[], Any]:
+def torch_step(compiled: bool) -> Callable[[], Any]:
     import torch
 
     F = torch.nn.functional
@@ -46,10 +46,15 @@ def torch_step() -> Callable[[], Any]:
     x, y = torch.from_numpy(X), torch.from_numpy(Y)
     optimizer = torch.optim.SGD(parameters, lr=RATE, fused=True)
 
+    def loss_fn(x: Any, y: Any) -> Any:
+        w1, b1, w2, b2 = parameters
+        return F.cross_entropy(F.linear(F.relu(F.linear(x, w1, b1)), w2, b2), y)
+
+    loss_of = torch.compile(loss_fn, dynamic=False) if compiled else loss_fn
+
     def step() -> Any:
         optimizer.zero_grad()
-        w1, b1, w2, b2 = parameters
-        loss = F.cross_entropy(F.linear(F.relu(F.linear(x, w1, b1)), w2, b2), y)
+        loss = loss_of(x, y)
         loss.backward()
         optimizer.step()
         return loss.detach()
@@ -84,9 +89,9 @@ def jax_step() -> Callable[[], Any]:
 
 
 if __name__ == "__main__":
-    options = arguments(__doc__ or "", ("argosy", "argosy-eager", "torch", "jax"))
+    options = arguments(__doc__ or "", ("argosy", "argosy-eager", "torch", "torch-compile", "jax"))
     makers = {
-        "argosy": lambda: argosy_step(True), "argosy-eager": lambda: argosy_step(False), "torch": torch_step,
-        "jax": jax_step,
+        "argosy": lambda: argosy_step(True), "argosy-eager": lambda: argosy_step(False),
+        "torch": lambda: torch_step(False), "torch-compile": lambda: torch_step(True), "jax": jax_step,
     }  # fmt: skip
     run(options, "mlp_step", makers[options.framework]())

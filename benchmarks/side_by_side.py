@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--patience", type=float, default=120.0, help="seconds that a process may take")
+    parser.add_argument("--patience", type=float, default=240.0, help="seconds that a process may take")
     options = parser.parse_args()
     figures, most = [], limits(options)
     with tempfile.TemporaryDirectory() as cache:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+_REPEATS = 20
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARGOSY_NUM_THREADS")
 # A machine's settings of which kernels a library of matrix products uses: each framework shall choose its own.
 _FORCED = {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "MKL_ENABLE_INSTRUCTIONS", "ATEN_CPU_CAPABILITY"}
@@ -51,18 +52,17 @@ def measure(options: argparse.Namespace, workload: str, step: Callable[[], Any])
     """Time ``step`` (which must block until its result is there) and print one JSON line; ``check`` in it is the mean
     of the absolute values of the last result, to see that all compute the same.
 
-    Two more steps warm up and at least five are timed; three, and no more to warm up, where a step takes that long.
+    Two more steps warm up and at least 20 are timed, so that one that others disturb does not decide.
     The clock is CPU time when others used more than 3% of our core meanwhile (``clock`` says which), else wall time.
     """
     start = time.perf_counter()
     step()
     first = time.perf_counter() - start
-    slow = first > options.seconds
-    for _ in range(0 if slow else 2):
+    for _ in range(2):
         step()
     walls, cpus = [], []
     begin = time.perf_counter()
-    while len(walls) < (3 if slow else 5) or (time.perf_counter() - begin < options.seconds and len(walls) < 5000):
+    while len(walls) < _REPEATS or (time.perf_counter() - begin < options.seconds and len(walls) < 5000):
         wall, cpu = time.perf_counter(), time.process_time()
         last = step()
         walls.append(time.perf_counter() - wall)

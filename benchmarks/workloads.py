@@ -26,7 +26,7 @@ class Workload(NamedTuple):
     script: str
     case: str
     title: str
-    peers: tuple[str, ...] = ("torch", "jax")
+    peers: tuple[str, ...] = ("torch", "torch-compile", "jax")
     work: Work | None = None
 
     def record(self, threads: int) -> str:
@@ -96,14 +96,15 @@ def _resnet18(images: int, size: int) -> Work:
 # Nested reverse mode of jax, and compiled gradients of torch, take minutes to compile at order 8.
 EVERY_WAY = ("torch", "torch-compile", "jax", "jax-jet", "jax-reverse", "paddle")
 WITH_PADDLE = ("torch", "jax", "paddle")
+WITHOUT_COMPILE = ("torch", "jax")  # torch.compile has no code for complex numbers, and takes minutes for these orders
 GPT = _transformer(8 * 256, 6 * 12 * 384**2 + 384 * 4096, _attention(8, 6 * 6, 256, 64))
 LLAMA = _transformer(512, 2 * 2048 * (2048 + 512) + 3 * 2048 * 5632, _attention(1, 32, 512, 64))
 MLP = Work(operations=2.0 * 64 * (2 * 784 * 256 + 3 * 256 * 10))  # the input wants no gradient
-RESNET = ("torch", "torch-last", "jax")
+RESNET = ("torch", "torch-last", "torch-compile", "jax")
 LAPLACIAN = ("torch", "torch-forward", "jax", "jax-forward")
 
 WORKLOADS = (
-    Workload("gpt_step", "", "GPT training step (6 layers, width 384, 256 tokens, batch 8, AdamW)", ("torch",), GPT),
+    Workload("gpt_step", "", "GPT training step (6 layers, width 384, 256 tokens, batch 8, AdamW)", work=GPT),
     Workload("mlp_step", "", "MLP training step (784-256-10, batch 64, SGD)", work=MLP),
     Workload("resnet_step", "64", "ResNet-18 training step (8 images of 64 x 64, SGD)", RESNET, _resnet18(8, 64)),
     Workload("resnet_step", "224", "ResNet-18 training step (8 images of 224 x 224, SGD)", RESNET, _resnet18(8, 224)),
@@ -140,11 +141,17 @@ WORKLOADS = (
     Workload("laplacian", "10", "Laplacian in 10 dimensions", LAPLACIAN, _laplacian(10)),
     Workload("laplacian", "50", "Laplacian in 50 dimensions", LAPLACIAN, _laplacian(50)),
     Workload("laplacian", "100", "Laplacian in 100 dimensions", LAPLACIAN, _laplacian(100)),
-    Workload("biharmonic", "2", "biharmonic operator of a network in 2 dimensions, 256 points", work=_biharmonic(2)),
-    Workload("biharmonic", "10", "biharmonic operator in 10 dimensions", work=_biharmonic(10)),
-    Workload("biharmonic", "20", "biharmonic operator in 20 dimensions", work=_biharmonic(20)),
-    Workload("biharmonic", "50", "biharmonic operator in 50 dimensions", work=_biharmonic(50)),
-    Workload("biharmonic", "100", "biharmonic operator in 100 dimensions", work=_biharmonic(100)),
+    Workload(
+        "biharmonic",
+        "2",
+        "biharmonic operator of a network in 2 dimensions, 256 points",
+        WITHOUT_COMPILE,
+        work=_biharmonic(2),
+    ),
+    Workload("biharmonic", "10", "biharmonic operator in 10 dimensions", WITHOUT_COMPILE, work=_biharmonic(10)),
+    Workload("biharmonic", "20", "biharmonic operator in 20 dimensions", WITHOUT_COMPILE, work=_biharmonic(20)),
+    Workload("biharmonic", "50", "biharmonic operator in 50 dimensions", WITHOUT_COMPILE, work=_biharmonic(50)),
+    Workload("biharmonic", "100", "biharmonic operator in 100 dimensions", WITHOUT_COMPILE, work=_biharmonic(100)),
     Workload(
         "fft",
         "2048-forward",
@@ -153,10 +160,16 @@ WORKLOADS = (
         _fourier(2048, 1),
     ),
     Workload("fft", "2048-backward", "gradient of the power of its spectrum", WITH_PADDLE, _fourier(2048, 2)),
-    Workload("fft", "lines-64", "Fourier transforms of 2^20 complex numbers in lines of 64", work=_lines(1 << 20, 64)),
-    Workload("fft", "lines-256", "in lines of 256", work=_lines(1 << 20, 256)),
-    Workload("fft", "lines-1024", "in lines of 1024", work=_lines(1 << 20, 1024)),
-    Workload("fft", "lines-1009", "in lines of 1009, a prime", work=_lines(1009 * 1039, 1009)),
+    Workload(
+        "fft",
+        "lines-64",
+        "Fourier transforms of 2^20 complex numbers in lines of 64",
+        WITHOUT_COMPILE,
+        work=_lines(1 << 20, 64),
+    ),
+    Workload("fft", "lines-256", "in lines of 256", WITHOUT_COMPILE, work=_lines(1 << 20, 256)),
+    Workload("fft", "lines-1024", "in lines of 1024", WITHOUT_COMPILE, work=_lines(1 << 20, 1024)),
+    Workload("fft", "lines-1009", "in lines of 1009, a prime", WITHOUT_COMPILE, work=_lines(1009 * 1039, 1009)),
     Workload("chain", "", "100 cheap operators on 8 floats"),
 )
 
