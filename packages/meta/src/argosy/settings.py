@@ -25,7 +25,7 @@ SETTINGS = {
     setting.name: setting
     for setting in (
         Setting("ARGOSY_DUMP", "", "a folder that receives every captured program before and after each pass"),
-        Setting("ARGOSY_VERIFY", "0", "1 verifies captured programs after each pass; code in the cache is of verified ones then"),
+        Setting("ARGOSY_VERIFY", "0", "1 verifies captured programs after each pass that runs"),
         Setting("ARGOSY_LOG", "", "events to print, separated by commas: compile"),
         Setting("ARGOSY_CHECK_INDEX", "1", "0 lets compiled programs clamp or drop indices that are out of range"),
         Setting("ARGOSY_EAGER", "", "plain: eager execution in Python alone, without native code"),
