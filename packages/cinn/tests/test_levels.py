@@ -7,6 +7,7 @@ links.
 import ctypes
 import re
 
+import ml_dtypes
 import numpy as np
 import pytest
 from contraction.products import Product
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.skipif(not Target.host().is_x86, reason="the levels are
 LEVELS = ["x86-64-v3", "x86-64-v2", "x86-64"]
 #: What LLVM calls where a processor lacks the instruction.
 CALLS = re.compile(
-    rb"\0(fmaf?|roundevenf?|rintf?|nearbyintf?|floorf?|ceilf?|truncf?|__(extend|trunc)[shdx]f[hsd]f2)(?=\0)"
+    rb"\0(fmaf?|roundevenf?|rintf?|nearbyintf?|floorf?|ceilf?|truncf?|__(extend|trunc)[shdx]f[hsdb]f2)(?=\0)"
 )
 
 
@@ -75,9 +76,11 @@ def test_programs_call_nothing_for_each_lane(level):
     def elementwise(x):
         return [getattr(prim, name)(x) for name in ("exp", "log", "tanh", "erf", "floor", "ceil", "round", "trunc")]
 
-    for dtype in ("float32", "float16", "bfloat16"):
-        arrays = [x.astype(dtype), w.astype(dtype)] if dtype != "bfloat16" else [x, w]
-        for function, operands in ((row_work, arrays), (elementwise, arrays[:1]), (as_halves, arrays[:1])):
+    for dtype in ("float32", "float16", ml_dtypes.bfloat16):
+        arrays = [x.astype(dtype), w.astype(dtype)]
+        rows = [np.ones((8, 4), dtype), np.ones((4, 2), dtype), np.ones(2, np.float32)]
+        each = (row_work, arrays), (elementwise, arrays[:1]), (as_halves, arrays[:1]), (layer, rows)
+        for function, operands in each:
             program = build(function, operands)
             _, assembly = assembled(simplified_program(to_primitives(program)), target, Budget())
             assert calls_of(assembly.module.text(), target) == []
@@ -93,6 +96,13 @@ def row_work(x, w):
     scale = prim.rsqrt(prim.add(prim.reduce_sum(prim.mul(x, x), axes=(1,)), 1.0))
     normed = prim.mul(prim.mul(x, prim.broadcast(scale, **like)), prim.broadcast(w, shape=x.shape, axes=(1,)))
     return [prim.div(e, prim.broadcast(prim.reduce_sum(e, axes=(1,)), **like)), normed]
+
+
+def layer(x, w, bias):
+    """A product whose rows end within a vector, with an epilogue that rounds."""
+    y = prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(0,))
+    z = prim.add(y, prim.broadcast(prim.cast(bias, dtype=y.dtype), shape=y.shape, axes=(1,)))
+    return [y, prim.add(z, z)]
 
 
 def as_halves(x):
