@@ -190,8 +190,9 @@ class Operator:
 
     def bounded(self, bounds: Callable[..., Iterator[tuple[Any, ...]]]) -> Callable[..., Any]:
         """Decorator: ``bounds``, called like the kernel, yields arrays of indices, each with the least one allowed, the
-        size of the axis that they address and perhaps one index that is allowed besides; eager execution refuses those
-        out of range."""
+        size of the axis that they address and perhaps one index that is allowed besides. Those out of range are
+        refused, eagerly and in programs (see :mod:`argosy_phi_ops.index_checks`): ``bounds`` sees operands without
+        elements, too, whose sizes may be symbolic."""
         self.bounds = bounds
         return bounds
 

@@ -222,3 +222,13 @@ def test_the_reference_compiler_refuses_options_and_gradient_requests():
     program.set_outputs([made.result])
     with pytest.raises(CompileError, match="expand-gradients"):
         ReferenceCompiler().compile(program, device("cpu"))
+
+
+@pytest.mark.parametrize("wrong", [{"low": "0"}, {"size": 3.0}, {"besides": True}, {"size": None}])
+def test_checks_of_indices_have_sizes_as_bounds(wrong):
+    """Programs come from files, too."""
+    program = Program()
+    x = program.add_input(TensorType((2,), "int64"))
+    bounds = {"operator": "look", "low": 0, "size": 3, "besides": None} | wrong
+    with pytest.raises(ValueError, match="check_index"):
+        Builder(program.block).create("prim.check_index", (x,), bounds)

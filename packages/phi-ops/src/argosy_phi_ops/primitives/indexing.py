@@ -6,7 +6,7 @@ from argosy_phi_ops.axes import Axis, AxisNotation
 from argosy_phi_ops.errors import DTypeError
 from argosy_phi_ops.primitives.checks import INTEGER, check_axes, check_dtype, check_same_dtype, format_shape, require
 from argosy_phi_ops.primitives.declaration import Shape, primitive
-from argosy_pir.dims import Dim
+from argosy_pir.dims import Dim, SymExpr
 from argosy_pir.types import TensorType
 
 SCATTER_KINDS = ("set", "add", "mul", "max", "min")
@@ -84,6 +84,8 @@ def check_index(
     result.
     """
     check_dtype("check_index", indices, INTEGER, "indices")
+    numbers = (low, size) if besides is None else (low, size, besides)
+    require(all(type(n) in (int, SymExpr) for n in numbers), f"prim.check_index: bounds {numbers}, expected sizes")
     return ()
 
 
