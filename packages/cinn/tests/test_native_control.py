@@ -1,17 +1,21 @@
 """Branches and loops are part of the native code around them."""
 
+import signal
+
 import numpy as np
 import pytest
 from programs import assert_equal, on_host
 
 from argosy_cinn import CinnCompiler, explain
+from argosy_cinn.rewrites import simplify
 from argosy_cinn.runtime import set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import building, context
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.core import Block, Operation, Region
+from argosy_pir.dialect import get_definition
 from argosy_tensorcore.storage import Strided
 
 RNG = np.random.default_rng(3)
@@ -167,3 +171,98 @@ def test_what_only_a_region_reads_is_computed_before_it():
 
     for flag in (True, False):
         assert check(program, f32(33), np.array(flag)).report()["host_calls"] == {}
+
+
+# -- signals
+
+
+class Stopped(Exception):
+    """What the handler of a signal raises."""
+
+
+def _stop(*_):
+    raise Stopped
+
+
+@pytest.fixture
+def alarm():
+    """A signal a moment after ``alarm()``, whose handler raises."""
+    before = signal.signal(signal.SIGALRM, _stop)
+    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.2)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def _until(builder, x, limit):
+    """``while x[0] < limit: x = x + 1``, which never ends where the numbers are so large that 1 is nothing."""
+
+    def test(x):
+        first = prim.reshape(prim.slice(x, start=(0,), limit=(1,), stride=(1,)), shape=())
+        return [prim.lt(first, limit)]
+
+    ways = [region([x.type], test, "control.condition"), region([x.type], lambda x: [prim.add(x, 1.0)])]
+    return builder.create("control.while", [x], {}, [x.type], ways).results
+
+
+def _counting(builder, x, limit):
+    """``for i in range(limit): x = x + 1``."""
+    whole = prim.cast(limit, dtype="int64")
+    index = TensorType((), "int64")
+    step = region([index, x.type], lambda i, x: [prim.add(x, 1.0)])
+    operands = [prim.constant(0, "int64"), whole, prim.constant(1, "int64"), x]
+    return builder.create("control.for", operands, {}, [x.type], [step]).results
+
+
+def _within(builder, x, limit):
+    """The first loop in a second one that ends: what is stopped stops all around it."""
+
+    def step(i, x):
+        return _until(Builder.at_end(context().builder.block), x, limit)
+
+    operands = [prim.constant(0, "int64"), prim.constant(3, "int64"), prim.constant(1, "int64"), x]
+    index = TensorType((), "int64")
+    return builder.create("control.for", operands, {}, [x.type], [region([index, x.type], step)]).results
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="POSIX signals")
+@pytest.mark.parametrize("size", [1, 300_000], ids=["one thread", "parallel"])
+@pytest.mark.parametrize("loop", [_until, _counting, _within])
+def test_a_signal_ends_a_loop(loop, size, alarm):
+    """What its handler raises is raised by the call; the program works afterwards."""
+    program = Program("endless")
+    x, limit = program.add_input(TensorType((size,), F)), program.add_input(TensorType((), F))
+    builder = Builder.at_end(program.block)
+    with building(builder):
+        program.set_outputs(loop(builder, x, limit))
+    run = CinnCompiler().compile(program, device("cpu")).run
+    zeros, few, huge = (Strided.from_array(a) for a in (np.zeros(size, np.float32), np.float32(3), np.float32(9e18)))
+    far = huge if loop is _counting else Strided.from_array(np.float32(1 << 25))
+    assert run([zeros, few])[0].array()[0] == 3
+    for _ in range(2):
+        alarm()
+        with pytest.raises(Stopped):
+            run([zeros, far])
+        assert run([zeros, few])[0].array()[-1] == 3
+
+
+def test_effects_within_nests_are_looked_for_once(monkeypatch):
+    """Whether an operation has an effect is asked of each that it contains, once."""
+    asked = []
+    monkeypatch.setattr(simplify, "get_definition", lambda name: asked.append(name) or get_definition(name))
+    depth = 40
+    program = Program("nest")
+    flag = program.add_input(TensorType((), "bool"))
+    builder = Builder.at_end(program.block)
+
+    def way(level):
+        if level == depth:
+            return [prim.constant(1.0, F)]
+        inner = Builder.at_end(context().builder.block)
+        ways = [region([], lambda: way(level + 1)), region([], lambda: [prim.constant(0.0, F)])]
+        return list(inner.create("control.if", [flag], {}, [TensorType((), F)], ways).results)
+
+    with building(builder):
+        program.set_outputs(way(0))
+    operations = sum(1 for _ in program.walk())
+    assert not simplify.has_effect(program.block.first)
+    assert len(asked) <= operations

@@ -1,5 +1,8 @@
 """Control flow over tensors: captured whole, on both settings of full_graph, with the values of plain Python."""
 
+import linecache
+import signal
+
 import numpy as np
 import pytest
 
@@ -398,3 +401,55 @@ def test_derivatives_along_a_curve_through_a_loop_and_a_branch():
         n = paddle.to_tensor(count)
         for got, expected in zip(captured(x, n), along(x, n), strict=True):
             np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-10)
+
+
+def _nested_function(statement, depth, seen):
+    """``statement`` within itself; ``seen`` grows whenever the innermost body is traced."""
+    lines = ["def f(x):", "    y = x"]
+    for i in range(depth):
+        inner = "    " * (i + 1)
+        if statement == "while":
+            lines += [f"{inner}i{i} = paddle.zeros([], 'int64')", f"{inner}while i{i} < 1:"]
+            lines.append(f"{inner}    i{i} = i{i} + 1")
+        else:
+            lines.append(inner + {"if": f"if x.sum() > {i}:", "for": f"for i{i} in range(one):"}[statement])
+        lines.append(f"{inner}    y = y + 1")
+    lines += ["    " * (depth + 1) + "seen.append(0)", "    return y"]
+    path = f"<nested {statement}>"
+    linecache.cache[path] = (0, None, [line + "\n" for line in lines], path)
+    names = {"paddle": paddle, "seen": seen, "one": paddle.ones([], "int64")}
+    exec(compile("\n".join(lines), path, "exec"), names)
+    return names["f"]
+
+
+@pytest.mark.parametrize("statement", ["if", "while", "for"])
+def test_what_nests_is_traced_once(statement):
+    """Not twice for each level: 2^18 traces would take hours."""
+    seen, depth = [], 18
+    captured = paddle.jit.to_static(_nested_function(statement, depth, seen), full_graph=True)
+    np.testing.assert_array_equal(captured(_t(100)).numpy(), [100 + depth])
+    assert len(seen) <= 2
+
+
+def test_a_signal_ends_an_endless_loop_of_a_file(tmp_path):
+    """The call raises what the signal's handler raises (KeyboardInterrupt for Ctrl-C), captured and from a file."""
+
+    def until(x, limit):
+        while x.sum() < limit:
+            x = x + 1
+        return x
+
+    captured = paddle.jit.to_static(until, full_graph=True)
+    paddle.jit.save(captured, tmp_path / "endless", input_spec=[_t(0), _t(5).sum()])
+    served = paddle.jit.load(tmp_path / "endless")
+    for run in (captured, served):
+        assert run(_t(0), _t(3).sum()).tolist() == [3]
+        handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                run(_t(0), _t(1 << 25).sum())  # 2^24 + 1 is 2^24
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, handler)
+        assert run(_t(0), _t(3).sum()).tolist() == [3]

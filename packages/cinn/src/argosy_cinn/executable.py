@@ -218,6 +218,8 @@ class Bound:
         e = self.executable
         if e.hosts or self.states or e.dims_address or e.sizes.guarded is not None or e.manifest.checks:
             return None
+        if b"argosy_poll" in e.library.code:  # its loops may end with an exception, which native callers do not know
+            return None
         return NativeCode(e.library.address("segment0"), tuple(self.table), self.output_entry, self)
 
     def _hold(self, states: list[Strided]) -> None:

@@ -7,7 +7,7 @@ stacked tensors are read and written where they lie. Nothing is allocated while 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from argosy_cinn.plan.shapes import count, sizes
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I8, I64, LLVM_TYPES, PTR, VOID, Index, constant
 from argosy_cinn.printers.types import Value as MachineValue
+from argosy_cinn.runtime.interrupts import Poll
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.scalars import decode_scalar
@@ -229,11 +230,11 @@ def _if(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_Regio
 def _while(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_RegionCall]) -> None:
     condition, body = regions
     carried = _Carried(b, flow, pointers)
-    flag = b.alloca(I8, _SCALAR)
+    flag, poll = b.alloca(I8, _SCALAR), Poll(b)
 
     def holds(state: list[MachineValue]) -> MachineValue:
         condition(carried.step(state)[0], [flag])
-        again = b.icmp("ne", b.load(I8, flag), 0)
+        again = b.binary("and", b.icmp("ne", b.load(I8, flag), 0), poll.goes_on())
         return b.binary("and", again, is_clear(b, pointers(RECORD))) if flow.notes else again
 
     def step(state: list[MachineValue]) -> list[MachineValue]:
@@ -252,29 +253,51 @@ def _for(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_Regi
     low, high = (b.convert(extend, b.load(memory, pointers(v)), I64) for v in (start, stop))
     ahead = b.sub(high, low) if flow.step > 0 else b.sub(low, high)
     steps = b.div(b.add(b.maximum(ahead, 0), abs(flow.step) - 1), abs(flow.step))
-    with b.loop(0, steps, 1, carried.start) as loop:
-        index = b.index(b.add(low, b.mul(loop.index, flow.step)))
+
+    def step(i: MachineValue, state: Sequence[MachineValue]) -> list[MachineValue]:
+        index = b.index(b.add(low, b.mul(i, flow.step)))
         b.store(b.convert("trunc", index, memory), position)
-        now, after, following = carried.step(loop.carry)
+        now, after, following = carried.step(state)
         regions[0]([position, *now], after)
-        loop.next(*following)
-    carried.finish(loop.results)
+        return following
+
+    carried.finish(_counted(b, steps, carried.start, step))
+
+
+def _counted(
+    b: Function,
+    steps: Index,
+    start: Sequence[MachineValue],
+    body: Callable[[MachineValue, Sequence[MachineValue]], list[MachineValue]],
+) -> list[MachineValue]:
+    """``for i in range(steps): state = body(i, state)``, unless a signal ends it: what is carried when it ends."""
+    poll = Poll(b)
+
+    def holds(state: list[MachineValue]) -> MachineValue:
+        return b.binary("and", b.icmp("slt", state[0], steps), poll.goes_on())
+
+    def step(state: list[MachineValue]) -> list[MachineValue]:
+        return [b.index(b.add(state[0], 1)), *body(state[0], state[1:])]
+
+    return b.repeat([b.index(0), *start], holds, step)[1:]
 
 
 def _scan(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_RegionCall]) -> None:
     op, length, carried = flow.op, _length(flow.op), _Carried(b, flow, pointers)
     scanned = op.operands[: op.attributes["inputs"]]
     stacked = op.results[: len(op.results) - len(carried.values)]
-    with b.loop(0, length, 1, carried.start) as loop:
-        i: Index = b.sub(length - 1, loop.index) if op.attributes.get("reverse") else loop.index
 
-        def row(value: Value, i: Index = i) -> MachineValue:
+    def step(position: MachineValue, state: Sequence[MachineValue]) -> list[MachineValue]:
+        i: Index = b.sub(length - 1, position) if op.attributes.get("reverse") else position
+
+        def row(value: Value) -> MachineValue:
             return b.at(pointers(value), b.mul(i, row_bytes(value, length)), I8)
 
-        now, after, following = carried.step(loop.carry)
+        now, after, following = carried.step(state)
         regions[0]([*map(row, scanned), *now], [*map(row, stacked), *after])
-        loop.next(*following)
-    carried.finish(loop.results)
+        return following
+
+    carried.finish(_counted(b, length, carried.start, step))
 
 
 _EMIT = {"control.if": _if, "control.while": _while, "control.for": _for, "control.scan": _scan}

@@ -408,6 +408,12 @@ class Module:
         self._globals.append(f"@{name} = {self._exported}global [{count} x {element}] zeroinitializer, align 64")
         self.exports.append(name)
 
+    def words(self, name: str, values: Sequence[int]) -> Value:
+        """64-bit words that keep what is stored in them from call to call; returns their address."""
+        unique, items = self.unique(name), ", ".join(f"i64 {v}" for v in values)
+        self._globals.append(f"@{unique} = internal global [{len(values)} x i64] [{items}], align 64")
+        return Value("ptr", f"@{unique}")
+
     def text(self) -> str:
         """The whole module as LLVM assembly; equal builds give equal text."""
         declarations = [text for name, text in sorted(self._declared.items()) if name not in self._defined]

@@ -78,10 +78,12 @@ def remove_dead(block: Block) -> None:
 
 def has_effect(op: Operation) -> bool:
     """Whether the order of the operation matters, or that of one inside it."""
+    return any(map(_has_effect_itself, op.walk()))
+
+
+def _has_effect_itself(op: Operation) -> bool:
     definition = get_definition(op.name)
-    if definition is None or EFFECT in definition.traits:
-        return True
-    return any(has_effect(inner) for region in op.regions for inner in region.walk())
+    return definition is None or EFFECT in definition.traits
 
 
 def _sweep(block: Block) -> None:

@@ -275,6 +275,10 @@ released:
   br label %done
 done:
   %answer = phi ptr [%answer.h, %held], [%answer.r, %released]
+  %error.o = call ptr @PyErr_Occurred()  ; raised by a handler of a signal (see `runtime.interrupts`)
+  %interrupted = icmp ne ptr %error.o, null
+  br i1 %interrupted, label %bad, label %end
+end:
   %nothing = icmp eq ptr %answer, null
   br i1 %nothing, label %fine, label %said
 fine:

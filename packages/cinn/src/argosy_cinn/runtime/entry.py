@@ -48,6 +48,11 @@ def _entry(library: Library, name: str, kind: str, answer: Any) -> Callable[[int
     return trampolines.builtin(kind, bound)
 
 
+def raises_errors() -> bool:
+    """Whether an exception that is set while a program runs is raised by its caller."""
+    return _trampolines() is not None
+
+
 class _Calls(Trampolines):
     """Builtins whose ``self`` is the address to call."""
 
@@ -115,6 +120,10 @@ call:
   {before}
   {call}
   {after}
+  %raised = call ptr @PyErr_Occurred()  ; by a handler of a signal (see `runtime.interrupts`)
+  %interrupted = icmp ne ptr %raised, null
+  br i1 %interrupted, label %bad, label %end
+end:
   {answer}
 none:
   call void @Py_IncRef(ptr @_Py_NoneStruct)

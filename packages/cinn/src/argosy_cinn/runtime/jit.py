@@ -183,8 +183,13 @@ def link(
 
 
 def _runtime_symbols(code: bytes) -> Mapping[str, int]:
-    if b"argosy_" not in code and b"__trunc" not in code:
-        return {}
-    from argosy_cinn.runtime.workers import runtime_symbols
+    found: dict[str, int] = {}
+    if any(name in code for name in (b"argosy_parallel", b"argosy_scratch", b"argosy_threads", b"__trunc")):
+        from argosy_cinn.runtime.workers import runtime_symbols
 
-    return runtime_symbols()
+        found |= runtime_symbols()
+    if b"argosy_poll" in code:
+        from argosy_cinn.runtime.interrupts import poll_symbols
+
+        found |= poll_symbols()
+    return found

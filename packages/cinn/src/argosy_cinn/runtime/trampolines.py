@@ -40,7 +40,7 @@ class Trampolines:
         api = ctypes.pythonapi
         known = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in _API}
         known |= {name: ctypes.addressof(ctypes.c_char.in_dll(api, name)) for name in _DATA}
-        library = link(_cached_object(text), (*names, "probe"), symbols={**known, **(symbols or {})}, runtime=False)
+        library = link(cached_object(text), (*names, "probe"), symbols={**known, **(symbols or {})}, runtime=False)
         self.library, self.probe = library, library.address("probe")
         self._definitions = {name: Definition("call", library.address(name), doc) for name in names}
 
@@ -69,7 +69,7 @@ def working(make: Callable[[], T]) -> T | None:
     return made if made.works() else None
 
 
-def _cached_object(text: str) -> bytes:
+def cached_object(text: str) -> bytes:
     """The object file of a module's text, from the user's cache where it is there."""
     from argosy_cinn.runtime.cache import cache_key, default_cache
     from argosy_cinn.runtime.jit import compile_object
@@ -83,4 +83,4 @@ def _cached_object(text: str) -> bytes:
     return code
 
 
-__all__ = ["Address", "Trampolines", "working"]
+__all__ = ["Address", "Trampolines", "cached_object", "working"]

@@ -84,8 +84,9 @@ def _loop(node: ast.While | ast.For, after: Live, jumps: _Jumps) -> Live:
     test = names_read([node.test]) if isinstance(node, ast.While) else _NOTHING
     target = _NOTHING if isinstance(node, ast.While) else _targets([node.target])
     head = test | leaving
-    for _ in range(2):  # what is read before it is set comes from the step before
-        head |= _block(node.body, head, _Jumps(after, head)) - target
+    # What is read before it is set comes from the step before. Once around is enough: a name that is live at the head
+    # of the next step is live here already. Twice would be 2^depth times in nested loops.
+    head |= _block(node.body, head, _Jumps(after, head)) - target
     return head if isinstance(node, ast.While) else head | names_read([node.iter, node.target])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from copy import deepcopy
 from typing import Any
 
 from argosy.jit.conversion.jumps import RUNTIME, Names, assign, load, without_jumps, without_returns
@@ -143,15 +142,25 @@ class _Rewriter(ast.NodeTransformer):
             return node
         variables = self._variables([*node.body, *node.orelse])
         live = self._live(variables)
-        holds = self._local("holds", self.block(node.body), variables)
-        fails = self._local("fails", self.block(node.orelse) or [ast.Pass()], variables)
+        body, orelse = self.block(node.body), self.block(node.orelse) or [ast.Pass()]
+        return _placed(self._if(node.test, body, orelse, variables, None if returns else live), node)
+
+    def _if(
+        self,
+        test: ast.expr,
+        body: Sequence[ast.stmt],
+        orelse: Sequence[ast.stmt],
+        variables: Sequence[str],
+        live: ast.Tuple | None,
+    ) -> list[ast.stmt]:
+        """The functions and the call of an ``if`` whose sides are rewritten already, and set these variables; ``live``
+        is None where both return."""
+        holds, fails = self._local("holds", body, variables), self._local("fails", orelse, variables)
         accessors, get, put = self._accessors(variables)
-        branches = [self.visit(node.test), load(holds.name), load(fails.name), load(get), load(put)]
-        if returns:
-            end: ast.stmt = ast.Return(_runtime("return_if", *branches))
-        else:
-            end = ast.Expr(_runtime("if_", *branches, _texts(variables), live))
-        return _placed([holds, fails, *accessors, end], node)
+        branches = [self.visit(test), load(holds.name), load(fails.name), load(get), load(put)]
+        if live is None:
+            return [holds, fails, *accessors, ast.Return(_runtime("return_if", *branches))]
+        return [holds, fails, *accessors, ast.Expr(_runtime("if_", *branches, _texts(variables), live))]
 
     def visit_While(self, node: ast.While) -> Any:
         """A ``while`` becomes functions for its test and its body, and a call that repeats."""
@@ -159,16 +168,21 @@ class _Rewriter(ast.NodeTransformer):
         if parts is None or contains(node.body, ast.Return) or not self._may_capture(node.body):
             return self._within(node)
         before, body, leaves = parts
-        test = node.test
+        variables = self._variables([*before, *body])
+        return [*before, *_placed(self._while(node.test, leaves, self._body_of_loop(node, body), variables), node)]
+
+    def _while(
+        self, test: ast.expr, leaves: str | None, body: Sequence[ast.stmt], variables: Sequence[str]
+    ) -> list[ast.stmt]:
+        """The functions and the call of a loop whose body is rewritten already, and sets these variables."""
         if leaves:
             test = ast.BoolOp(ast.And(), [ast.UnaryOp(ast.Not(), load(leaves)), test])
-        variables = self._variables([*before, *body])
         tested = self._local("test", [ast.Return(self.visit(test))], [])
-        live = self._live(variables)
-        step = self._local("step", self._body_of_loop(node, body), variables)
+        step = self._local("step", body, variables)
         accessors, get, put = self._accessors(variables)
-        call = _runtime("while_", load(tested.name), load(step.name), load(get), load(put), _texts(variables), live)
-        return [*before, *_placed([tested, step, *accessors, ast.Expr(call)], node)]
+        functions = [load(name) for name in (tested.name, step.name, get, put)]
+        call = _runtime("while_", *functions, _texts(variables), self._live(variables))
+        return [tested, step, *accessors, ast.Expr(call)]
 
     def visit_For(self, node: ast.For) -> Any:
         """A ``for`` goes through Python's items; over ``range`` of tensors it becomes a ``while``."""
@@ -176,37 +190,50 @@ class _Rewriter(ast.NodeTransformer):
         if parts is None or contains(node.body, ast.Return):
             return self._within(node)
         if _is_range(node.iter) and self._may_capture(node.body) and isinstance(node.target, ast.Name):
-            return self._for_range(node)
+            return self._for_range(node, node.target.id, parts)
         return self._for_items(node, parts)
 
     def _for_items(self, node: ast.For, parts: tuple[list[ast.stmt], list[ast.stmt], str | None]) -> list[ast.stmt]:
         before, body, leaves = parts
         if leaves and not self._may_capture(body):
             return [self._within(node)]
-        if leaves:
-            guarded = _placed([ast.If(ast.UnaryOp(ast.Not(), load(leaves)), body, [])], node)
-            stop = ast.If(_runtime("is_true", load(leaves)), [ast.Break()], [])
-            done = [*self._body_of_loop(node, guarded), *_placed([stop], node)]
-        else:
-            done = self._body_of_loop(node, body)
+        done = self._leaving(node, self._body_of_loop(node, body), leaves, self._variables(body))
         loop = ast.For(node.target, self.visit(node.iter), done, [])
         return [*before, *_placed([loop], node)]
 
-    def _for_range(self, node: ast.For) -> list[ast.stmt]:
+    def _leaving(
+        self, loop: ast.For, body: list[ast.stmt], leaves: str | None, variables: Sequence[str]
+    ) -> list[ast.stmt]:
+        """The rewritten body of a loop over Python's items, which does nothing once the flag ``leaves`` is set."""
+        if leaves is None:
+            return body
+        after, self.live = self.live, self.live | live_before(loop, self.live, self.read)
+        guarded = self._if(ast.UnaryOp(ast.Not(), load(leaves)), body, [ast.Pass()], variables, self._live(variables))
+        self.live = after
+        return [*guarded, ast.If(_runtime("is_true", load(leaves)), [ast.Break()], [])]
+
+    def _for_range(
+        self, node: ast.For, name: str, loop: tuple[list[ast.stmt], list[ast.stmt], str | None]
+    ) -> list[ast.stmt]:
+        """Both loops, over tensors and over Python's numbers, call one function: with two copies of the body, nested
+        loops would have 2^depth."""
+        before, body, leaves = loop
         bounds, index, within, step = (
             self.names.fresh(s) for s in ("_bounds", "_index", "_argosy_within", "_argosy_step")
         )
+        variables = self._variables(body)
+        shared = self._local("body", self._body_of_loop(node, body), variables)
+        call = ast.Expr(ast.Call(load(shared.name), [], []))
         parts = ast.Tuple([ast.Name(n, ast.Store()) for n in (index, within, step)], ast.Store())
         start = ast.Assign([parts], _runtime("index_range", load(bounds)))
-        target = assign(node.target.id, load(index), node)  # type: ignore[attr-defined]
+        target = assign(name, load(index), node)
         advance = assign(index, ast.BinOp(load(index), ast.Add(), load(step)), node)
         test = ast.Call(load(within), [load(index)], [])
-        loop = ast.While(test, [target, advance, *deepcopy(node.body)], [])
-        staged = _placed([start, loop], node)
-        plain = deepcopy(node)
-        plain.iter = load(bounds)
-        choice = ast.If(_runtime("is_staged_range", load(bounds)), self.block(staged), self.block([plain]))
-        return [assign(bounds, self.visit(node.iter), node), *_placed([choice], node)]
+        carried = list(dict.fromkeys([name, index, *self._variables([*before, *body])]))
+        staged = [start, *self._while(test, leaves, [target, advance, call], carried)]
+        plain = ast.For(node.target, load(bounds), self._leaving(node, [call], leaves, variables), [])
+        choice = ast.If(_runtime("is_staged_range", load(bounds)), staged, [plain])
+        return [assign(bounds, self.visit(node.iter), node), *before, *_placed([shared, choice], node)]
 
     def _may_capture(self, body: Sequence[ast.stmt]) -> bool:
         if contains(body, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.Import, ast.ImportFrom):

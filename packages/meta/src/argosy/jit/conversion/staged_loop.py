@@ -37,11 +37,11 @@ def staged_while(
     start = get()
     loop = _Loop(tracer, test, body, get, put, names, start)
     try:
-        loop.settle()
+        steps = loop.settle()
         for name in loop.temporaries():
             if name in live:
                 raise MaybeUndefined(name, "only within a loop", user_location())
-        loop.emit()
+        loop.emit(steps)
     except BaseException:
         put(start)
         raise
@@ -80,14 +80,19 @@ class _Loop:
         self.wants[i] = self.wants.get(i, False) or not x.stop_gradient
         return changed
 
-    def settle(self) -> None:
-        """Trace the body until what it carries, and of which types, does not change any more."""
+    def settle(self) -> Recorded:
+        """Trace the body until what it carries, and of which types, does not change any more; the last trace is the
+        loop's: tracing once more would trace a loop within 2^depth times."""
         for _ in range(_ROUNDS):
             trial = self._record(self._step)
-            changed = self._learn(trial)
-            trial.drop()
+            try:
+                changed = self._learn(trial)
+            except BaseException:
+                trial.drop()
+                raise
             if not changed:
-                return
+                return trial
+            trial.drop()
         raise Mismatch("the variables of a loop on tensors take other shapes or dtypes with every step")
 
     def temporaries(self) -> list[str]:
@@ -208,8 +213,8 @@ class _Loop:
             changed = True
         return changed
 
-    def emit(self) -> None:
-        """Record the operation for good and give the variables its results."""
+    def emit(self, steps: Recorded) -> None:
+        """Record the operation for good, with the body ``steps``, and give the variables its results."""
         tracer = self.tracer
         starts = self._starts()
         tests = self._record(self.test)
@@ -219,7 +224,6 @@ class _Loop:
             raise GraphBreak("backward() or random numbers within the condition of a while on a tensor")
         with emitting(tracer, tests.block):
             holds = scalar_condition(tracer, as_tensor(tests.result), "while")
-        steps = self._record(self._step)
         with emitting(tracer, steps.block):
             ends = [tracer.value(as_tensor(steps.result[i], self.start[i].dtype)) for i in self.carried]
             ends += [steps.written[id(place)][1] for place in self.places]
