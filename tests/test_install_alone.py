@@ -12,7 +12,7 @@ from workspace import ALLOWED, MODULES, ROOT, TESTED_ALONE, closure, project
 def run(*command, cwd, **environment):
     """Run a command; its output is the failure message."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST", "VIRTUAL_ENV", "COV"))}
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, env={**env, **environment}, timeout=1200)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, env={**env, **environment})
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-6000:]}\n{done.stderr[-4000:]}"
     return done.stdout
 

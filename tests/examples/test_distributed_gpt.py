@@ -15,7 +15,7 @@ OPTIONS = ["--steps", "3", "--layers", "1"]
 
 def _losses(ranks, *arguments):
     run = partial(runpy.run_path(str(SCRIPT))["main"], [*OPTIONS, *arguments])
-    return run_ranks(run, ranks, timeout=600)
+    return run_ranks(run, ranks, timeout=3600)
 
 
 def test_a_resumed_run_is_the_run_that_goes_on(expected):

@@ -17,9 +17,10 @@ TOLERANCES = {
     "complex64": (1e-5, 2e-6),
     "complex128": (1e-10, 1e-12),
 }
-"""Relative and absolute tolerance by dtype, the latter times the largest magnitude of the expected array where that
-exceeds one; all other dtypes must be equal. "narrow" is for results in float32 of cases in bfloat16 and float16. In a
-case with results or gradients in float32, those in float64 come from numbers in float32 as well."""
+"""Relative and absolute tolerance by dtype, the latter times the largest magnitude of the expected array (of gradients:
+of all gradients of the case) where that exceeds one; all other dtypes must be equal. "narrow" is for results in float32
+of cases in bfloat16 and float16. In a case with results or gradients in float32, those in float64 come from numbers in
+float32 as well."""
 
 _SINGLE = ("float32", "complex64")
 
@@ -68,18 +69,26 @@ def _or_zero(expected: Any, found: Any) -> Any:
 def _lists(what: str, expected: list[Any], found: list[Any], floor: str) -> list[str]:
     if len(expected) != len(found):
         return [f"{len(expected)} {what}s of the wheel, {len(found)} of argosy"]
-    texts = [_values(e, f, floor) for e, f in zip(expected, found, strict=True)]
+    scale = max((_magnitude(e) for e in expected), default=0.0) if what == "gradient" else 0.0
+    texts = [_values(e, f, floor, scale) for e, f in zip(expected, found, strict=True)]
     return [f"{what} {i}: {text}" for i, text in enumerate(texts) if text]
 
 
-def _values(expected: Any, found: Any, floor: str) -> str:
+def _magnitude(array: Any) -> float:
+    """The largest finite magnitude of an array of floating or complex numbers."""
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fc":
+        return 0.0
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
+
+
+def _values(expected: Any, found: Any, floor: str, scale: float) -> str:
     if not isinstance(expected, np.ndarray) or not isinstance(found, np.ndarray):
         same = type(expected) is type(found) and expected == found
         return "" if same else f"the wheel gives {expected!r}, argosy {found!r}"
     for name in ("dtype", "shape"):
         if getattr(expected, name) != getattr(found, name):
             return f"{name} {getattr(expected, name)} of the wheel, {getattr(found, name)} of argosy"
-    close = _close(expected, found, floor)
+    close = _close(expected, found, floor, scale)
     if close.all():
         return ""
     where = tuple(int(i) for i in np.argwhere(~close)[0])
@@ -87,12 +96,12 @@ def _values(expected: Any, found: Any, floor: str) -> str:
     return f"{count} of {close.size} differ, first at {where}: {expected[where]!r} of the wheel, {found[where]!r}"
 
 
-def _close(expected: np.ndarray, found: np.ndarray, floor: str) -> np.ndarray:
-    """``floor``: the dtype of the least precision in the case, where it is not each array's own."""
+def _close(expected: np.ndarray, found: np.ndarray, floor: str, scale: float) -> np.ndarray:
+    """``floor``: the dtype of the least precision in the case, where it is not each array's own. ``scale``: the largest
+    magnitude beside these numbers; they are sums of terms as large, which may have cancelled in all of an array."""
     name = floor if floor and expected.dtype.kind in "fc" else str(expected.dtype)
     relative, absolute = TOLERANCES.get(name, (0.0, 0.0))
     if not relative:
         return np.asarray(expected == found)
-    finite = np.abs(expected[np.isfinite(expected)])
-    absolute *= max(1.0, float(finite.max(initial=0.0)))
+    absolute *= max(1.0, scale, _magnitude(expected))
     return np.isclose(found, expected, rtol=relative, atol=absolute, equal_nan=True)

@@ -9,6 +9,7 @@ import pytest
 
 from parity import records
 from parity.case import call
+from parity.compare import differences
 from parity.inputs import tensor
 from parity.runner import Outcome
 
@@ -37,3 +38,13 @@ def test_answers_come_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limi
     for a, b in zip([*numbers, numbers[0]], [*back.outputs[:6], *back.gradients], strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_gradient_that_cancels_is_judged_by_the_size_of_its_terms() -> None:
+    """Two roundings of a sum of terms near 8 that is zero agree; the same two beside terms near 1 do not."""
+    for size, agree in ((8.0, True), (1.0, False)):
+        others = np.array([size, -size], "float32")
+        wheel, argosy = (
+            Outcome(gradients=[others, np.array([rest], "float32")], outputs=[]) for rest in (-7e-7, 1.9e-6)
+        )
+        assert (differences(wheel, argosy, True) == []) is agree

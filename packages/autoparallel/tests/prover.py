@@ -141,7 +141,7 @@ def listed(results):
     return list(results) if isinstance(results, tuple | list) else [results]
 
 
-def prove(names, mesh_ranks, limit, seed=0, longest=None, timeout=600):
+def prove(names, mesh_ranks, limit, seed=0, longest=None, timeout=3600):
     """Check the samples of operators on all ranks of a mesh; returns for each what was :class:`Proven`.
 
     Samples whose program has more than ``longest`` primitives are left out, but for the shortest of each operator.

@@ -5,7 +5,7 @@ from argosy_hwadapt.inproc import run_ranks
 from argosy_phi_ops.context import Context, bind_context
 
 
-def on_ranks(function, size, timeout=600):
+def on_ranks(function, size, timeout=3600):
     """The results of ``function(rank)`` on ``size`` ranks, in order."""
 
     def main(communicator):

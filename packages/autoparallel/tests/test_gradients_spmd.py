@@ -68,7 +68,7 @@ def compared(names, mesh_name, most_samples, layouts):
             for number, sample in enumerate(samples(name)[:most_samples])
         )
 
-    return on_ranks(main, 4 if mesh_name == "2x2" else 2, timeout=300)[0]
+    return on_ranks(main, 4 if mesh_name == "2x2" else 2, timeout=3600)[0]
 
 
 def compare(op, sample, mesh, rng, count, what):

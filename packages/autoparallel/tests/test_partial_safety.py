@@ -127,7 +127,7 @@ def test_terms_of_a_sum_are_reduced_or_stay_terms():
         }
 
     for what, ((first, layouts, expected, calls), (second, *_)) in (
-        (what, pair) for what, pair in joined(on_ranks(main, 2, timeout=300))
+        (what, pair) for what, pair in joined(on_ranks(main, 2, timeout=3600))
     ):
         kept = any(layout.is_partial for layout in layouts)
         assert kept or calls, f"{what}: neither reduced nor partial"

@@ -68,7 +68,7 @@ def test_work_is_asynchronous_and_in_order():
     launched = threading.Event()
 
     def waiting(arguments, extents):
-        assert launched.wait(60)
+        assert launched.wait(3600)
         increment(arguments, extents)
 
     device.launch(kernel_of(device, waiting), (3,), args=[buffer])
@@ -252,4 +252,4 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_gets_an_error_instead_of_a_hang():
     """The driver is not called in the child at all."""
-    assert subprocess.run([sys.executable, "-c", FORK], timeout=20).returncode == 0
+    assert subprocess.run([sys.executable, "-c", FORK], timeout=3600).returncode == 0

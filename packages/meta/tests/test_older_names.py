@@ -135,7 +135,7 @@ def test_readers_read_ahead_on_threads_in_order() -> None:
 
     ahead = reader.buffered(samples, 3)()
     assert next(ahead) == 0
-    assert read.wait(10)
+    assert read.wait(3600)
     assert list(ahead) == [1, 2]
     squares = reader.xmap_readers(lambda a: a * a, lambda: iter(range(20)), 3, 4)
     assert list(squares()) == [a * a for a in range(20)]

@@ -18,7 +18,7 @@ def beside(start, work):
     """What ``work`` gives on another thread while this one is where ``start`` calls what it is given."""
     with ThreadPoolExecutor(1) as pool:
         results = []
-        start(lambda: results.append(pool.submit(work).result(timeout=60)))
+        start(lambda: results.append(pool.submit(work).result(timeout=3600)))
     return results[0]
 
 

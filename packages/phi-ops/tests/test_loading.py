@@ -23,7 +23,7 @@ def unhurried_op(x):
 
 assert get_operator("unhurried_op") is unhurried_op
 unhurried.declared.set()
-unhurried.go_on.wait(60)
+unhurried.go_on.wait(3600)
 
 
 @unhurried_op.samples
@@ -55,12 +55,12 @@ def test_no_thread_sees_an_operator_that_another_is_still_declaring(gate):
 
     first = threading.Thread(target=ask)
     first.start()
-    assert gate.declared.wait(60)
+    assert gate.declared.wait(3600)
     second = threading.Thread(target=ask)
     second.start()
     second.join(0.05)
     assert not seen
     gate.go_on.set()
     for thread in (first, second):
-        thread.join(60)
+        thread.join(3600)
     assert seen == [True, True]

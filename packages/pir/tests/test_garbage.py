@@ -87,7 +87,7 @@ def elsewhere():
 
     thread = threading.Thread(target=collects)
     thread.start()
-    assert inside.wait(10)
+    assert inside.wait(3600)
     yield leave.set
     leave.set()
     thread.join()

@@ -66,6 +66,18 @@ def test_check(file, tmp_path, capsys, monkeypatch):
     assert "<stdin>:1:1: expected 'program'" in capsys.readouterr().err
 
 
+def test_check_shows_the_line_of_an_unknown_operation(tmp_path, capsys):
+    """What the verifier refuses is shown at its place in the text."""
+    bad = tmp_path / "bad.pir"
+    bad.write_text(
+        "program @p(%x: tensor<[2], float32>) {\n  %1 = builtin.nosuch(%x) : tensor<[2], float32>\n  return(%1;)\n}\n"
+    )
+    assert main(["check", str(bad)]) == 1
+    shown = capsys.readouterr().err
+    assert f"{bad}:2:3: 'builtin.nosuch'" in shown
+    assert "\n  %1 = builtin.nosuch(%x)" in shown.replace("\n    ", "\n  ")
+
+
 def test_print_without_locations(tmp_path, capsys):
     """Locations are left out on request."""
     path = tmp_path / "example.pir"

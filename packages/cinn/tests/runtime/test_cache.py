@@ -144,7 +144,7 @@ def test_processes_share_a_folder(tmp_path):
     command = [sys.executable, "-c", HAMMER, str(tmp_path / "objects")]
     running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
     for process in running:
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=3600)
         assert process.returncode == 0, errors
 
 

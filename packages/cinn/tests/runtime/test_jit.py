@@ -102,7 +102,7 @@ def test_a_forked_child_computes():
         assert os.waitpid(child, 0)[1] == 0
     """
     code = code.format(folder=os.path.dirname(__file__))
-    subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", code], check=True)
 
 
 @pytest.mark.parametrize("release_gil", [True, False])

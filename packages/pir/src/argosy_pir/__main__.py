@@ -18,19 +18,24 @@ from argosy_pir.passes.registry import available_passes
 from argosy_pir.program import Program
 from argosy_pir.reduce import fails_command, reduce_program
 from argosy_pir.serialization import from_bytes, to_bytes
+from argosy_pir.text.parser import parse_valid_program
 from argosy_pir.text.printer import print_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 def load(file: str) -> Program:
     """The program in ``file``, text or binary; raises ``ParseError`` or ``FormatError``."""
+    return _read(file, Program.parse)
+
+
+def _read(file: str, parse: Callable[[str, str], Program]) -> Program:
     data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     if data[: len(MAGIC)] == MAGIC:
         return from_bytes(data)
-    return Program.parse(data.decode("utf-8", "replace"), "<stdin>" if file == "-" else file)
+    return parse(data.decode("utf-8", "replace"), "<stdin>" if file == "-" else file)
 
 
 def save(program: Program, file: str | None, locations: bool = True, elide_above: int | None = None) -> None:
@@ -77,7 +82,7 @@ def _print(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    program = load(options.file)
+    program = _read(options.file, parse_valid_program)
     program.verify()
     count = sum(1 for _ in program.walk())
     sys.stdout.write(f"{options.file}: valid, {count} operations, {len(program.functions)} functions\n")

@@ -6,12 +6,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from argosy.__about__ import __version__
+
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code."""
     parser = argparse.ArgumentParser(prog="argosy", description="The argosy deep-learning framework.")
+    parser.add_argument("--version", action="version", version=f"argosy {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     check = commands.add_parser("run-check", help="train a tiny model eagerly and compiled, and compare")
     check.add_argument("--backend", default="CINN", help="compiler to check (default: CINN)")

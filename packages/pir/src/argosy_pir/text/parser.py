@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from argosy_pir.attributes import Attributes
 from argosy_pir.core import Block, Operation, Region
-from argosy_pir.errors import IRError
+from argosy_pir.errors import IRError, ParseError, VerifyError
 from argosy_pir.program import RETURN, Function, Program
 from argosy_pir.text.dims import parse_dim
 from argosy_pir.text.lexer import tokenize
@@ -32,6 +32,19 @@ def parse_program(text: str, name: str = "<text>") -> Program:
     return parser.program()
 
 
+def parse_valid_program(text: str, name: str = "<text>") -> Program:
+    """The verified program that ``text`` describes; raises ``ParseError``, for a broken rule at its operation."""
+    parser = _Parser(Reader(text, tokenize(text), name))
+    program = parser.program()
+    try:
+        program.verify()
+    except VerifyError as error:
+        if error.operation not in parser.starts:
+            raise
+        raise parser.error(str(error), error.operation) from None
+    return program
+
+
 def parse_type(text: str) -> Type:
     """The type that ``text`` describes; raises ``ParseError``."""
     reader = Reader(text, tokenize(text), "<type>")
@@ -45,11 +58,17 @@ def parse_attribute(text: str) -> Attribute:
 
 
 class _Parser:
-    """Recursive descent over tokens; ``_values`` are the names defined so far in the current function."""
+    """Recursive descent over tokens; ``_values`` are the names defined so far in the current function, ``starts`` the
+    first token of each operation."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._values: dict[str, Value] = {}
+        self.starts: dict[Operation | None, int] = {}
+
+    def error(self, message: str, operation: Operation | None) -> ParseError:
+        """An error at an operation."""
+        return self._reader.error(message, self.starts[operation])
 
     def program(self) -> Program:
         reader = self._reader
@@ -127,6 +146,7 @@ class _Parser:
             raise reader.error(f"'{name}' defines {len(labels)} values but gives {len(types)} types", start)
         regions = [self._region() for _ in iter(lambda: reader.take("region"), False)]
         op = Operation(name, operands, types, None, regions, location)
+        self.starts[op] = start
         if attributes is not None:
             op.attributes = attributes
         for i, label in enumerate(labels):
