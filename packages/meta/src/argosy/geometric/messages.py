@@ -7,6 +7,7 @@ from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
 from argosy.checked import named
+from argosy_phi_ops.capture import active_tracer
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -48,8 +49,22 @@ def _extreme(zeros: Any, rows: Any, index: Any, reduce: str) -> Tensor:
 def _segments(owner: str, data: Any, segment_ids: Any, reduce: str) -> Tensor:
     if len(segment_ids.shape) != 1 or list(segment_ids.shape) != list(data.shape[:1]):
         raise ValueError(f"{owner}: segment_ids should have the shape {list(data.shape[:1])}, got {segment_ids.shape}")
-    count = int(segment_ids.max()) + 1 if segment_ids.size else 0
-    return reduced(owner, data, segment_ids, count, reduce)
+    return reduced(owner, data, segment_ids, _segment_count(owner, segment_ids), reduce)
+
+
+def _segment_count(owner: str, segment_ids: Any) -> int:
+    """One more than the largest id. While capturing, ids that are not computed there are taken as they are: the program
+    is for these."""
+    tracer = active_tracer()
+    if tracer is not None and not segment_ids.payload.is_traced and not tracer.has_written(segment_ids):
+        tracer.reads(segment_ids)
+        ids = segment_ids.payload.to_host()
+        return int(ids.max()) + 1 if ids.size else 0
+    if not segment_ids.payload.is_traced:
+        return int(segment_ids.max()) + 1 if segment_ids.size else 0
+    kind = f"{owner}: the result has a row for each id up to the largest of segment_ids, which"
+    ids = segment_ids.payload.concretize(kind)
+    return int(ids.max()) + 1 if ids.size else 0
 
 
 @named

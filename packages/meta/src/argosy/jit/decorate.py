@@ -9,6 +9,7 @@ from typing import Any
 import argosy.jit.parts  # noqa: F401  (what runs where a graph breaks)
 from argosy.jit.conversion.source import ignored
 from argosy.jit.lowering import Backend, Configured
+from argosy.jit.properties import StaticProperty
 from argosy.jit.static_function import StaticFunction, enabled
 from argosy.nn.layer import Layer
 
@@ -37,6 +38,8 @@ def to_static(
     run compiled parts around such lines. ``jit.report()`` lists these places. Control flow that does nothing but set
     local variables is captured then, too; its branches are both run once during the capture.
     Either way later calls skip the Python code, guarded on what it read (see ``argosy.jit.guards``).
+    property: the method is none to capture: it runs as Python, and ``jit.save`` writes the value that it returns, which
+    the loaded layer's method of that name returns.
     memory_budget: bytes that intermediate values may need: what does not fit is computed again in the backward pass
     instead of being kept, cheapest first, whole layers where that is needed. Results are the same, bit for bit;
     ``explain`` says what it costs, and a warning what is needed at least. None (the default) keeps everything.
@@ -49,9 +52,6 @@ def to_static(
     """
     if kwargs:
         raise TypeError(f"to_static() has no argument {sorted(kwargs)}")
-    if property:
-        raise NotImplementedError("to_static(property=True) is not implemented")
-
     if memory_budget is not None and (isinstance(memory_budget, bool) or not isinstance(memory_budget, int)):
         raise TypeError(f"to_static(): memory_budget is a number of bytes, got {memory_budget!r}")
     if input_spec is not None and not isinstance(input_spec, (list, tuple)):
@@ -63,10 +63,12 @@ def to_static(
         chosen = Configured(backend, memory_budget, tune)
 
     def decorate(target: Any) -> Any:
+        if property and not isinstance(target, StaticProperty):
+            return _property(target)
         if isinstance(target, Layer):
             target.forward = StaticFunction(target.forward, input_spec, chosen, full_graph)  # type: ignore[method-assign]
             return target
-        if isinstance(target, StaticFunction):
+        if isinstance(target, (StaticFunction, StaticProperty)):
             return target
         if not callable(target):
             raise TypeError(f"to_static() takes a function, a method or a Layer, not {type(target).__name__}")
@@ -75,6 +77,12 @@ def to_static(
         return StaticFunction(target, input_spec, chosen, full_graph)
 
     return decorate if function is None else decorate(function)
+
+
+def _property(target: Any) -> StaticProperty:
+    if isinstance(target, Layer) or not callable(target):
+        raise TypeError(f"to_static(property=True) takes a method, not {type(target).__name__}")
+    return StaticProperty(target)
 
 
 def not_to_static(func: Callable[..., Any] | None = None) -> Any:

@@ -13,6 +13,7 @@ from argosy.jit.assignments import Assignments
 from argosy.jit.conversion.source import converted, converted_callee
 from argosy.jit.guards import watch
 from argosy.jit.input_spec import InputSpec
+from argosy.jit.properties import PROPERTIES, property_values
 from argosy.jit.specs import alike, spec_types
 from argosy.jit.static_function import StaticFunction
 from argosy.jit.structure import leaves, map_items
@@ -65,6 +66,8 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
         function = getattr(layer, method)
         programs[method] = _capture(owner, function, _specs(function, None, method))
     programs["forward"].program.attributes[METHODS] = tuple(methods)
+    if properties := property_values(layer):
+        programs["forward"].program.attributes[PROPERTIES] = properties
     os.makedirs(os.path.dirname(os.fspath(path)) or ".", exist_ok=True)
     names = _structured_names(owner)
     forward, *others = (_simplified(captured, names) for captured in programs.values())
@@ -72,7 +75,7 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
 
 
 def _methods(layer: Any) -> list[str]:
-    """The methods besides ``forward`` that ``to_static`` decorates."""
+    """The methods besides ``forward`` that ``to_static`` decorates, properties aside."""
     if not isinstance(layer, Layer):
         return []
     found = (name for name in dir(type(layer)) if isinstance(getattr_static(layer, name, None), StaticFunction))

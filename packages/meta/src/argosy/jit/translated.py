@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from argosy.jit.paddle_format.program import read_paddle_program
 from argosy.jit.paddle_format.stepwise import StepwiseProgram
+from argosy.jit.properties import PROPERTIES, property_methods
 from argosy.jit.replay import check_replayable, is_replayable, replay
 from argosy.nn.layer import Layer
 from argosy_autograd.modes import is_grad_enabled, set_grad_enabled
@@ -128,7 +129,12 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
         return _layer_of({name: read_paddle_program(file) for name, file in files.items()})
     forward = load_program(base)
     methods = _listed(forward.program.attributes.get(METHODS, ()), base)
-    return _layer_of({"forward": forward, **load_methods(base, forward, methods)})
+    made = _layer_of({"forward": forward, **load_methods(base, forward, methods)})
+    try:
+        vars(made).update(property_methods(forward.program.attributes.get(PROPERTIES, {}), _is_method))
+    except ValueError as error:
+        raise ProgramFileError(f"{base}.pir: {error}") from None
+    return made
 
 
 def _layer_of(methods: Mapping[str, LoadedProgram | StepwiseProgram]) -> TranslatedLayer:

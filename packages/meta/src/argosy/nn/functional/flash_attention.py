@@ -16,6 +16,7 @@ import numpy as np
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.checked import named
 from argosy.nn.regularization import dropout as drop
+from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import get_operator as op
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
@@ -106,11 +107,11 @@ def _wide(x: Tensor) -> Tensor:
 def _groups(name: str, query: Tensor, key: Tensor, value: Tensor) -> int:
     shapes = f"query {list(query.shape)}, key {list(key.shape)}, value {list(value.shape)}"
     if not query.ndim == key.ndim == value.ndim == 4:
-        raise ValueError(f"{name}: operands are [batch, sequence, heads, dim], got {shapes}")
+        raise ShapeError(f"{name}: operands are [batch, sequence, heads, dim], got {shapes}")
     if query.shape[3] != key.shape[3] or list(key.shape[:3]) != list(value.shape[:3]) or query.shape[0] != key.shape[0]:
-        raise ValueError(f"{name}: batches, widths of heads and lengths of key and value should agree, got {shapes}")
+        raise ShapeError(f"{name}: batches, widths of heads and lengths of key and value should agree, got {shapes}")
     if not key.shape[2] or query.shape[2] % key.shape[2]:
-        raise ValueError(f"{name}: heads of query should be a multiple of those of key and value, got {shapes}")
+        raise ShapeError(f"{name}: heads of query should be a multiple of those of key and value, got {shapes}")
     return query.shape[2] // key.shape[2]
 
 
@@ -119,8 +120,11 @@ def _no_seed(name: str, fixed_seed_offset: Any) -> None:
         raise NotImplementedError(f"{name}: fixed_seed_offset is not implemented; dropout draws from argosy.seed()")
 
 
-def lower(rows: int, columns: int) -> Tensor:
+def lower(rows: Any, columns: Any) -> Tensor:
     """The causal mask [rows, columns], aligned at the last row and column: True where a query may see the key."""
+    if not (isinstance(rows, int) and isinstance(columns, int)):  # sizes that are open while capturing
+        last = op("arange")(columns - rows, columns)
+        return op("less_equal")(op("arange")(columns), op("unsqueeze")(last, 1))
     return Tensor(np.tril(np.ones((rows, columns), bool), columns - rows))
 
 

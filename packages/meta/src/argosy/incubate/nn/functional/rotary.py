@@ -43,9 +43,9 @@ def fused_rotary_position_embedding(
             "and with use_neox_rotary_style=False"
         )
     length, width = q.shape[0 if time_major else 1], q.shape[-1]
-    tables = [_angles(length, width, rotary_emb_base, function) for function in (np.sin, np.cos)]
-    given = [op("reshape")(x, [-1, width]) for x in (tables if sin is None else (sin, cos))]
-    placed = [_placed(x, length, position_ids, time_major) for x in given]
+    if sin is None:
+        sin, cos = (_angles(length, width, rotary_emb_base, name) for name in ("sin", "cos"))
+    placed = [_placed(op("reshape")(x, [-1, width]), length, position_ids, time_major) for x in (sin, cos)]
     turn = _pairs if use_neox_rotary_style else _halves
     return tuple(  # type: ignore[return-value]
         None if x is None else (x * placed[1].cast(x.dtype.name) + turn(x) * placed[0].cast(x.dtype.name))
@@ -53,24 +53,28 @@ def fused_rotary_position_embedding(
     )
 
 
-def _angles(length: int, width: int, base: float, function: Any) -> Tensor:
+def _angles(length: Any, width: int, base: float, function: str) -> Tensor:
     """A function of the angles [length, width], each beside its copy."""
     rates = base ** -(np.arange(0, width, 2) / width)
-    return Tensor(function(np.outer(np.arange(length), rates.repeat(2))).astype(np.float32))
+    if isinstance(length, int):
+        return Tensor(getattr(np, function)(np.outer(np.arange(length), rates.repeat(2))).astype(np.float32))
+    places = op("arange")(0, length, 1, "float64")  # a size that is open while capturing
+    return op(function)(op("outer")(places, Tensor(rates.repeat(2)))).cast("float32")
 
 
-def _placed(table: Any, length: int, position_ids: Tensor | None, time_major: bool) -> Any:
+def _placed(table: Any, length: Any, position_ids: Tensor | None, time_major: bool) -> Any:
     """The rows of ``table`` for the places of the operands, ready to broadcast."""
     if position_ids is None:
         rows = table[:length]
-        return rows.reshape([length, 1, 1, -1] if time_major else [1, length, 1, -1])
+        width = table.shape[-1]
+        return rows.reshape([length, 1, 1, width] if time_major else [1, length, 1, width])
     rows = op("gather")(table, position_ids.flatten()).reshape([*position_ids.shape, 1, table.shape[-1]])
     return rows.transpose([1, 0, 2, 3]) if time_major else rows
 
 
 def _pairs(x: Any) -> Any:
     """(-x[1], x[0], -x[3], x[2], ...) along the last axis."""
-    two = x.reshape([*x.shape[:-1], -1, 2])
+    two = x.reshape([*x.shape[:-1], x.shape[-1] // 2, 2])
     return op("stack")([-two[..., 1], two[..., 0]], -1).reshape(x.shape)
 
 
