@@ -1,6 +1,7 @@
 """Eager operators on distributed tensors, called often: native code of the local program, and the tape."""
 
 import numpy as np
+import pytest
 
 import argosy as paddle
 import argosy.distributed as dist
@@ -55,3 +56,42 @@ def test_the_short_way_records_what_the_long_one_does():
         for g in found:
             np.testing.assert_allclose(g, X.sum(0)[:, None].repeat(64, 1), rtol=1e-4, atol=1e-4)
         assert silent == [True] * 3
+
+
+WRITES = {
+    "fill_": lambda view: view.fill_(5.0),
+    "zero_": lambda view: view.zero_(),
+    "add_": lambda view: view.add_(paddle.ones([1])),
+    "exp_": lambda view: view.exp_(),
+    "uniform_": lambda view: view.uniform_(),
+    "copy_": lambda view: view.copy_(paddle.ones(view.shape)),
+    "set_value": lambda view: view.set_value(paddle.ones(view.shape)),
+    "item": lambda view: view.__setitem__(0, 9.0),
+}
+VIEWS = {
+    "getitem": lambda x: x[0],
+    "slice": lambda x: x[:2],
+    "transpose": lambda x: x.t(),
+    "reshape": lambda x: x.reshape([-1]),
+    "unsqueeze": lambda x: x.unsqueeze(0),
+    "unbind": lambda x: paddle.unbind(x)[0],
+}
+
+
+@pytest.mark.parametrize("placement", [dist.Shard(0), dist.Replicate()], ids=str)
+def test_writing_to_views_is_refused_and_to_tensors_is_not(placement):
+    """A view of a distributed tensor is a copy: what is written to it would not reach the tensor."""
+
+    def main():
+        mesh = dist.ProcessMesh([0, 1], dim_names=["x"])
+        for view_of in VIEWS.values():
+            for write in WRITES.values():
+                x = dist.shard_tensor(paddle.arange(12.0).reshape([4, 3]), mesh, [placement])
+                with pytest.raises(NotImplementedError, match="would be lost"):
+                    write(view_of(x))
+                write(x)  # the tensor itself, and a clone of a view
+                write(view_of(x).clone())
+                x.reshape_([12]).fill_(2.0)
+                assert x.numpy().tolist() == [2.0] * 12
+
+    run_ranks(main, 2)

@@ -120,3 +120,11 @@ def test_what_lies_beyond_an_open_size_is_refused(function, fits, missing):
         static(image(2, 2))
     assert "no meaning at the sizes" in str(refused.value)
     assert "test_jit_open_sizes.py" in str(refused.value)
+
+
+@pytest.mark.parametrize("function", [lambda x, y: x * y, lambda x, y: x + y, lambda x, y: x & y])
+def test_booleans_multiply_and_add_as_they_do_eagerly(function):
+    x, y = paddle.to_tensor([True, True, False, False]), paddle.to_tensor([True, False, True, False])
+    made = paddle.jit.to_static(function, full_graph=True)(x, y)
+    assert made.dtype == paddle.bool
+    assert made.tolist() == function(x, y).tolist()

@@ -312,3 +312,11 @@ def test_radam_keeps_the_length_of_the_average_as_paddle_does():
         (rho,) = [value for name, value in optimizer.state_dict().items() if "_rho_" in name]
         power = 0.9**step
         np.testing.assert_allclose(rho.numpy(), step * power / (1 - power), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Momentum", "Adam", "AdamW", "Adagrad", "Adadelta", "RMSProp", "Lamb", "ASGD"])
+@pytest.mark.parametrize("rate", [-1.0, -1, float("nan")])
+def test_rates_that_would_climb_are_refused(name, rate):
+    parameter = paddle.create_parameter([2], "float32")
+    with pytest.raises(ValueError, match=f"{name}: learning_rate must not be negative"):
+        getattr(paddle.optimizer, name)(learning_rate=rate, parameters=[parameter])

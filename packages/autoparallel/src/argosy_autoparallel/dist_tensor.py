@@ -27,15 +27,17 @@ __all__ = ["Sharded", "is_dist", "layout_of"]
 
 class Sharded:
     """``local`` is this rank's part (of no elements on a rank outside the mesh) of a tensor of global ``shape``.
-    ``array_type`` is what plans and routes depend on, as one object."""
+    ``array_type`` is what plans and routes depend on, as one object. ``is_copied_view``: an ordinary tensor would show
+    another one's memory; what is written here does not reach that tensor."""
 
-    __slots__ = ("_presence", "array_type", "dtype", "layout", "local", "shape")
+    __slots__ = ("_presence", "array_type", "dtype", "is_copied_view", "layout", "local", "shape")
     is_traced = False
 
     def __init__(self, local: Strided, shape: Sequence[int], dtype: DType, layout: Layout) -> None:
         kind = self.array_type = kind_of(tuple(shape), dtype, layout)
         self.local = local
         self.shape, self.dtype, self.layout = kind.shape, dtype, layout
+        self.is_copied_view = False
         self._presence = presence()
 
     def beside(self, local: Strided, kind: Kind) -> Sharded:
@@ -44,6 +46,7 @@ class Sharded:
         made.local = local
         made.array_type = kind
         made.shape, made.dtype, made.layout = kind.shape, kind.dtype, kind.layout
+        made.is_copied_view = False
         made._presence = self._presence
         return made
 
@@ -131,10 +134,19 @@ class Sharded:
         """The same layout with memory of its own."""
         return Sharded(Strided(np.array(self.local.ndarray, order="C")), self.shape, self.dtype, self.layout)
 
+    def check_writable(self) -> None:
+        """Raise NotImplementedError for a view, whose elements each rank has copied."""
+        if self.is_copied_view:
+            raise NotImplementedError(
+                "an in-place operation on a view of a distributed tensor would be lost: each rank has a copy of the "
+                "elements. Write to the tensor itself (x[0] = value), or to a clone of the view"
+            )
+
     def fill_from(self, source: NDArray[Any]) -> None:
         """Overwrite this rank's part with that of ``source``, broadcast to the global shape and cast."""
         from argosy_autoparallel.interpreter import relaid, replicated_payload
 
+        self.check_writable()
         if self.is_held:
             whole = replicated_payload(np.broadcast_to(np.asarray(source, self.dtype.numpy), self.shape), self.mesh)
             self.local.fill_from(relaid(whole, self.layout).local.ndarray)
@@ -144,6 +156,7 @@ class Sharded:
 
         Nothing is communicated where both are laid out alike; otherwise every rank that takes part must call.
         """
+        self.check_writable()
         from argosy_autoparallel.interpreter import relaid
 
         self.local.fill_from(relaid(source, self.layout).local.ndarray)

@@ -91,6 +91,7 @@ class SpmdLayer(Interpreter):
                 value = _gathered(value)
             below(target, value)
             return
+        payload.check_writable()
         laid = redistribute(value, payload.layout)
         new = laid.payload
         if new.dtype is payload.dtype:
@@ -207,6 +208,9 @@ def _plan(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
 def _applied(plan: Plan, op: Any, operands: Sequence[Any], attributes: dict[str, Any], silent: bool) -> Any:
     """What ``op`` gives, recorded where an operand wants gradients, unless ``silent``."""
     results = _run(plan, operands)
+    if op.view:
+        for result in results:
+            result.payload.is_copied_view = True
     if not (silent or all([type(x) is not Tensor or x.stop_gradient for x in operands])):
         record_results(op, operands, attributes, results)
         for result in results:

@@ -215,6 +215,8 @@ def rebind(target: Tensor, view: Tensor) -> None:
     if view.payload.is_traced and not target.payload.is_traced:
         raise NotImplementedError(f"changing the shape of state {target.name} in place while capturing")
     target.payload, target._walls = view.payload, view._walls
+    if type(view.payload) is not Strided and not view.payload.is_traced:
+        view.payload.is_copied_view = False  # nobody else shows these elements
     if _recorder is not None and (view._node is not None or target._node is not None):
         _recorder.rebind(target, view)
     target.stop_gradient = view.stop_gradient

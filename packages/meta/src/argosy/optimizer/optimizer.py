@@ -76,6 +76,8 @@ class Optimizer(Checked, FusedStorage, Internals):
             raise TypeError(f"{kind}(): argument 'grad_clip' must be one of nn.ClipGradBy*, got {grad_clip!r}")
         self._scheduler = learning_rate if isinstance(learning_rate, LRScheduler) else None
         self._rate = self._scheduler.rate if self._scheduler else Rate(learning_rate)  # type: ignore[arg-type]
+        if not self._rate.value >= 0:
+            raise ValueError(f"{kind}: learning_rate must not be negative, got {learning_rate}")
         self._weight_decay = weight_decay
         self._grad_clip = grad_clip
         self._name = name

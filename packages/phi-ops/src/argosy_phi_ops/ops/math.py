@@ -17,8 +17,8 @@ from argosy_tensorcore.tensor import Tensor
     axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"}, keywords=("alpha",)
 )
 def add(x: Tensor, y: Tensor) -> Tensor:
-    """``x + y`` with broadcasting."""
-    return prim.add(x, y)
+    """``x + y`` with broadcasting; of two booleans whether either holds."""
+    return prim.logical_or(x, y) if x.dtype == "bool" == y.dtype else prim.add(x, y)
 
 
 add.reference(KERNELS["add"])
@@ -39,8 +39,8 @@ subtract.samples(pairs)
 
 @operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
 def multiply(x: Tensor, y: Tensor) -> Tensor:
-    """``x * y`` with broadcasting."""
-    return prim.mul(x, y)
+    """``x * y`` with broadcasting; of two booleans whether both hold."""
+    return prim.logical_and(x, y) if x.dtype == "bool" == y.dtype else prim.mul(x, y)
 
 
 multiply.reference(KERNELS["mul"])
