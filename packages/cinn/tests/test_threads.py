@@ -1,5 +1,6 @@
 """Several threads start the compiler, compile and run at the same time."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -245,3 +246,21 @@ def test_a_child_forked_while_threads_compile_compiles_too():
         capture_output=True, text=True, timeout=3600, check=False,
     )  # fmt: skip
     assert done.stdout.split() == ["done", "forked"], done.stderr[-2000:]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX processes")
+def test_a_child_does_not_wait_for_a_module_that_a_thread_was_importing(tmp_path, monkeypatch):
+    """Whoever compiles first imports parts of the compiler: a process that forks then has a child that can, too."""
+    (tmp_path / "slowly_imported.py").write_text("import time\ntime.sleep(0.3)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importing = threading.Thread(target=importlib.import_module, args=("slowly_imported",))
+    importing.start()
+    while "slowly_imported" not in sys.modules:
+        pass
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # a child that waits for ever is killed by it
+        importlib.import_module("slowly_imported")
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    importing.join()

@@ -131,7 +131,7 @@ class CinnCompiler:
         if found is not None:
             try:
                 return _reloaded(program, prepared, *found, device, communicators, chosen, started)
-            except CodegenError:  # what was stored is no code for this process
+            except Exception:  # noqa: BLE001  (what was stored is no code for this process)
                 pass
         made = self.compile(prepared(), device, communicators, options)
         if isinstance(made, Executable):
@@ -186,6 +186,19 @@ def compile_static(
     started = perf_counter()
     static = to_primitives(static, options)
     code = _code_of(static, options)
+    try:
+        return _executable(code, static, original, device, communicators, options, started)
+    except Exception:
+        if not code.library.cache_hit:
+            raise
+        _store(options).discard(code.key)  # an entry that says what cannot be
+        return _executable(_code_of(static, options), static, original, device, communicators, options, started)
+
+
+def _executable(
+    code: _Code, static: Program, original: Program, device: Device,
+    communicators: Mapping[tuple[int, ...], Any], options: Mapping[str, Any], started: float,
+) -> Executable:  # fmt: skip
     manifest, simplified = code.manifest, code.simplified
 
     def compile_region(region: Program) -> Callable[[Sequence[Strided]], list[Strided]]:
@@ -283,7 +296,7 @@ def _code_of(static: Program, options: Mapping[str, Any]) -> _Code:
     manifest, code = found or made()
     try:
         library = link(code, manifest.entries, cache_hit=found is not None)
-    except CodegenError:
+    except (CodegenError, ValueError, LookupError):
         if found is None:
             raise
         manifest, code = made()  # what was stored is no code for this process

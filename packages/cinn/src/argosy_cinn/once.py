@@ -6,14 +6,17 @@ nothing else meanwhile, and makes what it needs of LLVM itself (`once_in_llvm`) 
 are re-entrant.
 
 A process forks while no other thread is in LLVM: the child would wait forever for a thread that it does not have. What
-another thread was making of other things, the child makes again.
+another thread was making of other things, the child makes again. Modules that another thread imports are waited for.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
@@ -82,9 +85,18 @@ def _renew_locks() -> None:
         thing.renew_lock()
 
 
+def _finish_imports() -> None:
+    """Wait for the modules that other threads import: in the child their locks would be held for ever, and parts of the
+    compiler are imported by whoever compiles first."""
+    for name, module in list(sys.modules.items()):
+        if getattr(getattr(module, "__spec__", None), "_initializing", False):
+            with suppress(Exception):  # it is an error there
+                import_module(name)
+
+
 #: Held while LLVM works (which it does on one thread at a time anyway).
 LLVM = held_at_fork(threading.RLock())
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)
+    os.register_at_fork(before=_finish_imports, after_in_child=_renew_locks)
 
 __all__ = ["LLVM", "Once", "held_at_fork", "once", "once_in_llvm"]

@@ -127,14 +127,36 @@ def find(store: ObjectCache, key: str) -> tuple[Manifest, bytes] | None:
         return None
     try:
         return _decoded(data)
-    except (ValueError, TypeError, KeyError):  # whole, but not what this version writes
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # whole, but not what is written here
+        store.discard(key)
         return None
 
 
 def _decoded(data: bytes) -> tuple[Manifest, bytes]:
     size = int.from_bytes(data[:8], "little")
-    fields = json.loads(data[8 : 8 + size])
-    return manifest_of(fields), data[8 + size :]
+    manifest = manifest_of(json.loads(data[8 : 8 + size]))
+    _check(manifest)
+    return manifest, data[8 + size :]
+
+
+def _check(manifest: Manifest) -> None:
+    """Raises ValueError or TypeError for fields of other types than are written: those of a program without symbols are
+    numbers, of others formulas as well."""
+    numbers = (int, str) if manifest.symbols else int
+    for value in (manifest.arena_bytes, manifest.kernels, manifest.kernel_calls):
+        if not isinstance(value, numbers) or (isinstance(value, int) and value < 0):
+            raise ValueError(f"{value!r} is no size or count")
+    if type(manifest.segments) is not int or not 1 <= manifest.segments <= 1 + len(manifest.hosts):
+        raise ValueError(f"{manifest.segments!r} segments around {len(manifest.hosts)} host calls")
+    for positions in (manifest.hosts, manifest.written, manifest.copies, *manifest.places):
+        if not all(type(n) is int for n in positions):
+            raise ValueError(f"{positions!r} are no positions")
+    if not all(isinstance(name, str) for name in manifest.symbols):
+        raise ValueError(f"{manifest.symbols!r} are no names")
+    for _, shape, data in manifest.constants:
+        if not all(type(n) is int and n >= 0 for n in shape):
+            raise ValueError(f"{shape!r} is no shape")
+        base64.b64decode(data, validate=True)
 
 
 def manifest_of(fields: dict[str, Any]) -> Manifest:
