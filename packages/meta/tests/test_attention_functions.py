@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import argosy as paddle
 from argosy.incubate.optimizer import functional as minimizers
 from argosy.nn import functional as F
+from argosy_phi_ops import hot
 
 RNG = np.random.default_rng(7)
 
@@ -310,3 +312,34 @@ def test_dropout_within_attention_draws_the_same_captured_and_eager(heads):
     np.testing.assert_array_equal(still.numpy(), plain)
     with pytest.raises(ValueError, match=r"dropout_p is a probability, from 0 to 1, got 1\.5"):
         F.scaled_dot_product_attention(q, k, v, dropout_p=1.5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_flash_attention_keeps_no_weights(causal):
+    """Eagerly, too, from its first call on: memory does not grow with the square of the sequence. Values and gradients
+    are those with the weights."""
+    before = hot.is_deterministic()
+    hot.set_deterministic(False)
+    try:
+        rng = np.random.default_rng(0)
+        inputs = [
+            paddle.to_tensor(rng.standard_normal((1, 1024, 2, 16)).astype("float32"), stop_gradient=False)
+            for _ in range(3)
+        ]
+        tracemalloc.start()
+        y, weights = paddle.nn.functional.flash_attention.flash_attention(*inputs, causal=causal)
+        y.sum().backward()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert weights is None
+        assert peak < 2 * 1024 * 1024 * 4  # the weights of two heads, once
+        found = [x.grad.numpy() for x in inputs]
+        for x in inputs:
+            x.clear_gradient(False)
+        z, _ = paddle.nn.functional.flash_attention.flash_attention(*inputs, causal=causal, return_softmax=True)
+        z.sum().backward()
+        np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-4, atol=1e-5)
+        for a, x in zip(found, inputs, strict=True):
+            np.testing.assert_allclose(a, x.grad.numpy(), rtol=1e-3, atol=1e-4 * abs(a).max())
+    finally:
+        hot.set_deterministic(before)

@@ -148,9 +148,25 @@ def flash_attention(
     With ``causal`` a query sees the keys up to its own place, the last query all of them.
     """
     _no_seed("flash_attention", fixed_seed_offset)
+    probability = dropout if training else 0.0
+    if not return_softmax and not probability and _is_one_operator(query, key, value, causal):
+        wide = [x.astype("float32") if x.dtype.itemsize < 4 else x for x in (query, key, value)]
+        mixed = op("scaled_dot_product_attention")(*wide, is_causal=causal, scale=softmax_scale)
+        return mixed.astype(query.dtype), None
     mask = lower(query.shape[1], key.shape[1]) if causal else None
-    mixed, weights, _ = attend("flash_attention", query, key, value, mask, softmax_scale, dropout if training else 0.0)
+    mixed, weights, _ = attend("flash_attention", query, key, value, mask, softmax_scale, probability)
     return mixed, weights.astype(query.dtype) if return_softmax else None
+
+
+def _is_one_operator(query: Tensor, key: Tensor, value: Tensor, causal: bool) -> bool:
+    """Whether attention is the operator's, which keeps no weights: of sizes that are known, with as many heads of the
+    keys, and, where it is causal, as many places."""
+    shapes = [tuple(x.shape) for x in (query, key, value)]
+    if any(len(shape) != 4 or not all(type(n) is int for n in shape) for shape in shapes):
+        return False
+    q, k, v = shapes
+    alike = q[0] == k[0] and q[2:] == k[2:] and k == v and query.dtype == key.dtype == value.dtype
+    return alike and min(*q, *k) > 0 and (q[1] == k[1] or not causal)
 
 
 @named
