@@ -49,7 +49,13 @@ EXACT = {
 }  # fmt: skip
 #: What the docstrings state.
 BOUNDS = {"exp": 1.1, "logistic": 2.5, "tanh": 5.0, "log": 0.9, "erf": 6.0, "erfc": 6.0, "log1p": 3.0, "expm1": 4.0}
+#: The same on processors without fused multiply-adds, where that differs.
+UNFUSED = {"tanh": 6.0, "erfc": 7.0}
 LEAST = {"log": 0.0, "log1p": -1.0}
+
+
+def bound(name, cpu):
+    return BOUNDS[name] if cpu in ("host", "x86-64-v3") else UNFUSED.get(name, BOUNDS[name])
 
 
 @pytest.mark.parametrize("cpu", TARGETS)
@@ -64,7 +70,7 @@ def test_bounds_hold_for_every_magnitude(name, cpu):
     finite = np.isfinite(nearest)
     np.testing.assert_array_equal(got[~finite], nearest[~finite])
     error = np.abs(got[finite] - want[finite]) / np.spacing(np.abs(nearest[finite]))
-    assert error.max() <= BOUNDS[name]
+    assert error.max() <= bound(name, cpu)
 
 
 @pytest.mark.parametrize("cpu", TARGETS)
@@ -75,7 +81,7 @@ def test_tanh_is_never_above_one(cpu):
     x = np.resize(bits.view(np.float32), -(-bits.size // 16) * 16)
     got, want = applied("tanh", cpu, x), np.tanh(x.astype(np.float64))
     assert got.max() == 1
-    assert (np.abs(got - want) / np.spacing(want.astype(np.float32))).max() <= BOUNDS["tanh"]
+    assert (np.abs(got - want) / np.spacing(want.astype(np.float32))).max() <= bound("tanh", cpu)
     np.testing.assert_array_equal(applied("tanh", cpu, -x), -got)
     small = every_magnitude()
     small = np.resize(small[np.abs(small) < 1e-4], 4096)

@@ -38,20 +38,22 @@ _EXP_NEAR = (1.0, 1.0, 0.50001615, 0.1666672)
 _SIXTEENTHS = [2.0 ** (j / 16) for j in range(16)]
 # Added to a number below 2^18, it leaves the nearest multiple of 1/16, whose last four bits are those of the sum.
 _ROUND_TO_SIXTEENTHS = 1.5 * 2.0**19
+# Added to a number below 2^22, it leaves the nearest whole one, whose last bits are those of the sum.
+_ROUND_TO_WHOLE = 1.5 * 2.0**23
 # log(1 + m) = m - m^2/2 + m^3 P(m) on [sqrt(1/2) - 1, sqrt(2) - 1] (Cephes logf)
 _LOG = (3.3333331174e-1, -2.4999993993e-1, 2.0000714765e-1, -1.6668057665e-1, 1.4249322787e-1, -1.2420140846e-1,
         1.1676998740e-1, -1.1514610310e-1, 7.0376836292e-2)  # fmt: skip
-# tanh(x) = x P(x^2) / Q(x^2) on [-8.14, 8.14], relative minimax, among roundings of whose coefficients these were the
-# best of some thousands by measured error; P(0) = Q(0) = 1, so that small numbers stay themselves. At the limit, one of
-# the first numbers for which that is so, the quotient is exactly 1: what is beyond saturates there.
+# tanh(x) = x P(x^2) / Q(x^2) on [-8.1, 8.1], relative minimax, among roundings of whose coefficients these were the
+# best of some thousands by measured error; P(0) = Q(0) = 1, so that small numbers stay themselves. At the limit, before
+# it is above 1 for the first time, the quotient is exactly 1, fused or not: what is beyond saturates there.
 _TANH_P = (1.0, 0.13440126180648804, 0.003566262312233448, 2.1799383830511943e-05, 1.5078851944849703e-08)
 _TANH_Q = (1.0, 0.46773454546928406, 0.02614453062415123, 0.0003402270667720586, 8.46490934236499e-07)
-_TANH_LIMIT = 8.138998031616211
+_TANH_LIMIT = 8.099108695983887
 # erf(x) = x P(x^2) / Q(x^2) on [-4, 4] (the rational minimax approximation that Eigen used); Q(0) = 1, so that denormal
 # numbers are rounded once
 _ERF_P = (1.128379094, 0.2071261029, 0.05152499654, 0.00399061376, 0.0001472879394, -1.942328854e-06, 1.911105593e-08)
 _ERF_Q = (1.0, 0.5168919768, 0.1179711012, 0.01495814641, 0.001021124312)
-_ERF_LIMIT = 3.8250787  # where the quotient is above 1 for the first time
+_ERF_LIMIT = 3.8999996  # where the quotient is 1 at least, fused or not
 # exp(x^2) erfc(x) = P(x) / Q(x) on [0, 10.3], minimax for the relative error (6e-9)
 _ERFC_P = (1.0000000059519059, 1.2400707559648236, 0.7333446648641442, 0.23004900444201856, 0.032970970185660295)
 _ERFC_Q = (1.0, 2.3684505221109453, 2.4058452440218314, 1.3286178604946908, 0.40777684659712754, 0.058438852147305334)
@@ -105,14 +107,14 @@ def _whole_vectors(b: Function, type: str, feature: str) -> bool:
     return b.module.target.has(feature) and lanes_of(type) == 16 and element_of(type) == FLOAT
 
 
-def _reduced(b: Function, x: Value) -> tuple[Value, Value]:
+def _reduced(b: Function, x: Value, limit: float = 89.0) -> tuple[Value, Value]:
     """A whole number n as a float and r in [-ln2/2, ln2/2] with ``x = n ln2 + r``.
 
     Of a number whose power of e is out of range, r is any number there, and n has the sign and about the size of x; NaN
     gives NaN in one of both.
     """
     x = b.select(b.fcmp("olt", x, -105.0), constant(x.type, -105.0), x)
-    x = b.select(b.fcmp("ogt", x, 89.0), constant(x.type, 89.0), x)
+    x = b.select(b.fcmp("ogt", x, limit), constant(x.type, limit), x)
     n = b.unary("roundeven", b.fmul(x, _LOG2E))
     return n, _rest(b, x, n)
 
@@ -195,7 +197,7 @@ def expm1(b: Function, x: Value) -> Value:
 
 
 def tanh(b: Function, x: Value) -> Value:
-    """Hyperbolic tangent, 5 ulp; never above 1, and 1 from 8.14 on."""
+    """Hyperbolic tangent, 5 ulp (6 where no multiply-add is fused); never above 1, and 1 from 8.1 on."""
     t = _between(b, x, _TANH_LIMIT)
     square = b.fmul(t, t)
     return b.fdiv(b.fmul(t, _ascending(b, _TANH_P, square)), _ascending(b, _TANH_Q, square))
@@ -204,19 +206,19 @@ def tanh(b: Function, x: Value) -> Value:
 def logistic(b: Function, x: Value) -> Value:
     """1 / (1 + e^-x), 2.5 ulp: 2^n / (2^n + e^-r) with ``x = n ln2 + r``, where nothing overflows below a limit from
     which on the result is 1."""
-    x = b.select(b.fcmp("ogt", x, 30.0), constant(x.type, 30.0), x)
     if _whole_vectors(b, x.type, "avx512dq"):
+        x = b.select(b.fcmp("ogt", x, 30.0), constant(x.type, 30.0), x)
         n, r, power = _reduced_to_sixteenths(b, x)
         inverse = _ascending(b, _EXP_NEAR, b.fneg(r))
     else:
-        (n, r), power = _reduced(b, x), constant(x.type, 1.0)
+        (n, r), power = _reduced(b, x, 30.0), constant(x.type, 1.0)
         inverse = _ascending(b, _EXP, b.fneg(r))
     power = _scale(b, power, n)
     return b.fdiv(power, b.fadd(power, inverse))
 
 
 def erf(b: Function, x: Value) -> Value:
-    """Error function, 6 ulp; never above 1, and 1 from 3.83 on."""
+    """Error function, 6 ulp; never above 1, and 1 from 3.9 on."""
     t = _between(b, x, _ERF_LIMIT)
     square = b.fmul(t, t)
     y = b.fdiv(b.fmul(t, _ascending(b, _ERF_P, square)), _ascending(b, _ERF_Q, square))
@@ -230,15 +232,27 @@ def _between(b: Function, x: Value, limit: float) -> Value:
 
 
 def erfc(b: Function, x: Value) -> Value:
-    """1 - erf(x), 6 ulp: e^-x^2 times a quotient that falls slowly. The rounding error of the square is
-    multiplied in, so that the exponential is the one that derivatives have, and is computed once beside them."""
+    """1 - erf(x), 6 ulp (7 where no multiply-add is fused): e^-x^2, corrected by the rounding error of the square,
+    times a quotient that falls slowly. The power is 2^64 times too large until the end, so never denormal."""
     size = _absolute(b, x)
     size = b.select(b.fcmp("ogt", size, _ERFC_LIMIT), constant(x.type, _ERFC_LIMIT), size)
     square = b.fmul(size, size)
-    power = exp(b, b.fneg(square))
-    power = b.fma(b.fneg(power), b.fma(size, size, b.fneg(square)), power)
+    shifted = b.fma(square, -_LOG2E, constant(x.type, _ROUND_TO_WHOLE + 64))
+    rest = _rest(b, b.fneg(square), b.fsub(shifted, _ROUND_TO_WHOLE + 64))
+    near_one = _ascending(b, _EXP, b.fsub(rest, _rounding_of_square(b, size, square)))
+    exponent = b.binary("shl", b.bitcast(shifted, _integers(x)), 23)
+    power = b.bitcast(b.binary("add", b.bitcast(near_one, _integers(x)), exponent), x.type)
     y = b.fdiv(b.fmul(power, _ascending(b, _ERFC_P, size)), _ascending(b, _ERFC_Q, size))
+    y = b.fmul(y, 2.0**-64)
     return b.select(b.fcmp("olt", x, 0.0), b.fsub(2.0, y), y)
+
+
+def _rounding_of_square(b: Function, x: Value, square: Value) -> Value:
+    """``x^2 - square``, the latter rounded; without fused multiply-adds by a part of x whose square is exact."""
+    if b.module.target.has_fma:
+        return b.fma(x, x, b.fneg(square))
+    head = b.bitcast(b.binary("and", b.bitcast(x, _integers(x)), -4096), x.type)
+    return b.fadd(b.fsub(b.fmul(head, head), square), b.fmul(b.fsub(x, head), b.fadd(x, head)))
 
 
 def erfinv(b: Function, x: Value) -> Value:
