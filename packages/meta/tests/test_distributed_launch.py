@@ -1,6 +1,7 @@
 """The launcher: ranks start, print and end together, and whatever goes wrong ends the job with rank and cause."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -51,6 +52,25 @@ def test_ranks_communicate_print_and_log(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "rank 0 of 2 [3.0, 3.0, 3.0] False 0 __main__ []\n"
     assert (tmp_path / "log" / "workerlog.1").read_text() == "rank 1 of 2 [3.0, 3.0, 3.0] True 1 __main__ []\n"
+
+
+@needs_mpi
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system tells who is stopped on Linux")
+def test_a_stopped_rank_is_named(tmp_path):
+    """The others wait for it, and nobody else would say why; the job goes on when it does."""
+    script = (
+        "if dist.get_rank() == 1:\n"
+        "    rank = os.getpid()\n"
+        "    if os.fork() == 0:\n"
+        "        time.sleep(2)\n"
+        "        os.kill(rank, 18)  # SIGCONT\n"
+        "        os._exit(0)\n"
+        "    os.kill(rank, 19)  # SIGSTOP\n"
+        "dist.barrier()\n"
+    )
+    done = _launch(tmp_path, script, "--nproc_per_node", "2")
+    assert done.returncode == 0
+    assert re.fullmatch(r"launch: rank 1 \(process \d+\) is stopped by a signal, .*kill -CONT \d+.*\n", done.stderr)
 
 
 @needs_mpi

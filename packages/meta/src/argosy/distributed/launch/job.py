@@ -109,13 +109,30 @@ class Job:
     def _watch(self) -> None:
         """Return when the processes have ended, or some time after one of them has failed."""
         deadline = None
+        stopped: set[int] = set()
         while self._process.poll() is None:
             self._show()
+            self._warn_of_stopped(stopped)
             if deadline is None and any(self._folder.glob("end.*")):
                 deadline = time.monotonic() + _GRACE
             if deadline is not None and time.monotonic() > deadline:
                 return
             time.sleep(_POLL)
+
+    def _warn_of_stopped(self, known: set[int]) -> None:
+        """Name each rank that somebody stops (SIGSTOP, a full terminal): the others wait for it without a word."""
+        for path in self._folder.glob("pid.*"):
+            if path.suffix == ".part":
+                continue
+            rank, process = int(path.suffix[1:]), int(path.read_text(encoding="utf-8"))
+            stopped = _is_stopped(process)
+            if stopped and rank not in known:
+                sys.stderr.write(
+                    f"launch: rank {rank} (process {process}) is stopped by a signal, and the others will wait for it; "
+                    f"`kill -CONT {process}` lets it go on\n"
+                )
+                sys.stderr.flush()
+            (known.add if stopped else known.discard)(rank)
 
     def _show(self) -> None:
         """Copy what rank 0 has written since the last time to the terminal."""
@@ -179,6 +196,15 @@ class Job:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise Interrupted(number)
+
+
+def _is_stopped(process: int) -> bool:
+    """Whether a process is stopped, where the system says so (Linux)."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[:1] == ["T"]
+    except OSError:
+        return False
 
 
 def _kill(process: int) -> None:
