@@ -377,3 +377,23 @@ def test_a_matrix_is_taken_for_the_list_of_its_rows():
 def test_rolling_along_no_axis_is_rolling_flat():
     x = np.arange(6).reshape(2, 3)
     np.testing.assert_array_equal(get_operator("roll")(Tensor(x), 1, []).numpy(), np.roll(x, 1))
+
+
+@pytest.mark.parametrize(
+    ("of", "to", "expected"),
+    [
+        ([0], [0, -1], [0, 1]),
+        ([2, 0], [0, -1], [0, 2]),
+        ([2, 0, 3], [-1, 0], [6, 0]),
+        ([0, 4], [2, 0, -1], [2, 0, 2]),
+        ([0, 3], [0, -1], [0, 3]),
+        ([0, 3], [-1], [0]),
+    ],
+)
+def test_the_gap_beside_a_size_of_nothing_takes_the_other_sizes(of, to, expected):
+    assert list(get_operator("reshape")(Tensor(np.zeros(of)), to).shape) == expected
+
+
+def test_elements_of_a_vector_are_renormalised():
+    x = Tensor(np.array([3.0, -4.0, 0.5]))
+    np.testing.assert_allclose(get_operator("renorm")(x, 2.0, 0, 1.0).numpy(), [1.0, -1.0, 0.5])

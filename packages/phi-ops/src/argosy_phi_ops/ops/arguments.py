@@ -87,6 +87,14 @@ def along(x: Any, shape: Sequence[Any], axis: int) -> Any:
     return prim.broadcast(x, shape=tuple(shape), axes=(axis,))
 
 
+def _left_of_nothing(name: str, known: Sequence[Any], of: Sequence[Any], shape: Sequence[Any]) -> Any:
+    """What takes the place of -1 beside a 0, where any size fits: what is left of the sizes that are not 0."""
+    total, taken = (prod(n for n in sizes if not (isinstance(n, int) and n == 0)) for sizes in (of, known))
+    if isinstance(total, int) and isinstance(taken, int) and total % taken:
+        raise ShapeError(f"{name}: {list(of)} does not divide into shape {list(shape)}")
+    return total // taken
+
+
 def resolved_shape(name: str, shape: Sequence[Any], of: Sequence[Any]) -> Shape:
     """A requested shape with Paddle's gaps filled in: 0 copies the operand's size, one -1 takes what is left.
 
@@ -101,8 +109,8 @@ def resolved_shape(name: str, shape: Sequence[Any], of: Sequence[Any]) -> Shape:
     if len(gaps) > 1 or sizes[gaps[0]] != -1:
         raise ShapeError(f"{name}: shape {list(shape)} may hold one -1 and no other negative size")
     known: Any = prod(n for i, n in enumerate(sizes) if i != gaps[0])
-    if empty and isinstance(known, int) and known == 0 and gaps[0] < len(of):
-        sizes[gaps[0]] = of[gaps[0]]  # any size fits; Paddle keeps the operand's
+    if empty and isinstance(known, int) and known == 0:
+        sizes[gaps[0]] = _left_of_nothing(name, [n for n in sizes if n != -1], of, shape)
         return tuple(sizes)
     total: Any = prod(of)
     if isinstance(known, int) and (known == 0 or (isinstance(total, int) and total % known)):

@@ -139,9 +139,10 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 @operator(inplace=True, upcast=True)
 def renorm(x: Tensor, p: float, axis: int, max_norm: float) -> Tensor:
-    """`x` with every slice along `axis` scaled down to the `p`-norm `max_norm` if it is longer."""
-    if x.ndim < 2:
-        raise ShapeError(f"renorm takes a tensor of two axes or more, got {x.type}")
+    """`x` with every slice along `axis` scaled down to the `p`-norm `max_norm` if it is longer; of a vector the slices
+    are its elements."""
+    if not x.ndim:
+        raise ShapeError(f"renorm takes a tensor with axes, got {x.type}")
     if p <= 0 or max_norm < 0:
         raise OperatorError(f"renorm: p {p} should be positive and max_norm {max_norm} not negative")
     at = axis_of("renorm", axis, x.ndim)
@@ -156,6 +157,7 @@ def renorm(x: Tensor, p: float, axis: int, max_norm: float) -> Tensor:
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((3, 4)), 2.0, 0, 1.0)
     yield Sample(rng.standard_normal((2, 3, 4)), 1.0, -1, 2.5)
+    yield Sample(rng.standard_normal(5), 2.0, 0, 0.5)
 
 
 @operator()
