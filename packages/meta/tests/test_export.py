@@ -277,3 +277,26 @@ def test_a_copy_of_a_loaded_layer_has_weights_of_its_own(tmp_path):
     np.testing.assert_allclose(twin.twice(x), 2 * twin(x).numpy(), rtol=1e-6)
     twin.train()
     np.testing.assert_allclose(twin(x), twin.eval()(x), rtol=1e-5)
+
+
+RESOLVED = {
+    "reshape": (lambda x: x.reshape([x.shape[0], 3, 3]), (4, 9), (4, 8)),
+    "view": (lambda x: x.view([x.shape[0], 3, 3]), (4, 9), (4, 8)),
+    "unflatten": (lambda x: paddle.unflatten(x, 1, [3, 3]), (4, 9), (4, 8)),
+    "matmul": (lambda x: x @ paddle.ones([5, 3]), (2, 5), (2, 6)),
+}
+
+
+@pytest.mark.parametrize("name", RESOLVED)
+def test_open_sizes_that_an_operator_fixes_are_checked_at_the_call(name, tmp_path):
+    """Another size is refused with the operator, its line and the sizes; the other open size stays open."""
+    f, good, bad = RESOLVED[name]
+    layer = paddle.nn.Layer()
+    layer.forward = f
+    paddle.jit.save(layer, str(tmp_path / "m"), [paddle.static.InputSpec([None, None])])
+    loaded = paddle.jit.load(str(tmp_path / "m"))
+    for rows in (good[0], 1, 7):
+        x = paddle.randn([rows, good[1]])
+        np.testing.assert_allclose(loaded(x).numpy(), f(x).numpy(), rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match=rf"shape \[{bad[0]}, {bad[1]}\](.|\n)*s1 is {good[1]}: {name}(.|\n)*\.py:\d+"):
+        loaded(paddle.randn(list(bad)))

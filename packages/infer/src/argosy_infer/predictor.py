@@ -18,7 +18,10 @@ from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.fitting import fitted
 from argosy_tensorcore.storage import Strided
 
-__all__ = ["Predictor"]
+__all__ = ["SIZES", "Predictor"]
+
+SIZES = "argosy.sizes"
+"""The attribute of a program that says which open sizes its operators fix, and where."""
 
 Array = np.ndarray[Any, Any]
 
@@ -66,6 +69,11 @@ class Predictor:
         given.update(named)
         return {name: given[name] for name in self.input_names}
 
+    def _reasons(self) -> str:
+        """Why sizes that were left open by users are numbers here."""
+        reasons = self.program.attributes.get(SIZES, ())
+        return "".join(f"; {reason}" for reason in reasons) if isinstance(reasons, tuple) else ""
+
     def _fit(self, name: str, value: Any, type: Any) -> Array:
         assert isinstance(type, TensorType)
         try:
@@ -78,5 +86,5 @@ class Predictor:
             not isinstance(n, int) or n == m for n, m in zip(type.shape, array.shape, strict=True)
         )
         if not fits:
-            raise InputError(f"input {name!r} has shape {list(array.shape)}, expected {type}")
+            raise InputError(f"input {name!r} has shape {list(array.shape)}, expected {type}{self._reasons()}")
         return array

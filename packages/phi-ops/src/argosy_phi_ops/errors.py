@@ -12,7 +12,9 @@ class OperatorError(ValueError):
 
 
 class ShapeError(OperatorError):
-    """Shapes do not fit the operator or each other."""
+    """Shapes do not fit the operator or each other; ``sizes`` are two that should be equal, where that is all."""
+
+    sizes: tuple[object, object] | None = None
 
 
 class DTypeError(OperatorError, TypeError):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from copy import copy
 from inspect import getattr_static
+from traceback import walk_tb
 from typing import Any
 
 from argosy.checked import checked
@@ -21,10 +22,13 @@ from argosy.jit.tracing import explain_break
 from argosy.jit.translated import METHODS
 from argosy.nn.layer import Layer
 from argosy_infer.export import LoadedProgram, save_program
+from argosy_infer.predictor import SIZES
 from argosy_phi_ops.capture import Captured, Tracer
 from argosy_phi_ops.context import set_grad_enabled
 from argosy_phi_ops.errors import GraphBreak, ShapeError
+from argosy_pir.dims import SymExpr, solved
 from argosy_pir.passes import PassManager
+from argosy_pir.types import TensorType
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 
@@ -140,30 +144,69 @@ def _capture(owner: Any, function: Any, specs: list[Any]) -> Captured:
 
 
 def _trace_sharing(function: Any, specs: list[Any]) -> Captured:
-    """The capture with as many open sizes as the function can do with: all, or one for the first axis of all inputs."""
+    """The capture with as many open sizes as the function can do with: all, or one for the first axis of all inputs.
+    Sizes that operators need to be certain numbers are these, which calls are held against."""
     flat = leaves(specs, InputSpec)
     choices = [alike(flat, axes) for axes in (0, 1, max((len(s.shape) for s in flat), default=0))]
     for symbols in dict.fromkeys(choices):
         try:
-            return _trace(function, specs, symbols)
+            return _trace_solving(function, specs, symbols)
         except ShapeError:
             if symbols == choices[-1]:
                 raise
     raise AssertionError("one of the choices was the last")
 
 
-def _trace(function: Any, specs: list[Any], symbols: Sequence[int]) -> Captured:
+def _trace_solving(function: Any, specs: list[Any], symbols: Sequence[int]) -> Captured:
+    known: dict[str, int] = {}
+    reasons: dict[str, str] = {}
+    while True:
+        try:
+            captured = _trace(function, specs, symbols, known)
+        except ShapeError as error:
+            found = _solved(error)
+            if found is None or found[0] in known:
+                raise
+            known[found[0]] = found[1]
+            reasons[found[0]] = f"{found[0]} is {found[1]}: {str(error).partition(' [given')[0]}{_line_of(error)}"
+            continue
+        if reasons:
+            captured.program.attributes[SIZES] = tuple(reasons.values())
+        return captured
+
+
+def _line_of(error: BaseException) -> str:
+    """Where in the user's code ``error`` came from."""
+    frames = [(f, line) for f, line in walk_tb(error.__traceback__) if not f.f_globals["__name__"].startswith("argosy")]
+    return f" ({frames[-1][0].f_code.co_filename}:{frames[-1][1]})" if frames else ""
+
+
+def _solved(error: BaseException | None) -> tuple[str, int] | None:
+    """The size that would have kept ``error``, or what it explains, from being raised."""
+    while error is not None:
+        if isinstance(error, ShapeError) and error.sizes is not None:
+            return solved(*error.sizes)  # type: ignore[arg-type]
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _trace(function: Any, specs: list[Any], symbols: Sequence[int], known: dict[str, int]) -> Captured:
     tracer = Tracer("forward")
     tracer.callee = converted_callee
     function = converted(function, True)
     flat: list[InputSpec] = leaves(specs, InputSpec)
     with tracer:
-        types = spec_types(flat, symbols)
+        types = [_with_sizes(type, known) for type in spec_types(flat, symbols)]
         inputs = {
             id(s): tracer.input(type, s.name or f"x{i}") for i, (s, type) in enumerate(zip(flat, types, strict=True))
         }
         results = function(*(_given(spec, inputs) for spec in specs))
         return tracer.finish(leaves(results, Tensor))
+
+
+def _with_sizes(type: TensorType, known: dict[str, int]) -> TensorType:
+    sizes = (n.substitute(known) if isinstance(n, SymExpr) else n for n in type.shape)
+    return TensorType(tuple(sizes), type.dtype)
 
 
 def _given(spec: Any, inputs: dict[int, Tensor]) -> Any:

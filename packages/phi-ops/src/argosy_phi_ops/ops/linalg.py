@@ -27,9 +27,11 @@ def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = 
     contract_x = rank_x - 2 if transpose_x and rank_x > 1 else rank_x - 1
     contract_y = rank_y - 1 if transpose_y or rank_y == 1 else rank_y - 2
     if x.shape[contract_x] != y.shape[contract_y]:
-        raise ShapeError(
+        error = ShapeError(
             f"matmul contracts axis {contract_x} of x {x.type} with axis {contract_y} of y {y.type}: the sizes differ"
         )
+        error.sizes = x.shape[contract_x], y.shape[contract_y]
+        raise error
     batch = prim.broadcast_shapes([x.shape[:-2], y.shape[:-2]])
     if rank_y <= 2 or not batch:  # one matrix for all rows: no batch axes needed
         return prim.dot_general(x, y, lhs_contract=(contract_x,), rhs_contract=(contract_y,))

@@ -53,11 +53,13 @@ def _(x: TensorType, *, shape: Shape, axes: Shape) -> AxisNotation:
 @primitive("layout")
 def reshape(x: TensorType, *, shape: Shape) -> TensorType:
     """The elements of ``x`` in row-major order, in another ``shape`` of equal size."""
-    require(
-        dim_product(x.shape) == dim_product(shape),
-        f"prim.reshape: {x} has {dim_product(x.shape)} elements, {format_shape(shape)} has {dim_product(shape)}; "
-        "the two should be equal",
-    )
+    sizes = dim_product(x.shape), dim_product(shape)
+    if sizes[0] != sizes[1]:
+        error = ShapeError(
+            f"prim.reshape: {x} has {sizes[0]} elements, {format_shape(shape)} has {sizes[1]}; the two should be equal"
+        )
+        error.sizes = sizes
+        raise error
     return TensorType(tuple(shape), x.dtype)
 
 
