@@ -387,9 +387,15 @@ def test_what_quantisation_libraries_import() -> None:
     made = _create_tensor(name="scale", shape=[3], dtype="float32", persistable=True)
     assert made.name == "scale"
     assert made.shape == [3]
-    for name in (IrGraph, PostTrainingQuantization):
+
+    class Quantisation(PostTrainingQuantization):
+        pass
+
+    for name in (IrGraph, Quantisation):
         with pytest.raises(NotImplementedError, match="programs are PIR"):
             name()
+    flash = paddle.nn.functional.flash_attention
+    assert flash.flashmask_attention is paddle.nn.functional.flashmask_attention
     layers = [paddle.nn.BatchNorm2D(2), paddle.nn.Embedding(2, 2), paddle.nn.Conv2DTranspose(1, 1, 1)]
     assert vars(layers[0])["_name"] is None
     assert vars(layers[1])["_is_distributed"] is False
@@ -407,3 +413,22 @@ def test_sizes_of_linear_layers_may_be_properties_of_a_library(monkeypatch: pyte
     assert layer.in_features == 5
     monkeypatch.setattr(paddle.nn.Linear, "out_features", property(lambda self: self.weight.shape[1]))
     assert paddle.nn.Linear(2, 4).out_features == 4
+
+
+def test_batch_norm_as_an_operator() -> None:
+    rng = np.random.default_rng(3)
+    x = paddle.to_tensor(rng.standard_normal((4, 2, 3, 3)).astype("float32"))
+    layer, mean, variance = paddle.nn.BatchNorm2D(2), paddle.zeros([2]), paddle.ones([2])
+    settings = (False, 0.9, 1e-5, "NCHW", False, False)
+    out, moved, *_ = paddle._C_ops.batch_norm(x, mean, variance, layer.weight, layer.bias, *settings)
+    np.testing.assert_allclose(out.numpy(), layer(x).numpy(), rtol=1e-6, atol=1e-6)
+    assert moved is mean
+    np.testing.assert_allclose(mean.numpy(), layer._mean.numpy(), rtol=1e-6, atol=1e-7)
+
+
+def test_tables_of_operators_that_are_quantised() -> None:
+    """Sizes of the wheel's tables."""
+    tables = paddle.static.quantization.quant_config
+    assert len(tables.SUPPORT_ACT_QUANTIZATION_OP_DICT) == 89
+    assert len(tables.SUPPORT_QUANTIZATION_OP_DICT) == 92
+    assert tables.SUPPORT_WEIGHT_QUANTIZATION_OP_DICT["conv2d"] == [["Input", "Filter"], ["Output"]]

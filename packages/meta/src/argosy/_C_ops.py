@@ -9,6 +9,9 @@ from argosy.faces import face
 
 __all__: list[str] = []
 
-_TABLE = {"multiclass_nms3": "argosy.vision.ops.suppression:multiclass_nms3"}
+_TABLE = {
+    "batch_norm": "argosy.nn.statistics:batch_norm_with_statistics",
+    "multiclass_nms3": "argosy.vision.ops.suppression:multiclass_nms3",
+}
 
 __getattr__, __dir__ = face(__name__, _TABLE, globals())

@@ -7,7 +7,7 @@ from argosy_phi_ops.dispatch import write
 from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["batch_norm"]
+__all__ = ["batch_norm", "batch_norm_with_statistics"]
 
 
 @named
@@ -37,3 +37,23 @@ def batch_norm(
         write(running_mean, Tensor._wrap(mean.payload))  # outside the graph
         write(running_var, Tensor._wrap(variance.payload))
     return result  # type: ignore[no-any-return]
+
+
+def batch_norm_with_statistics(
+    x: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    scale: Tensor | None,
+    bias: Tensor | None,
+    is_test: bool,
+    momentum: float,
+    epsilon: float,
+    data_format: str,
+    use_global_stats: bool,
+    trainable_statistics: bool,
+) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
+    """:func:`batch_norm` as Paddle's operator has it: the result, and the running statistics, which it moves. What the
+    operator keeps for its gradient besides is None."""
+    training = not is_test or trainable_statistics
+    settings = (training, momentum, epsilon, data_format, use_global_stats)
+    return batch_norm(x, mean, variance, scale, bias, *settings), mean, variance, None, None, None

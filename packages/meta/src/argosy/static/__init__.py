@@ -9,7 +9,7 @@ _TABLE = {
     "InputSpec": "argosy.jit.input_spec:InputSpec",
     "Variable": "argosy.runtime:Tensor",
     "create_parameter": "argosy.creation:create_parameter",
-    **{name: f"argosy.static.{name}" for name in ("amp", "nn")},
+    **{name: f"argosy.static.{name}" for name in ("amp", "nn", "quantization")},
     **{
         name: _PROGRAM + name
         for name in (

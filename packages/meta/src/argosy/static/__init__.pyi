@@ -39,6 +39,7 @@ from argosy.static import nn as nn
 from argosy.static.files import normalize_program as normalize_program
 from argosy.static.program import program_guard as program_guard
 from argosy.static.python_functions import py_func as py_func
+from argosy.static import quantization as quantization
 from argosy.static.files import save as save
 from argosy.static.files import save_inference_model as save_inference_model
 from argosy.static.files import save_to_file as save_to_file

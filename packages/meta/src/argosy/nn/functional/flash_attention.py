@@ -15,6 +15,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.checked import named
+from argosy.faces import face
 from argosy.nn.regularization import dropout as drop
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.operator import get_operator as op
@@ -27,6 +28,9 @@ __all__ = [
 ]  # fmt: skip
 
 _attention: Any = op("scaled_dot_product_attention")
+_ELSEWHERE = {"flashmask_attention": "argosy.nn.functional.masked_attention:flashmask_attention"}
+
+__getattr__, __dir__ = face(__name__, _ELSEWHERE, globals())
 
 
 def scaled_dot_product_attention(
