@@ -194,8 +194,8 @@ def lp_pool1d(
 
 def _two_sides(function: str, padding: Any) -> list[int]:
     """Padding of one axis, (before, after), from a number, one or two numbers, or pairs of all axes."""
-    given = [padding] if isinstance(padding, int) else list(padding)
-    if given and not isinstance(given[0], int):
+    given: list[Any] = [padding] if isinstance(padding, Integral) else list(padding)
+    if given and not isinstance(given[0], Integral):
         given = [n for pair in given for n in pair if list(pair) != [0, 0]] or [0, 0]
     if len(given) not in (1, 2):
         raise ValueError(f"{function}: padding is a number, two, or pairs of all axes, got {padding}")
