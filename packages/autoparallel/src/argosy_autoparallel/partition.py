@@ -346,6 +346,16 @@ class Partitioner:
             layout = self._natural(like[0]).cotangent()  # type: ignore[union-attr]
         self._store(op.result, layout, self._get(part, None) if layout.mesh.contains(self.rank) else None)
 
+    def _check_index(self, op: Operation) -> None:
+        """Each rank looks at its part of the indices, wherever that is: nothing is moved for a check."""
+        (indices,) = op.operands
+        layout = self._natural(indices)
+        if layout is not None and layout.is_partial:
+            layout = Layout(layout.mesh, [Replicate() if p.is_partial() else p for p in layout.placements])
+        made = self._get(indices, layout)
+        if made is not None:
+            self._copy(op, [made])
+
     def _communicate(self, op: Operation) -> None:
         """What the program itself communicates takes its place in the chain of tokens."""
         if op.name == "prim.create_token":
@@ -414,8 +424,9 @@ _OWN = {
     "prim.relayout": Partitioner._relayout,
     "prim.to_local": Partitioner._to_local,
     "prim.from_local": Partitioner._from_local,
+    "prim.check_index": Partitioner._check_index,
 }
-"""What is not computed but decides where values lie."""
+"""What is not computed but decides where values lie, or looks at them where they are."""
 
 
 def _sums(layout: Layout) -> bool:
