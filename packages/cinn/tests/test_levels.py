@@ -25,10 +25,11 @@ from argosy_cinn.target import Target
 from argosy_phi_ops import prim
 
 pytestmark = pytest.mark.skipif(not Target.host().is_x86, reason="the levels are those of x86-64")
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 LEVELS = ["x86-64-v3", "x86-64-v2", "x86-64"]
 #: What LLVM calls where a processor lacks the instruction.
 CALLS = re.compile(
-    rb"\0(fmaf?|roundevenf?|rintf?|nearbyintf?|floorf?|ceilf?|truncf?|__(extend|trunc)[shdx]f[hsdb]f2)(?=\0)"
+    rb"\0(fmaf?|roundevenf?|rintf?|nearbyintf?|floorf?|ceilf?|truncf?|__(extend|trunc)[bhsdx]f[bhsd]f2)(?=\0)"
 )
 
 
@@ -88,6 +89,25 @@ def test_programs_call_nothing_for_each_lane(level):
         module = Module(target)
         Product(37, 75, 503, element=element, compute=DOUBLE if element == DOUBLE else FLOAT, module=module, name="p_")
         assert calls_of(module.text(), target) == []
+
+
+@pytest.mark.parametrize("level", ["skylake-avx512", *LEVELS])
+def test_convolutions_and_scatters_of_bfloat16_are_linked(level):
+    """Numbers of 16 bits move as integers where there are no registers for them, constants among them too."""
+    target, empty = Target.named(level), [np.zeros((2, 5, 12, 13), BFLOAT16), np.zeros((3, 5, 3, 3), BFLOAT16)]
+    image = {"strides": (1, 1), "padding": ((1, 1),) * 2, "lhs_dilation": (1, 1), "rhs_dilation": (1, 1), "groups": 1}
+    places, updates = np.zeros((4, 1), np.int64), np.zeros((4, 3), BFLOAT16)
+
+    def scattered(x, places, updates):
+        return prim.scatter(x, places, updates, axes=(0,), batch=0, kind="add")
+
+    for program in (
+        build(lambda x, w: prim.conv(x, w, **image), empty),
+        build(scattered, [np.zeros((7, 3), BFLOAT16), places, updates]),
+        build(lambda x: [prim.cast(x, dtype="float32"), prim.mul(x, 1.0)], [np.zeros(65_283, BFLOAT16)]),
+    ):
+        _, assembly = assembled(simplified_program(to_primitives(program)), target, Budget())
+        assert calls_of(assembly.module.text(), target) == []
 
 
 def row_work(x, w):

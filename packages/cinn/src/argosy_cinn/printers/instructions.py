@@ -7,6 +7,7 @@ implied: ``fadd(fmul(a, b), c)`` is two roundings, and only `fma` is one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,15 @@ from argosy_pir.dims import SymExpr
 
 if TYPE_CHECKING:
     from argosy_cinn.printers.llvm import Module
+
+
+#: A number of 16 bits in the text of a constant, with its type where it is part of a vector.
+_NARROW_CONSTANT = re.compile(r"(half |bfloat |)0x[HR]([0-9A-F]{4})")
+
+
+def _as_integer(found: re.Match[str]) -> str:
+    bits = int(found[2], 16)
+    return f"{I16 + ' ' if found[1] else ''}{bits - (1 << 16) if bits >> 15 else bits}"
 
 
 class Instructions:
@@ -287,18 +297,22 @@ class Instructions:
 
     def load(self, type: str, pointer: Value, align: int = 0, nontemporal: bool = False) -> Value:
         """Load a scalar or vector; ``align`` in bytes, by default that of one element."""
-        if element_of(type) == BFLOAT:
-            moved = type.replace(BFLOAT, I16)
-            return self.bitcast(self.load(moved, pointer, align, nontemporal), type)
+        if self._moves_as_integers(type):
+            bits = self.load(type.replace(element_of(type), I16), pointer, align, nontemporal)
+            return self.bitcast(bits, type)
         tail = ", !nontemporal !0" if nontemporal else ""
         return self.op(type, f"load {type}, {pointer}, align {align or bytes_of(type)}{tail}")
 
     def store(self, value: Value, pointer: Value, align: int = 0, nontemporal: bool = False) -> None:
         """Store a scalar or vector. A non-temporal vector store needs its natural alignment."""
-        if element_of(value.type) == BFLOAT:  # from block to block LLVM carries these as floats, by library calls
+        if self._moves_as_integers(value.type):
             value = self._bits(value)
         tail = ", !nontemporal !0" if nontemporal else ""
         self.emit(f"store {value}, {pointer}, align {align or bytes_of(value.type)}{tail}")
+
+    def _moves_as_integers(self, type: str) -> bool:
+        """Whether from block to block LLVM would carry numbers of 16 bits as floats, by library calls."""
+        return element_of(type) == BFLOAT or (element_of(type) == HALF and not self.module.target.has_float16)
 
     def masked_load(self, type: str, pointer: Value, mask: Value | None, other: Operand = 0) -> Value:
         """Lanes where ``mask`` holds are loaded, the rest are ``other``; no mask is an ordinary load."""
@@ -334,7 +348,10 @@ class Instructions:
         """A vector of 16-bit floats as integers: masked moves of those exist on every target."""
         if element_of(x.type) not in (BFLOAT, HALF):
             return x
-        return self.bitcast(x, x.type.replace(element_of(x.type), I16))
+        integers = x.type.replace(element_of(x.type), I16)
+        if x.name.startswith("%"):
+            return self.bitcast(x, integers)
+        return Value(integers, _NARROW_CONSTANT.sub(_as_integer, x.name))  # LLVM would make it of a float, by calls
 
     def _as_vector(self, x: Value) -> Value:
         """A scalar as a vector of one lane, which masked memory operations need."""
