@@ -1,10 +1,12 @@
 """Compiling, caching, calling and running in parallel."""
 
 import ctypes
+import gc
 import os
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I64, PTR
 from argosy_cinn.runtime import CodegenError, ObjectCache, entry, load, parallel_for, scratch, set_threads
+from argosy_cinn.runtime.jit import PER_LINKER, compile_object, link, linker
 from argosy_cinn.runtime.workers import workers
 from argosy_cinn.target import Target
 
@@ -159,3 +162,21 @@ def test_the_second_load_comes_from_the_cache(tmp_path):
     assert not load(adder(2).text(), module.exports, cache=cache).cache_hit
     assert not load(module.text(), module.exports, Target.host(), passes=1, cache=cache).cache_hit
     assert workers().threads >= 1
+
+
+def test_nothing_is_left_of_libraries_that_are_gone():
+    """A linker keeps notes of all libraries that it ever linked, so that it has to go with them; the one that a living
+    library came from stays."""
+    text, exports = adder().text(), ("run",)
+    code = compile_object(text, Target.host())
+    kept, linkers = link(code, exports), set()
+    first = weakref.ref(linker.current)
+    for _ in range(2 * PER_LINKER):
+        link(code, exports)
+        linkers.add(weakref.ref(linker.current))
+    gc.collect()
+    assert first() is None
+    assert [each() for each in linkers if each() is not None] == [linker.current]
+    words = Words(3)
+    entry(kept)(*words.arguments)
+    assert list(words.data) == [1, 1, 1]

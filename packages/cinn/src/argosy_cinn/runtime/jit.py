@@ -139,11 +139,29 @@ def _initialize_foreign() -> None:
     llvm.initialize_all_asmprinters()
 
 
-_names = itertools.count()
+class _Linker:
+    """LLVM's linker, replaced after `PER_LINKER` libraries. It keeps notes of each library that it ever linked, some
+    kilobytes, so that it has to go for them to go; libraries hold the one that they came from."""
+
+    def __init__(self) -> None:
+        self.current: Any = None
+        self._left = 0
+        self._names = itertools.count()
+
+    def next(self) -> tuple[Any, str]:
+        """A linker for one more library, and the library's name. To be called by who holds `LLVM`."""
+        if not self._left:
+            self.current, self._left = _new_linker(), PER_LINKER
+        self._left -= 1
+        return self.current, f"argosy.{next(self._names)}"
 
 
-@once_in_llvm
-def _linker() -> Any:
+PER_LINKER = 64
+"""Libraries that one of LLVM's linkers links. So many that are gone may leave their notes behind for one that lives."""
+linker = _Linker()
+
+
+def _new_linker() -> Any:
     llvm = initialized_llvm()
     target = llvm.Target.from_triple(llvm.get_process_triple())
     return llvm.create_lljit_compiler(
@@ -175,7 +193,7 @@ def link(
                 builder.export_symbol(name)
             for name, address in imported.items():
                 builder.import_symbol(name, address)
-            tracker = builder.link(_linker(), f"argosy.{next(_names)}")
+            tracker = builder.link(*linker.next())
             addresses = {name: tracker[name] for name in exports}
     except RuntimeError as error:
         raise CodegenError(f"generated code cannot be linked: {error}", "") from error
