@@ -19,9 +19,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dis import get_instructions
-from functools import lru_cache, partial
+from functools import partial
 from types import CellType, CodeType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from numpy import memmap, ndarray
 
@@ -399,11 +400,17 @@ def _names(code: CodeType) -> set[str]:
     return names
 
 
-@lru_cache(1024)
 def _globals(code: CodeType) -> frozenset[str]:
     """Those of them that are globals: an attribute may be called as some global is."""
-    names = {each.argval for each in get_instructions(code) if each.opname in _OF_GLOBALS}
-    return frozenset(names).union(*[_globals(each) for each in code.co_consts if isinstance(each, CodeType)])
+    known = _known_globals.get(code)
+    if known is None:
+        names = {each.argval for each in get_instructions(code) if each.opname in _OF_GLOBALS}
+        inner = [_globals(each) for each in code.co_consts if isinstance(each, CodeType)]
+        known = _known_globals[code] = frozenset(names).union(*inner)
+    return known
+
+
+_known_globals: WeakKeyDictionary[CodeType, frozenset[str]] = WeakKeyDictionary()  # of code that lives
 
 
 def _is_users_class(x: Any) -> bool:

@@ -10,6 +10,7 @@ import linecache
 import sys
 import textwrap
 import weakref
+from collections import deque
 from copy import deepcopy
 from types import CellType, CodeType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
@@ -32,7 +33,11 @@ _OURS = frozenset(
 ignored: set[str] = set()
 """Modules whose functions are run as they are; see ``ignore_module``."""
 
-_made: dict[tuple[CodeType, bool], CodeType | None] = {}
+_made: weakref.WeakKeyDictionary[CodeType, dict[bool, CodeType | None]] = weakref.WeakKeyDictionary()
+"""Rewritten code, of code that lives."""
+FILES_KEPT = 64
+"""Files whose lines are kept for the sake of functions that are captured."""
+_files: deque[str] = deque()
 _KEPT = "_argosy_converted"
 _SYNTAX = "_argosy_syntax"
 
@@ -90,10 +95,10 @@ def _is_users(function: FunctionType) -> bool:
 
 
 def _convert(function: FunctionType, everything: bool) -> FunctionType | None:
-    key = (function.__code__, everything)
-    if key not in _made:
-        _made[key] = _compile(function, everything)
-    code = _made[key]
+    made_of_it = _made.setdefault(function.__code__, {})
+    if everything not in made_of_it:
+        made_of_it[everything] = _compile(function, everything)
+    code = made_of_it[everything]
     if code is None:
         return None
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
@@ -169,11 +174,23 @@ def _source_lines(function: FunctionType) -> list[str]:
     """The lines of the definition. `inspect.getsourcelines` looks through all modules first, for the one that is known
     here."""
     code = function.__code__
-    linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, function.__globals__)
+    lines = _file_lines(code.co_filename, function.__globals__)
     if len(lines) < code.co_firstlineno:
         raise OSError(f"the source of {code.co_qualname} is not there")
     return inspect.getblock(lines[code.co_firstlineno - 1 :])
+
+
+def _file_lines(file: str, namespace: dict[str, Any]) -> list[str]:
+    """The lines of a file. `linecache` has them afterwards, but for the files that were read here longest ago: of
+    functions that are written by programs, each may have a file of its own."""
+    linecache.checkcache(file)
+    before = file in linecache.cache
+    lines = linecache.getlines(file, namespace)
+    if not before and file in linecache.cache:
+        _files.append(file)
+        while len(_files) > FILES_KEPT:
+            linecache.cache.pop(_files.popleft(), None)
+    return lines
 
 
 def _within(node: ast.FunctionDef, free: list[str]) -> ast.Module:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from copy import deepcopy
 from types import CellType, CodeType, FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from argosy.jit.conversion.rewriter import make_function
 from argosy.jit.conversion.scan_names import assigned, contains, is_plain, returns_always
@@ -74,7 +75,7 @@ def is_quiet(function: FunctionType) -> bool:
     return _quiet[code]
 
 
-_quiet: dict[CodeType, bool] = {}
+_quiet: WeakKeyDictionary[CodeType, bool] = WeakKeyDictionary()
 
 
 def _is_quiet(node: ast.FunctionDef) -> bool:

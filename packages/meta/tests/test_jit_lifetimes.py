@@ -1,0 +1,53 @@
+"""What a captured function leaves behind when it is gone, and how much one function keeps."""
+
+import gc
+import linecache
+import weakref
+
+import argosy as paddle
+from argosy.jit import guards
+from argosy.jit.conversion import source, split
+
+
+def defined(folder, number, body="return x * number + 1"):
+    """A function with a file and code of its own."""
+    file = folder / f"function{number}.py"
+    file.write_text(f"def function(x):\n    number = {number}.5\n    {body}\n")
+    names = {"__name__": "generated", "paddle": paddle}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    return names["function"]
+
+
+def test_a_captured_function_goes_with_all_that_was_made_of_it(tmp_path):
+    x, seen = paddle.ones([3]), []
+    for i in range(4):
+        function = defined(tmp_path, i)
+        static = paddle.jit.to_static(function, full_graph=i % 2 == 0)
+        assert static(x).numpy().tolist() == [i + 1.5] * 3
+        compiled = static.compiled[0]
+        executable = compiled.executable
+        seen += map(weakref.ref, (function, function.__code__, static, executable, executable.library))
+        del function, static, compiled, executable
+    gc.collect()
+    assert [each() for each in seen if each() is not None] == []
+
+
+def test_tables_of_code_hold_no_code(tmp_path):
+    tables = (source._made, split._quiet, guards._known_globals)
+    x, function = paddle.ones([3]), defined(tmp_path, 0, "print(end='')\n    return x * number")
+    paddle.jit.to_static(function)(x)
+    assert split.is_quiet(function) in (True, False)
+    code = function.__code__
+    assert all(code in table for table in tables)
+    alive = weakref.ref(code)
+    del function, code
+    gc.collect()
+    assert alive() is None
+
+
+def test_lines_of_few_files_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "FILES_KEPT", 3)
+    for i in range(8):
+        assert source.syntax(defined(tmp_path, i)) is not None
+    kept = [file for file in linecache.cache if file.startswith(str(tmp_path))]
+    assert kept == [str(tmp_path / f"function{i}.py") for i in (5, 6, 7)]
