@@ -2,11 +2,16 @@
 
 import gc
 import linecache
+import time
 import weakref
+
+import numpy as np
+import pytest
 
 import argosy as paddle
 from argosy.jit import guards
 from argosy.jit.conversion import source, split
+from argosy_pir.program import Program
 
 
 def defined(folder, number, body="return x * number + 1"):
@@ -51,3 +56,30 @@ def test_lines_of_few_files_are_kept(tmp_path, monkeypatch):
         assert source.syntax(defined(tmp_path, i)) is not None
     kept = [file for file in linecache.cache if file.startswith(str(tmp_path))]
     assert kept == [str(tmp_path / f"function{i}.py") for i in (5, 6, 7)]
+
+
+def programs():
+    """The programs that live."""
+    gc.collect()
+    return [x for x in gc.get_objects() if type(x) is Program]
+
+
+@pytest.mark.parametrize("kinds", [0, 3])
+def test_what_is_compiled_keeps_no_program_until_somebody_looks(kinds):
+    """Neither what was compiled now (with another number each time) nor what was found in the cache."""
+
+    def function(x):
+        return paddle.tanh(x * kinds + random) + 1
+
+    x, random = paddle.ones([3]), time.time()
+    expected = np.tanh(kinds + np.float32(random)) + 1
+    for _ in range(2):
+        static = paddle.jit.to_static(function, full_graph=True)
+        np.testing.assert_allclose(static(x).numpy(), [expected] * 3, rtol=1e-6)
+        assert [each.name for each in programs() if each.name == "function"] == []
+        program = static.main_program
+        assert "prim.tanh" in str(program)
+        assert program is static.main_program
+        assert [each.name for each in programs() if each.name == "function"] == ["function"]
+        assert "kernel" in static.compiled[0].executable.describe()
+        del static, program

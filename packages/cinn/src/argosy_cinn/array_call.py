@@ -39,7 +39,7 @@ def array_call(
     outputs = executable.outputs
     if executable.hosts or executable.sizes.guarded is not None:
         return None
-    inputs = executable.signature[: len(executable.interface.inputs)]
+    inputs = executable.signature[: executable.inputs]
     frame = Frame(
         table, len(inputs), 1 + len(executable.signature), len(outputs), executable.dims_address,
         [prod(shape) * numpy_dtype(dtype).itemsize for shape, dtype in inputs], ranges, executable.sizes.work,

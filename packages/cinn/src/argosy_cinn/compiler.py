@@ -36,6 +36,7 @@ from argosy_cinn.runtime import ObjectCache, default_cache, set_threads
 from argosy_cinn.runtime.entry import AnsweringEntry, answering_entry
 from argosy_cinn.runtime.jit import CodegenError, Library, link
 from argosy_cinn.runtime.trace import Trace
+from argosy_cinn.simplified import Simplified
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
 from argosy_cinn.store import program_cache
 from argosy_cinn.store.preparation import Outcomes, Preparation, Prepared
@@ -136,6 +137,9 @@ class CinnCompiler:
         made = self.compile(prepared(), device, communicators, options)
         if isinstance(made, Executable):
             outcomes.note(made.key)
+            if outcomes.are_noted and not made.hosts and prepared.pack():
+                made.leave_program_to(prepared)
+                made.views.simplified.come_from(lambda: to_primitives(prepared(), chosen))
         return made
 
 
@@ -163,6 +167,7 @@ def _reloaded(
     budget = Budget.of(options)
     simplified = Simplified(lambda: to_primitives(prepared(), options), budget)
     simplified.forget()
+    prepared.pack()
     library = link(code, manifest.entries, cache_hit=True)
     _warn_of_memory(program.name, manifest)
     found = _loaded(manifest, library, simplified, options, budget)
@@ -382,31 +387,6 @@ def _facts(code: _Code, started: float) -> dict[str, Any]:
         "compile_seconds": perf_counter() - started,
         "cache_hit": code.library.cache_hit,
     }
-
-
-class Simplified:
-    """The simplified form of a program, made when it is asked for and not kept after `forget`."""
-
-    def __init__(self, program: Callable[[], Program], budget: Budget) -> None:
-        self._program, self._budget = program, budget
-        self._made: Program | None = None
-        self._keep = True
-
-    def __call__(self) -> Program:
-        """The program; equal each time."""
-        if self._made is not None:
-            return self._made
-        from argosy_cinn.assembly.building import simplified_program
-
-        with own_context(), self._budget.simplifying():
-            made = simplified_program(self._program())
-        if self._keep:
-            self._made = made
-        return made
-
-    def forget(self) -> None:
-        """Make it again from now on: it is large, and needed to look at things only."""
-        self._made, self._keep = None, False
 
 
 # -- programs

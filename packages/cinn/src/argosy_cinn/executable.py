@@ -25,6 +25,7 @@ from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime.entry import AnsweringEntry
 from argosy_cinn.runtime.jit import Library
 from argosy_cinn.runtime.trace import Trace
+from argosy_cinn.simplified import Simplified
 from argosy_cinn.store.program_cache import Manifest, Place, in_numbers
 from argosy_cinn.tools.tracing import Sink, WatchedHost, watched_entries
 from argosy_hwadapt import Device, DeviceOutOfMemory
@@ -47,17 +48,17 @@ class Views:
     """What is made only when somebody looks: the ``simplified`` program that kernels were made from, and
     ``instrumented`` entries with their trace."""
 
-    simplified: Callable[[], Program]
+    simplified: Simplified
     instrumented: Callable[[], tuple[list[AnsweringEntry], Trace]]
 
 
 class Executable:
     """A program compiled for a host device, called with fixed shapes: those of ``sizes``.
 
-    ``interface`` is a program with its inputs, outputs and states; where ``prepared`` is given, passes have still to
-    run on that one, and ``prepared`` gives it after them. ``views`` and ``manifest`` are what
-    `argosy_cinn.tools.explanation` shows. For callers: ``sizes``, with ``signature`` and ``outputs`` of it, ``hosts``,
-    ``library``, and whether it is ``watched``.
+    Where ``prepared`` is given, it gives the program when somebody looks at it, and neither ``program`` nor
+    ``compiled`` is kept. ``views`` and ``manifest`` are what `argosy_cinn.tools.explanation` shows. For callers: the
+    program's ``name``, number of ``inputs`` and names of ``states``, ``sizes``, with ``signature`` and ``outputs`` of
+    it, ``hosts``, ``library``, and whether it is ``watched``.
     """
 
     def __init__(
@@ -77,8 +78,13 @@ class Executable:
         sizes: Sizes,
         prepared: Callable[[], Program] | None = None,
     ) -> None:
-        self.interface = program
-        self._compiled, self._prepared = compiled, prepared
+        self.name, self.inputs = program.name, len(program.inputs)
+        self.states = tuple([state.name for state in program.states])
+        self._program: Program | None = program
+        self._compiled: Program | None = compiled
+        self._prepared: Callable[[], Program] | None = None
+        if prepared is not None:
+            self.leave_program_to(prepared)
         self.device, self._places = device, places
         self.library = library
         self._entries: Sequence[AnsweringEntry] = list(entries)
@@ -100,12 +106,23 @@ class Executable:
     @property
     def program(self) -> Program:
         """The program as it was given to the compiler, prepared where that was asked of it."""
-        return self.interface if self._prepared is None else self._prepared()
+        if self._prepared is not None:
+            return self._prepared()
+        assert self._program is not None
+        return self._program
 
     @property
     def compiled(self) -> Program:
         """The program of primitives."""
-        return self._compiled if self._prepared is None else to_primitives(self._prepared())
+        if self._prepared is not None:
+            return to_primitives(self._prepared())
+        assert self._compiled is not None
+        return self._compiled
+
+    def leave_program_to(self, prepared: Callable[[], Program]) -> None:
+        """Keep the program no longer; ``prepared`` gives one that is equal. Not for one with host calls, which name
+        values of it."""
+        self._prepared, self._program, self._compiled = prepared, None, None
 
     def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
         """Execute once. Raises ``ShapeError`` or ``DTypeError`` naming the argument that does not fit."""
@@ -114,11 +131,10 @@ class Executable:
     def bind(self, states: Sequence[Strided], like: Bound | None = None) -> Bound:
         """A callable for repeated execution on the same states. ``like``: what was bound to them for other sizes."""
         count = len(self.signature) - len(states)
-        known = self.interface
-        if count != len(known.inputs):
-            raise ValueError(f"program '{known.name}' has {len(known.states)} states, got {len(states)}")
+        if count != self.inputs:
+            raise ValueError(f"program '{self.name}' has {len(self.states)} states, got {len(states)}")
         for i, state in enumerate(states if like is None else ()):
-            self._check(count + i, state, f"state {known.states[i].name!r}")
+            self._check(count + i, state, f"state {self.states[i]!r}")
         return Bound(self, list(states), like)
 
     def report(self) -> dict[str, Any]:
@@ -145,7 +161,7 @@ class Executable:
     def watch(self, sink: Sink) -> None:
         """Run instrumented code from now on and hand its events to ``sink`` (see `argosy_cinn.tools.tracing`)."""
         entries, trace = self.views.instrumented()
-        name = self.interface.name
+        name = self.name
         names = [call.kernel for call in self._manifest.calls]
         self._entries = watched_entries(entries, trace, name, names, sink)
         self.hosts = [WatchedHost(host, name, sink) for host in self._plain_hosts]
@@ -195,7 +211,7 @@ class Bound:
     def __init__(self, executable: Executable, states: list[Strided], like: Bound | None = None) -> None:
         e = self.executable = executable
         self.states = states
-        self.inputs = len(e.interface.inputs)
+        self.inputs = e.inputs
         self.expected = [(shape, as_dtype(dtype)) for shape, dtype in e.signature[: self.inputs]]
         self.output_entry = 1 + self.inputs + len(states)
         if like is None:
@@ -247,7 +263,7 @@ class Bound:
 
     def __call__(self, inputs: Sequence[Strided]) -> list[Strided]:
         if len(inputs) != self.inputs:
-            name = self.executable.interface.name
+            name = self.executable.name
             raise ValueError(f"program '{name}' takes {self.inputs} inputs, got {len(inputs)}")
         if self.on_arrays is not None:
             made = self.on_arrays([payload.ndarray for payload in self._checked(inputs)])
@@ -315,8 +331,8 @@ class Bound:
             self.table[entry] = _address_of(made)
         outputs = [Strided(made) for made in arrays]
         self._execute(arena, inputs, outputs)
-        arena.check(f"intermediate values of program '{e.interface.name}'")
-        memory.check(f"results of program '{e.interface.name}'")
+        arena.check(f"intermediate values of program '{e.name}'")
+        memory.check(f"results of program '{e.name}'")
         return outputs
 
     def _copied(self, payload: Strided) -> Strided:

@@ -30,13 +30,18 @@ class OutputTree:
     What it ``assigned`` to places (a layer's attributes, say) are results, too.
     """
 
-    __slots__ = ("assigned", "bare", "traced", "tree")
+    __slots__ = ("assigned", "bare", "count", "traced", "tree")
 
     def __init__(self, result: Any, assigned: Sequence[tuple[Place, Tensor]] = ()) -> None:
         self.traced: list[Tensor] = []
         self.tree = tensors_in(result, self._position)
         self.bare = type(result) is Tensor and bool(self.traced) and not assigned
         self.assigned = [(place, self._position(tensor)) for place, tensor in assigned]
+        self.count = len(self.traced)
+
+    def forget(self) -> None:
+        """Keep no traced tensor, which would keep the whole program that it was captured in."""
+        self.traced = []
 
     def _position(self, tensor: Tensor) -> Any:
         if not tensor.payload.is_traced:
@@ -112,6 +117,7 @@ class CompiledCall:
         self.carried: Sequence[Place] = ()  # places whose tensors are inputs after those of the call
         self.executable = executable
         self.tree = tree
+        tree.forget()
         self.effects = effects if effects else None
         self.guards = guards
         self.bound = [(tensor, tensor.payload) for tensor in captured.states]
@@ -160,7 +166,7 @@ class CompiledCall:
             self.slots.set(outputs)
         tree = self.tree
         if self.effects is not None:
-            self.effects.apply(call.tensors, outputs[len(tree.traced) :])
+            self.effects.apply(call.tensors, outputs[tree.count :])
         return _wrap(outputs[0]) if tree.bare else tree.fill([_wrap(payload) for payload in outputs])
 
     def with_carried(self, call: Call) -> Call:

@@ -96,10 +96,10 @@ class DifferentiableCall(CompiledCall):
     def __init__(
         self, captured: Captured, executable: Executable, tree: OutputTree, *rest: Any, backend: Any, lowered: Program
     ) -> None:
+        self.differentiable = [i for i, t in enumerate(tree.traced) if not t.stop_gradient]
         super().__init__(captured, executable, tree, *rest)
         self.lowered = lowered
         self.backend = backend
-        self.differentiable = [i for i, t in enumerate(tree.traced) if not t.stop_gradient]
         self.leaves = [
             (i, t) for i, t in enumerate(captured.states) if not t.stop_gradient and t.payload.dtype.kind in "fc"
         ]
