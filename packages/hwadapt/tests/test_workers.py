@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -12,18 +11,20 @@ from argosy_hwadapt import DeviceError, WorkerThreads, cpu_features, physical_co
 from argosy_hwadapt.cpu.native import ffi, load_library
 
 libc = load_library(None)
+start_barrier = libc.load_function(ffi.typeof("int(*)(void *, void *, unsigned int)"), "pthread_barrier_init")
 usleep = int(ffi.cast("uintptr_t", libc.load_function(ffi.typeof("int(*)(unsigned int)"), "usleep")))
+wait_at_barrier = libc.load_function(ffi.typeof("int(*)(void *)"), "pthread_barrier_wait")
 
 
 def test_threads_run_native_code_beside_python():
-    """Two native sleeps overlap, and Python goes on meanwhile: the GIL is released."""
+    """Two threads and Python meet at a barrier: none waits for another to end, nor for the GIL."""
+    barrier = ffi.new("long long[16]")
+    assert start_barrier(barrier, ffi.NULL, 3) == 0
     workers = WorkerThreads(2)
-    start = time.perf_counter()
-    workers.start(usleep, [700_000, 700_000])
+    workers.start(int(ffi.cast("uintptr_t", wait_at_barrier)), [int(ffi.cast("uintptr_t", barrier))] * 2)
     assert workers.running
-    assert time.perf_counter() - start < 0.65
+    wait_at_barrier(barrier)
     assert workers.stop()
-    assert 0.7 <= time.perf_counter() - start < 1.35
 
 
 def test_each_thread_gets_its_argument():

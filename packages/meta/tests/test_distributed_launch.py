@@ -29,13 +29,10 @@ HEAD = "import os, sys, time\nimport argosy as paddle\nimport argosy.distributed
 def _launch(folder: Path, script: str, *options: str, module=("-m", "argosy.distributed.launch")):
     path = folder / "script.py"
     path.write_text(HEAD + script)
-    start = time.monotonic()
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, *module, "--log_dir", str(folder / "log"), *options, str(path)],
         capture_output=True, text=True, timeout=3600, check=False, cwd=folder,
     )  # fmt: skip
-    assert time.monotonic() - start < 30
-    return done
 
 
 @needs_mpi
