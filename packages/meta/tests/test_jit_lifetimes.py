@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import argosy as paddle
-from argosy.jit import guards
+from argosy.jit import guards, static_function
 from argosy.jit.conversion import source, split
 from argosy_pir.program import Program
 
@@ -83,3 +83,33 @@ def test_what_is_compiled_keeps_no_program_until_somebody_looks(kinds):
         assert [each.name for each in programs() if each.name == "function"] == ["function"]
         assert "kernel" in static.compiled[0].executable.describe()
         del static, program
+
+
+def tables(static):
+    """All that a captured function knows by kinds of calls."""
+    return (static._known, static._by_key, static._floats, static._runtime, static._plain, static._by_value)
+
+
+def test_a_function_knows_so_many_kinds_of_calls_and_the_latest_used(monkeypatch):
+    monkeypatch.setattr(static_function, "_KINDS", 6)
+    monkeypatch.setattr(static_function, "_MANY", 2)
+    static = paddle.jit.to_static(lambda x, k: x * k, full_graph=True)
+    x, seen = paddle.ones([2]), {}
+    for k in range(12):
+        assert static(x, k=k).numpy().tolist() == [k, k]
+        seen[k] = weakref.ref(static.compiled[-1].executable)
+        assert static(x, k=0).numpy().tolist() == [0, 0]
+        assert all(len(table) <= 6 for table in tables(static))
+    gc.collect()
+    assert [k for k, each in seen.items() if each() is not None] == [0, 7, 8, 9, 10, 11]
+    assert static(x, k=3).numpy().tolist() == [3, 3]
+    assert len(static.compiled) == 6
+
+
+def test_kinds_of_calls_that_run_as_python_are_bounded(monkeypatch):
+    monkeypatch.setattr(static_function, "_KINDS", 4)
+    static = paddle.jit.to_static(lambda x, k: float(x.sum()) * k)
+    for k in range(9):
+        assert static(paddle.ones([2]), k) == 2.0 * k
+        assert all(len(table) <= 4 for table in tables(static))
+    assert len(static._plain) == 4

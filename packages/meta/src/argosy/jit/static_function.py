@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from time import perf_counter
 from typing import Any, ClassVar, Protocol
@@ -38,7 +40,8 @@ from argosy_phi_ops.user_line import warn_user
 
 __all__ = ["StaticFunction", "Uncapturable", "enabled"]
 
-_MANY = 64  # captures of one function that are kept
+_MANY = 64  # captures of one kind of call that are kept
+_KINDS = 1024  # kinds of calls of one function that are known: the one that was used longest ago makes room
 _NOTHING_AROUND = (True, None, 0, None)
 _ROUTES = 4  # short ways that are tried
 _WRITES = "its arguments or parameters (or, of tensors on a mesh, draws random numbers or updates statistics)"
@@ -102,6 +105,7 @@ class StaticFunction:
         self._spec = None if input_spec is None else _specs(input_spec)
         self._backend = backend
         self._full_graph = full_graph
+        self._known: OrderedDict[Any, None] = OrderedDict()  # keys of calls, the latest used last once there are many
         self._by_key: dict[Any, list[CompiledCall]] = {}
         self._floats: dict[Any, list[float]] = {}  # by key: the values of floats when it was first seen
         self._runtime: dict[Any, frozenset[int]] = {}  # by key: which floats became inputs
@@ -194,6 +198,8 @@ class StaticFunction:
             around = (grad_enabled(), cast and cast.key, context().rank, layouts_of(call.tensors))
             if around != _NOTHING_AROUND:  # a profiler is a layer, too, and changes no program
                 key = (key, *around)
+        if len(self._known) > _MANY:
+            self._use(key)
         for compiled in self._by_key.get(key, ()):
             if compiled.valid(call.floats):
                 if compiled.route is None and not kwargs and self._spec is None:
@@ -207,6 +213,23 @@ class StaticFunction:
             self._run_plain(key)
             return self._function(*args, **kwargs)
         return made.result if isinstance(made, Finished) else made(call)
+
+    def _use(self, key: Any) -> None:
+        """Let a kind of call be the last to make room, where it is known."""
+        with suppress(KeyError):
+            self._known.move_to_end(key)
+
+    def _know(self, key: Any) -> None:
+        """Note a kind of call. What is forgotten for it is captured again when it is met again, and the compiler's
+        cache on disk has its code."""
+        self._known[key] = None
+        if len(self._known) <= _KINDS:
+            return
+        oldest, _ = self._known.popitem(last=False)
+        for table in (self._by_key, self._floats, self._runtime, self._impure):
+            table.pop(oldest, None)
+        self._plain.discard(oldest)
+        self._by_value.discard(oldest)
 
     def _in_pieces(self) -> Callable[..., Any]:
         """The function with compiled parts around the lines where its graph broke, or as it is."""
@@ -267,6 +290,7 @@ class StaticFunction:
     def _capture(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, key: Any, whole: bool = False
     ) -> CompiledCall | Finished:
+        self._know(key)
         runtime = self._changing(key, call.floats)
         try:
             compiled = self._compile(args, kwargs, call, runtime, self._reason(key), whole or bool(self._full_graph))
