@@ -167,7 +167,6 @@ def test_a_probability_is_checked_in_evaluation_as_well(p, training):
         ([1, 1, 1], "constant", "two counts for each of at most 3 axes"),
         ([1] * 8, "constant", "two counts for each of at most 3 axes"),
         ([5, 5], "reflect", "needs more than the 2 of axis 2"),
-        ([0, 3], "circular", "needs more than the 2 of axis 2"),
     ],
 )
 def test_pads_that_do_not_fit_are_refused_by_name(pad, mode, said):

@@ -112,6 +112,7 @@ def _convolved(
     strides, dilations = per_axis(name, stride, rank, "stride"), dilations_of(name, dilation, rank, padding)
     pairs = padding_pairs(name, padding, x.shape[2:], weight.shape[2:], strides, dilations, last)
     counts, pairs = _fitted(x.shape[2:], weight.shape[2:], pairs, strides, dilations)
+    x, pairs = _filled(x, pairs)
     result = prim.conv(
         x, weight, strides=strides, padding=pairs, lhs_dilation=(1,) * rank, rhs_dilation=dilations, groups=groups
     )
@@ -135,6 +136,17 @@ def _fitted(
         fits = known and count is not None and count >= 0
         fitted.append(covering_pair(n, pair, reach, s, 1) if fits else pair)
     return counts, tuple(fitted)
+
+
+def _filled(x: Tensor, pairs: Pairs) -> tuple[Tensor, Pairs]:
+    """Axes without elements as their padding, and no padding of these: no convolution gives the gradient of such an
+    axis."""
+    empty = [n == 0 for n in x.shape[2:]]
+    if not any(empty):
+        return x, pairs
+    low, high = ((0, 0, *(pair[side] if e else 0 for e, pair in zip(empty, pairs, strict=True))) for side in (0, 1))
+    padded = prim.pad(x, prim.constant(0, x.dtype), low=low, high=high, interior=(0,) * x.ndim)
+    return padded, tuple((0, 0) if e else pair for e, pair in zip(empty, pairs, strict=True))
 
 
 def _kept(result: Tensor, counts: Sequence[Any]) -> Tensor:
