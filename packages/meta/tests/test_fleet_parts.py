@@ -4,6 +4,7 @@ import hashlib
 import random
 import shutil
 import tarfile
+import warnings
 from importlib import import_module
 from pathlib import Path
 
@@ -221,8 +222,18 @@ def test_an_archive_is_unpacked_beside_itself(tmp_path, ending):
 def test_an_archive_cannot_write_outside_its_folder(tmp_path):
     with tarfile.open(tmp_path / "in.tar", "w") as archive:
         archive.addfile(tarfile.TarInfo("../outside"))
-    with pytest.raises(tarfile.FilterError):
+    with pytest.raises(ValueError, match=r"in\.tar.*outside"):
         _decompress(str(tmp_path / "in.tar"))
+    assert not (tmp_path.parent / "outside").exists()
+
+
+def test_an_older_tarfile_unpacks_what_is_safe_alone(tmp_path, monkeypatch):
+    """Python 3.11.0 to 3.11.3 cannot filter members: their names are looked at here."""
+    monkeypatch.delattr(tarfile, "data_filter")
+    test_an_archive_cannot_write_outside_its_folder(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of newer Pythons, which miss the filter
+        test_an_archive_is_unpacked_beside_itself(tmp_path, "gztar")
 
 
 def test_states_are_switched_and_come_back():

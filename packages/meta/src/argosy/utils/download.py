@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tarfile
 from pathlib import Path
 
 from argosy.dataset.common import md5file
@@ -65,8 +66,8 @@ def _get_unique_endpoints(trainer_endpoints: list[str]) -> set[str]:
 def _decompress(fname: str) -> str:
     """Unpack an archive beside itself and give the path that is named as it is, without its ending.
 
-    Raises ValueError for a file of another ending; members that lead out of the folder are refused by ``tarfile`` and
-    left out of zip files.
+    Raises ValueError for a file of another ending and for members of a tar file that lead out of the folder; of zip
+    files these are left out.
     """
     path = Path(fname)
     ending = next((end for end in _PACKED if path.name.endswith(end)), None)
@@ -75,5 +76,23 @@ def _decompress(fname: str) -> str:
     if ending == ".zip":
         shutil.unpack_archive(path, path.parent)
     else:
-        shutil.unpack_archive(path, path.parent, filter="data")
+        _unpack_tar(path)
     return str(path.with_name(path.name.removesuffix(ending)))
+
+
+def _unpack_tar(path: Path) -> None:
+    """Unpack a tar file beside itself. Raises ValueError for members that lead elsewhere, or are links where Python
+    (before 3.11.4) cannot tell where they lead."""
+    with tarfile.open(path) as archive:
+        if hasattr(tarfile, "data_filter"):
+            try:
+                archive.extractall(path.parent, filter="data")
+            except tarfile.FilterError as error:
+                raise ValueError(f"{path}: {error}") from error
+            return
+        folder = path.parent.resolve()
+        for member in archive:
+            inside = (folder / member.name).resolve().is_relative_to(folder)
+            if not inside or not (member.isfile() or member.isdir()):
+                raise ValueError(f"{path}: member {member.name!r} is no file or folder beneath {folder}")
+        archive.extractall(folder)
