@@ -81,7 +81,8 @@ def _from_real(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: 
 def _to_real(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bool) -> Tensor:
     along, sizes = _placed(name, x, s, axes)
     length = 2 * (x.shape[along[-1]] - 1) if sizes is None else sizes[-1]
-    if length < 1:
+    open_length = not isinstance(length, int)
+    if not open_length and length < 1:
         raise ValueError(
             f"{name}: {x.shape[along[-1]]} frequencies along axis {along[-1]} give no element; pass a size"
         )
@@ -90,7 +91,7 @@ def _to_real(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bo
         x = x.astype("complex128" if wide == "float64" else "complex64")
     if sizes is not None:
         x = _resized(x, along, (*sizes[:-1], length // 2 + 1))
-    return get_operator("fft_c2r")(x, along, norm, forward, length)
+    return get_operator("fft_c2r")(x, along, norm, forward, 0 if open_length else length)
 
 
 def _one(n: int | None) -> Sizes:

@@ -32,7 +32,10 @@ def _quantile(name: str, x: Tensor, q: Any, axis: Axes, keepdim: bool, how: str,
     flat = op("reshape")(op("transpose")(x, [*kept, *axes]), [*(x.shape[i] for i in kept), -1])
     ordered, last = op("sort")(flat, -1), flat.shape[-1]
     missing = op("isnan")(flat)
-    count = op("sum")(op("logical_not")(missing).astype(x.dtype), -1, keepdim=True) if skip_nan else None
+    count = None
+    if skip_nan or not isinstance(last, int):  # how many there are is a number of the call
+        present = op("logical_not")(missing) if skip_nan else op("ones_like")(missing)
+        count = op("sum")(present.astype(x.dtype), -1, keepdim=True)
     results = [_level(ordered, v, last, count, how) for v in wanted]
     if not skip_nan:
         bad = op("any")(missing, -1, keepdim=True)

@@ -14,7 +14,7 @@ from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, resolved_shape,
 from argosy_phi_ops.ops.bits import reread, reread_array
 from argosy_phi_ops.ops.forms import sizes_from, two_axes
 from argosy_phi_ops.reference.kernels import KERNELS
-from argosy_pir.dims import dim_bounds
+from argosy_pir.dims import dim_bounds, maximum
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -309,7 +309,7 @@ def _rolled(x: Tensor, axis: int, step: int) -> Tensor:
     size = x.shape[axis]
     if size == 0:
         return x
-    start = (-step) % size
+    start = (-step) % maximum(size, 1)  # an open size may be none at a call
     return prim.concat(section(x, axis, start, size), section(x, axis, 0, start), axis=axis)
 
 
