@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from argosy_infer.errors import LogitsError
@@ -10,6 +10,7 @@ from argosy_infer.llm.kv_cache import BlockAllocator, CacheFull
 from argosy_infer.llm.sampling import SamplingOptions, sample
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 40)), max_size=60))
 def test_blocks_are_owned_once_and_all_come_back(steps):
     """Whatever is reserved and released, every block is free or in exactly one table."""

@@ -27,7 +27,7 @@ def first_outside(indices: np.ndarray[Any, Any], low: int, size: int, besides: i
 def index_error(operator: str, index: int, low: int, size: int, besides: int | None = None) -> AxisError:
     """The error for an index of an application of ``operator``."""
     also = "" if besides is None or low <= besides < size else f", or {besides}"
-    expected = f"{low} to {size - 1} for an axis of {size}{also}"
+    expected = f"{low} to {size - 1} for an axis of {size}{also}" if size else "an axis with elements, got one of 0"
     return AxisError(f"{operator}: index {index} is out of range; expected {expected}")
 
 

@@ -99,8 +99,13 @@ prod.samples(reducible)
 
 
 def _nonempty(name: str, x: Tensor, axes: Sequence[int]) -> None:
-    if any(isinstance(x.shape[axis], int) and x.shape[axis] == 0 for axis in axes):
-        raise ShapeError(f"{name} over no elements has no value: axes {tuple(axes)} of {x.type}")
+    """Refuse axes without elements; of open ones, at the call: then there is not even a first element."""
+    for axis in axes:
+        size = x.shape[axis]
+        if not isinstance(size, int):
+            prim.check_index(prim.constant(0, "int64"), operator=name, low=0, size=size, besides=None)
+        elif size == 0:
+            raise ShapeError(f"{name} over no elements has no value: axes {tuple(axes)} of {x.type}")
 
 
 @operator()
