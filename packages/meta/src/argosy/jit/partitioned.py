@@ -22,7 +22,7 @@ from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
-    from argosy_autoparallel.growing import GrowingLayouts
+    from argosy_autoparallel.incremental import IncrementalLayouts
     from argosy_autoparallel.tensor_layout import Layout
 
 __all__ = [
@@ -68,23 +68,23 @@ class CaptureLayouts:
     """
 
     def __init__(self) -> None:
-        self._growing: GrowingLayouts | None = None
+        self._incremental: IncrementalLayouts | None = None
 
     def __call__(self, payload: Traced) -> Layout | None:
         """Raises NotImplementedError for a tensor that is made within a branch or a loop."""
         tracer, value = payload.tracer, payload.value
-        if self._growing is None:
+        if self._incremental is None:
             if not _is_distributed(tracer):
                 return None
-            from argosy_autoparallel.growing import GrowingLayouts
+            from argosy_autoparallel.incremental import IncrementalLayouts
 
-            self._growing = GrowingLayouts(
+            self._incremental = IncrementalLayouts(
                 tracer.program,
                 lambda: layouts_of(tracer.given) or (),
                 lambda: [getattr(t.payload, "layout", None) for t in tracer.states()],
                 context().rank,
             )
-        found = self._growing.find(value)
+        found = self._incremental.find(value)
         return _behind_gradients(tracer, value) if found is None else found[0]
 
 

@@ -12,12 +12,12 @@ from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.passes.decompose import decompose_operation
 from argosy_pir import Operation, Program, Value
 
-__all__ = ["GrowingLayouts"]
+__all__ = ["IncrementalLayouts"]
 
 Layouts = Callable[[], Sequence[Layout | None]]
 
 
-class GrowingLayouts:
+class IncrementalLayouts:
     """The layouts of ``program``'s values, for ``rank``. What is appended to the program is followed; what was there
     before an earlier question must stay.
 
