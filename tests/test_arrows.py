@@ -1,10 +1,14 @@
-"""Arrows point down: packages import what the table of the architecture allows, and declare what they import."""
+"""Arrows point down: packages import what the table of the architecture allows, and declare what they import; within
+a package no files import each other in a circle, and imports run down the rows of its README's table of modules.
+"""
 
 import ast
 import re
 import sys
+from functools import cache
 
 import pytest
+from import_graph import HEADING, Floors, Graph, circles, import_graph
 from workspace import ALLOWED, MODULES, ROOT, project
 
 _DISTRIBUTIONS = {
@@ -16,7 +20,13 @@ _DISTRIBUTIONS = {
     "ml_dtypes": "ml-dtypes",
 }
 
+#: Packages in which no files import each other in a circle, imports within functions counted. It grows to all.
+WITHOUT_CIRCLES = ("hwadapt", "autograd", "infer")
+#: Packages whose README lists their modules from top to bottom, and whose imports run down. It grows to all.
+WITH_FLOORS = ("hwadapt", "infer")
 
+
+@cache
 def imports(package: str) -> dict[str, list[str]]:
     """Top-level names imported anywhere in the sources, each with the places."""
     found: dict[str, list[str]] = {}
@@ -78,3 +88,68 @@ def test_only_cinn_knows_llvmlite_and_only_hwadapt_mpi4py():
         found = imports(package)
         assert package == "cinn" or "llvmlite" not in found
         assert package == "hwadapt" or "mpi4py" not in found
+
+
+@cache
+def graph(package: str) -> Graph:
+    """The imports between the modules of a package of the workspace."""
+    return import_graph(ROOT / "packages" / package / "src" / MODULES[package])
+
+
+def floors(package: str) -> Floors:
+    """The table of modules in the README of a package."""
+    return Floors((ROOT / "packages" / package / "README.md").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("package", WITHOUT_CIRCLES)
+def test_no_files_import_each_other_in_a_circle(package):
+    assert circles(graph(package)) == []
+
+
+@pytest.mark.parametrize("package", WITH_FLOORS)
+def test_a_readme_lists_every_module_once(package):
+    found, modules = floors(package), graph(package)
+    assert found.repeated == []
+    assert [name for name in modules if found.row(name) is None] == [], f"no row under '{HEADING}' names them"
+    assert found.rows.keys() - modules.keys() - {"__main__"} == set(), "there are no such modules"
+
+
+@pytest.mark.parametrize("package", WITH_FLOORS)
+def test_imports_run_down_the_rows_of_the_readme(package):
+    upward = [f"{u.module}:{u.line} imports {u.imports}" for u in floors(package).upward(graph(package))]
+    assert upward == []
+
+
+SOURCES = {
+    "__init__.py": "from boat.hull import Hull",
+    "hull/__init__.py": "from boat.hull.keel import Keel as Hull",
+    "hull/keel.py": "def ballast():\n    from ..cargo import Cargo",
+    "cargo.py": "if TYPE_CHECKING:\n    from boat.mast import Mast\nimport boat.hull.keel",
+    "mast.py": "from boat import cargo",
+}
+"""A package with a circle of two files: an import in a function, and one of a module as a whole."""
+
+
+@pytest.fixture
+def boat(tmp_path):
+    for name, text in SOURCES.items():
+        path = tmp_path / "boat" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return import_graph(tmp_path / "boat")
+
+
+def test_a_circle_through_a_function_is_one_and_for_type_checkers_none(boat):
+    assert circles(boat) == [["cargo", "hull.keel"]]
+
+
+def test_floors_find_what_is_upward_missing_or_listed_twice(boat):
+    table = Floors(
+        f"{HEADING}\n\n| module | is |\n|---|---|\n| `cargo.py` | a |\n| `hull/`, `hull.keel` | b |\n| `cargo` | |\n"
+    )
+    assert table.repeated == ["cargo"]
+    assert table.row("mast") is None
+    table = Floors(
+        f"{HEADING}\n| `mast` | a |\n| `cargo` | b |\n| `hull`, `hull.keel` | c |\n\n## Else\n| `keel` | d |\n"
+    )
+    assert [(u.module, u.imports) for u in table.upward(boat)] == [("hull.keel", "cargo")]
