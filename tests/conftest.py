@@ -9,9 +9,9 @@ from workspace import ROOT, TESTED_ALONE, runs_alike_alone
 @pytest.fixture
 def hot_at_once(monkeypatch):
     """Eager calls that are seen a few times are compiled."""
-    from argosy_phi_ops import hot, routes
+    from argosy_phi_ops.eager import routes, tiering
 
-    monkeypatch.setattr(hot, "BUDGET", 1)
+    monkeypatch.setattr(tiering, "BUDGET", 1)
     routes.forget()
     yield
     routes.forget()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import argosy as paddle
-from argosy_phi_ops import native
+from argosy_phi_ops.eager import native
 
 
 def tensor(a: object, wants: bool = False, dtype: str = "float32") -> paddle.Tensor:

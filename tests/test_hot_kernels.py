@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import argosy as paddle
-from argosy_phi_ops import get_operator, hot, routes
+from argosy_phi_ops import get_operator
+from argosy_phi_ops.eager import routes, tiering
+from argosy_phi_ops.eager.tiering import Counted
 from argosy_phi_ops.errors import OperatorError
-from argosy_phi_ops.hot import Counted
 from argosy_pir import TensorType
 from argosy_tensorcore.dtype import default_listeners
 
@@ -54,17 +55,17 @@ CASES = {
 @pytest.fixture
 def compiled(monkeypatch):
     """Programs compiled within a test; whatever is called often enough is hot."""
-    if hot.native_kernel.__module__ != hot.__name__:
+    if tiering.native_kernel.__module__ != tiering.__name__:
         pytest.fail("native_kernel was replaced")
     names: list[str] = []
-    made = hot.native_kernel
+    made = tiering.native_kernel
 
     def native_kernel(program):
         names.append(program.name)
         return made(program)
 
-    monkeypatch.setattr(hot, "BUDGET", 1)
-    monkeypatch.setattr(hot, "native_kernel", native_kernel)
+    monkeypatch.setattr(tiering, "BUDGET", 1)
+    monkeypatch.setattr(tiering, "native_kernel", native_kernel)
     for forget in default_listeners:
         forget()
     if os.environ.get("ARGOSY_EAGER") == "plain":
@@ -114,7 +115,7 @@ def test_strided_operands_and_results_of_their_own(compiled):
 
 
 def test_the_moment_depends_on_shapes_and_calls_alone(compiled, monkeypatch):
-    monkeypatch.setattr(hot, "BUDGET", 10_000_000)
+    monkeypatch.setattr(tiering, "BUDGET", 10_000_000)
     moments = []
     for _ in range(2):
         routes.forget()
@@ -129,9 +130,9 @@ def test_the_moment_depends_on_shapes_and_calls_alone(compiled, monkeypatch):
 
 def test_inexact_programs_are_native_from_the_first_call_or_never(compiled, monkeypatch):
     """Sizes that change with every call are not compiled each time, and what was decided stays."""
-    monkeypatch.setattr(hot, "BUDGET", 10_000_000)
-    monkeypatch.setattr(hot, "SHAPES", 2)
-    monkeypatch.setattr(hot, "_shapes", {})
+    monkeypatch.setattr(tiering, "BUDGET", 10_000_000)
+    monkeypatch.setattr(tiering, "SHAPES", 2)
+    monkeypatch.setattr(tiering, "_shapes", {})
     inputs = [paddle.to_tensor(some(3, n)) for n in (5, 6, 7, 8)]
     values = [F.softmax(x).numpy() for x in inputs]
     assert compiled == ["softmax"] * 2
@@ -149,7 +150,7 @@ def test_large_products_count_the_threads_they_wake():
 
     def cost(*shape):
         types = [TensorType(shape, "float32"), TensorType((*shape[:-2], 64, 8), "float32")]
-        return hot._cost(get_operator("matmul").expand(types, {"transpose_x": False, "transpose_y": False}).program)
+        return tiering._cost(get_operator("matmul").expand(types, {"transpose_x": False, "transpose_y": False}).program)
 
     assert cost(1024, 64) > cost(16, 64, 64) + 50_000
 
@@ -245,7 +246,7 @@ def test_the_estimate_of_a_product():
         x, y = (paddle.to_tensor(some(*shape)) for shape in shapes)
         paddle.matmul(x, y)
         (route,) = [r for r in get_operator("matmul").routes.values() if [t.shape for t in r.types] == shapes]
-        costs.append(hot._cost(route.program()))
+        costs.append(tiering._cost(route.program()))
     assert 5 * (costs[0] - 1000) < costs[1] - 1000 < 11 * (costs[0] - 1000)
 
 
@@ -257,7 +258,7 @@ def test_the_estimate_of_a_convolution():
         paddle.nn.functional.conv2d(x, w, padding=size // 2, groups=groups)
         shapes = [t.shape for t in (x.payload, w.payload)]
         (route,) = [r for r in get_operator("conv2d").routes.values() if [t.shape for t in r.types[:2]] == shapes]
-        costs.append(hot._cost(route.program()))
+        costs.append(tiering._cost(route.program()))
     assert costs[1] > 3 * costs[0]
     assert costs[0] < costs[2] < costs[1]
 
@@ -265,8 +266,8 @@ def test_the_estimate_of_a_convolution():
 def test_plain_means_numpy():
     code = (
         "import os, argosy as paddle\n"
-        "from argosy_phi_ops import hot\n"
-        "hot.BUDGET = 1\n"
+        "from argosy_phi_ops.eager import tiering\n"
+        "tiering.BUDGET = 1\n"
         "x = paddle.ones([3, 4])\n"
         "for _ in range(8): paddle.nn.functional.softmax(x)\n"
         "import sys; print('argosy_cinn.compiler' in sys.modules)\n"
@@ -304,7 +305,7 @@ def test_what_has_no_program_stays(error):
         raise error("no decomposition")
 
     installed = []
-    counted = hot.Counted(lambda x: x + 1, program, lambda native: native, installed.append)
+    counted = tiering.Counted(lambda x: x + 1, program, lambda native: native, installed.append)
     assert [counted(i) for i in range(8)] == list(range(1, 9))
     assert len(installed) == 1
 
@@ -330,11 +331,11 @@ def test_hot_random_operators_draw_the_same_bits(name: str, monkeypatch: pytest.
         return [draw().numpy() for _ in range(90)]
 
     routes.forget()
-    hot = drawn()
-    assert len({a.tobytes() for a in hot}) == len(hot)
+    compiled = drawn()
+    assert len({a.tobytes() for a in compiled}) == len(compiled)
     routes.forget()
     monkeypatch.setenv("ARGOSY_EAGER", "plain")
-    for a, b in zip(hot, drawn(), strict=True):
+    for a, b in zip(compiled, drawn(), strict=True):
         np.testing.assert_array_equal(a, b)
     routes.forget()
 
@@ -355,7 +356,7 @@ def test_hot_random_operators_are_native_and_follow_the_default_dtype() -> None:
 
 def test_recurrent_layers_become_native_loops(compiled, monkeypatch):
     """The loop over the steps is compiled with what is around it, and the loop of its derivative."""
-    monkeypatch.setattr(hot, "BUDGET", 1)
+    monkeypatch.setattr(tiering, "BUDGET", 1)
     layer, x = paddle.nn.LSTM(3, 4), paddle.to_tensor(some(2, 5, 3))
     seen = []
     for _ in range(12):
@@ -371,7 +372,7 @@ def test_recurrent_layers_become_native_loops(compiled, monkeypatch):
 @pytest.mark.parametrize("wants", [False, True])
 def test_results_that_are_operands_as_they_are_keep_nothing_from_being_compiled(compiled, wants):
     """BatchNorm by its running statistics gives them back: copies, as other results are."""
-    from argosy_phi_ops.operator import get_operator
+    from argosy_phi_ops.declare.operator import get_operator
 
     rng = np.random.default_rng(5)
     a, mean, variance = rng.standard_normal((6, 3)), rng.standard_normal(3), rng.uniform(0.5, 2, 3)

@@ -298,8 +298,8 @@ def test_python_s_operators_alone_enter_native_code_for_operands_of_two_shapes()
     """No sum of tensors of one shape has been there before: in a process of its own."""
     program = (
         "import numpy as np, argosy as P\n"
-        "from argosy_phi_ops import native, hot\n"
-        "hot.BUDGET = 0\n"
+        "from argosy_phi_ops.eager import native, tiering\n"
+        "tiering.BUDGET = 0\n"
         "x, y = P.ones([4, 3]), P.ones([1, 3])\n"
         "for f in (lambda: x - y, lambda: x / y, lambda: x * y, lambda: x + y):\n"
         "    for _ in range(12):\n"

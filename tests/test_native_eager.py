@@ -20,7 +20,7 @@ from eager_helpers import is_native, made_natively, tensor
 import argosy as paddle
 import argosy.distributed as dist
 from argosy_autograd.sweep import Sweep
-from argosy_phi_ops import native
+from argosy_phi_ops.eager import native
 
 ROOT = Path(__file__).parent.parent
 BINARY = {
@@ -49,7 +49,7 @@ def test_it_is_on_where_it_was_tested():
 
 def test_a_version_that_nobody_tested_runs_plainly_with_the_same_results():
     code = (
-        "import sys, argosy; from argosy_phi_ops import native; from argosy_phi_ops.native import start;"
+        "import sys, argosy; from argosy_phi_ops.eager import native; from argosy_phi_ops.eager.native import start;"
         "start._TESTED = start._TESTED if len(sys.argv) == 1 else ();"
         "x = argosy.linspace(0, 1, 7); x.stop_gradient = False; y = (x * x + x).tanh().sum(); y.backward();"
         "print(y.numpy().tobytes().hex(), x.grad.numpy().tobytes().hex(), native.status(), sep='|')"
@@ -67,7 +67,7 @@ def test_a_version_that_nobody_tested_runs_plainly_with_the_same_results():
 
 def test_asking_before_anything_was_made_decides_nothing():
     code = (
-        "import argosy; from argosy_phi_ops import native; before = native.status();"
+        "import argosy; from argosy_phi_ops.eager import native; before = native.status();"
         "argosy.ones([2]) + 1; print(before, native.status(), sep='|')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

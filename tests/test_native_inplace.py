@@ -12,7 +12,7 @@ import pytest
 from eager_helpers import is_native, tensor
 
 import argosy as paddle
-from argosy_phi_ops import routes
+from argosy_phi_ops.eager import routes
 
 A = np.random.default_rng(1).uniform(0.5, 2, (4, 5)).astype("f4")
 B = np.random.default_rng(2).uniform(0.5, 2, (4, 5)).astype("f4")

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import argosy as paddle
-from argosy_phi_ops import get_operator, hot, prim, routes
+from argosy_phi_ops import get_operator, prim
 from argosy_phi_ops.context import building
-from argosy_phi_ops.exactness import is_exact
-from argosy_phi_ops.index import MODULES
+from argosy_phi_ops.declare.index import MODULES
+from argosy_phi_ops.eager import routes, tiering
+from argosy_phi_ops.eager.exactness import is_exact
 from argosy_phi_ops.reference.interpreter import prepare
 from argosy_pir.builder import Builder
 from argosy_pir.program import Program
@@ -27,7 +28,7 @@ CALLS, SWITCHED = 100, 12
 @pytest.fixture
 def quickly_hot(monkeypatch):
     """Whatever is exact is compiled after a few calls."""
-    monkeypatch.setattr(hot, "BUDGET", 1)
+    monkeypatch.setattr(tiering, "BUDGET", 1)
     routes.forget()
     yield
     routes.forget()
@@ -157,7 +158,7 @@ def test_exact_programs_are_the_same_bits_by_numpy_and_compiled(name, dtype):
     with building(Builder.at_end(program.block)):
         program.set_outputs([EXACT[name](*inputs)])
     assert is_exact(program) or dtype == "bfloat16"
-    (expected,), native = prepare(program)([x, y]), hot.native_kernel(program)
+    (expected,), native = prepare(program)([x, y]), tiering.native_kernel(program)
     if is_exact(program):
         (made,) = native([x, y])
         nan = np.isnan(expected.astype(np.float64))

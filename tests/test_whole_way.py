@@ -10,7 +10,7 @@ import pytest
 import argosy as paddle
 from argosy.models.gpt import GPT, GPTConfig
 from argosy_infer import Generator
-from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.capture.tracer import Tracer
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
 from argosy_pir.serialization import from_bytes, to_bytes

@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 
 import argosy as paddle
-from argosy_phi_ops.aliases import ALIASES
-from argosy_phi_ops.index import MODULES
+from argosy_phi_ops.declare.aliases import ALIASES
+from argosy_phi_ops.declare.index import MODULES
 from parity.case import Case
 from parity.cases import FAMILIES, UNCOVERED, cases_of
 from parity.compare import differences, distribution_differences

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 import argosy as paddle
-from argosy_phi_ops.operator import Operator
+from argosy_phi_ops.declare.operator import Operator
 from parity.known_differences import ABSENT, SIGNATURES
 from parity.runner import attribute
 from parity.signatures import REQUIRED, Parameters, _shown, load_signatures, parameters_of

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from argosy_phi_ops import hot
-from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.capture.tracer import Tracer
+from argosy_phi_ops.eager import tiering
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import TensorType
 from argosy_pir.passes import PassManager
@@ -22,10 +22,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 def eager_by_numpy():
     """What is not exact is left to numpy: samples that are applied once are not worth compiling. How compiled code
     comes in is tested across the packages."""
-    before = hot.is_deterministic()
-    hot.set_deterministic(True)
+    before = tiering.is_deterministic()
+    tiering.set_deterministic(True)
     yield
-    hot.set_deterministic(before)
+    tiering.set_deterministic(before)
 
 
 @pytest.fixture

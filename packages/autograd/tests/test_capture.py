@@ -9,7 +9,7 @@ import argosy_autograd as ag
 from argosy_autograd.errors import MissingRule, UnusedInput
 from argosy_autograd.passes.expand import ExpandGradients
 from argosy_phi_ops import get_operator
-from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.custom.declaration import custom_op
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import interpret

@@ -10,7 +10,7 @@ import pytest
 import argosy_autograd as ag
 from argosy_autograd.errors import DifferentiationError, UnusedInput
 from argosy_phi_ops import get_operator
-from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.reference.interpreter import prepare
 from argosy_pir import TensorType
 from argosy_pir.passes import PassManager

@@ -11,8 +11,8 @@ import argosy_autograd as ag
 from argosy_autograd.dependence import Dependence
 from argosy_autograd.errors import UnusedInput
 from argosy_autograd.monomials import CONSTANT, Still, atom, plus, power, still, substituted, times
-from argosy_phi_ops.capture import Tracer
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.capture.tracer import Tracer
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir import TensorType
 from argosy_tensorcore.tensor import Tensor
 

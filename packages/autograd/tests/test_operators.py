@@ -16,10 +16,10 @@ from argosy_autograd.recipes import by_program
 from argosy_autograd.tape import OperatorNode, edge_of
 from argosy_autograd.whole import WHOLE_RULES
 from argosy_phi_ops import get_operator
+from argosy_phi_ops.declare.index import MODULES
+from argosy_phi_ops.declare.operator import Sample
+from argosy_phi_ops.eager.routes import forget
 from argosy_phi_ops.errors import OperatorError
-from argosy_phi_ops.index import MODULES
-from argosy_phi_ops.operator import Sample
-from argosy_phi_ops.routes import forget
 from argosy_pir import TensorType
 from argosy_tensorcore.tensor import Tensor
 

@@ -15,7 +15,7 @@ import pytest
 import argosy_autograd as ag
 from argosy_autograd.errors import UnusedInput
 from argosy_phi_ops import get_operator
-from argosy_phi_ops.walls import MOST, Wall, joined
+from argosy_phi_ops.eager.gradient_blockers import MOST, Wall, joined
 from argosy_tensorcore.tensor import Tensor
 
 OFTEN = 60

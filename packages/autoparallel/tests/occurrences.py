@@ -5,8 +5,8 @@ from prover import calls
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
-from argosy_phi_ops.index import MODULES
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.index import MODULES
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Builder, Program, TensorType
 from argosy_tensorcore.dtype import as_dtype

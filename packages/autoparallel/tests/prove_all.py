@@ -21,8 +21,8 @@ from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 from steps import Steps
 from whole import prove_whole
 
-from argosy_phi_ops.index import MODULES
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.index import MODULES
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir import TensorType
 
 RECORD = Path(__file__).with_name("proven.json")

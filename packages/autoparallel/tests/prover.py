@@ -12,11 +12,11 @@ from ranks import on_ranks
 
 from argosy_autoparallel import Layout, Partial, ProcessMesh, ReduceType, Replicate, Shard, shard_tensor
 from argosy_autoparallel.dist_tensor import Sharded
-from argosy_phi_ops import promotion
 from argosy_phi_ops.context import context
-from argosy_phi_ops.dispatch import bind
-from argosy_phi_ops.expansion import describe
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare import promotion
+from argosy_phi_ops.declare.expansion import describe
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.dispatch import bind
 from argosy_pir import TensorType
 from argosy_tensorcore.tensor import Tensor
 

@@ -30,7 +30,7 @@ from argosy_autoparallel.resharding.steps import emit_step
 from argosy_autoparallel.spmd import strategies
 from argosy_autoparallel.spmd.strategy import Setting
 from argosy_autoparallel.tensor_layout import Layout
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType

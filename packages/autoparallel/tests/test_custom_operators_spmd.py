@@ -8,7 +8,7 @@ from ranks import on_ranks
 from argosy_autoparallel import Partial, ProcessMesh, Replicate, Shard, count_collectives, shard_tensor
 from argosy_phi_ops.custom.declaration import custom_op
 from argosy_phi_ops.custom.hosts import HOSTS
-from argosy_phi_ops.operator import OPERATORS, Sample, get_operator
+from argosy_phi_ops.declare.operator import OPERATORS, Sample, get_operator
 from argosy_tensorcore.tensor import Tensor
 
 

@@ -15,8 +15,8 @@ from argosy_autoparallel import (
     shard_tensor,
     unshard_dtensor,
 )
-from argosy_phi_ops.dispatch import bind
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.dispatch import bind
 from argosy_tensorcore.tensor import Tensor
 
 pytest.importorskip("argosy_autograd")

@@ -26,7 +26,7 @@ from argosy_autoparallel import (
 from argosy_autoparallel.resharding.path import path_cost
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building, context
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_tensorcore.rng import Generator

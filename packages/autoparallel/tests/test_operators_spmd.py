@@ -3,7 +3,7 @@
 import pytest
 from prover import MESHES, calls, prove, samples
 
-from argosy_phi_ops.index import MODULES
+from argosy_phi_ops.declare.index import MODULES
 
 NAMES = sorted(MODULES)
 LONGEST = {"2": 1500, "2x2": 100}  # in primitives; of operators that have none so short, the shortest sample

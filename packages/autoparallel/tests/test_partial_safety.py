@@ -21,7 +21,7 @@ from argosy_autoparallel.groups import communicators, ensure_groups
 from argosy_autoparallel.spmd import strategies
 from argosy_autoparallel.spmd.linear import patterns_of
 from argosy_autoparallel.spmd.strategy import Setting
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.reference.interpreter import interpret
 
 REDUCE = {

@@ -9,8 +9,8 @@ from argosy_autoparallel import ProcessMesh, Replicate, Shard, is_dist, reshard,
 from argosy_autoparallel.interpreter import SpmdLayer
 from argosy_hwadapt.inproc import run_ranks
 from argosy_phi_ops.context import AMBIENT, Context, bind_context, context
-from argosy_phi_ops.dispatch import Interpreter, layer, suspended
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.dispatch import Interpreter, layer, suspended
 from argosy_tensorcore.tensor import Tensor
 
 

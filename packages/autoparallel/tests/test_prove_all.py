@@ -6,7 +6,7 @@ from prove_all import Recorded, fingerprint, read, run, summary, work
 from prover import MESHES, Proven
 from rich.console import Console
 
-from argosy_phi_ops.index import MODULES
+from argosy_phi_ops.declare.index import MODULES
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import pytest
 from ranks import on_ranks
 
 from argosy_autoparallel import ProcessMesh, Replicate, Shard, shard_tensor
-from argosy_phi_ops.dispatch import Interpreter, layer
-from argosy_phi_ops.operator import get_operator
-from argosy_phi_ops.routes import Route, forget
-from argosy_phi_ops.signature import Signature
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.declare.signature import Signature
+from argosy_phi_ops.eager.dispatch import Interpreter, layer
+from argosy_phi_ops.eager.routes import Route, forget
 from argosy_tensorcore.tensor import Tensor
 
 X = np.arange(15, dtype=np.float32).reshape(5, 3)

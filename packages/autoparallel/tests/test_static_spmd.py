@@ -16,10 +16,10 @@ from argosy_autoparallel import (
     shard_tensor,
 )
 from argosy_hwadapt import device
-from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.context import context
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.passes import PassManager
 from argosy_pir.types import TensorType
 from argosy_tensorcore.rng import Generator

@@ -16,7 +16,7 @@ from argosy_autoparallel.localize import emit_local
 from argosy_autoparallel.resharding.path import layout_path
 from argosy_autoparallel.resharding.steps import emit_step
 from argosy_phi_ops import prim
-from argosy_phi_ops.index import MODULES
+from argosy_phi_ops.declare.index import MODULES
 from argosy_pir import TensorType
 
 ADDED = Application("prim.add", (), (TensorType((3,), "float32"),) * 2, (TensorType((3,), "float32"),))

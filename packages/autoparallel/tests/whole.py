@@ -11,8 +11,8 @@ from prover import EXACT, Proven, assert_close, calls, laid_out, layouts_of, lis
 from argosy_autoparallel import ProcessMesh
 from argosy_autoparallel.partition import partition
 from argosy_autoparallel.tensor_layout import Layout
-from argosy_phi_ops.dispatch import bind
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.dispatch import bind
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 

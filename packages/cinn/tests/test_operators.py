@@ -8,8 +8,8 @@ from programs import assert_equal
 from argosy_cinn import CinnCompiler
 from argosy_hwadapt import device
 from argosy_phi_ops.context import context
-from argosy_phi_ops.index import scan
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.index import scan
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import TensorType
 from argosy_tensorcore.storage import Strided

@@ -7,7 +7,7 @@ from argosy_infer import Generator, LoadedProgram, SamplingOptions, make_increme
 from argosy_infer.errors import IncrementalError
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building, context
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir.builder import Builder

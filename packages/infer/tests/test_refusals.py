@@ -8,7 +8,7 @@ from argosy_infer.errors import InputError, LogitsError
 from argosy_phi_ops import prim
 from argosy_phi_ops.compiler import available_compilers
 from argosy_phi_ops.context import building
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.builder import Builder
 from argosy_pir.dims import SymExpr
 from argosy_pir.program import Program

@@ -7,8 +7,8 @@ from weakref import WeakSet
 import pytest
 
 from argosy_cinn.tools import tracing
-from argosy_phi_ops import hot
 from argosy_phi_ops.context import AMBIENT
+from argosy_phi_ops.eager import tiering
 
 os.environ["ARGOSY_VERIFY"] = "1"
 
@@ -17,10 +17,10 @@ os.environ["ARGOSY_VERIFY"] = "1"
 def eager_by_numpy():
     """What is not exact is left to numpy: samples that are applied once are not worth compiling. How compiled code
     comes in is tested across the packages."""
-    before = hot.is_deterministic()
-    hot.set_deterministic(True)
+    before = tiering.is_deterministic()
+    tiering.set_deterministic(True)
     yield
-    hot.set_deterministic(before)
+    tiering.set_deterministic(before)
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import argosy as paddle
-from argosy_phi_ops.hot import Counted
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.tiering import Counted
 
 
 def _batch():

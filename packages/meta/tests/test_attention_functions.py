@@ -11,7 +11,7 @@ import pytest
 import argosy as paddle
 from argosy.incubate.optimizer import functional as minimizers
 from argosy.nn import functional as F
-from argosy_phi_ops import hot
+from argosy_phi_ops.eager import tiering
 
 RNG = np.random.default_rng(7)
 
@@ -318,8 +318,8 @@ def test_dropout_within_attention_draws_the_same_captured_and_eager(heads):
 def test_flash_attention_keeps_no_weights(causal):
     """Eagerly, too, from its first call on: memory does not grow with the square of the sequence. Values and gradients
     are those with the weights."""
-    before = hot.is_deterministic()
-    hot.set_deterministic(False)
+    before = tiering.is_deterministic()
+    tiering.set_deterministic(False)
     try:
         rng = np.random.default_rng(0)
         inputs = [
@@ -342,4 +342,4 @@ def test_flash_attention_keeps_no_weights(causal):
         for a, x in zip(found, inputs, strict=True):
             np.testing.assert_allclose(a, x.grad.numpy(), rtol=1e-3, atol=1e-4 * abs(a).max())
     finally:
-        hot.set_deterministic(before)
+        tiering.set_deterministic(before)

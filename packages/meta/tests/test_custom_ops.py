@@ -15,11 +15,11 @@ from argosy_autograd import check_grads, jvp
 from argosy_autograd.errors import MissingRule
 from argosy_hwadapt import device
 from argosy_infer import Predictor
-from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.custom.hosts import HOSTS
+from argosy_phi_ops.declare.operator import OPERATORS
 from argosy_phi_ops.dialect import DIALECT
-from argosy_phi_ops.operator import OPERATORS
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_pir import Program
 from argosy_pir.types import TensorType

@@ -6,8 +6,8 @@ import pytest
 import argosy as paddle
 import argosy.distributed as dist
 from argosy.distributed.debug import run_ranks
-from argosy_phi_ops.hot import Counted
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.tiering import Counted
 
 RNG = np.random.default_rng(0)
 X, W = RNG.standard_normal((255, 256), np.float32), RNG.standard_normal((256, 64), np.float32)

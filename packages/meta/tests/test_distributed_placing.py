@@ -7,7 +7,7 @@ import argosy.distributed as dist
 from argosy import nn
 from argosy.distributed.debug import run_ranks
 from argosy_autoparallel import partition
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.context import context
 
 LAYERS = 8

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import argosy as paddle
-from argosy_phi_ops.capture_living import live_tensors
+from argosy_phi_ops.capture.live_tensors import live_tensors
 
 nn = paddle.nn
 

@@ -10,7 +10,7 @@ from argosy import autograd, science
 from argosy.static import nn
 from argosy_autograd.jets import PIPELINE
 from argosy_autograd.taylor.cost import cost
-from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.capture.tracer import Tracer
 from argosy_pir import TensorType
 from argosy_pir.passes import PassManager
 

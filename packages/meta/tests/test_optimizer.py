@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import argosy as paddle
-from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.capture.tracer import Tracer
 
 nn, optim = paddle.nn, paddle.optimizer
 

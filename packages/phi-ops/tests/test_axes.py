@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from argosy_phi_ops.axes import AxisNotation, parse_notation
+from argosy_phi_ops.declare.axes import AxisNotation, parse_notation
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.primitives.layout import reshape_notation
 from argosy_pir.dims import SymExpr

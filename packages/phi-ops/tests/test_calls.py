@@ -5,13 +5,13 @@ import inspect
 import numpy as np
 import pytest
 
-from argosy_phi_ops.composition import find_function
+from argosy_phi_ops.bounded_cache import Kept
 from argosy_phi_ops.context import context
+from argosy_phi_ops.declare.composition import find_function
+from argosy_phi_ops.declare.index import MODULES
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import OperatorError
-from argosy_phi_ops.index import MODULES
-from argosy_phi_ops.kept import Kept
 from argosy_phi_ops.methods import find
-from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -25,7 +25,7 @@ def test_a_signature_shows_parameters_defaults_name_and_out():
 
 
 def test_every_operator_and_function_has_a_signature():
-    from argosy_phi_ops.index import COMPOSED, MODULES
+    from argosy_phi_ops.declare.index import COMPOSED, MODULES
 
     for name in {**MODULES, **COMPOSED}:
         assert inspect.signature(find_function(name)) is not None
@@ -142,7 +142,7 @@ BAD_CALLS = {
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_bad_calls_end_in_errors_that_are_meant_for_users(call):
     """No operator or composed function fails with an error of Python's insides."""
-    from argosy_phi_ops.index import COMPOSED, MODULES
+    from argosy_phi_ops.declare.index import COMPOSED, MODULES
 
     args, kwargs = call
     failed = []

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from argosy_phi_ops.capture import Tracer, active_tracer
+from argosy_phi_ops.capture.tracer import Tracer, active_tracer
 from argosy_phi_ops.context import set_grad_enabled
-from argosy_phi_ops.dispatch import suspended, write
+from argosy_phi_ops.eager.dispatch import suspended, write
 from argosy_phi_ops.errors import CaptureError, GraphBreak
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import interpret

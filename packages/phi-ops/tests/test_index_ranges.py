@@ -3,8 +3,8 @@
 import pytest
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.checks.index_ranges import is_within
 from argosy_phi_ops.context import building
-from argosy_phi_ops.index_ranges import is_within
 from argosy_pir.builder import Builder
 from argosy_pir.dims import SymExpr
 from argosy_pir.program import Program

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from argosy_phi_ops.composition import find_function
+from argosy_phi_ops.declare.composition import find_function
 from argosy_tensorcore.tensor import Tensor
 
 X = Tensor(np.arange(12.0).reshape(4, 3))

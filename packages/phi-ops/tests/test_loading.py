@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 
 from argosy_phi_ops import ops
-from argosy_phi_ops.index import MODULES
-from argosy_phi_ops.operator import OPERATORS, _whole, get_operator
+from argosy_phi_ops.declare.index import MODULES
+from argosy_phi_ops.declare.operator import OPERATORS, _whole, get_operator
 
 MODULE = '''
 import unhurried
-from argosy_phi_ops.operator import Sample, get_operator, operator
+from argosy_phi_ops.declare.operator import Sample, get_operator, operator
 
 
 @operator()

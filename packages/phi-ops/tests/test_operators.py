@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from argosy_phi_ops.context import context
+from argosy_phi_ops.declare.index import COMPOSED, MEMBERS, MODULES, scan, scan_composed, scan_members
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.index import COMPOSED, MEMBERS, MODULES, scan, scan_composed, scan_members
-from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir.dims import SymExpr
 from argosy_pir.types import TensorType

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from argosy_hwadapt import device
-from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.context import context
-from argosy_phi_ops.index import MODULES
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.index import MODULES
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.types import TensorType
 from argosy_tensorcore.tensor import Tensor
 

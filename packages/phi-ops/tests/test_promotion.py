@@ -2,8 +2,8 @@
 
 import pytest
 
+from argosy_phi_ops.declare.promotion import promote
 from argosy_phi_ops.errors import DTypeError
-from argosy_phi_ops.promotion import promote
 
 
 def common(x, y, policy="binary"):

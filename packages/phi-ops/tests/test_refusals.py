@@ -7,7 +7,7 @@ import pytest
 
 from argosy_hwadapt import device
 from argosy_phi_ops import get_operator
-from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.errors import OperatorError
 from argosy_pir.types import TensorType

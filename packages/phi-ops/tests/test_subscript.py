@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import AxisError, DTypeError
-from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.ops.subscript import parse
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir.types import TensorType

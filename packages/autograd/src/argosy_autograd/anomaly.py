@@ -1,6 +1,6 @@
 """Which line of a program a derivative belongs to, for errors of the backward pass, and gradients that are no numbers.
 
-What lets no gradient pass is known always (`argosy_phi_ops.walls`). Nothing else is kept unless
+What lets no gradient pass is known always (`argosy_phi_ops.eager.gradient_blockers`). Nothing else is kept unless
 :class:`detect_anomaly` is on: a layer at the bind point then notes the line of every application that leaves a node;
 gradients note their order.
 """
@@ -19,9 +19,9 @@ import numpy as np
 from argosy_autograd.errors import DifferentiationError, asked_for, plain_name
 from argosy_autograd.history import request_order
 from argosy_phi_ops.context import AMBIENT, context
-from argosy_phi_ops.dispatch import Interpreter
+from argosy_phi_ops.eager.dispatch import Interpreter
+from argosy_phi_ops.eager.gradient_blockers import Wall, count_orders
 from argosy_phi_ops.user_line import user_location
-from argosy_phi_ops.walls import Wall, count_orders
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 from argosy_autograd.activity import has_gradient
 from argosy_autograd.engine import grad
 from argosy_autograd.transform import jvp_program, vjp_program
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Program
 from argosy_tensorcore.tensor import Tensor

@@ -37,7 +37,7 @@ from argosy_autograd.registry import NOT_APPLICABLE, vjp
 from argosy_autograd.reverse import plain_attributes
 from argosy_autograd.taylor.rules import LINEAR
 from argosy_phi_ops.context import building
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir import Builder, Operation, Program, Value
 
 __all__ = ["Dependence", "moving"]

@@ -21,8 +21,8 @@ from argosy_autograd.engine import dependence, grad
 from argosy_autograd.errors import DifferentiationError, MissingRule, explained, unused_input
 from argosy_autograd.modes import linear
 from argosy_autograd.replay import replayed
-from argosy_phi_ops.capture import active_tracer
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.capture.tracer import active_tracer
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor as TensorType
 
 if TYPE_CHECKING:

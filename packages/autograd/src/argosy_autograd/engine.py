@@ -13,7 +13,7 @@ from argosy_autograd import anomaly
 from argosy_autograd.errors import unused_gradient
 from argosy_autograd.sweep import Sweep
 from argosy_autograd.tape import Edge, Node, ZeroNode, edge_of
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.context import set_grad_enabled
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor

@@ -16,7 +16,7 @@ from argosy_autograd import anomaly
 from argosy_autograd.engine import dependence, grad
 from argosy_autograd.errors import DifferentiationError, asked_for, unused_input
 from argosy_autograd.modes import enable_grad, is_grad_enabled, linear
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops.capture import active_tracer
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.capture.tracer import active_tracer
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.storage import Storage, Strided
 from argosy_tensorcore.tensor import Tensor
 

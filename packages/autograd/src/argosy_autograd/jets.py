@@ -11,10 +11,10 @@ from argosy_autograd.derived import ProgramOperator
 from argosy_autograd.errors import DifferentiationError, MissingRule, asked_for
 from argosy_autograd.functional import jvp
 from argosy_autograd.modes import enable_grad
-from argosy_phi_ops.capture import Tracer, active_tracer
-from argosy_phi_ops.dispatch import bind
+from argosy_phi_ops.capture.tracer import Tracer, active_tracer
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.dispatch import bind
 from argosy_phi_ops.errors import GraphBreak
-from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.user_line import user_location
 from argosy_pir import TensorType, Value
 from argosy_pir.passes import PassManager

@@ -9,7 +9,7 @@ from typing import Any
 
 from argosy_phi_ops.context import AMBIENT, grad_enabled
 from argosy_phi_ops.context import set_grad_enabled as switch
-from argosy_phi_ops.walls import Wall
+from argosy_phi_ops.eager.gradient_blockers import Wall
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "linear", "no_grad", "set_grad_enabled"]
 

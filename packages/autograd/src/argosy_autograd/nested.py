@@ -21,7 +21,7 @@ from argosy_autograd.history import History, Request, any_marked, leaves_of, mar
 from argosy_autograd.replay import Function, read_back, run_replay
 from argosy_autograd.tape import edge_of
 from argosy_autograd.tracing import traced_grad
-from argosy_phi_ops.kept import Kept
+from argosy_phi_ops.bounded_cache import Kept
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["backward_at_once", "recorded_gradients"]

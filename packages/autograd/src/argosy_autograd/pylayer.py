@@ -14,11 +14,11 @@ from argosy_autograd.errors import DifferentiationError, constant_gradient
 from argosy_autograd.hooks import pack_saved, packing, unpack_saved
 from argosy_autograd.modes import linear, no_grad
 from argosy_autograd.tape import Edge, Node, edge_of
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.context import grad_enabled, set_grad_enabled
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.gradient_blockers import Wall, joined, walls_of
 from argosy_phi_ops.errors import CaptureError
-from argosy_phi_ops.operator import get_operator
-from argosy_phi_ops.walls import Wall, joined, walls_of
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 

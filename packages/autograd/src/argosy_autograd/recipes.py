@@ -14,10 +14,10 @@ import numpy as np
 
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.solutions import KERNELS
-from argosy_phi_ops.hot import Counted, NativeKernel
-from argosy_phi_ops.kept import Kept
-from argosy_phi_ops.native import least_steps_back, way_back
-from argosy_phi_ops.operator import attribute_key
+from argosy_phi_ops.bounded_cache import Kept
+from argosy_phi_ops.declare.operator import attribute_key
+from argosy_phi_ops.eager.native import least_steps_back, way_back
+from argosy_phi_ops.eager.tiering import Counted, NativeKernel
 from argosy_tensorcore.dtype import as_dtype, default_listeners
 from argosy_tensorcore.storage import ArrayType, Strided
 

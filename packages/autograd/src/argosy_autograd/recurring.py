@@ -9,8 +9,8 @@ from typing import Any
 
 from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.context import own_context
-from argosy_phi_ops.exactness import is_exact
-from argosy_phi_ops.hot import is_deterministic
+from argosy_phi_ops.eager.exactness import is_exact
+from argosy_phi_ops.eager.tiering import is_deterministic
 from argosy_phi_ops.reference.interpreter import prepare
 from argosy_pir import Program
 from argosy_pir.passes import get_pass

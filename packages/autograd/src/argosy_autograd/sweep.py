@@ -18,8 +18,8 @@ from argosy_autograd import anomaly
 from argosy_autograd.gradients import accumulate_grad
 from argosy_autograd.hooks import JointHook
 from argosy_autograd.tape import Edge, Node
-from argosy_phi_ops.native import builtin
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.native import builtin
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 

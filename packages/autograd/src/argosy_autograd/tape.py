@@ -17,8 +17,8 @@ import numpy as np
 from argosy_autograd import hooks
 from argosy_autograd.errors import DifferentiationError
 from argosy_autograd.recipes import Recipe, as_array, complete, derive, or_zeros, present, recipe_of, recipe_of_route
-from argosy_phi_ops.dispatch import Recorder, bind
-from argosy_phi_ops.native import remember
+from argosy_phi_ops.eager.dispatch import Recorder, bind
+from argosy_phi_ops.eager.native import remember
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 

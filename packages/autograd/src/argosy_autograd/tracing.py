@@ -16,11 +16,11 @@ from argosy_autograd.hooks import JointHook
 from argosy_autograd.modes import linear, no_grad
 from argosy_autograd.registry import NOT_APPLICABLE
 from argosy_phi_ops import prim
-from argosy_phi_ops.capture import Traced, Tracer, active_tracer
-from argosy_phi_ops.capture_regions import unbroken
+from argosy_phi_ops.capture.regions import unbroken
+from argosy_phi_ops.capture.tracer import Traced, Tracer, active_tracer
 from argosy_phi_ops.context import building
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import CaptureError
-from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.user_line import user_location
 from argosy_pir import Block, Builder, Operation, Region, Value
 from argosy_pir.values import OpResult

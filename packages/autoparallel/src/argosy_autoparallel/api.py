@@ -14,7 +14,7 @@ from argosy_autoparallel.interpreter import redistribute, redistribute_op, relai
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement, Replicate
 from argosy_autoparallel.tensor_layout import WHOLE, Layout
-from argosy_phi_ops.dispatch import bind
+from argosy_phi_ops.eager.dispatch import bind
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 

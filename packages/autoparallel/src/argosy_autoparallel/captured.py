@@ -12,8 +12,8 @@ from typing import Any
 from argosy_autoparallel.groups import ensure_groups, rank
 from argosy_autoparallel.tensor_layout import Layout, encode_layout
 from argosy_phi_ops import prim
-from argosy_phi_ops.dispatch import bind
-from argosy_phi_ops.operator import Operator, operator
+from argosy_phi_ops.declare.operator import Operator, operator
+from argosy_phi_ops.eager.dispatch import bind
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["COMMUNICATING", "communicate", "part_of", "whole_of"]

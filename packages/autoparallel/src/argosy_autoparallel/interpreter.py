@@ -19,13 +19,14 @@ from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.partition import partition
 from argosy_autoparallel.presence import presence, serve
 from argosy_autoparallel.tensor_layout import Layout, encode_layout
-from argosy_phi_ops import prim, promotion
-from argosy_phi_ops.bounds import Bound, bounds_of, check_indices
+from argosy_phi_ops import prim
+from argosy_phi_ops.checks.bounds import Bound, bounds_of, check_indices
 from argosy_phi_ops.context import context
-from argosy_phi_ops.dispatch import Interpreter, bind, rebind, record_results
-from argosy_phi_ops.expansion import describe
-from argosy_phi_ops.hot import Counted, NativeKernel
-from argosy_phi_ops.operator import operator
+from argosy_phi_ops.declare import promotion
+from argosy_phi_ops.declare.expansion import describe
+from argosy_phi_ops.declare.operator import operator
+from argosy_phi_ops.eager.dispatch import Interpreter, bind, rebind, record_results
+from argosy_phi_ops.eager.tiering import Counted, NativeKernel
 from argosy_phi_ops.reference.interpreter import ProgramPlan, prepare
 from argosy_phi_ops.reference.straight import StraightLine, is_straight
 from argosy_pir.program import Program

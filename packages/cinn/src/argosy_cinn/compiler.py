@@ -46,9 +46,9 @@ from argosy_cinn.tools import tracing
 from argosy_cinn.tools.dump import dump, dumping, record, record_sizes
 from argosy_cinn.tools.explanation import size
 from argosy_hwadapt import Device
+from argosy_phi_ops.checks.index_options import checks_indices
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
-from argosy_phi_ops.index_options import checks_indices
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.interpreter import communicator_table
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype

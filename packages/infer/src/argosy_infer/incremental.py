@@ -17,9 +17,9 @@ from typing import Any
 from argosy_infer.errors import IncrementalError
 from argosy_infer.rewriting import REWRITES, Site, rewrite_elementwise
 from argosy_infer.roles import BATCH, NONE, TOKENS, Roles, result_roles
+from argosy_phi_ops.checks.index_errors import CHECK
 from argosy_phi_ops.context import building
-from argosy_phi_ops.index_errors import CHECK
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.passes.decompose import decompose_operation
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.builder import Builder

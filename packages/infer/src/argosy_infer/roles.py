@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy_infer.errors import IncrementalError
-from argosy_phi_ops.axes import Axis, AxisNotation
+from argosy_phi_ops.declare.axes import Axis, AxisNotation
 
 __all__ = ["BATCH", "FLAT", "NONE", "TOKENS", "Roles", "result_roles"]
 

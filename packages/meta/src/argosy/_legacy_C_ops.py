@@ -11,7 +11,7 @@ from typing import Any
 from argosy.vision import ops
 from argosy.vision.ops.suppression import multiclass_nms3 as _multiclass_nms3
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.dtype import finfo
 
 __all__ = [

@@ -12,8 +12,8 @@ from argosy.aliases import also_named
 from argosy.attributes import ParamAttr, as_param_attr
 from argosy.checked import checked
 from argosy.static.session import note_parameter
-from argosy_phi_ops.dispatch import deliver, suspended
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.dispatch import deliver, suspended
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype, default_dtype
 from argosy_tensorcore.storage import Strided

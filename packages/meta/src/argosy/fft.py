@@ -14,8 +14,8 @@ from functools import partial
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.aliases import also_named
 from argosy.checked import named
-from argosy_phi_ops.composition import Composed
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.composition import Composed
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.tensor import Tensor
 

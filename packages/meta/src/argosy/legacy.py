@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.place import as_place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argosy.static.program import default_main_program, default_startup_program
 from argosy.static.session import in_static_mode, start_static_mode, stop_static_mode
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture.tracer import active_tracer
 
 __all__ = ["disable_static", "enable_static", "in_dynamic_mode", "in_dynamic_or_pir_mode", "in_pir_mode", "use_pir_api"]
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from argosy_autograd.rules import NOT_APPLICABLE
 from argosy_cinn.plan.planning import plan_program, simplified
-from argosy_phi_ops.composition import find_composed
-from argosy_phi_ops.expansion import Expansion
-from argosy_phi_ops.index import COMPOSED, MODULES
-from argosy_phi_ops.operator import Operator, get_operator
+from argosy_phi_ops.declare.composition import find_composed
+from argosy_phi_ops.declare.expansion import Expansion
+from argosy_phi_ops.declare.index import COMPOSED, MODULES
+from argosy_phi_ops.declare.operator import Operator, get_operator
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.types import TensorType
 from argosy_tensorcore.tensor import Tensor

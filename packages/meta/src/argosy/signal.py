@@ -10,7 +10,7 @@ import numpy as np
 from argosy import fft
 from argosy.checked import named
 from argosy.nn import functional as F
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["frame", "istft", "overlap_add", "stft"]

@@ -15,9 +15,9 @@ from typing import Any
 
 from argosy.faces import fetch
 from argosy.nn import functional
-from argosy_phi_ops.composition import Composed, find_function
+from argosy_phi_ops.declare.composition import Composed, find_function
+from argosy_phi_ops.declare.signature import ATTRIBUTE, LIST, OPTIONAL, REQUIRED
 from argosy_phi_ops.listing import functions
-from argosy_phi_ops.signature import ATTRIBUTE, LIST, OPTIONAL, REQUIRED
 
 __all__ = ["FACES", "stub", "write"]
 

@@ -11,8 +11,8 @@ __all__ = ["__version__", "get_operator"]
 
 
 def get_operator(name: str) -> object:
-    """The operator of that name; see :func:`argosy_phi_ops.operator.get_operator`."""
-    from argosy_phi_ops import operator
+    """The operator of that name; see :func:`argosy_phi_ops.declare.operator.get_operator`."""
+    from argosy_phi_ops.declare import operator
 
     return operator.get_operator(name)
 

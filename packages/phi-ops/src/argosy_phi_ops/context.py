@@ -5,7 +5,7 @@ switched off, ranks bound to threads). While it is zero the eager fast path read
 counts those of them that are threads whose gradients are switched off; ``AMBIENT.silenced`` is the only one's
 identifier, 0 where that is not known. ``AMBIENT.quiet`` counts those that change nothing about ordinary tensors but
 perhaps recording: silent threads, and layers that stay for payloads of their own. ``AMBIENT.cut`` says of the only
-silent thread what keeps gradients from passing there (see :mod:`argosy_phi_ops.walls`), None where that is not known.
+silent thread what keeps gradients from passing there (see `eager.gradient_blockers`), None where that is not known.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from argosy_phi_ops.declare.operator import Operator, find_operator
 from argosy_phi_ops.errors import OperatorError
-from argosy_phi_ops.operator import Operator, find_operator
 from argosy_pir.dialect import Dialect
 from argosy_pir.opdef import PURE, OpDef
 from argosy_pir.types import Type

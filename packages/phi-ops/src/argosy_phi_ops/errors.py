@@ -4,7 +4,7 @@ FOREIGN = (
     TypeError, ValueError, LookupError, IndexError, KeyError, AttributeError, AssertionError, ArithmeticError,
     ZeroDivisionError, OverflowError, UnboundLocalError, StopIteration, NotImplementedError, MemoryError,
 )  # fmt: skip
-"""Classes of Python's with which an operator may fail in its insides: :mod:`argosy_phi_ops.explanation` has better."""
+"""Classes of Python's with which an operator may fail in its insides: `checks.error_messages` has better."""
 
 
 class OperatorError(ValueError):

@@ -36,7 +36,7 @@ def recorder_source() -> str | None:
 
 
 def register_native(source: str) -> None:
-    """Name what makes the native build of eager execution: a function of a layout, see :mod:`argosy_phi_ops.native`."""
+    """Name what makes the native build of eager execution: a function of a layout, see `eager.native`."""
     _native[:] = [source]
 
 

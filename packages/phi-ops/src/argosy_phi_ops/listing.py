@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from argosy_phi_ops import extension
-from argosy_phi_ops.aliases import ALIASES
-from argosy_phi_ops.composition import Composed, find_function
-from argosy_phi_ops.index import COMPOSED, MEMBERS, MODULES
-from argosy_phi_ops.signature import ATTRIBUTE
+from argosy_phi_ops.declare.aliases import ALIASES
+from argosy_phi_ops.declare.composition import Composed, find_function
+from argosy_phi_ops.declare.index import COMPOSED, MEMBERS, MODULES
+from argosy_phi_ops.declare.signature import ATTRIBUTE
 
 __all__ = ["LAYERS", "functions", "layer_functions", "methods"]
 

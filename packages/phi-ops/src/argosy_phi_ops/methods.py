@@ -11,11 +11,11 @@ from importlib import import_module
 from typing import Any
 
 from argosy_phi_ops import extension
-from argosy_phi_ops.composition import Composed, find_function
-from argosy_phi_ops.dispatch import rebind, recording, write
-from argosy_phi_ops.index import MEMBERS
-from argosy_phi_ops.operator import NO_KEYWORDS, Operator, get_operator
-from argosy_phi_ops.signature import OperatorTypeError
+from argosy_phi_ops.declare.composition import Composed, find_function
+from argosy_phi_ops.declare.index import MEMBERS
+from argosy_phi_ops.declare.operator import NO_KEYWORDS, Operator, get_operator
+from argosy_phi_ops.declare.signature import OperatorTypeError
+from argosy_phi_ops.eager.dispatch import rebind, recording, write
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["find", "inplace", "resolve"]

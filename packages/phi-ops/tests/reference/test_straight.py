@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.reference.interpreter import interpret, prepare
 from argosy_pir.builder import Builder
 from argosy_pir.program import Program

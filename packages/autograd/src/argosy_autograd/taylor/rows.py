@@ -12,7 +12,7 @@ from argosy_autograd.activity import captured_values, read_values
 from argosy_autograd.loops import FIRST_CARRIED
 from argosy_autograd.registry import NOT_APPLICABLE
 from argosy_autograd.reverse import plain_attributes
-from argosy_phi_ops.axes import AxisNotation
+from argosy_phi_ops.declare.axes import AxisNotation
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Block, Operation, TensorType, Value
 from argosy_pir.values import OpResult

@@ -12,7 +12,7 @@ from typing import Any
 
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
 from argosy_autoparallel.spmd.strategy import Setting, Strategy
-from argosy_phi_ops.axes import Axis, AxisNotation
+from argosy_phi_ops.declare.axes import Axis, AxisNotation
 from argosy_phi_ops.primitives import PRIMITIVES
 
 __all__ = ["factor_strategies", "notation_of"]

@@ -19,8 +19,8 @@ from argosy_cinn.rewrites.building import splat_of
 from argosy_cinn.rewrites.simplify import has_effect, remove_dead
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
+from argosy_phi_ops.checks.index_errors import CHECK
 from argosy_phi_ops.context import building
-from argosy_phi_ops.index_errors import CHECK
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.attributes import Dense
 from argosy_pir.builder import Builder

@@ -11,7 +11,7 @@ from math import prod
 from argosy_cinn.control import captured
 from argosy_cinn.plan.shapes import sizes
 from argosy_cinn.rewrites.building import splat_of
-from argosy_phi_ops.axes import AxisNotation
+from argosy_phi_ops.declare.axes import AxisNotation
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.core import Operation
 from argosy_pir.program import Program

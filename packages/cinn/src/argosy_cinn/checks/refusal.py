@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from argosy_cinn.checks.rewrite import SITE
+from argosy_phi_ops.checks.index_errors import CHECK, index_error_of
 from argosy_phi_ops.errors import AxisError
-from argosy_phi_ops.index_errors import CHECK, index_error_of
 from argosy_pir.program import Program
 
 

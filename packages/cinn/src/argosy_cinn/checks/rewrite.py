@@ -12,8 +12,8 @@ from argosy_cinn.dialect import NOTE
 from argosy_cinn.plan.shapes import count
 from argosy_cinn.rewrites.simplify import simplify_until
 from argosy_phi_ops import prim
+from argosy_phi_ops.checks.index_errors import CHECK
 from argosy_phi_ops.context import building
-from argosy_phi_ops.index_errors import CHECK
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
 from argosy_pir.dims import Dim

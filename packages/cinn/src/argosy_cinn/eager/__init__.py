@@ -4,6 +4,6 @@
 `arithmetic` computes, `application` applies Python's operators, `signatures` reads the arguments of calls, `views`
 shows memory of other payloads, `calls` does what plans of calls say, `recording` leaves nodes, `drain` goes back over
 them, by compiled `derivatives` where there are some, `entries` is what Python enters, and `build` puts all of it in one
-shared object, which the disk cache keeps. `argosy_phi_ops.native` decides whether it is used, loads it and tells it
+shared object, which the disk cache keeps. `eager.native` decides whether it is used, loads it and tells it
 what it may do.
 """

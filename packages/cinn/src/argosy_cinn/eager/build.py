@@ -39,7 +39,7 @@ EXPORTS = (
 
 
 class NativeBuild:
-    """What `argosy_phi_ops.native` gets: the shared object's bytes, what it exports and how its words are laid out."""
+    """What `eager.native` gets: the shared object's bytes, what it exports and how its words are laid out."""
 
     exports = EXPORTS
     state = shared.STATE

@@ -100,7 +100,7 @@ STATE = (
 """The words that native code and Python share; objects among them are kept alive by Python."""
 
 METHOD = {"vectorcall": 16, "operator": 24, "before": 32, "dictionary": 40}
-"""Where a method (`argosy_phi_ops.native.methods`) keeps what native code knows of it."""
+"""Where a method (`argosy_phi_ops.eager.native.methods`) keeps what native code knows of it."""
 
 
 class Layout:

@@ -2,7 +2,7 @@
 
 A tensor is its type (dtype and shape), a number its class and value, a list, tuple or slice its class, its length and
 its items, and any other object itself: Python leaves plans for objects alone that never change. Names of keywords come
-before their values. `argosy_phi_ops.native.signatures` reads them in the same way.
+before their values. `argosy_phi_ops.eager.native.signatures` reads them in the same way.
 
 A reading is an array: how many words there are, how many tensors, the words, the tensors.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from argosy_phi_ops.index_options import checks_indices, unchecked
+from argosy_phi_ops.checks.index_options import checks_indices, unchecked
 from argosy_pir.program import Program
 
 

@@ -21,7 +21,7 @@ from argosy_cinn.store import program_cache
 from argosy_cinn.store.program_cache import Manifest
 from argosy_cinn.target import Target
 from argosy_cinn.tools.dump import dumping
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.core import Operation
 from argosy_pir.errors import FormatError
 from argosy_pir.program import Program

@@ -9,8 +9,8 @@ import numpy as np
 
 from argosy.jit.conversion.runtime import choose
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.dispatch import write
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 

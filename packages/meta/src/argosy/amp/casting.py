@@ -13,8 +13,8 @@ from typing import Any
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
 from argosy.amp.lists import BLACK, WHITE, checked_names
 from argosy_phi_ops.context import context
-from argosy_phi_ops.dispatch import Interpreter, layer
-from argosy_phi_ops.operator import Operator, get_operator
+from argosy_phi_ops.declare.operator import Operator, get_operator
+from argosy_phi_ops.eager.dispatch import Interpreter, layer
 from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.tensor import Tensor
 

@@ -17,8 +17,8 @@ from argosy.amp.records import Record, compare, recorded
 from argosy.checked import checked, named
 from argosy.distributed.environment import get_rank, get_world_size
 from argosy_phi_ops.context import AMBIENT, context
-from argosy_phi_ops.dispatch import Interpreter
-from argosy_phi_ops.operator import Operator
+from argosy_phi_ops.declare.operator import Operator
+from argosy_phi_ops.eager.dispatch import Interpreter
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [

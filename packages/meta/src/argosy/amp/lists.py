@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 
-from argosy_phi_ops.operator import find_operator
+from argosy_phi_ops.declare.operator import find_operator
 
 __all__ = ["BLACK", "WHITE", "black_list", "checked_names", "white_list"]
 

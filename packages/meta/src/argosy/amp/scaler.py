@@ -13,8 +13,8 @@ import numpy as np
 from argosy.amp.captured_scaling import ScaleState, any_overflow, step_unless
 from argosy.checked import checked
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.capture import active_tracer
-from argosy_phi_ops.dispatch import suspended, write
+from argosy_phi_ops.capture.tracer import active_tracer
+from argosy_phi_ops.eager.dispatch import suspended, write
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["GradScaler"]

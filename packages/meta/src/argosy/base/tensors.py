@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.legacy import create_tensor as _made
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["create_tensor"]

@@ -11,7 +11,7 @@ import argosy.runtime  # noqa: F401  (operators and the tape come with the first
 from argosy.checked import named
 from argosy.creation import assign
 from argosy.random import seed as start
-from argosy_phi_ops.composition import find_function
+from argosy_phi_ops.declare.composition import find_function
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["equal", "max", "median", "min", "nanmedian", "seed", "slogdet", "sort", "split", "unique"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.random import seed as _seed
 from argosy_phi_ops.context import context
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [

@@ -14,10 +14,10 @@ from argosy_autograd.modes import no_grad
 from argosy_autograd.pylayer import PyLayer
 from argosy_autoparallel.captured import communicate
 from argosy_autoparallel.dist_tensor import is_dist
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.context import grad_enabled
-from argosy_phi_ops.dispatch import write
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [

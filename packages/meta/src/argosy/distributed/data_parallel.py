@@ -20,7 +20,7 @@ from argosy.nn.layer import Layer
 from argosy_autograd.hooks import JointHook
 from argosy_autoparallel.bucketing import all_reduce_together
 from argosy_autoparallel.dist_tensor import is_dist
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 

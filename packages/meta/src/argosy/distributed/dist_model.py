@@ -17,8 +17,8 @@ from argosy.jit.static_function import StaticFunction
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.operator import Operator
-from argosy_phi_ops.signature import ATTRIBUTE
+from argosy_phi_ops.declare.operator import Operator
+from argosy_phi_ops.declare.signature import ATTRIBUTE
 
 __all__ = ["DistModel", "to_static"]
 

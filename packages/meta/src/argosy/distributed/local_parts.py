@@ -15,7 +15,7 @@ from argosy_autoparallel.captured import part_of, whole_of
 from argosy_autoparallel.dist_tensor import is_dist, layout_of
 from argosy_autoparallel.interpreter import redistribute
 from argosy_autoparallel.tensor_layout import Layout
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["dtensor_from_local", "dtensor_to_local", "local_map", "local_part"]

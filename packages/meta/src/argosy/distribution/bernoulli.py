@@ -13,7 +13,7 @@ from argosy.distribution.distribution import ExponentialFamily
 from argosy.distribution.parameters import parameters
 from argosy.nn import functional as F
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Bernoulli", "off_the_ends"]

@@ -10,7 +10,7 @@ from argosy.distribution.bernoulli import off_the_ends
 from argosy.distribution.distribution import Distribution
 from argosy.distribution.parameters import parameters
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Binomial"]

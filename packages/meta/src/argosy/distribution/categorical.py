@@ -11,7 +11,7 @@ from argosy.distribution.distribution import Distribution
 from argosy.distribution.parameters import parameters, sizes
 from argosy.nn import functional as F
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Categorical"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from argosy.distribution.distribution import ExponentialFamily
 from argosy.distribution.parameters import parameters
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Gamma"]

@@ -13,7 +13,7 @@ from argosy.distribution.parameters import parameters
 from argosy.distribution.transformed_distribution import TransformedDistribution
 from argosy.distribution.uniform import Uniform
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Gumbel"]

@@ -26,7 +26,7 @@ from argosy.distribution.parameters import event_sum
 from argosy.distribution.poisson import Poisson
 from argosy.distribution.uniform import Uniform
 from argosy.nn import functional as F
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["kl_divergence", "register_kl"]

@@ -13,7 +13,7 @@ from argosy.distribution.beta import Beta
 from argosy.distribution.distribution import Distribution
 from argosy.distribution.parameters import is_known_false, parameters, sizes
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["LKJCholesky"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.dtype import DType, default_dtype
 from argosy_tensorcore.tensor import Tensor
 

@@ -10,7 +10,7 @@ from typing import Any
 from argosy.distribution.distribution import Distribution
 from argosy.distribution.gamma import Gamma
 from argosy.distribution.parameters import is_known_false, parameters
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["StudentT"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from argosy.distribution import constraint as constraints
 from argosy.distribution.constraint import Constraint
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Independent", "Positive", "Real", "Stack", "Variable", "positive", "real"]

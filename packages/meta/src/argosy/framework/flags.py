@@ -13,8 +13,8 @@ from argosy import settings
 from argosy.checked import checked
 from argosy.framework.flag_defaults import DEFAULTS
 from argosy.nn.hooks import CHANGES
-from argosy_phi_ops.hot import is_deterministic, set_deterministic
-from argosy_phi_ops.index_options import SETTING
+from argosy_phi_ops.checks.index_options import SETTING
+from argosy_phi_ops.eager.tiering import is_deterministic, set_deterministic
 
 __all__ = ["get_flags", "set_flags"]
 

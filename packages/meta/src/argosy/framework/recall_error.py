@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["AADIFF_ERROR", "LOSS_INF_ERROR", "LOSS_NAN_ERROR", "SHARDING_PAD_NON_ZERO_ERROR", "check_naninf"]

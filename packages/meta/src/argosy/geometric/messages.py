@@ -7,8 +7,8 @@ from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
 from argosy.checked import named
-from argosy_phi_ops.capture import active_tracer
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.capture.tracer import active_tracer
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["segment_max", "segment_mean", "segment_min", "segment_sum", "send_u_recv", "send_ue_recv", "send_uv"]

@@ -13,7 +13,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
 from argosy.checked import named
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["reindex_graph", "reindex_heter_graph", "sample_neighbors", "weighted_sample_neighbors"]

@@ -16,7 +16,7 @@ from argosy_autograd.errors import DifferentiationError
 from argosy_autograd.functional import Jacobian as _Rows
 from argosy_autograd.functional import check_dependence, jvp, vjp
 from argosy_autograd.modes import enable_grad
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [

@@ -15,8 +15,8 @@ from argosy.jit.guards import Guards
 from argosy.jit.places import Place
 from argosy.jit.structure import leaves
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.capture import Tracer
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.capture.tracer import Tracer
+from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Assignments", "NeedsCarried"]

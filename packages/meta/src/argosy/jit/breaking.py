@@ -21,12 +21,12 @@ from argosy.jit.compiled import CompiledCall, Effects, OutputTree
 from argosy.jit.partitioned import communicates
 from argosy.jit.reporting import Break, note
 from argosy_autograd.modes import enable_grad, no_grad
-from argosy_phi_ops.capture import Traced, Tracer, block_of
-from argosy_phi_ops.capture_living import live_tensors
-from argosy_phi_ops.capture_selected import is_plain
-from argosy_phi_ops.dispatch import bind, suspended, write
+from argosy_phi_ops.capture.boolean_masking import is_plain
+from argosy_phi_ops.capture.live_tensors import live_tensors
+from argosy_phi_ops.capture.tracer import Traced, Tracer, block_of
+from argosy_phi_ops.declare.operator import Operator, get_operator
+from argosy_phi_ops.eager.dispatch import bind, suspended, write
 from argosy_phi_ops.errors import CaptureError, GraphBreak
-from argosy_phi_ops.operator import Operator, get_operator
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.user_line import user_location
 from argosy_pir.garbage import collect_now

@@ -13,7 +13,7 @@ from argosy.jit.places import Place
 from argosy.jit.slots import GradientSlots, write_over
 from argosy.jit.structure import map_items
 from argosy_autograd.gradients import accumulate_grad
-from argosy_phi_ops.capture import Captured
+from argosy_phi_ops.capture.tracer import Captured
 from argosy_phi_ops.compiler import Executable
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.storage import Strided

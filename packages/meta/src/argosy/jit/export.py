@@ -23,7 +23,7 @@ from argosy.jit.translated import METHODS
 from argosy.nn.layer import Layer
 from argosy_infer.export import LoadedProgram, save_program
 from argosy_infer.predictor import SIZES
-from argosy_phi_ops.capture import Captured, Tracer
+from argosy_phi_ops.capture.tracer import Captured, Tracer
 from argosy_phi_ops.context import set_grad_enabled
 from argosy_phi_ops.errors import GraphBreak, ShapeError
 from argosy_pir.dims import SymExpr, solved

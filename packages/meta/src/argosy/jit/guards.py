@@ -31,7 +31,7 @@ from argosy.jit.places import ABSENT, Attribute, Place, kind_of
 from argosy.nn.hooks import CHANGES, Hooks
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
-from argosy_phi_ops.index_options import SETTING
+from argosy_phi_ops.checks.index_options import SETTING
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ABSENT", "FOLLOWED", "Guards", "watch"]

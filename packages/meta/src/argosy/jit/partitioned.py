@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from argosy.jit import lowering
-from argosy_phi_ops.capture import Captured, Traced
+from argosy_phi_ops.capture.tracer import Captured, Traced
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import context, own_context
 from argosy_pir import Value

@@ -19,7 +19,7 @@ from argosy.jit.compiled import CompiledCall, Effects, OutputTree, Position
 from argosy.jit.conversion.split import is_quiet, split_function
 from argosy.jit.guards import FOLLOWED, Guards, watch
 from argosy.jit.static_function import StaticFunction, Uncapturable
-from argosy_phi_ops.capture import Captured
+from argosy_phi_ops.capture.tracer import Captured
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Part", "Pieces"]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from argosy_infer.errors import InputError
-from argosy_phi_ops.dispatch import bind
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.dispatch import bind
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.symbols import evaluate_attributes
 from argosy_pir import Operation, Value

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from argosy_autograd.gradients import is_symbolic_zero, symbolic_zero
-from argosy_phi_ops.capture import Captured
+from argosy_phi_ops.capture.tracer import Captured
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 

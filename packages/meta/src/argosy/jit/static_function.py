@@ -32,7 +32,7 @@ from argosy.jit.training import (
     is_differentiable_forward,
     writes_what_it_leaves,
 )
-from argosy_phi_ops.capture import Captured, Tracer, active_tracer
+from argosy_phi_ops.capture.tracer import Captured, Tracer, active_tracer
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import AMBIENT, context, grad_enabled
 from argosy_phi_ops.errors import GraphBreak

@@ -16,9 +16,9 @@ from argosy.jit.places import Place
 from argosy.jit.reporting import Break
 from argosy.jit.specs import traced_types
 from argosy.jit.structure import GivenContainers
-from argosy_phi_ops.capture import Captured, Tracer
-from argosy_phi_ops.capture_regions import check_nothing_caught
-from argosy_phi_ops.capture_selected import is_plain
+from argosy_phi_ops.capture.boolean_masking import is_plain
+from argosy_phi_ops.capture.regions import check_nothing_caught
+from argosy_phi_ops.capture.tracer import Captured, Tracer
 from argosy_phi_ops.errors import GraphBreak
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import default_dtype

@@ -23,10 +23,10 @@ from argosy_autograd.derived import ProgramOperator
 from argosy_autograd.pylayer import PyLayer
 from argosy_autograd.recurring import Recurring
 from argosy_autograd.transform import vjp_program
-from argosy_phi_ops.capture import Captured
+from argosy_phi_ops.capture.tracer import Captured
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import grad_enabled
-from argosy_phi_ops.dispatch import record_results
+from argosy_phi_ops.eager.dispatch import record_results
 from argosy_pir import Operation
 from argosy_pir.program import Program
 from argosy_pir.values import Value

@@ -19,7 +19,7 @@ from argosy_autograd.modes import is_grad_enabled, set_grad_enabled
 from argosy_infer.errors import ProgramFileError
 from argosy_infer.export import LoadedProgram, load_methods, load_program
 from argosy_infer.predictor import Predictor
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor

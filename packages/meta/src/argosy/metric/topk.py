@@ -11,8 +11,8 @@ from argosy.checked import checked
 from argosy.creation import to_tensor
 from argosy.metric.metric import Metric, as_array
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.dispatch import write
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
+from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Accuracy", "accuracy"]

@@ -9,7 +9,7 @@ from typing import Any
 from argosy.aliases import also_named
 from argosy.checked import named
 from argosy.nn.regularization import dropout, overwritten
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [

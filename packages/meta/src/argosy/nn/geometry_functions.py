@@ -8,7 +8,7 @@ from argosy.aliases import also_named
 from argosy.checked import Sizes, check_choice, named
 from argosy.nn.conv_settings import LAYOUTS
 from argosy.nn.integers import Integral
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.ops.window_counts import window_count
 from argosy_tensorcore.tensor import Tensor
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.checked import named
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.ops.arguments import alike
 from argosy_tensorcore.tensor import Tensor
 

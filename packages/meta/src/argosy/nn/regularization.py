@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from argosy.aliases import also_named
 from argosy.checked import named
-from argosy_phi_ops.dispatch import write
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["dropout", "overwritten"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.checked import named
 from argosy.nn import functional as F
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ctc_loss", "hsigmoid_loss", "margin_cross_entropy", "rnnt_loss"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.eager.dispatch import write
 
 __all__ = ["as_matrix", "largest_singular_value"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.dispatch import suspended, write
+from argosy_phi_ops.eager.dispatch import suspended, write
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from argosy.checked import named
-from argosy_phi_ops.dispatch import write
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["batch_norm", "batch_norm_with_statistics"]

@@ -10,7 +10,7 @@ from argosy.nn import functional as F
 from argosy.nn.integers import Integral
 from argosy.nn.layer import Layer
 from argosy_phi_ops.context import context
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.rng import philox_bits, uniform_from_bits
 from argosy_tensorcore.tensor import Tensor
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 from argosy.optimizer import checkpoint
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer, Pairs
-from argosy_phi_ops import native
-from argosy_phi_ops.dispatch import write
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager import native
+from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Adam", "AdamW"]

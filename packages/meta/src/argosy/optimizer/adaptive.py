@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Adadelta", "Adagrad", "RMSProp"]

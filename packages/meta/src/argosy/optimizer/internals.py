@@ -12,8 +12,8 @@ from typing import Any
 from argosy.regularizer import L2Decay
 from argosy.static.program import default_main_program
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.capture import Tracer
-from argosy_phi_ops.dispatch import suspended
+from argosy_phi_ops.capture.tracer import Tracer
+from argosy_phi_ops.eager.dispatch import suspended
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 

@@ -21,9 +21,9 @@ from argosy.static.differentiation import append_backward
 from argosy.static.program import program_of
 from argosy.static.session import being_built
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops import native
-from argosy_phi_ops.capture import Tracer, active_tracer
-from argosy_phi_ops.dispatch import suspended, write
+from argosy_phi_ops.capture.tracer import Tracer, active_tracer
+from argosy_phi_ops.eager import native
+from argosy_phi_ops.eager.dispatch import suspended, write
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
@@ -240,7 +240,7 @@ class Optimizer(Checked, FusedStorage, Internals):
         return native.update(rule, tensors, scalars, (0, *range(2, arrays)), arrays)
 
     def _rule(self) -> str | None:
-        """The native pass that does what :meth:`_update` says, see :func:`argosy_phi_ops.native.update`."""
+        """The native pass that does what :meth:`_update` says, see :func:`argosy_phi_ops.eager.native.update`."""
         return None
 
     def _states(self, parameter: Tensor) -> list[Tensor]:

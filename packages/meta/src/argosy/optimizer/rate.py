@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.errors import CaptureError
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from argosy.profiler.states import TracerEventType
 from argosy_phi_ops.context import AMBIENT, context
-from argosy_phi_ops.dispatch import Interpreter
+from argosy_phi_ops.eager.dispatch import Interpreter
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Event", "RecordEvent", "Recording", "clock"]

@@ -19,8 +19,8 @@ from argosy_autograd.engine import grad
 from argosy_autograd.modes import enable_grad, is_grad_enabled, no_grad
 from argosy_autograd.pylayer import PyLayer
 from argosy_autograd.tracing import traced_refusal
-from argosy_phi_ops.capture import active_tracer
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.capture.tracer import active_tracer
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Tolerances", "solve"]

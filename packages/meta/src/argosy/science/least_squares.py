@@ -10,7 +10,7 @@ import argosy.runtime  # noqa: F401  (operators and the tape come with the first
 from argosy.jit import to_static
 from argosy.science.checks import check_floating
 from argosy_autograd.functional import jvp, vjp
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Fit", "levenberg_marquardt"]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
-from argosy_phi_ops.capture import Tracer, active_tracer
-from argosy_phi_ops.capture_regions import record
+from argosy_phi_ops.capture.regions import record
+from argosy_phi_ops.capture.tracer import Tracer, active_tracer
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import GraphBreak
-from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.user_line import user_location
 from argosy_pir import Region
 from argosy_tensorcore.tensor import Tensor

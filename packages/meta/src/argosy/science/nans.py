@@ -9,7 +9,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.jit.lowering import simplify
-from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Operation, TensorType
 from argosy_tensorcore.tensor import Tensor

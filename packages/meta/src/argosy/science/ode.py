@@ -8,7 +8,7 @@ from typing import Any
 from argosy.science.adaptive import Tolerances, solve
 from argosy.science.checks import check_floating, held_to_shape
 from argosy.science.loops import scan
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["odeint"]

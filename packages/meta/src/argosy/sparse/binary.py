@@ -11,7 +11,7 @@ import numpy as np
 from argosy.checked import named
 from argosy.sparse.patterns import joined, positions_of
 from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse, scattered
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["add", "divide", "is_same_shape", "multiply", "subtract"]

@@ -10,7 +10,7 @@ import numpy as np
 from argosy.checked import checked, named
 from argosy.sparse.patterns import positions_of
 from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["mask_as", "sparse_coo_tensor", "sparse_csr_tensor", "to_sparse_coo", "to_sparse_csr"]

@@ -8,7 +8,7 @@ from argosy.checked import named
 from argosy.sparse.arrangement import transpose
 from argosy.sparse.products import matmul
 from argosy.sparse.tensors import SparseTensor, as_sparse
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 
 __all__ = ["pca_lowrank"]
 

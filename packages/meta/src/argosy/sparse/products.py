@@ -16,7 +16,7 @@ from argosy.checked import named
 from argosy.sparse.binary import add, multiply
 from argosy.sparse.patterns import distinct, positions_of
 from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse, scattered
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["addmm", "masked_matmul", "matmul", "mv"]

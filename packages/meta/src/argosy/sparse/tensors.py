@@ -15,7 +15,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
 from argosy.sparse.patterns import compressed, distinct, keys_of, positions_of
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.printing import format_array
 from argosy_tensorcore.shape import Size
 from argosy_tensorcore.tensor import Tensor

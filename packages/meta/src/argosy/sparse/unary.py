@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from argosy.checked import named
 from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 
 __all__ = [
     "abs", "asin", "asinh", "atan", "atanh", "cast", "coalesce", "deg2rad", "expm1", "isnan", "log1p", "neg", "pow",

@@ -11,7 +11,7 @@ from typing import Any
 from argosy.jit.conversion import runtime
 from argosy_autograd.modes import no_grad
 from argosy_autograd.pylayer import PyLayer
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["case", "cond", "static_pylayer", "switch_case", "while_loop"]

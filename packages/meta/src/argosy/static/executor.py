@@ -11,7 +11,7 @@ from argosy.jit import lowering
 from argosy.jit.counting import note_compile
 from argosy.static.program import Program, default_main_program
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.dispatch import suspended
+from argosy_phi_ops.eager.dispatch import suspended
 from argosy_pir.program import Program as Captured
 from argosy_pir.types import TensorType
 from argosy_tensorcore.conversion import DataError

@@ -15,7 +15,7 @@ from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.named_activations import activated
 from argosy.vision.ops.deformable import DeformConv2D
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore import naming
 from argosy_tensorcore.tensor import Tensor
 

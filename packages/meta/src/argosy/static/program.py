@@ -13,7 +13,7 @@ from argosy.jit.input_spec import InputSpec
 from argosy.random import seed
 from argosy.static.recorder import ProgramTracer
 from argosy.static.session import being_built, built
-from argosy_phi_ops.capture_living import live_tensors
+from argosy_phi_ops.capture.live_tensors import live_tensors
 from argosy_phi_ops.context import context
 from argosy_pir import Operation, Value
 from argosy_pir.types import TensorType

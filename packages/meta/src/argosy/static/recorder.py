@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from argosy_phi_ops.capture import Traced, Tracer, _StateEntry
-from argosy_phi_ops.capture_living import live_tensors
+from argosy_phi_ops.capture.live_tensors import live_tensors
+from argosy_phi_ops.capture.tracer import Traced, Tracer, _StateEntry
 from argosy_phi_ops.context import building
+from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.errors import GraphBreak, ShapeError
-from argosy_phi_ops.operator import Operator
 from argosy_pir import Builder, Value
 from argosy_pir.attributes import Attributes, Dense
 from argosy_pir.dims import Dim, SymExpr

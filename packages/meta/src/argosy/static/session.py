@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from argosy_phi_ops.context import building, context
-from argosy_phi_ops.dispatch import layer
+from argosy_phi_ops.eager.dispatch import layer
 
 if TYPE_CHECKING:
     from argosy.static.program import Program

@@ -14,8 +14,8 @@ from argosy.static.executor import Executor
 from argosy.static.program import default_main_program
 from argosy.static.session import note_parameter
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.dispatch import suspended, write
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.dispatch import suspended, write
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided

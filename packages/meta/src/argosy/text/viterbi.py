@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.checked import named
 from argosy.nn.layer import Layer
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ViterbiDecoder", "viterbi_decode"]

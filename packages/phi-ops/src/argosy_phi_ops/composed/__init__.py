@@ -1,1 +1,1 @@
-"""Functions composed of operators, one module for each family; see :mod:`argosy_phi_ops.composition`."""
+"""Functions composed of operators, one module for each family; see :mod:`argosy_phi_ops.declare.composition`."""

@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from argosy_phi_ops.composition import composed
-from argosy_phi_ops.dispatch import write
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.composition import composed
+from argosy_phi_ops.declare.operator import get_operator as op
+from argosy_phi_ops.eager.dispatch import write
 from argosy_phi_ops.ops.forms import sizes_from
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.tensor import Tensor

@@ -10,9 +10,9 @@ from typing import Any
 
 from numpy import triu_indices
 
-from argosy_phi_ops.composition import composed
+from argosy_phi_ops.declare.composition import composed
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.errors import OperatorError, ShapeError
-from argosy_phi_ops.operator import get_operator as op
 from argosy_phi_ops.ops.arguments import Axes
 from argosy_tensorcore.dtype import finfo
 from argosy_tensorcore.tensor import Tensor

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from math import pi
 from typing import Any
 
-from argosy_phi_ops.composition import composed
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.declare.composition import composed
+from argosy_phi_ops.declare.operator import get_operator as op
+from argosy_phi_ops.eager.dispatch import write
 from argosy_phi_ops.errors import OperatorError
-from argosy_phi_ops.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy_phi_ops.composition import composed
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.declare.composition import composed
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.dispatch import write
 from argosy_phi_ops.errors import OperatorError, ShapeError
-from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.ops.arguments import axis_of
 from argosy_tensorcore.shape import broadcast_shapes
 from argosy_tensorcore.tensor import Tensor

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from argosy_phi_ops.composition import composed
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.declare.composition import composed
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.dispatch import write
 from argosy_phi_ops.errors import OperatorError
-from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.shape import broadcast_shapes
 from argosy_tensorcore.tensor import Tensor
 

@@ -8,9 +8,9 @@ from itertools import combinations as chosen
 from itertools import combinations_with_replacement, pairwise
 from typing import Any
 
-from argosy_phi_ops.composition import composed
+from argosy_phi_ops.declare.composition import composed
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import AxisError, ShapeError
-from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.ops.arguments import axis_of
 from argosy_phi_ops.ops.forms import sizes_from
 from argosy_tensorcore.shape import broadcast_shapes as common_shape
@@ -226,7 +226,7 @@ def t_(input: Tensor) -> Tensor:
 
 
 def _rebound(x: Tensor, view: Tensor) -> Tensor:
-    from argosy_phi_ops.dispatch import rebind
+    from argosy_phi_ops.eager.dispatch import rebind
 
     rebind(x, view)
     return x

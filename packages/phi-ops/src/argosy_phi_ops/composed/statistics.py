@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from argosy_phi_ops.composition import composed
+from argosy_phi_ops.declare.composition import composed
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.errors import OperatorError, ShapeError
-from argosy_phi_ops.operator import get_operator as op
 from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of
 from argosy_tensorcore.tensor import Tensor
 

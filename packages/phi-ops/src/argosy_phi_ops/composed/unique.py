@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy_phi_ops.composition import composed
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.composition import composed
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.ops.arguments import axis_of
 from argosy_tensorcore.tensor import Tensor
 

@@ -27,8 +27,8 @@ from typing import Any
 from argosy_phi_ops.custom.gradients import Forward, array_gradient, tensor_gradient
 from argosy_phi_ops.custom.hosts import HOSTS, HostFunction
 from argosy_phi_ops.custom.tracing import inline_function
+from argosy_phi_ops.declare.operator import OPERATORS, Operator
 from argosy_phi_ops.errors import OperatorError
-from argosy_phi_ops.operator import OPERATORS, Operator
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import DType, as_dtype
@@ -210,7 +210,7 @@ def custom_op(name: str, *, axes: str = "", on_tensors: bool = False) -> Callabl
 
     Args:
         name: how programs name the operator. A process that runs such a program declares it, too, under this name.
-        axes: along which axes it can be split over devices, in the notation of :mod:`argosy_phi_ops.axes`, such as
+        axes: along which axes it can be split over devices, in the notation of `declare.axes`, such as
             ``"b n -> b n"``, or ``"b !n -> b n"`` where an element of the result needs the whole row. Without it every
             rank computes on whole tensors. The type rule is then called with the sizes of a part, too.
         on_tensors: the body is written with tensors (captured; gradient, sharding and compiled code follow from it)

@@ -9,11 +9,11 @@ import numpy as np
 
 from argosy_phi_ops.custom.hosts import HOSTS, Cotangents, HostFunction
 from argosy_phi_ops.custom.tracing import check_type, inline_function
+from argosy_phi_ops.declare.signature import Signature
 from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.primitives.binding import constant
 from argosy_phi_ops.primitives.checks import INEXACT
-from argosy_phi_ops.signature import Signature
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype

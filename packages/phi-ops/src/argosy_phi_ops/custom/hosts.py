@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops.axes import AxisNotation, parse_notation
+from argosy_phi_ops.declare.axes import AxisNotation, parse_notation
 from argosy_phi_ops.errors import DTypeError, OperatorError, ShapeError
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
@@ -30,7 +30,7 @@ class HostFunction:
     """A pure function of arrays with its type rule.
 
     ``body(arrays, arguments)`` computes the results, ``rule(types, arguments)`` gives their types. ``axes`` (notation
-    of :mod:`argosy_phi_ops.axes`) says along which axes it can be split; without it, it works on whole tensors.
+    of :mod:`argosy_phi_ops.declare.axes`) says along which axes it can be split; without it, it works on whole tensors.
     ``cotangents(g, results, operands, arguments)`` emits the gradient; None where there is none.
     """
 

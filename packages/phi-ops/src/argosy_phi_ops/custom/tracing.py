@@ -40,7 +40,7 @@ def _traced(
     name: str, function: Callable[[list[Tensor]], Sequence[Any]], operands: Sequence[Value]
 ) -> tuple[Program, list[bool]]:
     """The program of primitives that ``function`` is, and which of its results are there."""
-    from argosy_phi_ops.capture import Tracer
+    from argosy_phi_ops.capture.tracer import Tracer
     from argosy_phi_ops.passes.decompose import Decompose
 
     with own_context() as ambient:

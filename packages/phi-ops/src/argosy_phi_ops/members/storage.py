@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops.dispatch import is_unwatched, rebind, recording, write
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
+from argosy_phi_ops.eager.dispatch import is_unwatched, rebind, recording, write
 from argosy_tensorcore.shape import contiguous_strides
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor

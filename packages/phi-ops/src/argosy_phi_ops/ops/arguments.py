@@ -10,14 +10,14 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import context
+from argosy_phi_ops.declare.operator import Sample
 from argosy_phi_ops.errors import AxisError, OperatorError, ShapeError
-from argosy_phi_ops.operator import Sample
 from argosy_pir.types import TensorType
 
 Shape = tuple[Any, ...]
 Axes = int | Sequence[int] | None
 FACTORY = ("device", "requires_grad", "pin_memory")
-"""The keywords of operators that make tensors; see :mod:`argosy_phi_ops.keywords`."""
+"""The keywords of operators that make tensors; see :mod:`argosy_phi_ops.declare.keywords`."""
 
 
 _NARROW = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, get_operator, operator
 from argosy_phi_ops.errors import DTypeError, OperatorError, ShapeError
-from argosy_phi_ops.operator import Sample, get_operator, operator
 from argosy_phi_ops.ops.arguments import integer_pairs, pairs, size_of
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING, INTEGER
 from argosy_phi_ops.reference.kernels import KERNELS

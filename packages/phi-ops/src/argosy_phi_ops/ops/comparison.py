@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import boolean_pairs, integer_pairs, pairs
 from argosy_phi_ops.primitives.checks import INEXACT
 from argosy_phi_ops.reference.kernels import KERNELS

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import along, per_axis
 from argosy_phi_ops.ops.window_counts import covering_pair, window_count
 from argosy_pir.dims import maximum

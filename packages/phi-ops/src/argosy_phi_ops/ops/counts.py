@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import section
 from argosy_phi_ops.ops.random import uniform_values
 from argosy_tensorcore.tensor import Tensor

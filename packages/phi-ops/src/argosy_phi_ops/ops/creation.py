@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import FACTORY, known_sizes, table
 from argosy_phi_ops.ops.forms import sizes_from
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING

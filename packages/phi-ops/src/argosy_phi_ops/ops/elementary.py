@@ -9,7 +9,7 @@ from math import log as natural_log
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import complex_too, positive, real, unit
 from argosy_phi_ops.primitives.checks import COMPLEX
 from argosy_phi_ops.reference.kernels import KERNELS

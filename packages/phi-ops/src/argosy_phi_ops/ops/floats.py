@@ -8,8 +8,8 @@ from math import pi
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import DTypeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import complex_too
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING
 from argosy_phi_ops.reference.kernels import KERNELS

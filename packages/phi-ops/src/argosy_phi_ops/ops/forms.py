@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import OperatorError
-from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.ops.arguments import axis_of
 from argosy_tensorcore.tensor import Tensor
 

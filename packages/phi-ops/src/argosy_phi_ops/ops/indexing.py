@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import DTypeError, ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import axis_of
 from argosy_phi_ops.ops.forms import gathering, index_first, scattering
 from argosy_phi_ops.primitives.checks import INTEGER

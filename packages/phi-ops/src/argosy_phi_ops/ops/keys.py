@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops.context import AMBIENT, context
+from argosy_phi_ops.declare.signature import normalise_attribute
 from argosy_phi_ops.errors import AxisError, DTypeError, OperatorError
 from argosy_phi_ops.primitives.checks import INTEGER
 from argosy_phi_ops.reference.kernels.registry import Array
-from argosy_phi_ops.signature import normalise_attribute
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 

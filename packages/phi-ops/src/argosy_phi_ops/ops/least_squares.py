@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.ops.linalg import matmul
 from argosy_phi_ops.ops.solvers import adjoint, rectangles
 from argosy_phi_ops.primitives.checks import COMPLEX

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
+from argosy_phi_ops.declare.promotion import kind_of
 from argosy_phi_ops.errors import DTypeError, ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.activation import largest
 from argosy_phi_ops.ops.arguments import alike, along, axis_of, positive_part, restore, size_of, softplus_parts, without
 from argosy_phi_ops.ops.reduction import count_of
 from argosy_phi_ops.primitives.checks import INTEGER
-from argosy_phi_ops.promotion import kind_of
 from argosy_phi_ops.reference.kernels.registry import Array, ieee
 from argosy_tensorcore.tensor import Tensor
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import AxisError, ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, resolved_shape, section
 from argosy_phi_ops.ops.bits import reread, reread_array
 from argosy_phi_ops.ops.forms import sizes_from, two_axes

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import OperatorError, ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.activation import softmax
 from argosy_phi_ops.ops.random import dropout
 from argosy_phi_ops.reference import attention

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import OperatorError, ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import along, axis_of, in_float32, narrowed, restore
 from argosy_phi_ops.ops.norms import length
 from argosy_phi_ops.ops.reduction import count_of, keep

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of
 from argosy_phi_ops.ops.reduction import keep
 from argosy_phi_ops.primitives.checks import COMPLEX

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
+from argosy_phi_ops.declare.promotion import kind_of
 from argosy_phi_ops.errors import OperatorError, ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import axis_of, in_float32, integer_pairs, section
 from argosy_phi_ops.ops.loops import scan
 from argosy_phi_ops.ops.norms import length
-from argosy_phi_ops.promotion import kind_of
 from argosy_phi_ops.reference.kernels.registry import Array, widened
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor

@@ -9,8 +9,8 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import context
+from argosy_phi_ops.declare.operator import Sample, get_operator, operator
 from argosy_phi_ops.errors import OperatorError
-from argosy_phi_ops.operator import Sample, get_operator, operator
 from argosy_pir.core import Operation
 from argosy_tensorcore.tensor import Tensor
 

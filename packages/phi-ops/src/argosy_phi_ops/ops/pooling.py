@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import DTypeError, ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import ones_at, per_axis, section
 from argosy_phi_ops.ops.convolution import Padding, Pairs, channels_first, channels_last, padding_pairs
 from argosy_phi_ops.ops.open_resizing import OpenWay

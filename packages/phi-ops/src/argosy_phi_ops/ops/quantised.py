@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import DTypeError, OperatorError, ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.tensor import Tensor
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import DTypeError, ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import FACTORY, axes_of, section, table
 from argosy_phi_ops.ops.forms import sizes_from
 from argosy_phi_ops.reference.kernels import KERNELS

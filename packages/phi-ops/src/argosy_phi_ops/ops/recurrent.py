@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import section
 from argosy_phi_ops.ops.loops import scan
 from argosy_tensorcore.tensor import Tensor

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
+from argosy_phi_ops.declare.promotion import kind_of
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, ones_at, restore
 from argosy_phi_ops.ops.forms import keepdim_first
 from argosy_phi_ops.primitives.checks import BOOL, COMPLEX, FLOATING, REAL_OF
-from argosy_phi_ops.promotion import kind_of
 from argosy_phi_ops.reference.kernels.registry import quiet
 from argosy_tensorcore.tensor import Tensor
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import axis_of, section
 from argosy_phi_ops.ops.forms import sizes_from
 from argosy_tensorcore.tensor import Tensor

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import per_axis, table
 from argosy_phi_ops.ops.convolution import channels_first, channels_last
 from argosy_phi_ops.ops.open_resizing import OpenWay, scaled

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
+from argosy_phi_ops.declare.promotion import kind_of
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, in_float32, section
 from argosy_phi_ops.ops.forms import lower_median
 from argosy_phi_ops.ops.reduction import keep
-from argosy_phi_ops.promotion import kind_of
 from argosy_tensorcore.dtype import as_dtype, default_dtype
 from argosy_tensorcore.tensor import Tensor
 

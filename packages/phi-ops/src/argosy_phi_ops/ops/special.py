@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import DTypeError, OperatorError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import real, size_of, table
 from argosy_phi_ops.primitives.checks import COMPLEX
 from argosy_tensorcore.dtype import finfo

@@ -18,9 +18,9 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import AMBIENT, context
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.declare.operator import NO_KEYWORDS, Sample, get_operator, operator
+from argosy_phi_ops.eager.dispatch import write
 from argosy_phi_ops.errors import AxisError, ShapeError
-from argosy_phi_ops.operator import NO_KEYWORDS, Sample, get_operator, operator
 from argosy_phi_ops.ops.keys import NOTHING, TAKING, Key, parse
 from argosy_phi_ops.ops.overwriting import placed
 from argosy_phi_ops.reference.kernels.registry import Array

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.ops.convolution import Padding
 from argosy_phi_ops.ops.pooling import Sizes, window_sums
 from argosy_tensorcore.tensor import Tensor

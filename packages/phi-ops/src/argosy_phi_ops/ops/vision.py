@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import per_axis
 from argosy_phi_ops.ops.convolution import channels_first, channels_last
 from argosy_phi_ops.ops.window_counts import covering_pair, window_count

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import OperatorError, ShapeError
-from argosy_phi_ops.operator import Sample, operator
 from argosy_phi_ops.ops import norms
 from argosy_phi_ops.ops.arguments import axis_of, table
 from argosy_phi_ops.reference.kernels.registry import Array

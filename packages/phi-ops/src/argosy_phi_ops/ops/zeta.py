@@ -8,7 +8,7 @@ from math import factorial
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.operator import Sample, operator
+from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.ops.arguments import positive
 from argosy_phi_ops.ops.special import polynomial
 from argosy_tensorcore.tensor import Tensor

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from argosy_phi_ops.index_checks import insert_checks
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.checks.index_checks import insert_checks
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.core import Block, Operation
 from argosy_pir.passes import Pass, register_pass
 from argosy_pir.program import Program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy_phi_ops.axes import Axis, AxisNotation
+from argosy_phi_ops.declare.axes import Axis, AxisNotation
 from argosy_phi_ops.errors import DTypeError
 from argosy_phi_ops.primitives.checks import NUMERIC, check_axes, check_dtype, check_same_dtype, require
 from argosy_phi_ops.primitives.declaration import Shape, primitive

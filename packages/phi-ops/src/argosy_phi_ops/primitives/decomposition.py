@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy_phi_ops.axes import AxisNotation
+from argosy_phi_ops.declare.axes import AxisNotation
 from argosy_phi_ops.primitives.checks import COMPLEX, REAL_OF, check_dtype, check_same_dtype, require
 from argosy_phi_ops.primitives.declaration import Primitive, primitive
 from argosy_pir.dims import SymExpr, minimum

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from argosy_phi_ops.axes import AxisNotation, elementwise_notation
+from argosy_phi_ops.declare.axes import AxisNotation, elementwise_notation
 from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.primitives.checks import (
     BOOL,

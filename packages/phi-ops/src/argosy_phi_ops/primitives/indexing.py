@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy_phi_ops.axes import Axis, AxisNotation
+from argosy_phi_ops.declare.axes import Axis, AxisNotation
 from argosy_phi_ops.errors import DTypeError
 from argosy_phi_ops.primitives.checks import INTEGER, check_axes, check_dtype, check_same_dtype, format_shape, require
 from argosy_phi_ops.primitives.declaration import Shape, primitive

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy_phi_ops.axes import Axis, AxisNotation
+from argosy_phi_ops.declare.axes import Axis, AxisNotation
 from argosy_phi_ops.errors import AxisError, DTypeError, ShapeError
 from argosy_phi_ops.primitives.checks import (
     BOOL,

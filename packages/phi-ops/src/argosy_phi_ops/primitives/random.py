@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy_phi_ops.axes import AxisNotation
+from argosy_phi_ops.declare.axes import AxisNotation
 from argosy_phi_ops.errors import DTypeError
 from argosy_phi_ops.primitives.checks import require
 from argosy_phi_ops.primitives.declaration import Shape, primitive

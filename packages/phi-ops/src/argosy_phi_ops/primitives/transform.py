@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy_phi_ops.axes import AxisNotation
+from argosy_phi_ops.declare.axes import AxisNotation
 from argosy_phi_ops.primitives.checks import COMPLEX, REAL_OF, check_axes, check_dtype, require
 from argosy_phi_ops.primitives.declaration import Shape, primitive
 from argosy_pir.types import TensorType

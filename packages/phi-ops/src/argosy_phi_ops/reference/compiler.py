@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from argosy_hwadapt import Device
-from argosy_phi_ops.index_options import checks_indices, unchecked
+from argosy_phi_ops.checks.index_options import checks_indices, unchecked
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import ProgramPlan
 from argosy_pir.program import Program

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from argosy_phi_ops.checks.index_errors import CHECK, first_outside, index_error_of
 from argosy_phi_ops.errors import CompileError
-from argosy_phi_ops.index_errors import CHECK, first_outside, index_error_of
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.kernels import kernel_for
 from argosy_phi_ops.reference.kernels.registry import kernel_into_for

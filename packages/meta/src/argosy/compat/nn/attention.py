@@ -9,7 +9,7 @@ from argosy.compat.nn.layers import Linear
 from argosy.nn import functional as F
 from argosy.nn import initializer as I
 from argosy.nn.layer import Layer
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.dtype import finfo
 from argosy_tensorcore.tensor import Tensor
 

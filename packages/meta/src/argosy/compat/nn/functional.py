@@ -9,7 +9,7 @@ import argosy.runtime  # noqa: F401  (operators and the tape come with the first
 from argosy.checked import named
 from argosy.creation import assign
 from argosy.nn import functional as F
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 

@@ -13,7 +13,7 @@ from argosy.distributed import collective, point_to_point
 from argosy.distributed.group import Group, world_group
 from argosy.distributed.reduction import ReduceOp
 from argosy.distributed.task import Task
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [

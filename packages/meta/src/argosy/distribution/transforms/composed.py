@@ -9,7 +9,7 @@ from typing import Any
 from argosy.distribution import variable
 from argosy.distribution.parameters import event_sum
 from argosy.distribution.transforms.base import Transform
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ChainTransform", "IndependentTransform", "StackTransform"]

@@ -10,7 +10,7 @@ from typing import Any
 from argosy.distribution import constraint, variable
 from argosy.distribution.transforms.base import Transform, Type, require_tensor
 from argosy.nn import functional as F
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.shape import broadcast_shapes
 from argosy_tensorcore.tensor import Tensor
 

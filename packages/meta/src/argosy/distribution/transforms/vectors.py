@@ -12,7 +12,7 @@ import numpy as np
 from argosy.distribution import constraint, variable
 from argosy.distribution.transforms.base import Transform, Type
 from argosy.nn import functional as F
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ReshapeTransform", "SoftmaxTransform", "StickBreakingTransform"]

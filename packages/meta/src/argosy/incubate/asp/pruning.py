@@ -15,7 +15,7 @@ from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
 from argosy.static.program import Program, default_main_program
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from argosy_autograd.gradients import is_symbolic_zero
-from argosy_phi_ops.capture import Traced, Tracer
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.capture.tracer import Traced, Tracer
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.user_line import user_location
 from argosy_pir.values import Value
 from argosy_tensorcore.tensor import Tensor

@@ -11,9 +11,9 @@ from argosy.jit.conversion.staged import staged_if
 from argosy.jit.conversion.staged_loop import staged_while
 from argosy.jit.conversion.values import NOT_RETURNED, Undefined
 from argosy.jit.reporting import note
-from argosy_phi_ops.capture import Tracer, active_tracer
+from argosy_phi_ops.capture.tracer import Tracer, active_tracer
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import GraphBreak
-from argosy_phi_ops.operator import get_operator
 from argosy_phi_ops.user_line import user_location
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.tensor import Tensor

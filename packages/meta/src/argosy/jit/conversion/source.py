@@ -20,7 +20,7 @@ from argosy.jit.conversion.jumps import RUNTIME
 from argosy.jit.conversion.rewriter import make_function, rewrite_function
 from argosy.jit.conversion.scan_names import contains
 from argosy.jit.reporting import levels, show
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture.tracer import active_tracer
 
 __all__ = ["converted", "converted_callee", "function_of", "ignored", "rewritten_source", "syntax"]
 

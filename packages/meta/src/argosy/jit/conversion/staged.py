@@ -7,10 +7,10 @@ from typing import Any
 
 from argosy.jit.conversion.gradient_slots import is_empty, merged_empty, put_gradient, slot_value
 from argosy.jit.conversion.values import MaybeUndefined, Mismatch, Pair, Undefined, agree, as_tensor, is_number, match
-from argosy_phi_ops.capture import Traced, Tracer
-from argosy_phi_ops.capture_regions import Recorded, current_value, emitting, put_value, record, settle_draws
+from argosy_phi_ops.capture.regions import Recorded, current_value, emitting, put_value, record, settle_draws
+from argosy_phi_ops.capture.tracer import Traced, Tracer
 from argosy_phi_ops.context import grad_enabled
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.user_line import user_location
 from argosy_pir.core import Region
 from argosy_pir.values import Value

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.jit.structure import is_named_tuple, map_items
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.location import Location
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.tensor import Tensor

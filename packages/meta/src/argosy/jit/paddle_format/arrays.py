@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.jit.paddle_format.operators import as_list, as_operand
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture.tracer import active_tracer
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import GraphBreak
-from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ARRAYS", "TensorArray", "run_array_operator"]

@@ -9,9 +9,9 @@ import argosy as paddle
 import argosy.vision.ops as ops
 from argosy.jit.paddle_format.operators import as_list, as_operand, rule
 from argosy.vision.ops.suppression import multiclass_nms3
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture.tracer import active_tracer
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import GraphBreak
-from argosy_phi_ops.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__: list[str] = []

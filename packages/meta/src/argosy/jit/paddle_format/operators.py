@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy.creation import to_tensor
-from argosy_phi_ops.operator import find_operator, get_operator
+from argosy_phi_ops.declare.operator import find_operator, get_operator
 from argosy_pir import dims
 from argosy_pir.dims import SymExpr
 from argosy_tensorcore.tensor import Tensor

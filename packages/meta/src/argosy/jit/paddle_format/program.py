@@ -14,7 +14,7 @@ from argosy.jit.paddle_format.stepwise import StepwiseProgram
 from argosy.jit.specs import spec_type
 from argosy_infer.errors import ProgramFileError
 from argosy_infer.export import LoadedProgram
-from argosy_phi_ops.capture import Tracer
+from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.context import set_grad_enabled
 from argosy_pir import Operation
 from argosy_tensorcore.interchange import to_numpy

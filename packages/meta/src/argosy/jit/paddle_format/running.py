@@ -14,7 +14,7 @@ from argosy.jit.paddle_format.document import Block, Document, Step
 from argosy.jit.paddle_format.operators import as_operand, is_known, run_operator
 from argosy.static.control_flow import cond, while_loop
 from argosy_infer.errors import ProgramFileError
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.errors import CaptureError, GraphBreak, ShapeError
 from argosy_tensorcore.tensor import Tensor
 

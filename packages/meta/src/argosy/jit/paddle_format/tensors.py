@@ -8,7 +8,7 @@ from typing import Any
 import argosy as paddle
 import argosy.nn.functional as F
 from argosy.jit.paddle_format.operators import RULES, Rule, as_list, as_number, as_operand, rule
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 
 __all__: list[str] = []
 

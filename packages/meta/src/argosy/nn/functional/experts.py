@@ -9,7 +9,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.checked import named
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 

@@ -17,8 +17,8 @@ import argosy.runtime  # noqa: F401  (operators and the tape come with the first
 from argosy.checked import named
 from argosy.faces import face
 from argosy.nn.regularization import dropout as drop
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.operator import get_operator as op
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from argosy.checked import named
 from argosy.nn.functional.flash_attention import _no_seed, attend, lower
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 

@@ -12,7 +12,7 @@ from argosy.nn import state, traversal
 from argosy.nn.conversions import Conversions
 from argosy.nn.hooks import CHANGES, HookHandle, Hooks
 from argosy.nn.internals import Internals
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.context import AMBIENT
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype, default_dtype

@@ -10,7 +10,7 @@ from argosy.creation import to_tensor
 from argosy.nn.initializer import Assign
 from argosy.nn.layer import Layer
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore import naming
 
 __all__ = ["ConvertibleQuantedLayer", "LinearDequanter", "LinearQuanter", "LinearQuanterDequanter"]

@@ -9,7 +9,7 @@ from argosy.checked import named
 from argosy.nn import functional as F
 from argosy.nn.meshes import first_mesh, mesh_of, on_mesh
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_"]

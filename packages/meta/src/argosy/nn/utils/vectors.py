@@ -9,7 +9,7 @@ from typing import Any
 from argosy.checked import named
 from argosy.nn import functional as F
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]

@@ -7,7 +7,7 @@ from typing import Any
 from argosy.checked import checked
 from argosy.nn.layer import Layer
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.eager.dispatch import write
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 

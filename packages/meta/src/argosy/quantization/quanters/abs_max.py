@@ -10,7 +10,7 @@ from argosy.quantization.base import BaseQuanter
 from argosy.quantization.factory import QuanterFactory
 from argosy_autograd.modes import no_grad
 from argosy_autograd.pylayer import PyLayer
-from argosy_phi_ops.dispatch import write
+from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore import naming
 
 __all__ = ["FakeQuanterWithAbsMaxObserver", "FakeQuanterWithAbsMaxObserverLayer"]

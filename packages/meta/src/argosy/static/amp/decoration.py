@@ -9,7 +9,7 @@ from argosy.amp.captured_scaling import ScaleState, any_overflow
 from argosy.jit.conversion.runtime import choose
 from argosy.optimizer.optimizer import Optimizer
 from argosy.static.amp.lists import AutoMixedPrecisionLists
-from argosy_phi_ops.dispatch import suspended
+from argosy_phi_ops.eager.dispatch import suspended
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 

@@ -10,7 +10,7 @@ from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
 from argosy.nn.pooling import MaxPool2D
 from argosy.vision.models.blocks import untrained
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["SqueezeNet", "squeezenet1_0", "squeezenet1_1"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from argosy.checked import held, named
 from argosy.vision.image import host
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["box_coder", "distribute_fpn_proposals", "nms", "prior_box", "yolo_box"]

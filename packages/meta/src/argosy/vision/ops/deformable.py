@@ -10,7 +10,7 @@ import numpy as np
 from argosy.checked import Sizes, held, named
 from argosy.nn.initializer import Normal
 from argosy.nn.layer import Layer
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["DeformConv2D", "deform_conv2d"]

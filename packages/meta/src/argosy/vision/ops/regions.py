@@ -14,7 +14,7 @@ import numpy as np
 from argosy.checked import held, named
 from argosy.nn.layer import Layer
 from argosy.vision.image import host
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["PSRoIPool", "RoIAlign", "RoIPool", "psroi_pool", "roi_align", "roi_pool"]

@@ -11,7 +11,7 @@ import numpy as np
 from argosy.checked import held, named
 from argosy.nn import functional as F
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.operator import get_operator
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["yolo_loss"]

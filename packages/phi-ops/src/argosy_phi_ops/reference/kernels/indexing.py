@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops.index_errors import first_outside, index_error
+from argosy_phi_ops.checks.index_errors import first_outside, index_error
 from argosy_phi_ops.reference.kernels.registry import Array, ieee, kernel, widened
 
 

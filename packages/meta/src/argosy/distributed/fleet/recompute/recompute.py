@@ -18,7 +18,7 @@ from argosy.random import get_rng_state, set_rng_state
 from argosy_autograd.errors import DifferentiationError
 from argosy_autograd.hooks import saved_tensors_hooks
 from argosy_autograd.modes import enable_grad, is_grad_enabled
-from argosy_phi_ops.capture import active_tracer
+from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
 

@@ -11,7 +11,7 @@ from argosy.checked import named
 from argosy.incubate.nn.functional.linear import fused_matmul_bias
 from argosy.incubate.nn.functional.residual import check_ring
 from argosy.nn import functional as F
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [

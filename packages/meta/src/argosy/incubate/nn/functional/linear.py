@@ -7,7 +7,7 @@ from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
 from argosy.checked import named
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["activated", "fused_bias_act", "fused_linear", "fused_linear_activation", "fused_matmul_bias"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
 from argosy.checked import named
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["fast_ln", "fast_rms_norm", "fused_layer_norm", "fused_rms_norm", "fused_rms_norm_ext"]

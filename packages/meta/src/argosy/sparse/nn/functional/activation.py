@@ -10,7 +10,7 @@ from argosy.checked import named
 from argosy.geometric.messages import reduced
 from argosy.sparse.patterns import distinct, keys_of
 from argosy.sparse.tensors import SparseCsrTensor, SparseTensor, as_sparse, scattered
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["leaky_relu", "relu", "relu6", "softmax"]

@@ -9,7 +9,7 @@ from argosy.checked import named
 from argosy.sparse.nn.functional.activation import softmax
 from argosy.sparse.products import masked_matmul, matmul
 from argosy.sparse.tensors import SparseCsrTensor
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["attention"]

@@ -9,7 +9,7 @@ from argosy.geometric.messages import reduced
 from argosy.sparse.nn.functional.convolution import channels_of, window_of
 from argosy.sparse.nn.functional.neighbours import rule_book
 from argosy.sparse.tensors import SparseCooTensor
-from argosy_phi_ops.operator import get_operator as op
+from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.ops.arguments import per_axis
 from argosy_tensorcore.tensor import Tensor
 

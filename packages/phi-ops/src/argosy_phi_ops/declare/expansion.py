@@ -1,0 +1,118 @@
+"""The decomposition of an operator for given operand types: a small program of primitives.
+
+From it come the result types (infer-meta), the code that the ``decompose`` pass inlines, the eager kernel of operators
+without a fast one, and the derivative that autograd derives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from argosy_phi_ops.checks.error_messages import completed
+from argosy_phi_ops.context import building
+from argosy_phi_ops.declare import promotion
+from argosy_phi_ops.declare.operator import Operator
+from argosy_phi_ops.errors import CaptureError, OperatorError
+from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_phi_ops.primitives.binding import constant
+from argosy_pir.builder import Builder
+from argosy_pir.core import Block, Operation
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType, Type
+from argosy_pir.values import Value
+
+__all__ = ["Expansion", "expand", "inline_body"]
+
+_NARROW = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
+
+
+class Expansion:
+    """``program`` computes the operator from inputs of ``operand_types``; ``result_types`` are its outputs' types.
+
+    ``bare`` tells that the operator returns one value rather than a tuple. ``runs`` is the program that is executed
+    where ``program`` holds more, for whoever differentiates it.
+    """
+
+    __slots__ = ("bare", "derived", "program", "result_types", "runs")
+
+    def __init__(self, program: Program, bare: bool, runs: Program | None = None) -> None:
+        self.program = program
+        self.runs = program if runs is None else runs
+        self.bare = bare
+        self.result_types: tuple[Type, ...] = tuple(value.type for value in program.outputs)
+        self.derived: dict[str, Any] = {}
+        """What subsystems derive from the program (kernels, derivatives), under keys of their own."""
+
+    def inline(self, operands: Sequence[Value], block: Block, before: Operation | None) -> list[Value]:
+        """Copy the program's operations into ``block`` before ``before``; returns the values of its outputs."""
+        mapping: dict[Value, Value] = dict(zip(self.program.inputs, operands, strict=True))
+        last = self.program.block.last
+        for op in self.program.block:
+            if op is not last:
+                block.insert_before(before, op.clone(mapping))
+        return [mapping.get(value, value) for value in self.program.outputs]
+
+
+def expand(op: Operator, operand_types: Sequence[Type], attributes: dict[str, Any]) -> Expansion:
+    """Run the body of ``op`` on symbolic operands. Use :meth:`Operator.expand`, which caches."""
+    if op.opaque:
+        raise CaptureError(f"{op.name} has no decomposition into primitives: it runs eagerly only")
+    program = Program(op.name)
+    operands = [program.add_input(t) for t in operand_types]
+    with building(Builder.at_end(program.block)):
+        try:
+            results = inline_body(op, operands, attributes)
+        except OperatorError as error:
+            raise completed(op, operand_types, attributes, error) or error from None
+    bare = isinstance(results, Value)
+    program.set_outputs([results] if bare else list(results))
+    return Expansion(program, bare)
+
+
+def inline_body(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    """Promote IR values and call the body of ``op`` on them, emitting at the ambient builder."""
+    promoted = _promote(op, operands)
+    narrow = next((x.dtype for x in promoted if x.dtype in _NARROW), None) if op.upcast else None
+    if narrow is not None:
+        promoted = [_converted(x, "float32") if x.dtype == narrow else x for x in promoted]
+    results = op.body(**op.signature.regroup(promoted, attributes))
+    if isinstance(results, list):
+        results = tuple(results)
+    return results if narrow is None else _rounded(results, narrow)
+
+
+def _rounded(results: Any, dtype: str) -> Any:
+    """Results in float32 rounded to a narrower dtype."""
+    if isinstance(results, tuple):
+        return tuple([_rounded(each, dtype) for each in results])
+    return _converted(results, dtype) if results.dtype == "float32" else results
+
+
+def _promote(op: Operator, operands: Sequence[Any]) -> list[Value]:
+    dtypes = promotion.promote(op.promote, op.name, [describe(x) for x in operands])
+    return [_converted(x, dtype) for x, dtype in zip(operands, dtypes, strict=True)]
+
+
+def describe(x: Any) -> promotion.Operand:
+    """Dtype and whether there are axes, of an IR value, a tensor or a Python number."""
+    if isinstance(x, (bool, int, float, complex)):
+        kind = next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))  # numpy's float64 is a float
+        return f"python {kind.__name__}", False
+    if isinstance(x, Value):
+        if not isinstance(x.type, TensorType):
+            raise OperatorError(f"operators take tensors, got a value of type {x.type}")
+        return x.type.dtype, bool(x.type.shape)
+    return x.dtype.name, x.ndim > 0
+
+
+def _converted(x: Any, dtype: str) -> Value:
+    if not isinstance(x, Value):
+        return constant(x, dtype)
+    if x.dtype == dtype:
+        return x
+    result: Value = PRIMITIVES["cast"](x, dtype=dtype)
+    return result
+
+
+Operator.decompose = staticmethod(expand)  # type: ignore[method-assign]
