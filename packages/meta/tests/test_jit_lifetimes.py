@@ -1,7 +1,10 @@
 """What a captured function leaves behind when it is gone, and how much one function keeps."""
 
+import copy
+import dataclasses
 import gc
 import linecache
+import pickle
 import time
 import weakref
 
@@ -9,7 +12,7 @@ import numpy as np
 import pytest
 
 import argosy as paddle
-from argosy.jit import guards, static_function
+from argosy.jit import guards, methods, static_function
 from argosy.jit.conversion import source, split
 from argosy_pir.program import Program
 
@@ -113,3 +116,94 @@ def test_kinds_of_calls_that_run_as_python_are_bounded(monkeypatch):
         assert static(paddle.ones([2]), k) == 2.0 * k
         assert all(len(table) <= 4 for table in tables(static))
     assert len(static._plain) == 4
+
+
+class Scaled:
+    """A class with a captured method."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    @paddle.jit.to_static
+    def scale(self, x):
+        return x * self.factor
+
+
+class ScaledLayer(paddle.nn.Layer):
+    """A layer whose forward function is captured where it is declared."""
+
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+        self.linear = paddle.nn.Linear(2, 2)
+
+    @paddle.jit.to_static(full_graph=True)
+    def forward(self, x):
+        return self.linear(x) * self.factor
+
+    scale = forward
+
+
+@dataclasses.dataclass
+class Equal:
+    """Instances that are equal and cannot be hashed."""
+
+    factor: float
+
+    @paddle.jit.to_static
+    def scale(self, x):
+        return x * self.factor
+
+
+class Slotted:
+    """A class whose instances have no dictionary, nor weak references."""
+
+    __slots__ = ("factor",)
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    @paddle.jit.to_static
+    def scale(self, x):
+        return x * self.factor
+
+
+@pytest.mark.parametrize("kind", [Scaled, ScaledLayer, Equal])
+def test_an_instance_goes_with_what_was_captured_of_its_methods(kind):
+    x, seen = paddle.ones([1, 2]), []
+    for factor in (2.0, 3.0):
+        made = kind(factor)
+        made.scale(x)
+        assert made.scale is made.scale
+        seen += [weakref.ref(made), weakref.ref(made.scale), weakref.ref(made.scale.compiled[0].executable)]
+    del made
+    gc.collect()
+    assert [each() for each in seen if each() is not None] == []
+
+
+def test_equal_instances_have_captures_of_their_own():
+    first, second = Equal(2.0), Equal(2.0)
+    second.scale(paddle.ones([2]))
+    first.factor = 5.0
+    assert first.scale(paddle.ones([2])).tolist() == [5, 5]
+    assert second.scale(paddle.ones([2])).tolist() == [2, 2]
+
+
+def test_few_instances_without_attributes_are_kept(monkeypatch):
+    monkeypatch.setattr(methods, "_SLOTTED", 2)
+    made = [Slotted(float(i)) for i in range(5)]
+    for _ in range(2):
+        assert [int(each.scale(paddle.ones([]))) for each in made] == [0, 1, 2, 3, 4]
+    assert made[-1].scale is made[-1].scale
+    assert len(Slotted.__dict__["scale"]._slotted) == 2
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_of_instances_have_captures_of_their_own(copied):
+    first = Scaled(2.0)
+    assert first.scale(paddle.ones([])) == 2
+    second = copied(first)
+    second.factor = 3.0
+    assert (float(first.scale(paddle.ones([]))), float(second.scale(paddle.ones([])))) == (2, 3)
+    assert second.scale is not first.scale
+    assert len(first.scale.compiled) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,6 +20,7 @@ from argosy.jit.conversion.source import rewritten_source
 from argosy.jit.counting import note_compile
 from argosy.jit.guards import Guards, watch
 from argosy.jit.input_spec import InputSpec
+from argosy.jit.methods import captured_method
 from argosy.jit.partitioned import kept_layouts, layouts_of, lower_partitioned, makes_distributed
 from argosy.jit.places import Place
 from argosy.jit.route import MISS, Route, nothing_around, only_grad_is_off, route
@@ -118,18 +118,16 @@ class StaticFunction:
         self._routes: list[Route] = []
         self._quiet_routes: list[Route] = []  # under no_grad()
         self._carried: list[Place] = []  # places that calls read and replace
-        self._instances: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
+        self._slotted: dict[int, StaticFunction] = {}  # those of instances without attributes of their own
 
     def __get__(self, instance: Any, cls: type | None = None) -> Any:
         """As a method: one captured function for each instance."""
         if instance is None:
             return self
-        bound = self._instances.get(instance)
-        if bound is None:
-            method = self._function.__get__(instance, cls)
-            bound = StaticFunction(method, self._spec, self._backend, self._full_graph)
-            self._instances[instance] = bound
-        return bound
+        return captured_method(self, instance, self._slotted, lambda: self._bound(instance, cls))
+
+    def _bound(self, instance: Any, cls: type | None) -> StaticFunction:
+        return StaticFunction(self._function.__get__(instance, cls), self._spec, self._backend, self._full_graph)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StaticFunction:
         """A captured function of the copied function, with no captures yet."""
