@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from programs import ON_HOST, build, check, on_host
 
 from argosy_cinn import CinnCompiler
+from argosy_cinn.forms.expressions import Graph
+from argosy_cinn.forms.indices import Index, Lookup, Position, Quotient, Remainder, Variable, delinearise, linearise, of
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.grids import GridLowering, KnownReads
 from argosy_cinn.fusion.groups import Fusion
-from argosy_cinn.loops.expressions import Graph
-from argosy_cinn.loops.indices import Index, Lookup, Position, Quotient, Remainder, Variable, delinearise, linearise, of
 from argosy_cinn.loops.schedule import Kernel, Reduction, Store, row_buffers
 from argosy_cinn.plan.memory import Lifetime, plan
 from argosy_cinn.plan.planning import simplified

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from programs import assert_equal
 
 from argosy_cinn import CinnCompiler, specialise
-from argosy_cinn.plan.shapes import surely_at_least, surely_less
+from argosy_cinn.shapes import surely_at_least, surely_less
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from programs import build, check, values
 
-from argosy_cinn.fusion.classify import HOST, classify
+from argosy_cinn.lowering.classify import HOST, classify
 from argosy_cinn.plan.planning import simplified
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError, OperatorError

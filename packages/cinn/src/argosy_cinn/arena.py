@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_cinn.plan.shapes import count, sizes
+from argosy_cinn.shapes import count, sizes
 from argosy_hwadapt import Device
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.values import Value

@@ -29,13 +29,13 @@ from argosy_cinn.fallback import InterpretedExecutable, interpreted
 from argosy_cinn.fuel import Budget
 from argosy_cinn.host import HostCall
 from argosy_cinn.options import tuning
-from argosy_cinn.plan.shapes import NotSymbolic
 from argosy_cinn.plan.sizes import SizeFormulas, known_sizes
 from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime import ObjectCache, default_cache, set_threads
 from argosy_cinn.runtime.entry import AnsweringEntry, answering_entry
 from argosy_cinn.runtime.jit import CodegenError, Library, link
 from argosy_cinn.runtime.trace import Trace
+from argosy_cinn.shapes import NotSymbolic
 from argosy_cinn.simplified import Simplified
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
 from argosy_cinn.store import program_cache

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_cinn.plan.shapes import sizes
+from argosy_cinn.shapes import sizes
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.core import Block, Operation
 from argosy_pir.program import Program

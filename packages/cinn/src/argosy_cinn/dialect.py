@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argosy_pir.core import Operation
 from argosy_pir.dialect import Dialect, register_dialect
 from argosy_pir.opdef import EFFECT, PURE, OpDef
 
@@ -22,3 +23,14 @@ _DEFINITIONS = [OpDef(name, operands, traits=[PURE]) for name, operands in _OPER
 _DEFINITIONS.append(OpDef(NOTE, ["first", "value"], traits=[EFFECT]))
 
 register_dialect(Dialect("cinn", _DEFINITIONS))
+
+
+def window_axes(op: Operation) -> list[tuple[int, int, int, int]]:
+    """(stride, low padding, spread of the input, spread of the window) of every spatial axis of ``cinn.patches``."""
+    a = op.attributes
+    return [
+        (stride, padding[0], spread, dilation)
+        for stride, padding, spread, dilation in zip(
+            a["strides"], a["padding"], a["lhs_dilation"], a["rhs_dilation"], strict=True
+        )
+    ]

@@ -19,12 +19,12 @@ import numpy as np
 from argosy_cinn.arena import Arena, free_arenas, take_arena
 from argosy_cinn.array_call import array_call
 from argosy_cinn.host import HostCall
-from argosy_cinn.plan.shapes import sizes as shape_of
 from argosy_cinn.plan.sizes import Sizes
 from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime.entry import AnsweringEntry
 from argosy_cinn.runtime.jit import Library
 from argosy_cinn.runtime.trace import Trace
+from argosy_cinn.shapes import sizes as shape_of
 from argosy_cinn.simplified import Simplified
 from argosy_cinn.store.program_cache import Manifest, Place, in_numbers
 from argosy_cinn.tools.tracing import Sink, WatchedHost, watched_entries

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.plan.memory import PAGE, on_own_pages
-from argosy_cinn.plan.shapes import count, sizes
+from argosy_cinn.shapes import count, sizes
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.values import Value
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from argosy_cinn.control import CompileRegion, ControlCall, is_compiled
 from argosy_cinn.fusion.reads import host_reads
-from argosy_cinn.plan.shapes import sizes
+from argosy_cinn.shapes import sizes
 from argosy_phi_ops.reference.interpreter import Run, plan_into, plan_operation
 from argosy_pir.core import Operation
 from argosy_pir.program import Program

@@ -29,12 +29,12 @@ from argosy_cinn.attention.strips import StripKernel, strip_text
 from argosy_cinn.checks.note import NoteKernel, emit_note
 from argosy_cinn.contraction import emit
 from argosy_cinn.fallback import GroupError
+from argosy_cinn.forms.expressions import Graph
+from argosy_cinn.forms.indices import Variable, of
 from argosy_cinn.fourier.emit import emit_fourier
 from argosy_cinn.fourier.kernel import FourierKernel
 from argosy_cinn.fusion.kernels import Epilogue, Partial, epilogue_text, kernel_text
 from argosy_cinn.fusion.products import Product
-from argosy_cinn.loops.expressions import Graph
-from argosy_cinn.loops.indices import Variable, of
 from argosy_cinn.loops.nest import PARAMETERS, Pointers, emit_kernel, has_partial, partial_dtype
 from argosy_cinn.loops.schedule import (
     ColumnReduction,
@@ -47,11 +47,11 @@ from argosy_cinn.loops.schedule import (
 )
 from argosy_cinn.ordering.emit import emit_order
 from argosy_cinn.ordering.kernel import OrderKernel
-from argosy_cinn.plan.shapes import nbytes
 from argosy_cinn.plan.steps import Plan, Step
 from argosy_cinn.plan.traffic import Cost, control_cost, kernel_cost, product_cost
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import LLVM_TYPES, VOID, Value
+from argosy_cinn.shapes import nbytes
 from argosy_cinn.store.program_cache import Place
 from argosy_cinn.target import Target
 from argosy_pir.core import Operation

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from argosy_cinn.checks.note import RECORD, is_clear
-from argosy_cinn.loops.lowering import splat_constant
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
-from argosy_cinn.plan.shapes import count, sizes
+from argosy_cinn.lowering.elements import splat_constant
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I8, I64, LLVM_TYPES, PTR, VOID, Index, constant
 from argosy_cinn.printers.types import Value as MachineValue
 from argosy_cinn.runtime.interrupts import Poll
+from argosy_cinn.shapes import count, sizes
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.scalars import decode_scalar

@@ -11,8 +11,8 @@ from argosy_cinn.attention.strips import Partial as StripPartial
 from argosy_cinn.checks.note import RECORD, Record
 from argosy_cinn.fusion.kernels import Partial
 from argosy_cinn.plan.rematerialise import Again
-from argosy_cinn.plan.shapes import estimate, formula
 from argosy_cinn.plan.steps import Plan
+from argosy_cinn.shapes import estimate, formula
 from argosy_cinn.store import program_cache
 from argosy_cinn.store.program_cache import BufferFacts, CallFacts, Manifest
 from argosy_phi_ops.reference.constants import constant_array

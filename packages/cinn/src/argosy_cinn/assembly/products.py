@@ -14,11 +14,12 @@ from argosy_cinn.contraction.problem import Prologue
 from argosy_cinn.contraction.thin import plan_thin
 from argosy_cinn.contraction.winograd.plan import plan_winograd
 from argosy_cinn.contraction.winograd.weights import plan_winograd_weights
+from argosy_cinn.forms.dtypes import FLOATS, NARROW, UNSIGNED
+from argosy_cinn.forms.expressions import describe
 from argosy_cinn.fusion.kernels import Epilogue
 from argosy_cinn.fusion.products import OperandMatrix, Product
 from argosy_cinn.loops import elementwise
 from argosy_cinn.loops.bytewise import numbers_of_bytes
-from argosy_cinn.loops.expressions import describe
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.llvm import Function
@@ -56,12 +57,12 @@ def problem_text(product: Product, slots: dict[Any, int]) -> str:
 def problem_of(b: Instructions, product: Product, epilogue: Epilogue | None, pointers: Any) -> Contraction:
     """The product in a kernel, or, without ``pointers``, as far as its grid depends on it."""
     source, result = product.op.operand(0).dtype, product.op.result.dtype
-    compute = source if source in elementwise.FLOATS else result
+    compute = source if source in FLOATS else result
 
     def matrix(side: Any, row: int, column: int, batch: tuple[int, ...]) -> Matrix:
         row, column, steps = b.number(row), b.number(column), tuple(map(b.number, batch))
         dtype = side.dtype
-        element, unsigned = LLVM_TYPES[dtype], dtype in elementwise.UNSIGNED
+        element, unsigned = LLVM_TYPES[dtype], dtype in UNSIGNED
         start = Value(PTR, "null") if pointers is None else b.at(pointers(side.buffer), side.offset, element)
         prologue = _prologue(side, elementwise.REGISTER[compute], source) if side.function is not None else None
         jump = b.number(product.jump(side, column if side is product.left else row))
@@ -85,7 +86,7 @@ def _touched(b: Instructions, epilogue: Epilogue, pointers: Any) -> tuple[Matrix
     *batch, row, column = epilogue.variables
     found: dict[Any, Matrix] = {}
     for node in epilogue.graph.order:
-        if node.kind != "load" or node.arguments or node.dtype not in elementwise.FLOATS:
+        if node.kind != "load" or node.arguments or node.dtype not in FLOATS:
             continue
         buffer, index = node.payload
         steps = {atom: step for atom, step in index.terms if isinstance(step, int)}
@@ -115,7 +116,7 @@ def _prologue(side: OperandMatrix, compute: str, dtype: str) -> Prologue:
         (value,) = cells.values
         inside = Evaluator(b, _no_buffers, {}, lane, lanes_of(value.type))
         inside.known[element.number] = elementwise.load_element(b, value, element.dtype)
-        return convert_element(b, inside.full(function), compute, dtype in elementwise.UNSIGNED)
+        return convert_element(b, inside.full(function), compute, dtype in UNSIGNED)
 
     return code
 
@@ -175,4 +176,4 @@ def _rounded(b: Function, value: Value, dtype: str, flushed: bool) -> Value:
     """A sum of a product in its dtype. The machine's rounding to bfloat16 is exact but for denormal numbers."""
     if dtype == "bfloat16" and flushed:
         return b.widen_float(b.convert("fptrunc", value, BFLOAT), FLOAT)
-    return elementwise.rounded(b, value, dtype) if dtype in elementwise.NARROW else value
+    return elementwise.rounded(b, value, dtype) if dtype in NARROW else value

@@ -17,7 +17,6 @@ from argosy_cinn.checks.note import RECORD, clear, null
 from argosy_cinn.contraction import grid
 from argosy_cinn.fusion.products import Product
 from argosy_cinn.loops.nest import PARAMETERS
-from argosy_cinn.plan.shapes import nbytes
 from argosy_cinn.plan.steps import Plan
 from argosy_cinn.plan.traffic import Cost
 from argosy_cinn.printers.llvm import Function, Module
@@ -25,6 +24,7 @@ from argosy_cinn.printers.types import I64, PTR, VOID, Index, Value, constant
 from argosy_cinn.runtime import parallel_for
 from argosy_cinn.runtime.trace import traced_call
 from argosy_cinn.runtime.workers import thread_count
+from argosy_cinn.shapes import nbytes
 from argosy_cinn.store.program_cache import Place
 from argosy_pir.dims import SymExpr
 

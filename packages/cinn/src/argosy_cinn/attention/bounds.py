@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from argosy_cinn.loops.expressions import Expression
-from argosy_cinn.loops.indices import Index, Variable
-from argosy_cinn.plan.shapes import smaller, surely_at_least, surely_less
+from argosy_cinn.forms.expressions import Expression
+from argosy_cinn.forms.indices import Index, Variable
+from argosy_cinn.shapes import smaller, surely_at_least, surely_less
 from argosy_pir.scalars import decode_scalar
 
 Bound = tuple[int, int, int]

@@ -21,10 +21,10 @@ from argosy_cinn.contraction.tile import NULL, Tile, TileArguments, call_tile
 from argosy_cinn.loops.elementwise import store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.loops.vectorize import Evaluator
-from argosy_cinn.plan.shapes import ceil_div
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import BFLOAT, FLOAT, I64, LLVM_TYPES, Index, Value, vector
 from argosy_cinn.runtime.workers import scratch
+from argosy_cinn.shapes import ceil_div
 
 _STAGGER = 832
 #: Terms of a sum over columns for which a panel stays in the first-level cache.

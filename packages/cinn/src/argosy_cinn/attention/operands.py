@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from argosy_cinn.loops.elementwise import PARTS
-from argosy_cinn.loops.expressions import Graph
-from argosy_cinn.loops.indices import ZERO, Index, Position, SplitVariable, Variable, linearise, of
-from argosy_cinn.loops.lowering import Lowering
-from argosy_cinn.plan.shapes import sizes
+from argosy_cinn.forms.dtypes import PARTS
+from argosy_cinn.forms.expressions import Graph
+from argosy_cinn.forms.indices import ZERO, Index, Position, SplitVariable, Variable, linearise, of
+from argosy_cinn.lowering.elements import Lowering
+from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
 from argosy_pir.values import Value
 

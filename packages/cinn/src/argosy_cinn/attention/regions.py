@@ -13,9 +13,9 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from argosy_cinn.fusion.classify import INLINE, PRODUCT, REDUCE
-from argosy_cinn.plan.shapes import Size, sizes
+from argosy_cinn.lowering.classify import INLINE, PRODUCT, REDUCE
 from argosy_cinn.rewrites.simplify import has_effect
+from argosy_cinn.shapes import Size, sizes
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value

@@ -14,12 +14,12 @@ from typing import Any
 from argosy_cinn.attention.bounds import Bounds, find_bounds
 from argosy_cinn.attention.operands import Operand, Outer, operand_of
 from argosy_cinn.attention.regions import Region, Sink
-from argosy_cinn.loops.expressions import Expression, Graph, children, describe
-from argosy_cinn.loops.indices import Index, Position, SplitVariable, Variable, linearise, of
-from argosy_cinn.loops.lowering import Lowering, NotAligned
+from argosy_cinn.forms.expressions import Expression, Graph, children, describe
+from argosy_cinn.forms.indices import Index, Position, SplitVariable, Variable, linearise, of
 from argosy_cinn.loops.reductions import KINDS
 from argosy_cinn.loops.schedule import COSTS
-from argosy_cinn.plan.shapes import ceil_div, larger, sizes, smaller
+from argosy_cinn.lowering.elements import Lowering, NotAligned
+from argosy_cinn.shapes import ceil_div, larger, sizes, smaller
 from argosy_cinn.target import Target
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult, Value

@@ -7,9 +7,10 @@ from typing import Any
 
 from argosy_cinn.attention.bounds import Bound
 from argosy_cinn.attention.strips import StripKernel, phase_roots
+from argosy_cinn.forms.dtypes import NARROW
+from argosy_cinn.forms.expressions import Expression, children
 from argosy_cinn.loops import elementwise, reductions
-from argosy_cinn.loops.elementwise import NARROW, REGISTER
-from argosy_cinn.loops.expressions import Expression, children
+from argosy_cinn.loops.elementwise import REGISTER
 from argosy_cinn.loops.schedule import COSTS
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function

@@ -14,9 +14,9 @@ from typing import Any
 
 from argosy_cinn.blocks.rows import RowWise
 from argosy_cinn.fuel import allowed
-from argosy_cinn.plan.shapes import count, sizes
 from argosy_cinn.rewrites.building import splat_of
 from argosy_cinn.rewrites.simplify import has_effect, remove_dead
+from argosy_cinn.shapes import count, sizes
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
 from argosy_phi_ops.checks.index_errors import CHECK

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from math import prod
 
 from argosy_cinn.control import captured
-from argosy_cinn.plan.shapes import sizes
 from argosy_cinn.rewrites.building import splat_of
+from argosy_cinn.shapes import sizes
 from argosy_phi_ops.declare.axes import AxisNotation
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.core import Operation

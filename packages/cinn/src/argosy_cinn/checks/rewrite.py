@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from argosy_cinn.dialect import NOTE
-from argosy_cinn.plan.shapes import count
 from argosy_cinn.rewrites.simplify import simplify_until
+from argosy_cinn.shapes import count
 from argosy_phi_ops import prim
 from argosy_phi_ops.checks.index_errors import CHECK
 from argosy_phi_ops.context import building

@@ -27,10 +27,10 @@ from argosy_cinn.fourier.places import (
 )
 from argosy_cinn.fourier.squares import emit_squares
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
-from argosy_cinn.plan.shapes import count
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I8, LLVM_TYPES, Index, Value, bytes_of
 from argosy_cinn.runtime.workers import scratch
+from argosy_cinn.shapes import count
 from argosy_pir.types import ITEM_SIZES
 
 #: What moves numbers from one place to the next.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import isqrt, log2, prod
 
 from argosy_cinn.fourier.factors import fits_square
-from argosy_cinn.plan.shapes import count
+from argosy_cinn.shapes import count
 from argosy_pir.core import Operation
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value

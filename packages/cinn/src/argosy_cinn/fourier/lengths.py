@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.fourier.factors import LONGEST_CONVOLVED, has_radices, split
-from argosy_cinn.plan.shapes import sizes
+from argosy_cinn.shapes import sizes
 from argosy_phi_ops import prim
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.attributes import Dense

@@ -15,10 +15,10 @@ from argosy_cinn.dialect import FOURIER
 from argosy_cinn.fourier.factors import around, filling, fits_square, has_radices, split
 from argosy_cinn.fourier.lengths import Lines, has_transform
 from argosy_cinn.fuel import allowed
-from argosy_cinn.plan.shapes import sizes
 from argosy_cinn.printers.types import LLVM_TYPES
 from argosy_cinn.rewrites.building import defined_by, splat_of
 from argosy_cinn.rewrites.simplify import remove_dead
+from argosy_cinn.shapes import sizes
 from argosy_cinn.target import Target
 from argosy_phi_ops.context import building
 from argosy_phi_ops.primitives.checks import REAL_OF

@@ -14,13 +14,13 @@ from argosy_cinn.attention.operands import is_matrix
 from argosy_cinn.attention.regions import Region, Regions, find_regions
 from argosy_cinn.control import captured
 from argosy_cinn.dialect import KEPT, PATCHES
+from argosy_cinn.forms.elementwise import OPERATIONS
 from argosy_cinn.fuel import allowed
-from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, PRODUCT, REDUCE, SCAN, UPDATE, classify
 from argosy_cinn.fusion.products import operand_matrix
-from argosy_cinn.loops.elementwise import OPERATIONS
-from argosy_cinn.loops.lowering import VIEWS, splat_constant
 from argosy_cinn.loops.schedule import COSTS
-from argosy_cinn.plan.shapes import count, estimate
+from argosy_cinn.lowering.classify import CONSTANT, CONTROL, HOST, INLINE, PRODUCT, REDUCE, SCAN, UPDATE, classify
+from argosy_cinn.lowering.elements import VIEWS, splat_constant
+from argosy_cinn.shapes import count, estimate
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value

@@ -20,16 +20,16 @@ from argosy_cinn.attention.regions import Region
 from argosy_cinn.attention.strips import lower_region
 from argosy_cinn.contraction.winograd.plan import sees_three_by_three
 from argosy_cinn.dialect import NOTE
+from argosy_cinn.forms.expressions import Graph
+from argosy_cinn.forms.indices import Variable, of
 from argosy_cinn.fuel import allowed
-from argosy_cinn.fusion.classify import CONSTANT, CONTROL, HOST, INLINE, OWN, PRODUCT, SCAN, UPDATE, reduction_layout
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.grids import KnownReads
 from argosy_cinn.fusion.products import Product, lay_out
 from argosy_cinn.fusion.reads import host_reads
-from argosy_cinn.loops.expressions import Graph
-from argosy_cinn.loops.indices import Variable, of
-from argosy_cinn.loops.lowering import Lowering, NotAligned
-from argosy_cinn.plan.shapes import at_least_one, count, estimate, sizes
+from argosy_cinn.lowering.classify import CONSTANT, CONTROL, HOST, INLINE, OWN, PRODUCT, SCAN, UPDATE, reduction_layout
+from argosy_cinn.lowering.elements import Lowering, NotAligned
+from argosy_cinn.shapes import at_least_one, count, estimate, sizes
 from argosy_pir.core import Operation
 from argosy_pir.values import Value
 

@@ -6,14 +6,14 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
+from argosy_cinn.forms.expressions import Expression, Graph, describe, index_text
+from argosy_cinn.forms.indices import Index, SplitVariable, Variable, linearise, of
 from argosy_cinn.fusion.grids import SMALLEST_LANES, GridLowering
 from argosy_cinn.fusion.groups import Group
-from argosy_cinn.loops.expressions import Expression, Graph, describe, index_text
-from argosy_cinn.loops.indices import Index, SplitVariable, Variable, linearise, of
-from argosy_cinn.loops.lowering import Lowering
 from argosy_cinn.loops.reductions import KINDS
 from argosy_cinn.loops.schedule import ColumnReduction, Kernel, Reduction, Store, refine_map
-from argosy_cinn.plan.shapes import at_least_one, count
+from argosy_cinn.lowering.elements import Lowering
+from argosy_cinn.shapes import at_least_one, count
 from argosy_pir.values import OpResult, Value
 
 #: Reductions by which the kinds of scatter combine.

@@ -13,13 +13,14 @@ from math import prod
 from argosy_cinn.contraction.problem import Axis, Window
 from argosy_cinn.contraction.thin import MOST
 from argosy_cinn.dialect import PATCHES
+from argosy_cinn.forms.dtypes import FLOATS, PARTS
+from argosy_cinn.forms.elementwise import OPERATIONS
+from argosy_cinn.forms.expressions import Expression, Graph, describe
+from argosy_cinn.forms.indices import Index, Position, Variable, of
 from argosy_cinn.fusion.windows import joined, linear_view
-from argosy_cinn.loops.elementwise import FLOATS, OPERATIONS, PARTS
-from argosy_cinn.loops.expressions import Expression, Graph, describe
-from argosy_cinn.loops.indices import Index, Position, Variable, of
-from argosy_cinn.loops.lowering import VIEWS, Lowering
 from argosy_cinn.loops.schedule import COSTS
-from argosy_cinn.plan.shapes import sizes, surely_at_least
+from argosy_cinn.lowering.elements import VIEWS, Lowering
+from argosy_cinn.shapes import sizes, surely_at_least
 from argosy_pir.core import Operation
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import OpResult, Value

@@ -7,12 +7,12 @@ computing it again costs some arithmetic, and saves its memory, its store and it
 from __future__ import annotations
 
 from argosy_cinn.fuel import allowed
-from argosy_cinn.fusion.classify import INLINE
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.groups import Fusion, Group
-from argosy_cinn.loops.lowering import VIEWS, splat_constant
 from argosy_cinn.loops.schedule import COSTS
-from argosy_cinn.plan.shapes import count, estimate
+from argosy_cinn.lowering.classify import INLINE
+from argosy_cinn.lowering.elements import VIEWS, splat_constant
+from argosy_cinn.shapes import count, estimate
 from argosy_pir.values import OpResult, Value
 
 _MOST_COST = 40

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Any
 
-from argosy_cinn.loops.lowering import splat_constant
+from argosy_cinn.lowering.elements import splat_constant
 from argosy_pir.attributes import attributes_key
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult, Value

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from argosy_cinn.loops.elementwise import FLOATS
-from argosy_cinn.loops.expressions import Expression
+from argosy_cinn.forms.dtypes import FLOATS
+from argosy_cinn.forms.expressions import Expression
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.reference.kernels.registry import kernel_for, numpy_dtype
 

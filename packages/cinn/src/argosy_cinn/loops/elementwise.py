@@ -6,27 +6,17 @@ and other dtypes are their own type. The arithmetic is the reference kernels': a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from argosy_cinn import math
-from argosy_cinn.loops.expressions import Expression
+from argosy_cinn.forms.dtypes import FLOATS, INTEGERS, NARROW, SIGNED, UNSIGNED
+from argosy_cinn.forms.expressions import Expression
 from argosy_cinn.loops.float8 import FORMATS, narrow, widen
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import BFLOAT, DOUBLE, FLOAT, HALF, I1, I64, Value, bits_of, constant, lanes_of, vector
 from argosy_cinn.special import digamma
 
-SIGNED = frozenset({"int8", "int16", "int32", "int64"})
-UNSIGNED = frozenset({"uint8", "uint16", "uint32", "uint64"})
-INTEGERS = SIGNED | UNSIGNED
-#: Floats that registers hold as float32.
-NARROW = frozenset({"float16", "bfloat16", *FORMATS})
 _MACHINE = {"float16": HALF, "bfloat16": BFLOAT}
-FLOATS = frozenset({"float32", "float64", *NARROW})
-DTYPES = INTEGERS | FLOATS | {"bool"}
-#: Dtypes of two numbers side by side in memory, with that of each: registers hold the parts.
-PARTS = {"complex64": "float32", "complex128": "float64"}
-
 #: Type in a register by dtype.
 REGISTER = {
     "bool": I1, "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "int32": "i32", "uint32": "i32",
@@ -34,19 +24,6 @@ REGISTER = {
 }  # fmt: skip
 
 Emit = Callable[[Function, Expression, list[Value]], Value]
-
-
-def supports(name: str, dtype: str, attributes: Mapping[str, Any]) -> bool:
-    """Whether there is code for a primitive on values of this dtype."""
-    if dtype in PARTS:
-        return name in _ON_PAIRS
-    if dtype not in DTYPES:
-        return False
-    return name in OPERATIONS or name in _ON_PAIRS
-
-
-#: What does not compute: moves, and what takes pairs apart and puts them together.
-_ON_PAIRS = frozenset({"copy", "stop_gradient", "real", "imag", "complex"})
 
 
 def emit(b: Function, node: Expression, arguments: list[Value]) -> Value:

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from argosy_cinn.forms.dtypes import NARROW
+from argosy_cinn.forms.expressions import Expression, lookups
+from argosy_cinn.forms.indices import Index, Variable, linearise, of
 from argosy_cinn.loops import elementwise, reductions
 from argosy_cinn.loops.elementwise import REGISTER
-from argosy_cinn.loops.expressions import Expression, lookups
-from argosy_cinn.loops.indices import Index, Variable, linearise, of
 from argosy_cinn.loops.schedule import (
     Chunks,
     ColumnReduction,
@@ -27,11 +28,11 @@ from argosy_cinn.loops.schedule import (
     shares_places,
 )
 from argosy_cinn.loops.vectorize import Evaluator
-from argosy_cinn.plan.shapes import count
 from argosy_cinn.printers.llvm import Function, Loop, Module
 from argosy_cinn.printers.types import I8, I64, LLVM_TYPES, PTR, Value, constant, vector
 from argosy_cinn.printers.types import Index as MachineIndex
 from argosy_cinn.runtime.workers import scratch
+from argosy_cinn.shapes import count
 
 PARAMETERS = [("ptr noalias", "table"), ("i64", "chunk"), ("i64", "chunks")]
 #: Bodies with sums below the first cost are unrolled to hide the loop and the latency of sums; others below the last
@@ -274,7 +275,7 @@ class _Nest:
         sums = self._inner_loops(row, chunk, 0, sums, begin, end)
         for r, total in zip(own, sums, strict=True):
             value = reductions.fold(b, r.kind, r.dtype, total)
-            if r.dtype in elementwise.NARROW:
+            if r.dtype in NARROW:
                 value = elementwise.rounded(b, value, r.dtype)
             row.known[r.result.number] = value
         self.saved |= {number for number in self.kept if self._is_computed_in_phase(number)}
@@ -425,9 +426,7 @@ class _Nest:
                 total = self._sequential(scope, 0, reductions.identity(r.kind, r.dtype, lanes), mask)
                 if kernel.running:
                     continue
-                scope.known[r.result.number] = (
-                    elementwise.rounded(b, total, r.dtype) if r.dtype in elementwise.NARROW else total
-                )
+                scope.known[r.result.number] = elementwise.rounded(b, total, r.dtype) if r.dtype in NARROW else total
                 scope.store_all([store])
 
     def _sequential(self, scope: Evaluator, depth: int, total: Value, mask: Value | None) -> Value:
@@ -482,7 +481,7 @@ def several(chunks: int) -> bool:
 
 def partial_dtype(dtype: str) -> str:
     """The dtype of partial results: narrow floats keep theirs in float32."""
-    return "float32" if dtype in elementwise.NARROW else dtype
+    return "float32" if dtype in NARROW else dtype
 
 
 __all__ = [

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from argosy_cinn import math
+from argosy_cinn.forms.dtypes import FLOATS, UNSIGNED
 from argosy_cinn.loops import elementwise
-from argosy_cinn.loops.elementwise import FLOATS, REGISTER, UNSIGNED
+from argosy_cinn.loops.elementwise import REGISTER
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import DOUBLE, Value, bits_of, constant, element_of, lanes_of, vector
 

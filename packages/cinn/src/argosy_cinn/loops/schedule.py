@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from argosy_cinn.loops.expressions import Expression, Graph, children, lookups
-from argosy_cinn.loops.indices import Index, Lookup, Variable
-from argosy_cinn.plan.shapes import at_least_one, ceil_div, estimate, larger, nbytes
+from argosy_cinn.forms.expressions import Expression, Graph, children, lookups
+from argosy_cinn.forms.indices import Index, Lookup, Variable
+from argosy_cinn.shapes import at_least_one, ceil_div, estimate, larger, nbytes
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value
 

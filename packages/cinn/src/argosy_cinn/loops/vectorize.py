@@ -10,10 +10,11 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from argosy_cinn.forms.dtypes import NARROW, SIGNED, UNSIGNED
+from argosy_cinn.forms.expressions import Expression, children, lookups
+from argosy_cinn.forms.indices import Atom, Index, Lookup, Quotient, Remainder, Variable
 from argosy_cinn.loops import elementwise, reductions
-from argosy_cinn.loops.elementwise import REGISTER, SIGNED, UNSIGNED
-from argosy_cinn.loops.expressions import Expression, children, lookups
-from argosy_cinn.loops.indices import Atom, Index, Lookup, Quotient, Remainder, Variable
+from argosy_cinn.loops.elementwise import REGISTER
 from argosy_cinn.loops.random import random_word
 from argosy_cinn.loops.schedule import Store
 from argosy_cinn.printers.llvm import Function
@@ -199,7 +200,7 @@ class Evaluator:
     def _as_dtype(self, x: Value, dtype: str) -> Value:
         source = "int64" if x.type in (I64, vector(I64, self.lanes)) else "int32"
         converted = elementwise.convert(self.b, x, source, dtype)
-        return elementwise.rounded(self.b, converted, dtype) if dtype in elementwise.NARROW else converted
+        return elementwise.rounded(self.b, converted, dtype) if dtype in NARROW else converted
 
     def _random(self, node: Expression) -> Value:
         index, counter = node.payload

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from argosy_cinn.loops.elementwise import FLOATS, NARROW, SIGNED, load_element
+from argosy_cinn.forms.dtypes import FLOATS, NARROW, SIGNED
+from argosy_cinn.loops.elementwise import load_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.ordering.kernel import OrderKernel
 from argosy_cinn.ordering.radix import COUNTS_BYTES, Row, keep_first, order_row

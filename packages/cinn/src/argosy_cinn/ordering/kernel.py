@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from argosy_cinn.plan.shapes import at_least_one, ceil_div, count, estimate, larger, sizes
+from argosy_cinn.shapes import at_least_one, ceil_div, count, estimate, larger, sizes
 from argosy_pir.core import Operation
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value

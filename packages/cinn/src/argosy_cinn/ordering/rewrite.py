@@ -5,9 +5,9 @@ up by it, fused with whatever reads it. Of a top-k, no more is looked up than is
 from __future__ import annotations
 
 from argosy_cinn.dialect import ORDER
+from argosy_cinn.forms.dtypes import DTYPES
 from argosy_cinn.fuel import allowed
-from argosy_cinn.loops.elementwise import DTYPES
-from argosy_cinn.plan.shapes import sizes
+from argosy_cinn.shapes import sizes
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_pir.builder import Builder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from argosy_cinn.plan.shapes import Size
+from argosy_cinn.shapes import Size
 from argosy_pir.dims import Atom
 
 _OPERATORS = {"floordiv": " // ", "mod": " % "}

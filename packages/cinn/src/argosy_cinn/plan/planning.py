@@ -15,18 +15,18 @@ from argosy_cinn.complexes.split import split_complex
 from argosy_cinn.control import is_compiled, region_program
 from argosy_cinn.fourier.rewrite import absorb_factors, transforms_as_steps
 from argosy_cinn.fuel import allowed
-from argosy_cinn.fusion.classify import HOST, OWN, PRODUCT, classify
 from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.grids import KnownReads
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.recompute import drop_recomputed
-from argosy_cinn.loops.lowering import NotAligned, splat_constant
+from argosy_cinn.lowering.classify import HOST, OWN, PRODUCT, classify
+from argosy_cinn.lowering.elements import NotAligned, splat_constant
 from argosy_cinn.ordering.rewrite import sorts_as_orders
-from argosy_cinn.plan.shapes import NotSymbolic, sizes
 from argosy_cinn.plan.steps import Plan, make_plan
 from argosy_cinn.rewrites.alignment import aligned
 from argosy_cinn.rewrites.narrow import widened
 from argosy_cinn.rewrites.simplify import inline_calls, simplify
+from argosy_cinn.shapes import NotSymbolic, sizes
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.scalars import decode_scalar

@@ -15,7 +15,7 @@ from typing import Any
 
 from argosy_cinn.plan.formulas import Formulas
 from argosy_cinn.plan.memory import Arrangement, Lifetime, on_own_pages
-from argosy_cinn.plan.shapes import Size, size_of_formula
+from argosy_cinn.shapes import Size, size_of_formula
 from argosy_cinn.store.program_cache import Manifest
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.dims import is_static

@@ -29,9 +29,9 @@ from argosy_cinn.ordering.kernel import OrderKernel, lower_order
 from argosy_cinn.plan.memory import Lifetime, place_apart, plan
 from argosy_cinn.plan.overwriting import choose_overwriting
 from argosy_cinn.plan.rematerialise import Facts, Schedule, rematerialised, step_cost
-from argosy_cinn.plan.shapes import has_bytes, nbytes, sizes
 from argosy_cinn.plan.streaming import choose_streaming
 from argosy_cinn.plan.traffic import body_cost
+from argosy_cinn.shapes import has_bytes, nbytes, sizes
 from argosy_cinn.store.program_cache import Place, Recomputation
 from argosy_pir.core import Operation
 from argosy_pir.dims import SymExpr, is_static

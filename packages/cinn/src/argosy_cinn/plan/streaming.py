@@ -12,8 +12,8 @@ from argosy_cinn.fourier.kernel import FourierKernel
 from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.kernels import Epilogue
 from argosy_cinn.loops.schedule import Kernel, Store
-from argosy_cinn.plan.shapes import estimate, has_bytes, nbytes
 from argosy_cinn.plan.sizes import LARGE
+from argosy_cinn.shapes import estimate, has_bytes, nbytes
 from argosy_cinn.target import Target
 from argosy_pir.dims import is_static
 from argosy_pir.types import ITEM_SIZES

@@ -14,13 +14,13 @@ from typing import Any
 
 from argosy_cinn.assembly.control import ControlFlow
 from argosy_cinn.attention.strips import StripKernel
+from argosy_cinn.forms.expressions import Expression
 from argosy_cinn.fourier.kernel import FourierKernel
 from argosy_cinn.fusion.kernels import Epilogue
 from argosy_cinn.fusion.products import Product
-from argosy_cinn.loops.expressions import Expression
 from argosy_cinn.loops.schedule import COSTS, Kernel
 from argosy_cinn.ordering.kernel import OrderKernel
-from argosy_cinn.plan.shapes import count, estimate, smaller
+from argosy_cinn.shapes import count, estimate, smaller
 from argosy_pir.types import ITEM_SIZES
 
 _FREE = frozenset({"load", "index", "constant", "cell", "reduced", "within"})

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from argosy_cinn.plan.shapes import count, estimate, sizes
+from argosy_cinn.shapes import count, estimate, sizes
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_pir.builder import Builder

@@ -11,10 +11,10 @@ from itertools import product
 from math import prod
 
 from argosy_cinn.dialect import PATCHES
-from argosy_cinn.plan.shapes import estimate, sizes
 from argosy_cinn.rewrites.building import emit
 from argosy_cinn.rewrites.interleaved import interleaved
 from argosy_cinn.rewrites.phases import by_phases, is_spread
+from argosy_cinn.shapes import estimate, sizes
 from argosy_phi_ops.context import context
 from argosy_pir.core import Operation
 from argosy_pir.dims import is_static
@@ -127,14 +127,3 @@ def _patches(x: Value, shape: tuple[int, ...], op: Operation) -> Value:
     kept = ("strides", "padding", "lhs_dilation", "rhs_dilation")
     attributes = {name: op.attributes[name] for name in kept}
     return builder.create(PATCHES, (x,), attributes, (TensorType(shape, x.dtype),)).result
-
-
-def window_axes(op: Operation) -> list[tuple[int, int, int, int]]:
-    """(stride, low padding, spread of the input, spread of the window) of every spatial axis of ``cinn.patches``."""
-    a = op.attributes
-    return [
-        (stride, padding[0], spread, dilation)
-        for stride, padding, spread, dilation in zip(
-            a["strides"], a["padding"], a["lhs_dilation"], a["rhs_dilation"], strict=True
-        )
-    ]

@@ -18,8 +18,8 @@ from argosy_cinn.contraction.winograd.transforms import TAPS
 from argosy_cinn.contraction.winograd.weights import plan_gradient
 from argosy_cinn.dialect import KEPT
 from argosy_cinn.fuel import allowed
-from argosy_cinn.plan.shapes import sizes
 from argosy_cinn.rewrites.building import constant, emit
+from argosy_cinn.shapes import sizes
 from argosy_cinn.target import Target
 from argosy_phi_ops.context import context
 from argosy_pir.core import Operation

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from argosy_cinn.loops.elementwise import DTYPES, INTEGERS, NARROW
+from argosy_cinn.forms.dtypes import DTYPES, NARROW, SMALL_INTEGERS
+from argosy_cinn.lowering.classify import has_product
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_pir.builder import Builder
@@ -13,7 +14,6 @@ from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.values import Value
 
-_SMALL = frozenset({"int8", "uint8", "int16", "uint16"})
 #: What combining booleans by a sum or product is.
 _OF_BOOLEANS = {"add": "max", "mul": "min"}
 
@@ -48,7 +48,7 @@ def _dot(op: Operation) -> Value | None:
     if has_product(source, a["accumulate"] or dtype):
         return None
     wide = a["accumulate"] or source
-    wide = "float32" if wide in NARROW else "int32" if wide in _SMALL else wide
+    wide = "float32" if wide in NARROW else "int32" if wide in SMALL_INTEGERS else wide
     axes = {k: a[k] for k in ("lhs_contract", "rhs_contract", "lhs_batch", "rhs_batch")}
     result: Value = prim.cast(prim.dot_general(*(prim.cast(v, dtype=wide) for v in op.operands), **axes), dtype=dtype)
     return result
@@ -62,15 +62,6 @@ def _conv(op: Operation) -> Value | None:
     kept = {k: v for k, v in op.attributes.items() if k != "phase"}
     result: Value = prim.cast(prim.conv(*(prim.cast(v, dtype=wide) for v in op.operands), **kept), dtype=dtype)
     return result
-
-
-def has_product(source: str, accumulate: str) -> bool:
-    """Whether matrix products of ``source`` summed in ``accumulate`` have code."""
-    if source in _SMALL:
-        return accumulate == "int32"
-    if source in ("float32", "float64") or source in INTEGERS:
-        return accumulate == source
-    return source in ("bfloat16", "float16") and accumulate in (source, "float32")
 
 
 _RULES: dict[str, Callable[[Operation], Value | None]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from argosy_cinn.fusion.classify import reduction_layout
-from argosy_cinn.loops.elementwise import DTYPES, FLOATS
+from argosy_cinn.forms.dtypes import DTYPES, FLOATS
+from argosy_cinn.lowering.classify import reduction_layout
 from argosy_cinn.rewrites.building import Rule, constant, emit, result_type
 from argosy_phi_ops.reference.kernels import kernel_for
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype

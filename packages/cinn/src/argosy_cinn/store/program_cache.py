@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from argosy_cinn.once import once
 from argosy_cinn.options import guarding, memory_budget, tuning, winograd
-from argosy_cinn.plan.shapes import evaluated
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
+from argosy_cinn.shapes import evaluated
 from argosy_cinn.target import Target
 from argosy_phi_ops.checks.index_options import checks_indices
 from argosy_pir.attributes import Dense

@@ -21,8 +21,8 @@ import numpy as np
 
 from argosy_cinn.assembly.building import generated_code
 from argosy_cinn.compiler import CinnCompiler, load_compiled
-from argosy_cinn.plan.shapes import TYPICAL
 from argosy_cinn.runtime import ObjectCache
+from argosy_cinn.shapes import TYPICAL
 from argosy_cinn.store.program_cache import manifest_of
 from argosy_cinn.tools.dump import SIZE
 from argosy_cinn.tools.explanation import size

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
-from argosy_cinn.plan.shapes import NotSymbolic, estimate, surely_at_least, surely_less
+from argosy_cinn.shapes import NotSymbolic, estimate, surely_at_least, surely_less
 from argosy_pir.dims import SymExpr
 
 

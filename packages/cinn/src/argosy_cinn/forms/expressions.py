@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy_cinn.loops.indices import Atom, Index, Lookup, Quotient, Remainder
-from argosy_cinn.plan.shapes import surely_at_least, surely_less
+from argosy_cinn.forms.indices import Atom, Index, Lookup, Quotient, Remainder
+from argosy_cinn.shapes import surely_at_least, surely_less
 
 
 class Expression:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Container
 from itertools import takewhile
 from typing import Any
 
-from argosy_cinn.dialect import KEPT, PATCHES
-from argosy_cinn.loops.elementwise import PARTS, supports
-from argosy_cinn.loops.expressions import Expression, Graph
-from argosy_cinn.loops.indices import Index, Lookup, Position, delinearise, divide, linearise, of
-from argosy_cinn.plan.shapes import sizes, surely_at_least, surely_less
-from argosy_cinn.rewrites.convolution import window_axes
+from argosy_cinn.dialect import KEPT, PATCHES, window_axes
+from argosy_cinn.forms.dtypes import PARTS
+from argosy_cinn.forms.elementwise import supports
+from argosy_cinn.forms.expressions import Expression, Graph
+from argosy_cinn.forms.indices import Index, Lookup, Position, delinearise, divide, linearise, of
+from argosy_cinn.shapes import sizes, surely_at_least, surely_less
 from argosy_pir.core import Operation
 from argosy_pir.scalars import encode_scalar
 from argosy_pir.values import OpResult, Value
@@ -141,10 +141,10 @@ def is_inline(op: Operation) -> bool:
     """Whether the operation can be computed element by element inside its users' loops."""
     name = op.name[5:]
     if op.name in _RULES:
-        return all(supports("copy", v.dtype, {}) for v in (*op.operands, *op.results))
+        return all(supports("copy", v.dtype) for v in (*op.operands, *op.results))
     if op.dialect != "prim":
         return False
-    return len(op.results) == 1 and all(supports(name, v.dtype, op.attributes) for v in (*op.operands, op.results[0]))
+    return len(op.results) == 1 and all(supports(name, v.dtype) for v in (*op.operands, op.results[0]))
 
 
 def _broadcast(self: Lowering, op: Operation, position: Position) -> Expression:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from math import prod
 
 from argosy_cinn import dialect
-from argosy_cinn.loops.elementwise import DTYPES, FLOATS, NARROW, PARTS
-from argosy_cinn.loops.lowering import is_inline
+from argosy_cinn.forms.dtypes import DTYPES, FLOATS, INTEGERS, NARROW, PARTS, SMALL_INTEGERS
 from argosy_cinn.loops.reductions import KINDS
-from argosy_cinn.plan.shapes import count, estimate, sizes
-from argosy_cinn.rewrites.narrow import has_product
+from argosy_cinn.lowering.elements import is_inline
+from argosy_cinn.shapes import count, estimate, sizes
 from argosy_pir.core import Operation
 from argosy_pir.types import TensorType
 
@@ -46,6 +45,15 @@ def classify(op: Operation) -> str:
         small = estimate(count(op.operand(1))) <= _SMALL_UPDATE * estimate(count(op.result))
         return UPDATE if small else INLINE
     return INLINE if is_inline(op) else HOST
+
+
+def has_product(source: str, accumulate: str) -> bool:
+    """Whether matrix products of ``source`` summed in ``accumulate`` have code."""
+    if source in SMALL_INTEGERS:
+        return accumulate == "int32"
+    if source in ("float32", "float64") or source in INTEGERS:
+        return accumulate == source
+    return source in ("bfloat16", "float16") and accumulate in (source, "float32")
 
 
 def _has_scatter(op: Operation) -> bool:

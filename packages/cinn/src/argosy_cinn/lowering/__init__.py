@@ -1,0 +1,1 @@
+"""Lowering: from operations to what forms are made of: which kind of code each becomes, elements as expressions."""
