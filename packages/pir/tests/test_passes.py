@@ -59,7 +59,7 @@ def test_pipelines_print_as_they_parse(text):
     ("text", "message"),
     [
         ("csee", "there is no pass 'csee'; known are .*canonicalize, cse, dce"),
-        ("cse{a=1}", "pass 'cse' has no option 'a'; it has: none"),
+        ("dce{a=1}", "pass 'dce' has no option 'a'; it has: none"),
         ("canonicalize{max-iterations=many}", "'max-iterations' of pass 'canonicalize' is int, got 'many'"),
         ("canonicalize{max-iterations=true}", "is int, got True"),
         ("canonicalize{max-iterations}", "expected '=', found '}'"),

@@ -5,6 +5,7 @@ import pytest
 from argosy_pir import Builder, DialectError, Program, TensorType
 from argosy_pir.rewrite import (
     Pattern,
+    Session,
     any_value,
     apply_patterns,
     attribute,
@@ -153,3 +154,39 @@ def test_class_patterns_see_every_operation():
     program = Program.parse(text)
     apply_patterns(program, [DropEffects()])
     assert len(program.block) == 1
+
+
+def test_a_session_leaves_out_steps_and_lets_others_happen_for_nothing():
+    """Steps of a kind that is left out do not happen; those that must happen take no fuel."""
+    session = Session(fuel=1, without=("rewrite", "fold"), always=("dce",))
+    took = [session.take(step, program) for step, program in [
+        ("rewrite.add", None), ("fold", None), ("dce", None), ("cse", "here"), ("cse", None), ("dce", None),
+    ]]  # fmt: skip
+    assert took == [False, False, True, True, False, True]
+    assert session.statistics == {"dce": 2, "cse": 1}
+    assert (session.spent, session.fuel, session.last) == (1, 0, "cse of here")
+
+
+def test_patterns_without_fuel_are_not_tried():
+    """A pattern that is left out changes nothing, and others go on."""
+    program = negations(4)
+    with observed(Session(without=("negate-twice",))):
+        assert apply_patterns(program, [NEGATE_TWICE]).applied == {}
+    assert apply_patterns(program, [NEGATE_TWICE], max_iterations=1).applied == {"negate-twice": 2}
+
+
+def test_a_block_alone_is_rewritten_without_its_regions():
+    """What takes an operation's place is rewritten before its users are looked at."""
+    text = """program @p(%0: tensor<[4], int32>) {
+      %1 = test.neg(%0) : tensor<[4], int32>
+      %2 = test.neg(%1) : tensor<[4], int32>
+      test.effect(%2) region {
+        %3 = test.neg(%0) : tensor<[4], int32>
+        %4 = test.neg(%3) : tensor<[4], int32>
+        test.effect(%4)
+      }
+      return()
+    }"""
+    program = Program.parse(text)
+    assert apply_patterns(program.block, [NEGATE_TWICE]).applied == {"negate-twice": 1, "dead": 1}
+    assert apply_patterns(program, [NEGATE_TWICE]).applied == {"negate-twice": 1, "dead": 1}

@@ -80,7 +80,7 @@ def simplify(program: Program, pipeline: str = PIPELINE) -> None:
     with own_context():
         manager.run(program)
     if fuel is not None:
-        settle(sum(manager.session.statistics.values()), manager.session.last)
+        settle(manager.session.spent, manager.session.last)
     if _stages is not None:
         if manager.session.notes:
             _stages.append((f"choices for '{program.name}'", "\n".join(manager.session.notes)))

@@ -20,8 +20,10 @@ from argosy_pir.rewrite.fuel import spend
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Mapping, MutableMapping
     from typing import Any
+
+    from argosy_pir.attributes import Attribute
 
     Table = MutableMapping[Any, Operation]
 
@@ -29,24 +31,29 @@ if TYPE_CHECKING:
 @register_pass("cse")
 @dataclass(frozen=True)
 class CommonSubexpressions(Pass):
-    """Merges equal pure operations, constants included. Operations with regions of their own stay."""
+    """Merges equal pure operations, constants included. Operations with regions of their own stay.
+
+    ``ignore`` names attributes in which equal operations may differ.
+    """
+
+    ignore: tuple[str, ...] = ()
 
     def run(self, program: Program) -> bool:
         """Merge in the program and in every function; True where any operation went."""
         regions = [program.region, *(function.region for function in program.functions.values())]
-        changed = [_merge(block, {}) for region in regions for block in region.blocks]
+        changed = [_merge(block, {}, self.ignore) for region in regions for block in region.blocks]
         return any(changed)
 
 
-def _merge(block: Block, table: Table) -> bool:
+def _merge(block: Block, table: Table, ignore: tuple[str, ...]) -> bool:
     changed = False
     for op in block:
         for region in op.regions:
             for inner in region.blocks:
-                changed |= _merge(inner, ChainMap({}, table))
+                changed |= _merge(inner, ChainMap({}, table), ignore)
         if op.regions or not op.results or not is_pure(op):
             continue
-        key = _key(op)
+        key = _key(op, ignore)
         first = table.setdefault(key, op)
         if first is not op and spend("cse", op):
             op.replace_with(first.results)
@@ -54,7 +61,7 @@ def _merge(block: Block, table: Table) -> bool:
     return changed
 
 
-def _key(op: Operation) -> Any:
+def _key(op: Operation, ignore: tuple[str, ...]) -> Any:
     """Equal for operations that compute the same; a commutative operation's first two operands are
     ordered."""
     operands = [id(value) for value in op._operands]
@@ -63,4 +70,7 @@ def _key(op: Operation) -> Any:
         if definition is not None and COMMUTATIVE in definition.traits:
             operands[0], operands[1] = operands[1], operands[0]
     types = tuple([result.type for result in op.results])
-    return (op.name, tuple(operands), types, attributes_key(op.attributes) if op.attributes else None)
+    attributes: Mapping[str, Attribute] = op.attributes
+    if ignore and attributes:
+        attributes = {name: value for name, value in attributes.items() if name not in ignore}
+    return (op.name, tuple(operands), types, attributes_key(attributes) if attributes else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from argosy_pir.core import Operation
@@ -23,24 +24,21 @@ class Inline(Pass):
 
     def run(self, program: Program) -> bool:
         """Inline callees before callers; True where a call went."""
-        changed = False
-        for function in _callees_first(program):
-            changed |= self._inline_in(function, program)
-        return changed | self._inline_in(program, program)
-
-    def _inline_in(self, target: Function | Program, program: Program) -> bool:
-        changed = False
-        for op in target.region.walk():
-            if op.name == "builtin.call" and self._wanted(op, program) and spend("inline"):
-                inline_call(op, program.functions[op.attributes["callee"].name])
-                changed = True
-        return changed
-
-    def _wanted(self, op: Operation, program: Program) -> bool:
-        name = op.attributes["callee"].name
-        if name not in program.functions or (self.functions and name not in self.functions):
+        if not program.functions:
             return False
-        return name not in _reachable(name, program)
+        callees = {name: referenced_functions(f.region) for name, f in program.functions.items()}
+        wanted = {name for name in self.functions or callees if name in callees and not _is_recursive(name, callees)}
+        targets = [program.functions[name] for name in _callees_first(callees)]
+        return any([_inline_in(target, program, wanted) for target in (*targets, program)])
+
+
+def _inline_in(target: Function | Program, program: Program, wanted: set[str]) -> bool:
+    changed = False
+    for op in target.region.walk():
+        if op.name == "builtin.call" and op.attributes["callee"].name in wanted and spend("inline", op):
+            inline_call(op, program.functions[op.attributes["callee"].name])
+            changed = True
+    return changed
 
 
 def inline_call(call: Operation, function: Function) -> None:
@@ -60,30 +58,32 @@ def inline_call(call: Operation, function: Function) -> None:
     call.replace_with(returned)
 
 
-def _reachable(name: str, program: Program) -> set[str]:
-    """Functions that ``name`` calls, directly or not."""
-    pending = [name]
-    reached: set[str] = set()
+Callees = Mapping[str, Set[str]]
+"""By function: the functions that it refers to."""
+
+
+def _is_recursive(name: str, callees: Callees) -> bool:
+    """Whether a function calls itself, directly or not."""
+    pending, reached = list(callees[name]), set[str]()
     while pending:
-        function = program.functions.get(pending.pop())
-        for callee in referenced_functions(function.region) if function is not None else ():
-            if callee not in reached:
-                reached.add(callee)
-                pending.append(callee)
-    return reached
+        callee = pending.pop()
+        if callee not in reached:
+            reached.add(callee)
+            pending += callees.get(callee, ())
+    return name in reached
 
 
-def _callees_first(program: Program) -> list[Function]:
-    order: dict[str, Function] = {}
+def _callees_first(callees: Callees) -> list[str]:
+    order: dict[str, None] = {}
     visiting: set[str] = set()
 
     def visit(name: str) -> None:
-        if name in program.functions and name not in visiting:
+        if name in callees and name not in visiting:
             visiting.add(name)
-            for callee in sorted(referenced_functions(program.functions[name].region)):
+            for callee in sorted(callees[name]):
                 visit(callee)
-            order[name] = program.functions[name]
+            order[name] = None
 
-    for name in program.functions:
+    for name in callees:
         visit(name)
-    return list(order.values())
+    return list(order)

@@ -40,7 +40,8 @@ class PassManager:
     ``00-input.pir``, ``01-<pass>.pir``, ...; each file begins with the command that makes it from the one
     before.
     ``timing``: measure each pass, see :attr:`timings` and :meth:`timing_report`. ``fuel``: allow only so many
-    transformation steps per :meth:`run`; :attr:`session` then tells what was done.
+    transformation steps per :meth:`run`, or limit and count them in a ``session`` of the caller's; :attr:`session` then
+    tells what was done.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class PassManager:
         dump: str | Path | None = None,
         timing: bool = False,
         fuel: int | None = None,
+        session: Session | None = None,
     ) -> None:
         self.passes = tuple(parse_pipeline(passes) if isinstance(passes, str) else passes)
         self.verify = verify
@@ -57,7 +59,8 @@ class PassManager:
         self.timing = timing
         self.fuel = fuel
         self.timings: list[PassTiming] = []
-        self.session = Session(fuel)
+        self._given = session
+        self.session = session or Session(fuel)
 
     def run(self, program: Program) -> bool:
         """Run all passes on ``program`` in place; True where anything changed.
@@ -66,7 +69,7 @@ class PassManager:
         through, with a note that names the pass.
         """
         self.timings = []
-        self.session = Session(self.fuel)
+        self.session = self._given or Session(self.fuel)
         if self.verify:
             program.verify()
         previous = self._dump_input(program)

@@ -2,7 +2,7 @@
 
 from argosy_pir.rewrite.declarative import any_value, attribute, computed, op, rule, splat
 from argosy_pir.rewrite.driver import RewriteResult, apply_patterns
-from argosy_pir.rewrite.fuel import Session, fuel_left, note, observed, spend
+from argosy_pir.rewrite.fuel import Session, fuel_left, may_happen, note, observed, spend
 from argosy_pir.rewrite.pattern import Pattern, Rewriter
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "attribute",
     "computed",
     "fuel_left",
+    "may_happen",
     "note",
     "observed",
     "op",

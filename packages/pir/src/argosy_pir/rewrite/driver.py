@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from argosy_pir.core import Operation
+from argosy_pir.core import Block, Operation
 from argosy_pir.effects import is_dead
 from argosy_pir.folding import fold_operation
-from argosy_pir.rewrite.fuel import fuel_left, spend
+from argosy_pir.rewrite.fuel import may_happen, spend
 from argosy_pir.rewrite.pattern import Pattern, Rewriter
 from argosy_pir.values import OpResult
 
@@ -38,15 +38,21 @@ class RewriteResult:
 
 
 def apply_patterns(
-    target: Program | Region, patterns: Iterable[Pattern], max_iterations: int = 10, fold: bool = True
+    target: Program | Region | Block, patterns: Iterable[Pattern], max_iterations: int = 10, fold: bool = True
 ) -> RewriteResult:
-    """Rewrite ``target`` (a whole program or one region) with ``patterns``; with ``fold`` also fold
-    operations and remove dead ones.
+    """Rewrite ``target`` (a program or a region with all that is inside; a block alone) with ``patterns``; with
+    ``fold`` also fold operations and remove dead ones.
 
-    Iteration one looks at every operation in order; each later one at those that a change touched.
-    Operations that a change touches further down are still reached in the same iteration.
+    Iteration one looks at every operation in order, and at what takes the place of one before it goes on, so that
+    patterns see operands in their final form. Each later iteration looks at what changes touched further up; a pattern
+    is not tried where its name is out of fuel.
     """
-    return _Driver(patterns, fold).run(list(target.walk()), max_iterations)
+    operations = list(target) if isinstance(target, Block) else list(target.walk())
+    return _Driver(patterns, fold).run(operations, max_iterations)
+
+
+#: Replacements of replacements of one operation within one iteration.
+_DEEPEST = 100
 
 
 class _Driver:
@@ -72,54 +78,86 @@ class _Driver:
             self._next = {}
             for op in operations:
                 self._pending.discard(op)
-                if not fuel_left():
-                    return self.result
-                if _is_attached(op):
-                    self._visit(op)
+                self._settle(op)
             operations = list(self._next)
         return self.result
 
-    def _visit(self, op: Operation) -> None:
+    def _settle(self, op: Operation) -> None:
+        """Visit an operation, then what has taken its place, in order."""
+        waiting = [(op, 0)]
+        while waiting:
+            op, depth = waiting.pop()
+            if not _is_attached(op):
+                continue
+            block, previous, following = op.parent, op.previous, op.next
+            if not self._visit(op):
+                continue
+            if depth == _DEEPEST:
+                self.result.converged = False
+                continue
+            fresh = _between(block, previous, following, op)  # type: ignore[arg-type]
+            for made in fresh:
+                self._next.pop(made, None)
+            waiting.extend((made, depth + 1) for made in reversed(fresh))
+
+    def _visit(self, op: Operation) -> bool:
+        """Whether anything was done to an operation."""
         if self._fold and self._simplify(op):
-            return
+            return True
         candidates = self._by_root.get(op.name, ())
         for pattern in [*candidates, *self._everywhere] if self._everywhere else candidates:
             if self._try(pattern, op):
-                return
+                return True
+        return False
 
     def _simplify(self, op: Operation) -> bool:
-        if is_dead(op):
+        if is_dead(op) and may_happen("dead"):
             return self._erase_dead(op)
-        values = fold_operation(op) if op.results else None
+        values = fold_operation(op) if op.results and may_happen("fold") else None
         if values is None:
             return False
         Rewriter(op, self._revisit).replace(op, values)
-        return self._count("fold")
+        return self._count("fold", op)
 
     def _erase_dead(self, op: Operation) -> bool:
         """Erase ``op`` and at once all that dies with it, so that long dead chains need no iterations."""
         dead = [op]
-        while dead and fuel_left():
+        while dead and may_happen("dead"):
             last = dead.pop()
             if last.parent is not None and is_dead(last):
                 dead.extend(value.op for value in last._operands if isinstance(value, OpResult))
                 Rewriter(last, self._revisit).erase(last)
-                self._count("dead")
+                self._count("dead", last)
         return True
 
     def _try(self, pattern: Pattern, op: Operation) -> bool:
-        if not pattern.rewrite(op, Rewriter(op, self._revisit)):
+        if not may_happen(pattern.name) or not pattern.rewrite(op, Rewriter(op, self._revisit)):
             return False
-        return self._count(pattern.name)
+        return self._count(pattern.name, op)
 
-    def _count(self, name: str) -> bool:
-        spend(name)
+    def _count(self, name: str, where: Operation) -> bool:
+        spend(name, where)
         self.result.applied[name] = self.result.applied.get(name, 0) + 1
         return True
 
     def _revisit(self, op: Operation) -> None:
         if op not in self._pending:
             self._next[op] = None
+
+
+def _between(block: Block, previous: Operation | None, following: Operation | None, root: Operation) -> list[Operation]:
+    """What stands between two neighbours of ``root`` now, itself aside; nothing where either has gone, too."""
+    if (previous is not None and previous.parent is not block) or (
+        following is not None and following.parent is not block
+    ):
+        return []
+    found: list[Operation] = []
+    op = block.first if previous is None else previous.next
+    while op is not None and op is not following:
+        if op is not root:
+            found.append(op)
+        op = op.next
+    return found
 
 
 def _is_attached(op: Operation) -> bool:

@@ -17,25 +17,59 @@ from contextvars import ContextVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from argosy_pir.core import Operation
+    from collections.abc import Iterable, Iterator
+    from typing import Any
 
 
 class Session:
-    """What happened so far: ``statistics`` maps names of steps to counts; ``fuel`` is what is left, None
-    without end.
+    """What happens under a limit: ``statistics`` maps names of steps to counts, ``spent`` is how many there were;
+    ``fuel`` is what is left, None without end.
 
-    ``last`` names the last step that was allowed; ``notes`` are remarks of passes on what they chose and why.
+    Steps named in ``without`` do not happen: by their whole name, or by what is before its first dot. Those in
+    ``always`` happen whatever the fuel is and take none: what comes later cannot do without them. ``last`` names the
+    last step that was allowed; ``notes`` are remarks of passes on what they chose and why.
     """
 
-    __slots__ = ("fuel", "last", "notes", "statistics")
+    __slots__ = ("_always", "_without", "fuel", "last", "notes", "spent", "statistics")
 
-    def __init__(self, fuel: int | None = None) -> None:
+    def __init__(self, fuel: int | None = None, without: Iterable[str] = (), always: Iterable[str] = ()) -> None:
         self.fuel = fuel
+        self._without = frozenset(without)
+        self._always = frozenset(always)
         self.statistics: dict[str, int] = {}
+        self.spent = 0
         self.last: str | None = None
         self.notes: list[str] = []
+
+    def allows(self, step: str) -> bool:
+        """Whether a step of this name may happen now."""
+        if step in self._always:
+            return True
+        if self._without and (step in self._without or step.partition(".")[0] in self._without):
+            return False
+        return self.fuel is None or self.fuel > 0
+
+    def take(self, step: str, where: Any = None) -> bool:
+        """Whether a step may happen now; counts it if so. ``where``: the operation or values that it is about."""
+        if not self.allows(step):
+            return False
+        self.statistics[step] = self.statistics.get(step, 0) + 1
+        if step not in self._always:
+            self.spent += 1
+            if self.fuel is not None:
+                self.fuel -= 1
+                self.last = step if where is None else f"{step} of {_described(where)}"
+            else:
+                self.last = step
+        return True
+
+
+def _described(where: Any) -> str:
+    if isinstance(where, (tuple, list)):
+        return " with ".join(map(_described, where))
+    op = getattr(where, "op", where)  # of a result
+    location = getattr(op, "location", None)
+    return str(op) if location is None else f"{op.name} at {location}"
 
 
 _current: ContextVar[Session | None] = ContextVar("argosy_pir_session", default=None)
@@ -47,18 +81,16 @@ def fuel_left() -> bool:
     return session is None or session.fuel is None or session.fuel > 0
 
 
-def spend(step: str, where: Operation | None = None) -> bool:
-    """Whether the transformation ``step`` (of the operation ``where``) may happen now; counts it if so."""
+def may_happen(step: str) -> bool:
+    """Whether the transformation ``step`` may happen now; :func:`spend` counts it when it has."""
     session = _current.get()
-    if session is None:
-        return True
-    if session.fuel is not None:
-        if session.fuel <= 0:
-            return False
-        session.fuel -= 1
-    session.statistics[step] = session.statistics.get(step, 0) + 1
-    session.last = step if where is None or session.fuel is None else f"{step} of {where.name} at {where.location}"
-    return True
+    return session is None or session.allows(step)
+
+
+def spend(step: str, where: Any = None) -> bool:
+    """Whether the transformation ``step`` (of the operation or values ``where``) may happen now; counts it if so."""
+    session = _current.get()
+    return session is None or session.take(step, where)
 
 
 def note(text: str) -> None:
