@@ -33,7 +33,7 @@ def occurrences(most):
     for mark in ("relayout", "to_local", "from_local", "check_index"):  # the last one has no result
         del found[mark]
     for op in _operations():
-        programs = found.get(op.name.removeprefix("prim.")) if op.dialect == "prim" else None
+        programs = found.get(op.kind) if op.dialect == "prim" else None
         if programs is not None and _is_small(op):
             group = programs.setdefault((op.attributes.get("kind"), *(x.dtype for x in op.operands[:2])), {})
             key = str(dict(op.attributes)), *(x.type for x in op.operands)
@@ -82,7 +82,7 @@ def _is_small(op):
 
 def values(program, rng):
     """Operands that are well inside of every domain; multiples of 1/64, so that sums of few are exact."""
-    square = PRIMITIVES[operation(program).name.removeprefix("prim.")].category == "decomposition"
+    square = PRIMITIVES[operation(program).kind].category == "decomposition"
     return [value_of(tuple(x.shape), as_dtype(x.dtype).numpy, square, rng) for x in program.inputs]
 
 

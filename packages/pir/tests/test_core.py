@@ -33,6 +33,17 @@ def test_uses_are_ordered_and_follow_replacement():
     assert y.uses == ((b, 0), (a, 0), (a, 1), (b, 1))
 
 
+def test_a_name_is_a_dialect_and_a_kind():
+    """What stands before the first dot is the dialect, all after it the kind."""
+    for name, dialect, kind in (
+        ("prim.add", "prim", "add"),
+        ("phi.mine.shift", "phi", "mine.shift"),
+        ("add", "add", ""),
+    ):
+        op = Operation(name)
+        assert (op.dialect, op.kind) == (dialect, kind)
+
+
 def test_erase_refuses_while_used():
     """An operation whose result is used stays; the error names the user."""
     program = make_chain(2)

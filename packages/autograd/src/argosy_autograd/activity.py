@@ -16,6 +16,7 @@ __all__ = [
     "captured_values",
     "differentiable_sources",
     "has_gradient",
+    "has_no_derivative",
     "is_passive",
     "postorder",
     "read_values",
@@ -57,11 +58,16 @@ def read_values(op: Operation) -> tuple[Value, ...]:
     return (*op.operands, *captured_values(op)) if op.regions else op.operands
 
 
+def has_no_derivative(op: Operation) -> bool:
+    """Whether ``op`` is a primitive without derivatives."""
+    return op.dialect == "prim" and op.kind in NOT_APPLICABLE
+
+
 def is_passive(op: Operation) -> bool:
     """Whether no gradient passes through ``op``. Raises :class:`MissingRule` for operations nobody can
     differentiate."""
     if op.dialect == "prim":
-        return op.name[5:] in NOT_APPLICABLE or (op.name == "prim.sign" and op.result.dtype not in COMPLEX)
+        return has_no_derivative(op) or (op.name == "prim.sign" and op.result.dtype not in COMPLEX)
     if op.name in STRUCTURED:
         return False
     if op.name in _SILENT:

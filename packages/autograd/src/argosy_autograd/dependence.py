@@ -18,7 +18,15 @@ from math import inf
 from typing import Any
 
 import argosy_autograd.rules  # noqa: F401  (fills the tables)
-from argosy_autograd.activity import PRODUCTS, differentiable_sources, has_gradient, is_passive, postorder, read_values
+from argosy_autograd.activity import (
+    PRODUCTS,
+    differentiable_sources,
+    has_gradient,
+    has_no_derivative,
+    is_passive,
+    postorder,
+    read_values,
+)
 from argosy_autograd.dialect import constants_of, custom_parts, parts
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.monomials import (
@@ -33,7 +41,7 @@ from argosy_autograd.monomials import (
     substituted,
     times,
 )
-from argosy_autograd.registry import NOT_APPLICABLE, vjp
+from argosy_autograd.registry import vjp
 from argosy_autograd.reverse import plain_attributes
 from argosy_autograd.taylor.rules import LINEAR
 from argosy_phi_ops.context import building
@@ -119,7 +127,7 @@ class Dependence:
                 self._visit(op)
 
     def _visit(self, op: Operation) -> None:
-        if op.name.removeprefix("prim.") not in NOT_APPLICABLE and not self._live.isdisjoint(read_values(op)):
+        if not has_no_derivative(op) and not self._live.isdisjoint(read_values(op)):
             self._live.update(filter(has_gradient, op.results))
         if op.name == "ad.custom":
             self._custom(op)
@@ -150,7 +158,7 @@ class Dependence:
             return [reduce(times, (power(each, inf) for each in read), CONSTANT)] * len(op.results)
         operands = [self._at(x) for x in op.operands]
         found = [substituted(pattern, operands) for pattern in patterns]
-        if PRODUCTS.get(op.name[4:]) == len(operands) and self._live.issuperset(op.operands):
+        if PRODUCTS.get(op.kind) == len(operands) and self._live.issuperset(op.operands):
             return [power(each, inf) for each in found]
         return found
 
@@ -219,7 +227,7 @@ class Dependence:
 def _operator_patterns(op: Operation) -> Sequence[Monomials]:
     """The results of an operator as monomials of the numbers of its operands. On operands that its decomposition has
     no derivative by, a floor's, it depends all the same: that derivative is zero."""
-    expansion = get_operator(op.name[4:]).expand([v.type for v in op.operands], dict(op.attributes))
+    expansion = get_operator(op.kind).expand([v.type for v in op.operands], dict(op.attributes))
     found: list[Monomials] | None = expansion.derived.get("monomials")
     if found is None:
         inputs = list(expansion.program.inputs)
@@ -244,7 +252,7 @@ def primitive_patterns(op: Operation) -> Sequence[Monomials]:
     moving = [i for i, x in enumerate(op.operands) if has_gradient(x)]
     if is_passive(op) or not moving:
         return [CONSTANT] * len(op.results)
-    if op.name[5:] in LINEAR:
+    if op.kind in LINEAR:
         return [plus(*(atom(i) for i in moving))] * len(op.results)
     try:
         reads = _derivative_reads(op, moving)
@@ -278,7 +286,7 @@ def _derivative_reads(op: Operation, moving: Sequence[int]) -> dict[int, set[int
     incoming = [program.add_input(r.type) if has_gradient(r) else None for r in copy.results]
     single = len(copy.results) == 1
     with building(builder):
-        made = vjp.find(op.name[5:])(
+        made = vjp.find(op.kind)(
             incoming[0] if single else tuple(incoming),
             copy.result if single else copy.results,
             *operands,

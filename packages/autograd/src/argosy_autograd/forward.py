@@ -60,7 +60,7 @@ def push(op: Operation, tangents: Sequence[Value | None]) -> Sequence[Value | No
     single = len(op.results) == 1
     result = op.result if single else op.results
     try:
-        made = jvp.find(op.name[5:])(result, *op.operands, *tangents, **plain_attributes(op))
+        made = jvp.find(op.kind)(result, *op.operands, *tangents, **plain_attributes(op))
     except MissingRule as error:
         raise explained(error, described(op)) from None
     return [made] if single else made

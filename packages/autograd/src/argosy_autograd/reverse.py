@@ -67,7 +67,7 @@ def _pull_back(op: Operation, incoming: list[Value | None], active: set[Value]) 
     single = len(op.results) == 1
     g, result = (incoming[0], op.result) if single else (tuple(incoming), op.results)
     try:
-        made = vjp.find(op.name[5:])(g, result, *op.operands, **plain_attributes(op))
+        made = vjp.find(op.kind)(g, result, *op.operands, **plain_attributes(op))
     except MissingRule as error:
         raise explained(error, described(op)) from None
     if not isinstance(made, tuple):
@@ -83,5 +83,5 @@ def described(op: Operation) -> str:
 
 def plain_attributes(op: Operation) -> dict[str, Any]:
     """The attributes of a primitive operation that are its own, defaults filled in."""
-    primitive = PRIMITIVES[op.name[5:]]
+    primitive = PRIMITIVES[op.kind]
     return primitive.complete({k: v for k, v in op.attributes.items() if k in primitive.attributes})

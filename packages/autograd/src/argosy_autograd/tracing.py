@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from argosy_autograd.activity import differentiable_sources, has_gradient, postorder, read_values
+from argosy_autograd.activity import differentiable_sources, has_gradient, has_no_derivative, postorder, read_values
 from argosy_autograd.algebra import constant_number, zeros_like
 from argosy_autograd.dependence import moving
 from argosy_autograd.dialect import custom_parts, parts
@@ -234,7 +234,7 @@ def _read(outputs: Sequence[Value], wrt: set[Value], walls: Sequence[Value]) -> 
         value, nested = place
         if value in wrt:
             found.add(value)
-        if isinstance(value, OpResult) and value.op.name.removeprefix("prim.") not in NOT_APPLICABLE:
+        if isinstance(value, OpResult) and not has_no_derivative(value.op):
             nested = nested or value.op.name == "ad.gradient"
             own = value.op.name == "ad.custom" and not nested
             onward = custom_parts(value.op)[1] if own else read_values(value.op)
@@ -245,7 +245,7 @@ def _read(outputs: Sequence[Value], wrt: set[Value], walls: Sequence[Value]) -> 
 def _in_the_way(outputs: Sequence[Value], target: Value) -> str:
     """Which operation it is that keeps ``outputs`` from depending on ``target``; else which made them."""
     wall = _wall(outputs, target)
-    made = [f"{v.op.name.partition('.')[2]} ({v.op.location})" for v in outputs if isinstance(v, OpResult)]
+    made = [f"{v.op.kind} ({v.op.location})" for v in outputs if isinstance(v, OpResult)]
     others = f"they were made by {', '.join(made[:_MOST_NAMES])} from other tensors" if made else ""
     return f"on the way, {wall}" if wall else _flat(outputs, target) or others
 
@@ -264,7 +264,7 @@ def _wall(outputs: Sequence[Value], target: Value) -> str:
     at = came_from.get(target)
     while at is not None:
         assert isinstance(at, OpResult)
-        name = at.op.name.partition(".")[2]
+        name = at.op.kind
         if name in NOT_APPLICABLE or not has_gradient(at):
             reason = NOT_APPLICABLE.get(name, f"gives {at.dtype}, which has no derivative")
             found = f"{name} ({at.op.location}) {reason}"
@@ -279,7 +279,7 @@ def _flat(outputs: Sequence[Value], target: Value) -> str:
         if op.name != "ad.gradient" or target not in _read(parts(op)[0], {target}, ())[0]:
             continue
         between = [o for o in postorder(parts(op)[0], None) if target in _read(o.results, {target}, ())[0]]
-        names = [f"{o.name.partition('.')[2]} ({o.location})" for o in between if o.name != "ad.gradient"][:_MOST_NAMES]
+        names = [f"{o.kind} ({o.location})" for o in between if o.name != "ad.gradient"][:_MOST_NAMES]
         order = _order(op.results)
         found.append(
             f"on the way, the derivative of order {order} ({op.location}) does not move with it, so that there is none "

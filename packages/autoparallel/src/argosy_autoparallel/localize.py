@@ -26,7 +26,7 @@ class Local(NamedTuple):
     @property
     def attributes(self) -> dict[str, Any]:
         """The primitive's own attributes."""
-        names = PRIMITIVES[self.op.name.removeprefix("prim.")].attributes
+        names = PRIMITIVES[self.op.kind].attributes
         return {name: value for name, value in self.op.attributes.items() if name in names}
 
     def result_shape(self, number: int = 0) -> tuple[int, ...]:
@@ -58,7 +58,7 @@ def _emission(*names: str) -> Callable[[Emission], Emission]:
 
 def emit_local(local: Local) -> list[Value]:
     """Emit the local operation; its results have the shapes that the layouts say."""
-    name = local.op.name.removeprefix("prim.")
+    name = local.op.kind
     results = _EMISSIONS.get(name, _plain)(local)
     for number, value in enumerate(results):
         expected = TensorType(local.result_shape(number), local.op.results[number].dtype)
@@ -68,7 +68,7 @@ def emit_local(local: Local) -> list[Value]:
 
 
 def _create(local: Local, attributes: dict[str, Any], operands: Sequence[Value] | None = None) -> list[Value]:
-    name = local.op.name.removeprefix("prim.")
+    name = local.op.kind
     given = local.operands if operands is None else operands
     types = PRIMITIVES[name].infer([x.type for x in given], attributes)
     if "phase" in local.op.attributes:

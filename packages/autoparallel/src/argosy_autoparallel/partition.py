@@ -266,7 +266,7 @@ class Partitioner:
     def _may_defer(self, op: Operation) -> bool:
         if op.name == "builtin.constant":
             return True
-        primitive = PRIMITIVES.get(op.name.removeprefix("prim.")) if op.dialect == "prim" else None
+        primitive = PRIMITIVES.get(op.kind) if op.dialect == "prim" else None
         if primitive is None or primitive.category not in _DEFERRED or not all(map(is_static, op.results)):
             return False
         return all(self._everywhere(x) for x in op.operands)
@@ -361,9 +361,7 @@ class Partitioner:
         if op.name == "prim.create_token":
             return
         operands = [self._get(x, None) for x in op.operands if isinstance(x.type, TensorType)]
-        made = self.emitter.communicate(
-            op.name.removeprefix("prim."), operands[0] if operands else None, **dict(op.attributes)
-        )
+        made = self.emitter.communicate(op.kind, operands[0] if operands else None, **dict(op.attributes))
         if made is not None:
             self._store(op.results[0], None, made)
 

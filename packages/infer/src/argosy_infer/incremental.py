@@ -107,7 +107,7 @@ class _Rewriter:
         if op.name == CHECK and any(self.roles[op.operand(0)]):
             self._check_index(op)
             return
-        primitive = PRIMITIVES.get(op.name.removeprefix("prim.")) if op.dialect == "prim" else None
+        primitive = PRIMITIVES.get(op.kind) if op.dialect == "prim" else None
         if all(not any(self.roles[v]) for v in op.operands) and not self._makes_tokens(op):
             self._copy(op)
             return

@@ -52,7 +52,7 @@ class Site:
 
     def emit(self, operands: Sequence[Value] | None = None, **attributes: Any) -> Any:
         """The primitive on the new operands, with some attributes replaced."""
-        primitive = PRIMITIVES[self.op.name.removeprefix("prim.")]
+        primitive = PRIMITIVES[self.op.kind]
         kept = {k: v for k, v in self.op.attributes.items() if k in primitive.attributes}
         return primitive(*(operands or self.operands), **{**kept, **attributes})
 

@@ -92,7 +92,7 @@ def _gradient(found: Sequence[Expansion]) -> str:
     for expansion in found:
         wanted: set[Any] = {v for v in expansion.program.inputs if v.dtype.startswith(_INEXACT)}
         for op in expansion.program.walk():
-            passes = op.name.removeprefix("prim.") not in NOT_APPLICABLE
+            passes = op.kind not in NOT_APPLICABLE
             if passes and wanted & set(op.operands):
                 wanted |= {r for r in op.results if r.dtype.startswith(_INEXACT)}
         if wanted & set(expansion.program.outputs):
@@ -114,7 +114,7 @@ def _compiled(found: Sequence[Expansion]) -> str:
 def _sharding(found: Sequence[Expansion]) -> str:
     gathered = set()
     for op in _operations(found):
-        primitive = PRIMITIVES[op.name.removeprefix("prim.")]
+        primitive = PRIMITIVES[op.kind]
         attributes = {k: v for k, v in op.attributes.items() if k in primitive.attributes}
         if op.operands and primitive.notation([v.type for v in op.operands], attributes) is None:
             gathered.add(primitive.name)

@@ -109,6 +109,11 @@ class Operation:
         return self.name.partition(".")[0]
 
     @property
+    def kind(self) -> str:
+        """The name within its dialect: what follows the first dot."""
+        return self.name.partition(".")[2]
+
+    @property
     def next(self) -> Operation | None:
         """The operation after this one in its block."""
         return self._next if self.parent is not None else None

@@ -105,7 +105,7 @@ def _keys(op: Operation) -> list[Key]:
     """What terms must have in common to be joined, for each operand in which they may differ."""
     if op.name == "ad.coefficient":
         return [(0, op.name, op.operand(0))]
-    name = op.name[5:] if op.dialect == "prim" else ""
+    name = op.kind if op.dialect == "prim" else ""
     if name in _UNARY:
         return [(0, name, op.operand(0).type, op.result.type, _attributes(op))]
     if name in _SCALING and op.operand(0) is not op.operand(1):

@@ -24,7 +24,7 @@ def operation_cost(op: Operation) -> float:
     """That of one operation, without those in its regions; none but primitives cost anything."""
     if op.dialect != "prim":
         return 0.0
-    name = op.name[5:]
+    name = op.kind
     if name in _FREE:
         return 0.0
     size = float(sum(_elements(r.type.shape) for r in op.results if isinstance(r.type, TensorType)))

@@ -53,7 +53,7 @@ _ELEMENTWISE = frozenset("neg copy real imag conj cast".split())
 
 def lifted(op: Operation, stacks: Sequence[Value | None], size: int) -> Value:
     """The linear ``op`` applied to every member of its operands' ``stacks``; None stands for zeros."""
-    name, given = op.name[5:], plain_attributes(op)
+    name, given = op.kind, plain_attributes(op)
     if name in _SHIFTED and (name != "cumulative" or given["kind"] == "sum"):
         stack = stacks[0]
         assert stack is not None

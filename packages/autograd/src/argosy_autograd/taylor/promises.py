@@ -129,9 +129,9 @@ class Promises:
     def _functional(self, op: Operation) -> tuple[Value, Functional] | None:
         if op.name == "ad.coefficient":
             return op.operand(0), functional_of(op)
-        if op.dialect != "prim" or op.name[5:] not in _SUMS:
+        if op.dialect != "prim" or op.kind not in _SUMS:
             return None
-        name, known = op.name[5:], [self._read.get(x) for x in op.operands]
+        name, known = op.kind, [self._read.get(x) for x in op.operands]
         first = known[0]
         if first is None:
             return None
@@ -151,4 +151,4 @@ class Promises:
 
 
 def _summed(op: Operation) -> tuple[Value, ...]:
-    return op.operands if op.dialect == "prim" and op.name[5:] in _SUMS else ()
+    return op.operands if op.dialect == "prim" and op.kind in _SUMS else ()

@@ -123,7 +123,7 @@ def _peeled(term: Summand, rows: RowAxes) -> list[Summand] | None:
     value = term.value
     if not isinstance(value, OpResult) or value.op.dialect != "prim" or term.weights:
         return None
-    name, operands = value.op.name[5:], value.op.operands
+    name, operands = value.op.kind, value.op.operands
     if name == "reduce_sum" or (name == "reshape"):
         return [Summand(operands[0], (), [], term.scales)]
     if name == "add":

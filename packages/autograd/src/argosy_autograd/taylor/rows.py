@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from argosy_autograd.activity import captured_values, read_values
+from argosy_autograd.activity import captured_values, has_no_derivative, read_values
 from argosy_autograd.loops import FIRST_CARRIED
-from argosy_autograd.registry import NOT_APPLICABLE
 from argosy_autograd.reverse import plain_attributes
 from argosy_phi_ops.declare.axes import AxisNotation
 from argosy_phi_ops.primitives import PRIMITIVES
@@ -81,7 +80,7 @@ class RowAxes:
         return [inner[v] for v in body.last.operands]
 
     def _carried(self, op: Operation) -> Rows | None:
-        if _constant(op):
+        if has_no_derivative(op):
             return None
         held = [(i, self._known.get(v)) for i, v in enumerate(op.operands)]
         active = [(i, rows) for i, rows in held if rows is not None]
@@ -89,7 +88,7 @@ class RowAxes:
             return MIXED if op.regions and any(self._known.get(v) is not None for v in read_values(op)) else None
         if op.dialect != "prim" or any(rows == MIXED for _, rows in active):
             return MIXED
-        notation = PRIMITIVES[op.name[5:]].notation([v.type for v in op.operands], plain_attributes(op))
+        notation = PRIMITIVES[op.kind].notation([v.type for v in op.operands], plain_attributes(op))
         return MIXED if notation is None else _placed(notation, active)
 
 
@@ -124,10 +123,6 @@ def _placed(notation: AxisNotation, active: Sequence[tuple[int, Rows]]) -> Rows:
                 return MIXED
             placed.add(tuple(result.index(f) for f in factors))
     return placed.pop() if len(placed) == 1 else MIXED
-
-
-def _constant(op: Operation) -> bool:
-    return op.dialect == "prim" and op.name[5:] in NOT_APPLICABLE
 
 
 def upstream(

@@ -48,7 +48,7 @@ def propagate(sweep: Sweep, op: Operation, result: Value, functional: Functional
         return _by_derivative(sweep, op, result, functional)
     if op.dialect != "prim":
         raise MissingRule(f"'{op.name}' ({op.location}) is no primitive: it has no Taylor rule")
-    name = op.name[5:]
+    name = op.kind
     if name in LINEAR or _acts_linearly(op, name):
         return _linear(sweep, op, result, functional)
     rule = SPECIAL.get(name)
@@ -61,7 +61,7 @@ def propagate(sweep: Sweep, op: Operation, result: Value, functional: Functional
 
 def has_rule(op: Operation) -> bool:
     """Whether coefficients can be propagated through ``op``."""
-    name = op.name[5:]
+    name = op.kind
     known = name in LINEAR or name in SPECIAL or name in NOT_APPLICABLE or name in jvp
     if is_carried(op):
         return all(has_rule(inner) or inner.name in _ENDS for inner in op.walk() if inner is not op)
@@ -259,7 +259,7 @@ def _partials(sweep: Sweep, op: Operation) -> list[tuple[Value, Value]]:
     known = sweep.partials.get(op)
     if known is not None:
         return known
-    name, y = op.name[5:], op.result
+    name, y = op.kind, op.result
     moving = [x for x in dict.fromkeys(op.operands) if sweep.depends(x)]
     if name in FACTORS:
         made = [(x, FACTORS[name](y, x)) for x in moving]

@@ -116,7 +116,7 @@ class Stacks:
         return _constant(cells, value.dtype, (len(units), *(1,) * rows, *shape))
 
     def _propagated(self, op: Operation, degree: int) -> Stack:
-        name = op.name[5:] if op.dialect == "prim" else ""
+        name = op.kind if op.dialect == "prim" else ""
         if name in ("add", "sub"):
             left, right = (self._of(x, degree) for x in op.operands)
             return plus(left, right if right is None or name == "add" else -right)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from argosy_autograd.activity import has_gradient, read_values
+from argosy_autograd.activity import has_gradient, has_no_derivative, read_values
 from argosy_autograd.algebra import Value, plus, zeros_like
 from argosy_autograd.forward import push
 from argosy_autograd.insertion import Inserted
-from argosy_autograd.registry import NOT_APPLICABLE, STRUCTURED
+from argosy_autograd.registry import STRUCTURED
 from argosy_autograd.taylor.functional import VALUE, Functional, Index, closed, needed
 from argosy_autograd.taylor.rows import upstream
 from argosy_autograd.taylor.rules import Coefficient, propagate
@@ -223,4 +223,4 @@ class _Inner(Sweep):
 
 
 def _is_wall(op: Operation) -> bool:
-    return op.name == "builtin.constant" or (op.dialect == "prim" and op.name[5:] in NOT_APPLICABLE)
+    return op.name == "builtin.constant" or has_no_derivative(op)

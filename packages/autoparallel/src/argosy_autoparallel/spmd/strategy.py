@@ -40,4 +40,4 @@ class Setting(NamedTuple):
     @property
     def name(self) -> str:
         """The primitive's name, without its dialect."""
-        return self.op.name.removeprefix("prim.")
+        return self.op.kind

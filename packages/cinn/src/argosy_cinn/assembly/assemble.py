@@ -222,7 +222,7 @@ def _combination(column: ColumnReduction, kernel: Kernel, chunks: int) -> Kernel
 
 def _control_call(assembly: Assembly, plan: Plan, flow: ControlFlow) -> Call:
     """The call of a branch or loop: it and its regions are functions of the same module."""
-    name, functions = assembly.module.unique(f"{flow.op.name[8:]}_"), []
+    name, functions = assembly.module.unique(f"{flow.op.kind}_"), []
     for i, region in enumerate(flow.regions):
         calls = [call for step in region.plan.steps for call in _calls_of(assembly, region.plan, step)]
         functions.append(f"{name}.region{i}")

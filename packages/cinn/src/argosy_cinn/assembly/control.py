@@ -139,7 +139,7 @@ class ControlFlow:
         """A line for `explain`."""
         kernels = " and ".join(str(len(region.plan.steps)) for region in self.regions)
         times = "" if self.steps is None else f" of {self.steps} steps"
-        return f"{self.op.name[8:]}{times}: regions of {kernels} kernels"
+        return f"{self.op.kind}{times}: regions of {kernels} kernels"
 
 
 def row_bytes(value: Value, rows: int) -> int:

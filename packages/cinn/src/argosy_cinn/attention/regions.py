@@ -320,7 +320,7 @@ _MOVING = frozenset({
 
 def _is_pointwise(op: Operation) -> bool:
     """Whether element i of the result depends on elements i of the operands."""
-    return op.dialect == "prim" and op.name[5:] not in _MOVING
+    return op.dialect == "prim" and op.kind not in _MOVING
 
 
 def _repeats_rows(op: Operation, shape: tuple[int, ...]) -> bool:

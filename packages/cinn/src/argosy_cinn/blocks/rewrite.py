@@ -114,7 +114,7 @@ def _is_converted(rows: RowWise, value: Value) -> bool:
     source = value
     while source not in rows.given and isinstance(source, OpResult):
         read = [v for v in source.op.operands if splat_of(v) is None]
-        if PRIMITIVES[source.op.name[5:]].category != "elementwise" or len(read) != 1:
+        if PRIMITIVES[source.op.kind].category != "elementwise" or len(read) != 1:
             return False
         (source,) = read
     return source in rows.given and ITEM_SIZES[source.dtype] < ITEM_SIZES[value.dtype]
@@ -208,7 +208,7 @@ def _cloned(builder: Builder, rows: RowWise, given: Mapping[Value, Value], size:
 
 
 def _check(op: Operation, operands: Sequence[Value], attributes: Mapping[str, object], types: list[TensorType]) -> None:
-    known = PRIMITIVES[op.name[5:]]
+    known = PRIMITIVES[op.kind]
     found = known.infer([v.type for v in operands], {k: v for k, v in attributes.items() if k in known.attributes})
     assert list(found) == types, f"{op.name} of a block of rows: {found}, expected {types}"
 

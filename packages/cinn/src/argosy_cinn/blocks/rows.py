@@ -157,7 +157,7 @@ class RowWise:
 
 def _notation(op: Operation) -> AxisNotation | None:
     """The axis notation of a primitive of one result that blocks have code for."""
-    name = op.name[5:] if op.dialect == "prim" else ""
+    name = op.kind if op.dialect == "prim" else ""
     known = PRIMITIVES.get(name)
     if known is None or name in _EXCLUDED or len(op.results) != 1:
         return None

@@ -32,7 +32,7 @@ def _joined(z: Pair) -> list[Value]:
 def _again(op: Operation, operands: Sequence[Value]) -> Value:
     """The same primitive on other operands."""
     kept = {k: v for k, v in op.attributes.items() if k != "phase"}
-    result: Value = PRIMITIVES[op.name[5:]](*operands, **kept)
+    result: Value = PRIMITIVES[op.kind](*operands, **kept)
     return result
 
 
@@ -54,7 +54,7 @@ def _bilinear(op: Operation) -> list[Value]:
 
     def product(x: Value, y: Value) -> Value:
         kept = {k: v for k, v in op.attributes.items() if k != "phase"} | changed
-        result: Value = PRIMITIVES[op.name[5:]](x, y, **kept)
+        result: Value = PRIMITIVES[op.kind](x, y, **kept)
         return result
 
     return _joined((prim.sub(product(a, c), product(b, d)), prim.add(product(a, d), product(b, c))))

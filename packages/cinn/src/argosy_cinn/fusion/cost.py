@@ -111,7 +111,7 @@ class Memory:
         """An operand, what it is a view of, what that is a view of, ... as far as none has memory. Patches count: a
         product reads them in their image."""
         chain = [operand]
-        while (op := _made_by(chain[-1])) is not None and (op.name[5:] in VIEWS or op.name == PATCHES):
+        while (op := _made_by(chain[-1])) is not None and (op.kind in VIEWS or op.name == PATCHES):
             source = op.operand(0)
             if source in self.values or self._kind(source) != INLINE or source.dtype != operand.dtype:
                 break
@@ -120,7 +120,7 @@ class Memory:
 
     def _is_read_whole(self, value: Value) -> bool:
         op = _made_by(value)
-        computed = op is not None and op.name[5:] in OPERATIONS
+        computed = op is not None and op.kind in OPERATIONS
         return computed and _elements_read(value) >= estimate(count(value))
 
     def _require(self, op: Operation, index: int, operand: Value) -> None:
@@ -154,7 +154,7 @@ class Memory:
 
     def _combine(self, op: Operation) -> None:
         """Cost and leaves of a pulled value."""
-        cost = 0 if op.name[5:] in VIEWS else COSTS.get(op.name[5:], 1)
+        cost = 0 if op.kind in VIEWS else COSTS.get(op.kind, 1)
         leaves: set[Value] = set()
         for operand in set(op.operands):
             if operand in self.values:

@@ -157,7 +157,7 @@ def _windowed_matrix(op: Operation, index: int, in_memory: Container[Value]) -> 
 
 def _is_patches(value: Value) -> bool:
     """Whether an operand is a view of windows."""
-    while isinstance(value, OpResult) and value.op.name[5:] in VIEWS:
+    while isinstance(value, OpResult) and value.op.kind in VIEWS:
         value = value.op.operand(0)
     return isinstance(value, OpResult) and value.op.name == PATCHES
 

@@ -65,7 +65,7 @@ def _pulled(value: Value, memory: Memory) -> tuple[int, set[Value]]:
     while stack:
         current = stack.pop()
         assert isinstance(current, OpResult)
-        name = current.op.name.removeprefix("prim.")
+        name = current.op.kind
         cost += 0 if name in VIEWS else COSTS.get(name, 1)
         for operand in current.op.operands:
             if operand in memory.values:

@@ -96,7 +96,7 @@ class Lowering:
             self.value(v, position.at(sizes(v), position._flat, position._coordinates)) for v in value.op.operands
         ]
         payload = tuple(sorted((k, v) for k, v in value.op.attributes.items() if k != "phase"))
-        return self.graph.node(value.op.name[5:], value.dtype, arguments, payload)
+        return self.graph.node(value.op.kind, value.dtype, arguments, payload)
 
     def under(self, conditions: list[Expression], value: Value, position: Position) -> Expression:
         """An element that exists only where the conditions hold."""
@@ -139,7 +139,7 @@ def splat_constant(value: Value) -> bytes | None:
 
 def is_inline(op: Operation) -> bool:
     """Whether the operation can be computed element by element inside its users' loops."""
-    name = op.name[5:]
+    name = op.kind
     if op.name in _RULES:
         return all(supports("copy", v.dtype) for v in (*op.operands, *op.results))
     if op.dialect != "prim":

@@ -21,7 +21,7 @@ _FOLDABLE = frozenset(name for name, p in PRIMITIVES.items() if p.category == "e
 
 def fold_constants(op: Operation) -> Value | None:
     """Elementwise and layout operations of splat constants are splat constants."""
-    name = op.name[5:]
+    name = op.kind
     if name not in _FOLDABLE or not op.operands:
         return None
     numbers = [splat_of(v) for v in op.operands]

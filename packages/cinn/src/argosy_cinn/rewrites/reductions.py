@@ -25,18 +25,18 @@ def _reduce(op: Operation) -> Value | None:
             return emit("reshape", x, shape=op.result.shape)
         thin = tuple(n for i, n in enumerate(x.shape) if not (i in axes and n == 1))
         names = [i for i, n in enumerate(x.shape) if not (i in axes and n == 1)]
-        reduced = emit(op.name[5:], emit("reshape", x, shape=thin), axes=tuple(names.index(a) for a in kept))
+        reduced = emit(op.kind, emit("reshape", x, shape=thin), axes=tuple(names.index(a) for a in kept))
         return reduced
     if x.dtype in DTYPES and reduction_layout(op) is None:
         kept = tuple(i for i in range(len(x.shape)) if i not in axes)
         gathered = emit("transpose", x, permutation=(*kept, *sorted(axes)))
-        return emit(op.name[5:], gathered, axes=tuple(range(len(kept), len(x.shape))))
+        return emit(op.kind, gathered, axes=tuple(range(len(kept), len(x.shape))))
     return None
 
 
 def of_nothing(op: Operation) -> Value | None:
     """A reduction of no elements is what the reference kernel makes of none; a sum of no products is zero."""
-    name = op.name[5:]
+    name = op.kind
     summed = name == "dot_general" or name.startswith("reduce_")
     if not summed or 0 not in op.operand(0).shape or 0 in op.result.shape:
         return None

@@ -116,7 +116,7 @@ def _rewritten(op: Operation) -> list[Operation]:
 
 
 def _apply(op: Operation) -> Value | None:
-    name = op.name[5:]
+    name = op.kind
     if len(op.results) != 1:
         return None
     for rule in (fold_constants, RULES.get(name)):

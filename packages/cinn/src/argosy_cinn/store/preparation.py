@@ -106,7 +106,7 @@ def is_lasting(program: Program) -> bool:
 
 def _is_ours(op: Operation) -> bool:
     if op.dialect == "phi":
-        return get_operator(op.name[4:]).body.__module__.startswith("argosy_phi_ops.ops.")
+        return get_operator(op.kind).body.__module__.startswith("argosy_phi_ops.ops.")
     return op.name in _REQUESTS or (op.dialect in ("prim", "builtin", "control") and op.name != "prim.host_call")
 
 

@@ -149,7 +149,7 @@ class BreakingTracer(Tracer):
                 elif op.name == "prim.stop_gradient":
                     made[op.result] = made[op.operand(0)].detach()
                 elif op.name != "builtin.return":
-                    results = bind(get_operator(op.name[4:]), [made[v] for v in op.operands], dict(op.attributes))
+                    results = bind(get_operator(op.kind), [made[v] for v in op.operands], dict(op.attributes))
                     made.update(zip(op.results, results if type(results) is tuple else (results,), strict=True))
             self._write_back(arguments, finals)
         if draws:

@@ -58,9 +58,7 @@ def replay(program: Program, inputs: Sequence[Any], states: Mapping[str, Tensor]
 
 
 def _run(op: Operation, values: Mapping[Value, Tensor], sizes: dict[str, int]) -> tuple[Tensor, ...]:
-    results = bind(
-        get_operator(op.name[4:]), [values[v] for v in op.operands], evaluate_attributes(op.attributes, sizes)
-    )
+    results = bind(get_operator(op.kind), [values[v] for v in op.operands], evaluate_attributes(op.attributes, sizes))
     return results if type(results) is tuple else (results,)
 
 

@@ -78,4 +78,4 @@ def _culprit(op: Operation, count: int, operands: list[Any]) -> Culprit:
     sized = [np.abs(x) if x.dtype.kind == "c" else x for x in operands if x.size]
     ranges = tuple((float(x.min()), float(x.max())) for x in sized)
     phase = str(op.attributes.get("phase", "forward"))
-    return Culprit(op.name.removeprefix("prim."), str(op.location), phase, count, ranges)
+    return Culprit(op.kind, str(op.location), phase, count, ranges)

@@ -53,12 +53,12 @@ def _of_operation(op: Operation, index: int, known: dict[Value, Sizes | None], d
         return None
     if op.dialect == "phi":
         return _of_operator(op, index, operands, depth)
-    rule = _RULES.get(op.name.partition(".")[2])
+    rule = _RULES.get(op.kind)
     return None if rule is None else np.asarray(rule(*operands, **op.attributes), object)
 
 
 def _of_operator(op: Operation, index: int, operands: Sequence[Any], depth: int) -> Sizes | None:
-    operator = find_operator(op.name[4:])
+    operator = find_operator(op.kind)
     if operator is None or operator.opaque:
         return None
     program = operator.expand([v.type for v in op.operands], dict(op.attributes)).program

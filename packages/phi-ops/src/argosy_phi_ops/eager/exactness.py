@@ -42,7 +42,7 @@ def is_exact(program: Program) -> bool:
 
 
 def _is_exact(op: Operation) -> bool:
-    name, dtypes = op.name.removeprefix("prim."), _dtypes(op)
+    name, dtypes = op.kind, _dtypes(op)
     if name in _ALWAYS:
         return True
     if name in _OF_REALS:  # of narrow floats numpy has rules of its own for the sign of zero

@@ -254,7 +254,7 @@ def _cost(program: Program, least: int = 2) -> int:
 
 def computes_nothing(program: Program) -> bool:
     """Whether the results are elements of the inputs, in other places."""
-    return all(op.name.removeprefix("prim.") in _FREE for op in list(program.block)[:-1])
+    return all(op.kind in _FREE for op in list(program.block)[:-1])
 
 
 def _measured(block: Block) -> tuple[int, float] | None:
@@ -264,7 +264,7 @@ def _measured(block: Block) -> tuple[int, float] | None:
 
     steps, total = 0, 0.0
     for op in list(block)[:-1]:
-        name = op.name.removeprefix("prim.")
+        name = op.kind
         if op.name == "control.scan":
             within, length = _measured(op.regions[0].blocks[0]), _length(op)
             if within is None or not isinstance(length, int):
@@ -287,7 +287,7 @@ def _is_given(value: Value) -> bool:
     """Whether a value is an input or constant, perhaps in another layout: what numpy makes a view of."""
     while isinstance(value, OpResult):
         op = value.owner
-        if op.name.removeprefix("prim.") not in _FREE or not op.operands:
+        if op.kind not in _FREE or not op.operands:
             return op.name in ("builtin.constant", "prim.iota")
         value = op.operands[0]
     return True

@@ -26,7 +26,7 @@ class Decompose(Pass):
 
     def run(self, program: Program) -> bool:
         """Inline the expansions; returns whether anything changed."""
-        found = [op for op in program.walk() if op.dialect == "phi" and op.name[4:] not in self.keep]
+        found = [op for op in program.walk() if op.dialect == "phi" and op.kind not in self.keep]
         for op in found:
             decompose_operation(op)
         return bool(found)
@@ -37,7 +37,7 @@ def decompose_operation(op: Operation) -> Sequence[Value]:
     its results are now."""
     block: Block | None = op.parent
     assert block is not None
-    operator = get_operator(op.name[4:])
+    operator = get_operator(op.kind)
     expansion = operator.expand([v.type for v in op.operands], dict(op.attributes))
     insert_checks(op, operator)
     previous = op.previous
