@@ -8,8 +8,8 @@ from programs import build
 from test_programs import f32, graphs, grow, layer_norm, mm
 
 from argosy_cinn import CinnCompiler, explain
-from argosy_cinn.options import memory_budget
 from argosy_cinn.runtime import ObjectCache
+from argosy_cinn.settings import MEMORY_BUDGET
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
@@ -145,12 +145,12 @@ def test_the_environment_sets_a_budget_and_dropping_can_be_left_out(monkeypatch)
 def test_budgets_that_are_none_are_refused(monkeypatch):
     for wrong in (-1, 0.5, "1GiB", True):
         with pytest.raises(ValueError, match="memory_budget"):
-            memory_budget({"memory_budget": wrong})
+            MEMORY_BUDGET.chosen({"memory_budget": wrong})
     monkeypatch.setenv("ARGOSY_MEMORY_BUDGET", "much")
     with pytest.raises(ValueError, match="ARGOSY_MEMORY_BUDGET is 'much'"):
-        memory_budget({})
+        MEMORY_BUDGET.chosen({})
     monkeypatch.setenv("ARGOSY_MEMORY_BUDGET", "1.5GiB")
-    assert memory_budget({}) == 3 << 29
+    assert MEMORY_BUDGET.chosen({}) == 3 << 29
 
 
 def test_programs_with_symbolic_sizes_are_compiled_for_their_sizes():

@@ -28,7 +28,6 @@ from argosy_cinn.executable import Executable, Views
 from argosy_cinn.fallback import InterpretedExecutable, interpreted
 from argosy_cinn.fuel import Budget
 from argosy_cinn.host import HostCall
-from argosy_cinn.options import tuning
 from argosy_cinn.plan.sizes import SizeFormulas, known_sizes
 from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime import ObjectCache, default_cache, set_threads
@@ -46,12 +45,12 @@ from argosy_cinn.tools import tracing
 from argosy_cinn.tools.dump import dump, dumping, record, record_sizes
 from argosy_cinn.tools.explanation import size
 from argosy_hwadapt import Device
-from argosy_phi_ops.checks.index_options import checks_indices
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.interpreter import communicator_table
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_phi_ops.settings import code_key
 from argosy_phi_ops.user_line import warn_user
 from argosy_pir.garbage import uncollected
 from argosy_pir.program import Program
@@ -154,8 +153,7 @@ def _chosen(device: Device, options: Mapping[str, Any] | None) -> dict[str, Any]
     if "threads" in chosen:
         set_threads(chosen["threads"])
     Budget.of(chosen)  # refuses what it does not know
-    tuning(chosen)
-    checks_indices(chosen)
+    code_key(chosen)  # so does this
     return chosen
 
 

@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from argosy_cinn.options import guarding, memory_budget, winograd
+from argosy_cinn.settings import GUARD, MEMORY_BUDGET, WINOGRAD
+from argosy_phi_ops.process_fuel import process_fuel, settle
 from argosy_pir.core import Operation
-from argosy_pir.rewrite.fuel import process_fuel, settle
 from argosy_pir.values import OpResult
 
 KINDS = (
@@ -96,8 +96,8 @@ class Budget:
         unknown = sorted({kind.partition(".")[0] for kind in without} - set(KINDS))
         if unknown:
             raise ValueError(f"option without: there is no kind {unknown}; there are: {', '.join(KINDS)}")
-        memory, guard = memory_budget(options), guarding(options)
-        left_out = without if winograd(options) else (*without, "winograd")
+        memory, guard = MEMORY_BUDGET.chosen(options), GUARD.chosen(options)
+        left_out = without if WINOGRAD.chosen(options) else (*without, "winograd")
         if without or "fuel" in options:
             return Budget(options.get("fuel"), left_out, memory=memory, guard=guard)
         left = process_fuel()

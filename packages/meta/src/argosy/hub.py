@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-import os
 import sys
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from argosy.serialization import load as _read_state
+from argosy.settings import user_cache
 
 __all__ = ["help", "list", "load", "load_state_dict_from_url"]
 
@@ -53,8 +53,7 @@ def load_state_dict_from_url(
     """
     if map_location not in (None, "cpu", "numpy", "np"):
         raise ValueError(f"hub.load_state_dict_from_url(): map_location is 'cpu' or 'numpy', got {map_location!r}")
-    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    folder = home / "paddle" / "hub" / "checkpoints" if model_dir is None else Path(model_dir)
+    folder = user_cache() / "hub" / "checkpoints" if model_dir is None else Path(model_dir)
     path = folder / (file_name or Path(urlparse(url).path).name)
     if not path.is_file():
         raise FileNotFoundError(f"hub.load_state_dict_from_url(): argosy downloads nothing. Put {url} at {path}")

@@ -1,46 +1,62 @@
-"""Settings from the environment, each declared once: name, default, meaning. They are read when they are used.
+"""Settings of the framework; :func:`argosy_phi_ops.settings.declared` has those of the packages below, too.
 
-``ARGOSY_DUMP``, ``ARGOSY_VERIFY`` and ``ARGOSY_LOG`` change what is shown and checked, never what is computed, so
-they are part of no cache's key; ``ARGOSY_CHECK_INDEX`` changes code and is part of it.
+``ARGOSY_DUMP``, ``ARGOSY_VERIFY`` and ``ARGOSY_LOG`` change what is shown and checked, never what is computed.
 """
 
 from __future__ import annotations
 
-import os
 import sys
+from pathlib import Path
 
-__all__ = ["SETTINGS", "Setting", "log", "read"]
+from argosy_phi_ops.settings import CACHE_HOME, NUMBER, SWITCH, TEXT, Setting
 
+__all__ = [
+    "CHECK_COLLECTIVES", "CURRENT_ENDPOINT", "ENDPOINTS", "LAUNCHERS", "LOCAL_RANK", "LOG", "MPIEXEC",
+    "VERIFY", "announced", "log", "user_cache",
+]  # fmt: skip
 
-class Setting:
-    """One variable: its ``name``, ``default`` value and ``help``."""
+VERIFY = Setting("ARGOSY_VERIFY", SWITCH, False, "1 verifies captured programs after each pass that runs")
+LOG = Setting("ARGOSY_LOG", TEXT, "", "events to print, separated by commas: compile")
+CHECK_COLLECTIVES = Setting(
+    "ARGOSY_CHECK_COLLECTIVES", SWITCH, True, "0 leaves out that ranks compare their calls before each collective"
+)
+MPIEXEC = Setting(
+    "ARGOSY_MPIEXEC", TEXT, "", "the mpiexec that starts ranks, instead of the one beside Python or on the PATH"
+)
 
-    __slots__ = ("default", "help", "name")
-
-    def __init__(self, name: str, default: str, help: str) -> None:
-        self.name, self.default, self.help = name, default, help
-
-
-SETTINGS = {
-    setting.name: setting
-    for setting in (
-        Setting("ARGOSY_DUMP", "", "a folder that receives every captured program before and after each pass"),
-        Setting("ARGOSY_VERIFY", "0", "1 verifies captured programs after each pass that runs"),
-        Setting("ARGOSY_LOG", "", "events to print, separated by commas: compile"),
-        Setting("ARGOSY_CHECK_INDEX", "1", "0 lets compiled programs clamp or drop indices that are out of range"),
-        Setting("ARGOSY_EAGER", "", "plain: eager execution in Python alone, without native code"),
-        Setting("ARGOSY_CHECK_COLLECTIVES", "1", "0 leaves out that ranks compare their calls before each collective"),
-        Setting("ARGOSY_MPIEXEC", "", "the mpiexec that starts ranks, instead of the one beside Python or on the PATH"),
+Number = Setting[int | None]
+LAUNCHERS: dict[str, tuple[Number, Number]] = {
+    launcher: (
+        Setting(rank, NUMBER, None, f"this process's rank, as {launcher} announces it"),
+        Setting(size, NUMBER, None, f"the number of ranks, as {launcher} announces it"),
+    )
+    for launcher, rank, size in (
+        ("argosy launch", "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"),
+        ("MPICH", "PMI_RANK", "PMI_SIZE"),
+        ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     )
 }
-
-
-def read(name: str) -> str:
-    """The value of a setting that is declared here."""
-    return os.environ.get(name, SETTINGS[name].default)
+"""Who starts ranks, and the variables by which each says which rank of how many a process is."""
+LOCAL_RANK: Number = Setting("PADDLE_LOCAL_RANK", NUMBER, None, "this process's number on its machine")
+ENDPOINTS = Setting("PADDLE_TRAINER_ENDPOINTS", TEXT, "", "a name for each rank, separated by commas")
+CURRENT_ENDPOINT = Setting("PADDLE_CURRENT_ENDPOINT", TEXT, "", "this rank's name")
 
 
 def log(event: str, line: str) -> None:
     """Print one line about an event when ``ARGOSY_LOG`` names it."""
-    if event in read("ARGOSY_LOG").split(","):
+    if event in LOG.read().split(","):
         sys.stderr.write(f"argosy {event}: {line}\n")
+
+
+def user_cache() -> Path:
+    """Paddle's folder of what is downloaded."""
+    return Path(CACHE_HOME.read() or Path.home() / ".cache") / "paddle"
+
+
+def announced(*launchers: str) -> tuple[int, int] | None:
+    """Rank and number of ranks that the first of ``launchers`` announced to this process; None where none did."""
+    for launcher in launchers:
+        rank, size = (setting.read() for setting in LAUNCHERS[launcher])
+        if rank is not None and size is not None:
+            return rank, size
+    return None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from argosy_phi_ops.checks.index_options import checks_indices, unchecked
+from argosy_phi_ops.checks.index_options import unchecked
+from argosy_phi_ops.settings import CHECK_INDEX
 from argosy_pir.program import Program
 
 
@@ -17,4 +18,4 @@ def to_primitives(program: Program, options: Mapping[str, Any] | None = None) ->
 
         program = program.clone()
         Decompose().run(program)
-    return program if checks_indices(options or {}) else unchecked(program)
+    return program if CHECK_INDEX.chosen(options or {}) else unchecked(program)

@@ -16,7 +16,9 @@ import sys
 from pathlib import Path
 
 from argosy_cinn.once import once
+from argosy_cinn.settings import APP_DATA, CACHE_DIR
 from argosy_hwadapt.files import read_regular_file, write_file
+from argosy_phi_ops.settings import CACHE_HOME
 from argosy_phi_ops.user_line import warn_user
 
 _MAGIC = b"argosy-object-2\n"
@@ -167,7 +169,7 @@ def default_cache() -> ObjectCache:
     """The user's cache: ``ARGOSY_CACHE_DIR`` (empty: none), else ``argosy/objects`` in the user's cache
     folder.
     """
-    chosen = os.environ.get("ARGOSY_CACHE_DIR")
+    chosen = CACHE_DIR.read()
     if chosen is not None:
         return ObjectCache(Path(chosen) / "objects" if chosen else None)
     return ObjectCache(_user_cache_folder() / "argosy" / "objects")
@@ -177,5 +179,5 @@ def _user_cache_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches"
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return Path(APP_DATA.read() or Path.home() / "AppData" / "Local")
+    return Path(CACHE_HOME.read() or Path.home() / ".cache")

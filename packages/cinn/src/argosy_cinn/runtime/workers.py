@@ -37,6 +37,7 @@ from argosy_cinn.runtime.region import CONTEXT_BYTES, runtime_text
 from argosy_cinn.target import Target
 from argosy_hwadapt.cpu.features import physical_cores
 from argosy_hwadapt.cpu.workers import WorkerThreads
+from argosy_phi_ops.settings import NUM_THREADS
 
 #: A region's chunk count must be below this (it shares a word with the epoch); larger regions run on the
 #: caller alone.
@@ -168,12 +169,7 @@ def workers() -> Workers:
 
 def default_threads() -> int:
     """``ARGOSY_NUM_THREADS``, or the number of physical cores this process may use."""
-    chosen = os.environ.get("ARGOSY_NUM_THREADS")
-    if chosen:
-        if not chosen.isdecimal() or int(chosen) < 1:
-            raise ValueError(f"ARGOSY_NUM_THREADS is {chosen!r}: expected a positive integer")
-        return int(chosen)
-    return physical_cores()
+    return NUM_THREADS.read() or physical_cores()
 
 
 def set_threads(threads: int) -> None:

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from argosy_cinn.once import once
-from argosy_cinn.options import guarding, memory_budget, tuning, winograd
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
 from argosy_cinn.shapes import evaluated
 from argosy_cinn.target import Target
-from argosy_phi_ops.checks.index_options import checks_indices
+from argosy_phi_ops.settings import code_key
 from argosy_pir.attributes import Dense
 from argosy_pir.core import Block
 from argosy_pir.program import Program
@@ -190,9 +189,8 @@ def program_key(program: Program, target: Target, options: Mapping[str, Any]) ->
         digest.update(name.encode())
         _hash_block(digest, function.block, numbers)
     digest.update(f"{len(program.states)}|{target.key}|{code_generator_version()}|{_sources()}".encode())
-    digest.update(repr([(k, options.get(k)) for k in ("passes", "fuel", "without")]).encode())
-    digest.update(f"memory {memory_budget(options)} tune {tuning(options)} {guarding(options)}".encode())
-    digest.update(f"winograd {winograd(options)} checks {checks_indices(options)}".encode())
+    digest.update(repr([(k, options.get(k)) for k in ("passes", "without")]).encode())
+    digest.update(code_key(options).encode())
     return digest.hexdigest()
 
 

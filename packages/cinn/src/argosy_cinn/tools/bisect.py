@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from argosy_phi_ops.settings import FUEL, FUEL_LOG, child_environment
 
 _ALL = 1 << 40
 
@@ -56,7 +57,7 @@ def command_runner(command: Sequence[str], show: bool = False) -> Run:
     def run(fuel: int) -> Outcome:
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "fuel.json"
-            environment = {**os.environ, "ARGOSY_FUEL": str(fuel), "ARGOSY_FUEL_LOG": str(log)}
+            environment = child_environment({FUEL: str(fuel), FUEL_LOG: str(log)})
             done = subprocess.run(command, env=environment, capture_output=not show, check=False)
             told: dict[str, Any] = json.loads(log.read_text()) if log.exists() else {}
         return Outcome(done.returncode == 0, told.get("spent", 0), told.get("last", ""))

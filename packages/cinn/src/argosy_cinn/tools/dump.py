@@ -9,7 +9,6 @@ and the sizes that were not known before. Programs with such sizes leave ``kerne
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -22,6 +21,7 @@ import numpy as np
 from argosy_cinn.runtime import compile_assembly
 from argosy_cinn.target import Target
 from argosy_phi_ops.errors import CompileError
+from argosy_phi_ops.settings import DUMP
 from argosy_pir.program import Program
 from argosy_tensorcore.storage import Strided
 
@@ -39,7 +39,7 @@ _numbers = count(1)
 
 def dumping() -> bool:
     """Whether compilations are to be dumped."""
-    return bool(os.environ.get("ARGOSY_DUMP"))
+    return DUMP.is_set
 
 
 def dump(name: str, program: Program, simplified: Program, manifest: Manifest, code: bytes, text: str) -> Path:
@@ -83,7 +83,7 @@ def record_sizes(executable: SpecialisingExecutable, folder: Path) -> None:
 
 def _next_folder(name: str) -> Path:
     label = re.sub(r"[^\w.-]", "_", name) or "program"
-    folder = Path(os.environ["ARGOSY_DUMP"]) / f"{next(_numbers):03d}-{label}.cinn"
+    folder = Path(DUMP.read()) / f"{next(_numbers):03d}-{label}.cinn"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -19,8 +19,8 @@ from typing import Any
 
 from argosy_cinn.contraction.blocking import Blocking, candidates, chooser, estimated
 from argosy_cinn.contraction.problem import Contraction
-from argosy_cinn.options import tuning
 from argosy_cinn.runtime.cache import ObjectCache, cache_key, default_cache
+from argosy_cinn.settings import TUNE
 from argosy_cinn.target import Target
 from argosy_cinn.tuning.measure_product import Shape, product_call
 
@@ -106,7 +106,7 @@ def cut(blocking: Blocking) -> str:
 @contextmanager
 def tuned(options: Mapping[str, Any]) -> Iterator[None]:
     """Let measurements choose in the block, where the options ask for it."""
-    if not tuning(options):
+    if not TUNE.chosen(options):
         yield
         return
     token = chooser.set(Tuner(options.get("cache") or default_cache()).blocking)

@@ -32,7 +32,9 @@ def cpu_arch() -> str:
     """Return the architecture that code is generated for, as in ``x86_64``, ``aarch64``."""
     if hasattr(os, "uname"):
         return os.uname().machine
-    return os.environ.get("PROCESSOR_ARCHITECTURE", "unknown").lower()
+    import platform
+
+    return platform.machine().lower() or "unknown"
 
 
 def usable_cpus() -> frozenset[int]:

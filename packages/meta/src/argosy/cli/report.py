@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from importlib import metadata
+from importlib import import_module, metadata
 
 __all__ = ["show_devices", "show_info", "versions"]
 
@@ -26,7 +26,7 @@ def versions() -> dict[str, str | None]:
 
 
 def show_info() -> int:
-    """Print versions, Python, machine and devices."""
+    """Print versions, Python, machine and settings."""
     from argosy_hwadapt import device
     from argosy_phi_ops.compiler import available_compilers
 
@@ -36,7 +36,20 @@ def show_info() -> int:
     _say(f"{'python':<22}{platform.python_version()} on {platform.system()} {platform.machine()}")
     _say(f"{'compilers':<22}{', '.join(available_compilers())}")
     _say(f"{'cpu':<22}{info.arch}, {info.cores} cores, {info.memory_bytes / 2**30:.1f} GiB")
+    show_settings()
     return 0
+
+
+def show_settings() -> None:
+    """Print every variable of the environment that argosy reads: value, where it comes from, meaning."""
+    from argosy_phi_ops.settings import declared
+
+    for package in ("argosy_cinn", "argosy"):
+        import_module(f"{package}.settings")
+    for setting in declared():
+        source = "environment" if setting.is_set else "default"
+        code = "; part of the key of compiled code" if setting.changes_code else ""
+        _say(f"{setting.name:<28}{setting.read()!r} ({source}) {setting.doc}{code}")
 
 
 def show_devices(why: bool) -> int:

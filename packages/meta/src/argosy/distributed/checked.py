@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy import settings
+from argosy.settings import CHECK_COLLECTIVES
 from argosy_hwadapt.communicator import Communicator
 
 __all__ = ["agree", "checking"]
@@ -15,7 +15,7 @@ __all__ = ["agree", "checking"]
 
 def checking() -> bool:
     """Whether ranks compare their calls (``ARGOSY_CHECK_COLLECTIVES``, on unless ``0``)."""
-    return settings.read("ARGOSY_CHECK_COLLECTIVES") != "0"
+    return CHECK_COLLECTIVES.read()
 
 
 def agree(communicator: Communicator, kind: str, **agreed: Any) -> None:

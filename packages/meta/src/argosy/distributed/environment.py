@@ -6,9 +6,9 @@ A rank is a process started by ``argosy.distributed.launch`` (or by an ``mpiexec
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
+from argosy.settings import CURRENT_ENDPOINT, ENDPOINTS, LAUNCHERS, LOCAL_RANK, announced
 from argosy_autoparallel.groups import set_world
 from argosy_autoparallel.mesh import ProcessMesh, set_group_maker
 from argosy_phi_ops.context import Context, context
@@ -26,12 +26,6 @@ KEY = "argosy.distributed"
 FIRST_GROUP = 10
 """Ids below are the framework's own; 0 is the group of all ranks."""
 
-_LAUNCHERS = (
-    ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"),
-    ("PMI_RANK", "PMI_SIZE"),
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-)
-
 
 class Environment:
     """What one rank shares with the others: the communicator of all, and the groups made from it, by id."""
@@ -47,10 +41,7 @@ class Environment:
 
 def detected() -> tuple[int, int]:
     """Rank and number of ranks that a launcher announced to this process; (0, 1) without one."""
-    for rank, size in _LAUNCHERS:
-        if rank in os.environ and size in os.environ:
-            return int(os.environ[rank]), int(os.environ[size])
-    return 0, 1
+    return announced(*LAUNCHERS) or (0, 1)
 
 
 def environment() -> Environment:
@@ -169,7 +160,7 @@ class ParallelEnv:
     @property
     def device_id(self) -> int:
         """The number of this rank's device on its machine."""
-        return int(os.environ.get("PADDLE_LOCAL_RANK", self.rank))
+        return self.rank if (number := LOCAL_RANK.read()) is None else number
 
     @property
     def device_type(self) -> str:
@@ -184,12 +175,12 @@ class ParallelEnv:
     @property
     def trainer_endpoints(self) -> list[str]:
         """One name for each rank."""
-        return os.environ.get("PADDLE_TRAINER_ENDPOINTS", "").split(",")
+        return ENDPOINTS.read().split(",")
 
     @property
     def current_endpoint(self) -> str:
         """This rank's name."""
-        return os.environ.get("PADDLE_CURRENT_ENDPOINT", "")
+        return CURRENT_ENDPOINT.read()
 
     local_rank = rank
     nranks = world_size

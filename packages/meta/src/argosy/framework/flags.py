@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import difflib
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from argosy import settings
 from argosy.checked import checked
 from argosy.framework.flag_defaults import DEFAULTS
 from argosy.nn.hooks import CHANGES
-from argosy_phi_ops.checks.index_options import SETTING
 from argosy_phi_ops.eager.tiering import is_deterministic, set_deterministic
+from argosy_phi_ops.settings import CHECK_INDEX as CHECK_INDEX_SETTING
 
 __all__ = ["get_flags", "set_flags"]
 
@@ -28,7 +26,7 @@ _FLAGS: dict[str, Any] = DEFAULTS | {
     DETERMINISTIC: is_deterministic(),
     "FLAGS_embedding_deterministic": 1,
     "FLAGS_retain_grad_for_all_tensor": False,
-    CHECK_INDEX: settings.read(SETTING) != "0",
+    CHECK_INDEX: CHECK_INDEX_SETTING.read(),
 }
 """Paddle's flags as argosy stands: equal runs give equal results and eager views share memory, always."""
 _CHECKS = frozenset({"FLAGS_check_nan_inf", "FLAGS_check_nan_inf_level"})
@@ -102,9 +100,7 @@ def set_flags(flags: Mapping[str, Any]) -> None:
 
 def _check_indices() -> None:
     """Let compilers read the flag, and captures look at what they watch."""
-    os.environ.pop(SETTING, None)
-    if not _FLAGS[CHECK_INDEX]:
-        os.environ[SETTING] = "0"
+    CHECK_INDEX_SETTING.write(None if _FLAGS[CHECK_INDEX] else "0")
     CHANGES.count += 1
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from argosy_cinn.settings import TUNE
 
 __all__ = ["set_config"]
 
@@ -32,7 +33,7 @@ def set_config(config: Mapping[str, Any] | str | None = None) -> None:
     given = _ALL if given is None else given
     _check(given)
     if "enable" in given.get("kernel", {}):
-        os.environ["ARGOSY_TUNE"] = str(int(given["kernel"]["enable"]))
+        TUNE.write(str(int(given["kernel"]["enable"])))
     for part in ("layout", "dataloader"):
         if config is not None and given.get(part, {}).get("enable"):
             warnings.warn(f"incubate.autotune.set_config(): {part} is not tuned", stacklevel=2)

@@ -16,7 +16,6 @@ modules, functions' own code, and anything reached only through calls into other
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dis import get_instructions
 from functools import partial
@@ -31,7 +30,7 @@ from argosy.jit.places import ABSENT, Attribute, Place, kind_of
 from argosy.nn.hooks import CHANGES, Hooks
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
-from argosy_phi_ops.checks.index_options import SETTING
+from argosy_phi_ops.settings import CHECK_INDEX, VALUES
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ABSENT", "FOLLOWED", "Guards", "watch"]
@@ -69,7 +68,7 @@ class Guards:
         self.cells: list[tuple[CellType, Any]] = []
         self.sequences: list[tuple[Any, tuple[Any, ...]]] = []
         #: Hooks, layers' own forwards and whether indices are checked, looked at after a change of any.
-        self.rare: list[Item] = [(os.environ, SETTING, os.environ.get(SETTING, ABSENT))]
+        self.rare: list[Item] = [(VALUES, CHECK_INDEX.name, CHECK_INDEX.read())]
         self.kinds: list[tuple[Place, Any]] = []  # tensors that come and go, of which the kind has to stay
         self.layers: dict[int, Layer] = {}  # by the id of their attributes' dictionary
         self.namespaces: list[tuple[dict[Any, Any], dict[Any, Any], bool]] = []

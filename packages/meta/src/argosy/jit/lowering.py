@@ -12,15 +12,16 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 import argosy_phi_ops.passes.decompose  # noqa: F401  (registers its pass)
-from argosy import settings
+from argosy.settings import VERIFY
 from argosy_hwadapt import device
 from argosy_phi_ops.compiler import Executable, available_compilers, get_compiler
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
+from argosy_phi_ops.process_fuel import process_fuel, settle
+from argosy_phi_ops.settings import DUMP
 from argosy_phi_ops.user_line import warn_user
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
-from argosy_pir.rewrite.fuel import process_fuel, settle
 
 __all__ = ["PIPELINE", "Backend", "Configured", "build", "choose_compiler", "lower", "recorded", "simplify"]
 
@@ -60,7 +61,7 @@ def lower(program: Program, backend: Backend, at_once: bool = False) -> Executab
     """
     name, options = _compiler_for(backend)
     compile_prepared = getattr(get_compiler(name), "compile_prepared", None)
-    if at_once or compile_prepared is None or _stages is not None or settings.read("ARGOSY_DUMP"):
+    if at_once or compile_prepared is None or _stages is not None or DUMP.is_set:
         simplify(program)
         return build(program, backend)
     executable: Executable = compile_prepared(program, _Passes(), device("cpu", 0), (), options)
@@ -68,7 +69,7 @@ def lower(program: Program, backend: Backend, at_once: bool = False) -> Executab
 
 
 def _verifies() -> bool:
-    return settings.read("ARGOSY_VERIFY") != "0"
+    return VERIFY.read()
 
 
 def simplify(program: Program, pipeline: str = PIPELINE) -> None:
@@ -151,7 +152,7 @@ def _loads(name: str) -> bool:
 
 def _dump_folder(name: str) -> Any:
     global _dumps
-    root = settings.read("ARGOSY_DUMP")
+    root = DUMP.read()
     if not root:
         return None
     _dumps += 1

@@ -9,7 +9,6 @@ from copy import deepcopy
 from time import perf_counter
 from typing import Any, ClassVar, Protocol
 
-from argosy import settings
 from argosy.amp.casting import current
 from argosy.jit import lowering
 from argosy.jit.arguments import Call, flatten
@@ -32,6 +31,7 @@ from argosy.jit.training import (
     is_differentiable_forward,
     writes_what_it_leaves,
 )
+from argosy.settings import log
 from argosy_phi_ops.capture.tracer import Captured, Tracer, active_tracer
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import AMBIENT, context, grad_enabled
@@ -393,7 +393,7 @@ class StaticFunction:
         operations = sum(1 for _ in captured.program.block)
         compiled = executable(captured, tree, effects)
         compiled.carried = assignments.carried
-        settings.log(
+        log(
             "compile",
             f"{self.__name__}, {reason}: {operations} operations captured in {traced - started:.2f} s, compiled in "
             f"{perf_counter() - traced:.2f} s; {compiled.executable.report()}",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tarfile
 from pathlib import Path
 
 from argosy.dataset.common import md5file
+from argosy.settings import user_cache
 
 __all__ = ["get_path_from_url", "get_weights_path_from_url", "is_url"]
 
@@ -25,8 +25,7 @@ def get_weights_path_from_url(url: str, md5sum: str | None = None) -> str:
     Raises FileNotFoundError where it is not there, naming the address to fetch it from and where to put it; ValueError
     where its MD5 sum differs from ``md5sum``.
     """
-    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return get_path_from_url(url, str(home / "paddle" / "hapi" / "weights"), md5sum, decompress=False)
+    return get_path_from_url(url, str(user_cache() / "hapi" / "weights"), md5sum, decompress=False)
 
 
 def get_path_from_url(

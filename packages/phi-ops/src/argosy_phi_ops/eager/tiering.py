@@ -13,7 +13,6 @@ not exact, so that nothing depends on which calls were made before.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from math import prod
 from sys import maxsize
@@ -26,6 +25,7 @@ from argosy_phi_ops.compiler import NativeCode, available_compilers, get_compile
 from argosy_phi_ops.eager.exactness import is_exact
 from argosy_phi_ops.errors import CaptureError, CompileError, OperatorError
 from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_phi_ops.settings import DETERMINISTIC, EAGER
 from argosy_pir.core import Block, Operation
 from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value
@@ -174,7 +174,7 @@ def native_kernel(program: Program) -> NativeKernel | None:
     return NativeKernel(executable.bind([]))
 
 
-_deterministic = os.environ.get("FLAGS_cudnn_deterministic", "").lower() in ("1", "true")
+_deterministic = DETERMINISTIC.read()
 _first: Kept = Kept(1024)
 """Kernels of inexact programs by their text, None where numpy computes them: an application is reached in several ways,
 with and without layers, and has one arithmetic on all of them."""
@@ -202,7 +202,7 @@ def forget() -> None:
 
 
 def _left_to_numpy() -> bool:
-    return os.environ.get("ARGOSY_EAGER", "") == "plain"
+    return EAGER.read() == "plain"
 
 
 def first_kernel(program: Program) -> NativeKernel | None:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from argosy_hwadapt import Device
-from argosy_phi_ops.checks.index_options import checks_indices, unchecked
+from argosy_phi_ops.checks.index_options import unchecked
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import ProgramPlan
+from argosy_phi_ops.settings import CHECK_INDEX
 from argosy_pir.program import Program
 from argosy_tensorcore.storage import Strided
 
@@ -44,7 +45,7 @@ class ReferenceCompiler:
             raise ValueError(f"the reference compiler has the option check_index alone, got {sorted(options or ())}")
         started = perf_counter()
         primitives = _decomposed(program)
-        plan = ProgramPlan(primitives if checks_indices(options or {}) else unchecked(primitives))
+        plan = ProgramPlan(primitives if CHECK_INDEX.chosen(options or {}) else unchecked(primitives))
         return ReferenceExecutable(program, plan, device, communicators, perf_counter() - started)
 
 

@@ -3,15 +3,10 @@
 Every single transformation asks :func:`spend` first. Under :func:`observed` the steps are counted by name,
 and with
 ``fuel`` only the first so many happen: bisecting over that number finds the one step that breaks a program.
-``ARGOSY_FUEL`` in the environment is the fuel of a whole process (:func:`process_fuel`), and ``ARGOSY_FUEL_LOG`` names
-a file that is told the count and the last step.
 """
 
 from __future__ import annotations
 
-import json
-import os
-from _thread import allocate_lock
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -109,33 +104,3 @@ def observed(session: Session | None = None, fuel: int | None = None) -> Iterato
         yield session
     finally:
         _current.reset(token)
-
-
-# The fuel of a process, for all programs and compilers together
-
-
-_spent_by_process = 0
-_last_of_process = ""
-_settling = allocate_lock()
-
-
-def process_fuel() -> int | None:
-    """What ``ARGOSY_FUEL`` leaves to this process; None without end. Raises ValueError where it is no number."""
-    text = os.environ.get("ARGOSY_FUEL")
-    if not text:
-        return None
-    if not text.isdecimal():
-        raise ValueError(f"ARGOSY_FUEL is {text!r}: expected how many optimisations may happen, a number")
-    return max(int(text) - _spent_by_process, 0)
-
-
-def settle(spent: int, last: str | None) -> None:
-    """Take ``spent`` steps, of which ``last`` names the last, from the process's fuel, and write the log."""
-    global _spent_by_process, _last_of_process
-    with _settling:
-        _spent_by_process += spent
-        _last_of_process = last if spent and last else _last_of_process
-        path = os.environ.get("ARGOSY_FUEL_LOG")
-        if path:
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump({"spent": _spent_by_process, "last": _last_of_process}, file)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from argosy import settings
+from argosy.settings import MPIEXEC
+from argosy_phi_ops.settings import child_environment
 
 __all__ = ["NoMpi", "command", "environment"]
 
@@ -22,7 +23,7 @@ class NoMpi(RuntimeError):
 def command(ranks: int) -> list[str]:
     """``mpiexec -n ranks``. Raises NoMpi naming the installation when it or mpi4py is missing."""
     beside = Path(sys.executable).parent / "mpiexec"
-    found = settings.read("ARGOSY_MPIEXEC") or (str(beside) if beside.exists() else shutil.which("mpiexec"))
+    found = MPIEXEC.read() or (str(beside) if beside.exists() else shutil.which("mpiexec"))
     if found is None or find_spec("mpi4py") is None:
         missing = "mpiexec" if found is None else "mpi4py"
         raise NoMpi(f"{missing} is missing; python -m pip install 'argosy-hwadapt[mpi]' brings an MPI")
@@ -46,4 +47,4 @@ def environment(names: Sequence[str], job_id: str) -> dict[str, str]:
     threads = str(max(1, (os.cpu_count() or 1) // len(names)))
     shared = {name: threads for name in ("ARGOSY_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     job = {"PADDLE_JOB_ID": job_id, "PADDLE_NNODES": "1", "PADDLE_TRAINER_ENDPOINTS": ",".join(names)}
-    return {**shared, **os.environ, **job, "PADDLE_MASTER": names[0]}
+    return {**shared, **child_environment(), **job, "PADDLE_MASTER": names[0]}

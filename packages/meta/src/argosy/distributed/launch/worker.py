@@ -15,10 +15,14 @@ import time
 from types import FrameType, ModuleType, TracebackType
 
 from argosy.distributed.launch.parent import die_with
+from argosy.settings import CURRENT_ENDPOINT, ENDPOINTS, announced
+from argosy_phi_ops.settings import export
 
 __all__ = ["main", "run_script"]
 
-_RANKS = (("PMI_RANK", "PMI_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
+_RANK = ("PADDLE_TRAINER_ID", "PADDLE_GLOBAL_RANK", "PADDLE_LOCAL_RANK", "PADDLE_RANK_IN_NODE")
+_SIZE = ("PADDLE_TRAINERS_NUM", "PADDLE_GLOBAL_SIZE", "PADDLE_LOCAL_SIZE")
+"""What the program of a rank reads of both."""
 
 
 def main() -> None:
@@ -42,18 +46,12 @@ def main() -> None:
 
 
 def _announce() -> int:
-    for name, total in _RANKS:
-        if name in os.environ:
-            rank, size = int(os.environ[name]), int(os.environ[total])
-            break
-    else:
+    found = announced("MPICH", "Open MPI")
+    if found is None:
         raise SystemExit("mpiexec announced no rank: neither PMI_RANK nor OMPI_COMM_WORLD_RANK is set")
-    number, total_ranks = str(rank), str(size)
-    for one in ("PADDLE_TRAINER_ID", "PADDLE_GLOBAL_RANK", "PADDLE_LOCAL_RANK", "PADDLE_RANK_IN_NODE"):
-        os.environ[one] = number
-    for all_of_them in ("PADDLE_TRAINERS_NUM", "PADDLE_GLOBAL_SIZE", "PADDLE_LOCAL_SIZE"):
-        os.environ[all_of_them] = total_ranks
-    os.environ["PADDLE_CURRENT_ENDPOINT"] = os.environ["PADDLE_TRAINER_ENDPOINTS"].split(",")[rank]
+    rank, size = found
+    export({**dict.fromkeys(_RANK, str(rank)), **dict.fromkeys(_SIZE, str(size))})
+    CURRENT_ENDPOINT.write(ENDPOINTS.read().split(",")[rank])
     return rank
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tarfile
 import zipfile
 import zlib
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from argosy.settings import user_cache
 from argosy.vision.image import get_image_backend
 
 __all__ = ["LIMIT", "backend_of", "found", "mode_of", "reading"]
@@ -25,8 +25,7 @@ def found(given: str | None, dataset: str, folder: str, name: str, argument: str
         if not path.is_file():
             raise FileNotFoundError(f"{dataset}: {argument} {str(path)!r} is not a file")
         return path
-    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    path = home / "paddle" / "dataset" / folder / name
+    path = user_cache() / "dataset" / folder / name
     if not path.is_file():
         raise FileNotFoundError(
             f"{dataset}: argosy downloads nothing. Put {name} into {path.parent} or name the file with {argument}="

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import itertools
-import os
 import sys
 from collections.abc import Callable, Mapping
 from threading import RLock
@@ -22,6 +21,7 @@ from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.eager import dispatch
 from argosy_phi_ops.eager.native import memory
 from argosy_phi_ops.eager.native.memory import NativeError, peek, poke
+from argosy_phi_ops.settings import EAGER
 from argosy_phi_ops.user_line import warn_user
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.rng import Generator
@@ -208,7 +208,7 @@ def _started() -> tuple[Native | None, str]:
 
 def _refusal() -> str:
     """Why this process must do without; empty when nothing is against it."""
-    if os.environ.get("ARGOSY_EAGER", "") == "plain":
+    if EAGER.read() == "plain":
         return "ARGOSY_EAGER=plain"
     if sys.implementation.name != "cpython" or sys.version_info[:2] not in _TESTED:
         return f"not tested on {sys.implementation.name} {sys.version_info[0]}.{sys.version_info[1]}"

@@ -8,7 +8,6 @@ independent, so the number of threads does not change a bit of it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -19,6 +18,7 @@ import numpy as np
 
 from argosy_hwadapt.cpu.features import physical_cores
 from argosy_phi_ops.reference.kernels.registry import Array
+from argosy_phi_ops.settings import NUM_THREADS
 
 __all__ = ["Library", "library", "named", "threads_for"]
 
@@ -126,9 +126,4 @@ def _fitted(x: Array, axis: int, size: int) -> Array:
 
 def threads_for(x: Array) -> int:
     """How many threads transform ``x``: one where it is small, else as many as compiled programs use."""
-    return _threads() if x.size >= _WORTH_THREADS else 1
-
-
-def _threads() -> int:
-    chosen = os.environ.get("ARGOSY_NUM_THREADS", "")
-    return int(chosen) if chosen.isdecimal() and int(chosen) > 0 else physical_cores()
+    return NUM_THREADS.read() or physical_cores() if x.size >= _WORTH_THREADS else 1

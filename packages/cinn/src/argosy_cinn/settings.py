@@ -1,0 +1,34 @@
+"""Settings of the compiler: an option of one compilation gives them, or else the environment."""
+
+from __future__ import annotations
+
+from argosy_phi_ops.settings import MEMORY, SWITCH, TEXT, Setting, one_of
+
+__all__ = ["APP_DATA", "CACHE_DIR", "GUARD", "MEMORY_BUDGET", "TUNE", "WINOGRAD"]
+
+APP_DATA = Setting("LOCALAPPDATA", TEXT, "", "the user's folder of caches on Windows")
+CACHE_DIR: Setting[str | None] = Setting(
+    "ARGOSY_CACHE_DIR", TEXT, None, "the folder of compiled code, instead of the user's; empty: none", blank=True
+)
+GUARD = Setting(
+    "ARGOSY_GUARD",
+    one_of("before", "behind"),
+    "",
+    "the side on which memory of intermediate values and results ends at pages that nobody may touch",
+    changes_code=True,
+)
+MEMORY_BUDGET: Setting[int | None] = Setting(
+    "ARGOSY_MEMORY_BUDGET",
+    MEMORY,
+    None,
+    "the bytes that intermediate values may need; steps run again where they need more",
+    changes_code=True,
+)
+TUNE = Setting("ARGOSY_TUNE", SWITCH, False, "1 measures how large matrix products are cut best", changes_code=True)
+WINOGRAD = Setting(
+    "ARGOSY_WINOGRAD",
+    SWITCH,
+    True,
+    "0 gives convolutions plain sums instead of minimal filtering, which rounds differently",
+    changes_code=True,
+)
