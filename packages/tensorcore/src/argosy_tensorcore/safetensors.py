@@ -62,15 +62,16 @@ def load_file(path: str | os.PathLike[str], names: Iterable[str] | None = None) 
 class SafetensorsFile:
     """A file's tensors, mapped into memory and read when touched. A mapping of names to read-only arrays.
 
-    The arrays keep the mapping alive after ``close``. infos: TensorInfo of each name; metadata: the strings
-    saved with it.
+    With ``writable`` the arrays can be written to: pages become private copies then, and the file stays as it is. The
+    arrays keep the mapping alive after ``close``. infos: TensorInfo of each name; metadata: the strings saved with it.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], writable: bool = False) -> None:
         self.path = os.fspath(path)
         with open(self.path, "rb") as file:
             self.infos, self.metadata = _read_header(file, self.path)
-            self._map: mmap.mmap | None = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            access = mmap.ACCESS_COPY if writable else mmap.ACCESS_READ
+            self._map: mmap.mmap | None = mmap.mmap(file.fileno(), 0, access=access)
 
     def __getitem__(self, name: str) -> Array:
         info = _find(self.infos, self.path, name)

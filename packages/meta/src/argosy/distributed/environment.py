@@ -62,11 +62,19 @@ def join(ambient: Context, communicator: Communicator) -> Environment:
 
 def _world() -> Communicator:
     rank, size = detected()
-    from argosy.distributed.checked import checking
-    from argosy_hwadapt.communicators import open_world
-    from argosy_hwadapt.errors import CommunicatorError
+    if size == 1:
+        from argosy.distributed.solo import SoloCommunicator
 
-    found = open_world("solo" if size == 1 else "mpi", check=checking())
+        return SoloCommunicator()
+    return _mpi_world(rank, size)
+
+
+def _mpi_world(rank: int, size: int) -> Communicator:
+    from argosy.distributed.checked import checking
+    from argosy_hwadapt.errors import CommunicatorError
+    from argosy_hwadapt.mpi import world
+
+    found = world(check=checking())
     if (found.rank, found.size) != (rank, size):
         raise CommunicatorError(
             f"the environment announces rank {rank} of {size}, but MPI says rank {found.rank} of {found.size}: start "

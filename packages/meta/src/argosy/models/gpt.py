@@ -10,6 +10,7 @@ from typing import Any
 
 import argosy as paddle
 from argosy import nn
+from argosy.models.attention import Positions
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 
@@ -17,7 +18,11 @@ __all__ = ["GPT", "Attention", "Block", "GPTConfig"]
 
 
 class GPTConfig:
-    """Sizes of a GPT: vocabulary, longest sequence, width, layers, heads, dropout probability."""
+    """Sizes of a GPT: vocabulary, longest sequence, width, layers, heads, dropout probability.
+
+    ``tied``: the head is the table of tokens. ``epsilon`` of the norms. ``hidden``: the perceptrons' width, four times
+    ``width`` by default.
+    """
 
     def __init__(
         self,
@@ -27,11 +32,15 @@ class GPTConfig:
         layers: int = 4,
         heads: int = 6,
         dropout: float = 0.0,
+        tied: bool = False,
+        epsilon: float = 1e-5,
+        hidden: int | None = None,
     ) -> None:
         if width % heads:
             raise ValueError(f"GPTConfig: width {width} is not a multiple of heads {heads}")
         self.vocabulary, self.positions, self.width = vocabulary, positions, width
         self.layers, self.heads, self.dropout = layers, heads, dropout
+        self.tied, self.epsilon, self.hidden = tied, epsilon, hidden or 4 * width
 
 
 def _normal(std: float) -> Any:
@@ -48,11 +57,11 @@ class Attention(Layer):
         residual = 0.02 / math.sqrt(2 * config.layers)
         self.outward = nn.Linear(config.width, config.width, weight_attr=_normal(residual))
 
-    def forward(self, x_BTD: Any) -> Any:
-        """Every position attends to itself and those before it."""
+    def forward(self, x_BTD: Any, mask: Any = None) -> Any:
+        """Every position attends to itself and those before it, or those that ``mask`` shows."""
         qkv_BT3HK = self.inward(x_BTD).reshape([0, 0, 3, self.heads, self.head_width])
         q_BTHK, k_BTHK, v_BTHK = qkv_BT3HK.unbind(2)
-        mixed_BTHK = F.scaled_dot_product_attention(q_BTHK, k_BTHK, v_BTHK, is_causal=True)
+        mixed_BTHK = F.scaled_dot_product_attention(q_BTHK, k_BTHK, v_BTHK, mask, is_causal=mask is None)
         return self.outward(mixed_BTHK.reshape([0, 0, self.heads * self.head_width]))
 
 
@@ -62,16 +71,16 @@ class Block(Layer):
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         residual = 0.02 / math.sqrt(2 * config.layers)
-        self.norm1 = nn.LayerNorm(config.width)
+        self.norm1 = nn.LayerNorm(config.width, epsilon=config.epsilon)
         self.attention = Attention(config)
-        self.norm2 = nn.LayerNorm(config.width)
-        self.wide = nn.Linear(config.width, 4 * config.width, weight_attr=_normal(0.02))
-        self.narrow = nn.Linear(4 * config.width, config.width, weight_attr=_normal(residual))
+        self.norm2 = nn.LayerNorm(config.width, epsilon=config.epsilon)
+        self.wide = nn.Linear(config.width, config.hidden, weight_attr=_normal(0.02))
+        self.narrow = nn.Linear(config.hidden, config.width, weight_attr=_normal(residual))
         self.dropout = nn.Dropout(config.dropout) if config.dropout else nn.Identity()
 
-    def forward(self, x_BTD: Any) -> Any:
+    def forward(self, x_BTD: Any, mask: Any = None) -> Any:
         """The block's output, of the input's shape."""
-        x_BTD = x_BTD + self.dropout(self.attention(self.norm1(x_BTD)))
+        x_BTD = x_BTD + self.dropout(self.attention(self.norm1(x_BTD), mask))
         hidden = F.gelu(self.wide(self.norm2(x_BTD)), approximate=True)
         return x_BTD + self.dropout(self.narrow(hidden))
 
@@ -85,18 +94,22 @@ class GPT(Layer):
         self.tokens = nn.Embedding(config.vocabulary, config.width, weight_attr=_normal(0.02))
         self.positions = nn.Embedding(config.positions, config.width, weight_attr=_normal(0.02))
         self.blocks = nn.LayerList([Block(config) for _ in range(config.layers)])
-        self.norm = nn.LayerNorm(config.width)
-        self.head = nn.Linear(config.width, config.vocabulary, weight_attr=_normal(0.02), bias_attr=False)
+        self.norm = nn.LayerNorm(config.width, epsilon=config.epsilon)
+        if not config.tied:
+            self.head = nn.Linear(config.width, config.vocabulary, weight_attr=_normal(0.02), bias_attr=False)
 
-    def forward(self, ids_BT: Any) -> Any:
-        """The logits. Raises ValueError for sequences longer than the model has positions."""
+    def forward(self, ids_BT: Any, padding_BT: Any = None) -> Any:
+        """The logits; ``padding_BT`` is False where a token is none. Raises ValueError for sequences longer than the
+        model has positions."""
         length = ids_BT.shape[1]
         if isinstance(length, int) and length > self.config.positions:
             raise ValueError(f"GPT: a sequence of {length} tokens is longer than the {self.config.positions} positions")
         x_BTD = self.tokens(ids_BT) + self.positions(paddle.arange(length, dtype="int64"))
+        mask = Positions(length, padding_BT).mask(None)
         for block in self.blocks:
-            x_BTD = block(x_BTD)
-        return self.head(self.norm(x_BTD))
+            x_BTD = block(x_BTD, mask)
+        x_BTD = self.norm(x_BTD)
+        return paddle.matmul(x_BTD, self.tokens.weight, transpose_y=True) if self.config.tied else self.head(x_BTD)
 
     def loss(self, ids_BT: Any, next_BT: Any) -> Any:
         """Mean cross entropy (nats per token) of the next tokens."""

@@ -1,0 +1,125 @@
+"""Decoder-only transformers: blocks of attention and perceptron, made from a configuration, and their heads.
+
+Shapes: B batch, T positions, D width of the model, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import argosy as paddle
+from argosy import nn
+from argosy.models.attention import Attention, LatentAttention, Positions
+from argosy.models.configuration import BlockConfig, DecoderConfig, ExpertsConfig, LatentAttentionConfig
+from argosy.models.feedforward import GatedFeedForward, MixtureOfExperts
+from argosy.models.norm import make_norm
+from argosy.nn import functional as F
+from argosy.nn.layer import Layer
+
+__all__ = ["Block", "CausalLM", "Decoder", "SequenceClassifier"]
+
+
+class Block(Layer):
+    """Attention and a perceptron, each with a normalisation and a residual connection around both."""
+
+    def __init__(self, config: DecoderConfig, block: BlockConfig) -> None:
+        super().__init__()
+        width, norm = config.width, config.norm
+        self.placement = config.placement
+        latent = isinstance(block.attention, LatentAttentionConfig)
+        self.self_attn = (LatentAttention if latent else Attention)(width, block.attention, norm)  # type: ignore[arg-type]
+        mixed = isinstance(block.feedforward, ExpertsConfig)
+        self.mlp = (MixtureOfExperts if mixed else GatedFeedForward)(width, block.feedforward)  # type: ignore[arg-type]
+        if self.placement != "post":
+            self.input_layernorm = make_norm(width, norm)
+        self.post_attention_layernorm = make_norm(width, norm)
+        if self.placement == "sandwich":
+            self.pre_feedforward_layernorm = make_norm(width, norm)
+        if self.placement != "pre":
+            self.post_feedforward_layernorm = make_norm(width, norm)
+
+    def forward(self, x_BTD: Any, positions: Positions) -> Any:
+        """The block's output, of the input's shape."""
+        if self.placement == "pre":
+            x_BTD = x_BTD + self.self_attn(self.input_layernorm(x_BTD), positions)
+            return x_BTD + self.mlp(self.post_attention_layernorm(x_BTD))
+        if self.placement == "post":
+            x_BTD = x_BTD + self.post_attention_layernorm(self.self_attn(x_BTD, positions))
+            return x_BTD + self.post_feedforward_layernorm(self.mlp(x_BTD))
+        attended = self.self_attn(self.input_layernorm(x_BTD), positions)
+        x_BTD = x_BTD + self.post_attention_layernorm(attended)
+        return x_BTD + self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x_BTD)))
+
+
+class Decoder(Layer):
+    """Embeddings, blocks and a last normalisation: ids_BT (integers) -> hidden states [B, T, D]."""
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embed_tokens = nn.Embedding(config.vocabulary, config.width)
+        self.layers = nn.LayerList([Block(config, block) for block in config.blocks])
+        self.norm = make_norm(config.width, config.norm)
+
+    def forward(self, ids_BT: Any, padding_BT: Any = None) -> Any:
+        """The normalised hidden states; ``padding_BT`` is False where a token is none. Raises ValueError for sequences
+        longer than the model has positions."""
+        length = ids_BT.shape[1]
+        if isinstance(length, int) and length > self.config.positions:
+            raise ValueError(
+                f"a sequence of {length} tokens is longer than the model's {self.config.positions} positions"
+            )
+        x_BTD = self.embed_tokens(ids_BT)
+        if self.config.embedding_scale != 1.0:
+            x_BTD = x_BTD * paddle.full([], self.config.embedding_scale, x_BTD.dtype)
+        positions = Positions(length, padding_BT)
+        for block in self.layers:
+            x_BTD = block(x_BTD, positions)
+        return self.norm(x_BTD)
+
+
+class CausalLM(Layer):
+    """Logits of the next token at every position: ids_BT (integers) -> [B, T, V]."""
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.model = Decoder(config)
+        if not config.tied:
+            self.lm_head = nn.Linear(config.width, config.vocabulary, bias_attr=None if config.head_bias else False)
+
+    def forward(self, ids_BT: Any, padding_BT: Any = None) -> Any:
+        """The logits."""
+        return self.head(self.model(ids_BT, padding_BT))
+
+    def head(self, x_BTD: Any) -> Any:
+        """Logits of hidden states."""
+        if self.config.tied:
+            logits_BTV = paddle.matmul(x_BTD, self.model.embed_tokens.weight, transpose_y=True)
+        else:
+            logits_BTV = self.lm_head(x_BTD)
+        softcap = self.config.softcap
+        return paddle.tanh(logits_BTV / softcap) * softcap if softcap else logits_BTV
+
+    def loss(self, ids_BT: Any, next_BT: Any) -> Any:
+        """Mean cross entropy (nats per token) of the next tokens."""
+        return F.cross_entropy(self(ids_BT).reshape([-1, self.config.vocabulary]), next_BT.reshape([-1]))
+
+
+class SequenceClassifier(Layer):
+    """Scores [B, classes] of sequences by the hidden state of their last token."""
+
+    def __init__(self, config: DecoderConfig, classes: int) -> None:
+        super().__init__()
+        self.config = config
+        self.model = Decoder(config)
+        self.score = nn.Linear(config.width, classes, bias_attr=False)
+
+    def forward(self, ids_BT: Any, padding_BT: Any = None) -> Any:
+        """The scores; padding may stand before or behind the tokens."""
+        x_BTD = self.model(ids_BT, padding_BT)
+        if padding_BT is None:
+            return self.score(x_BTD[:, -1])
+        places_BT = paddle.arange(ids_BT.shape[1]) * padding_BT.astype("int64")
+        last_B11 = places_BT.argmax(-1).reshape([-1, 1, 1])
+        return self.score(paddle.take_along_axis(x_BTD, last_B11, axis=1)[:, 0])

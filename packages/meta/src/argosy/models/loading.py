@@ -1,0 +1,71 @@
+"""``load`` and ``save``: a folder of a model becomes a layer with its tokenizer, and is written back."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib import import_module
+from types import ModuleType
+
+from argosy.models.configuration import ConfigFile
+from argosy.models.decoder import CausalLM, SequenceClassifier
+from argosy.models.families import FAMILIES
+from argosy.models.files import ModelFiles, write_folder
+from argosy.models.weights import collect_weights, fill_weights
+from argosy.nn.layer import Layer
+from argosy.nn.lazy import LazyGuard
+
+__all__ = ["build", "family_of", "load_model", "save"]
+
+_CONFIG = "_model_file"  # where a loaded layer keeps its config.json
+
+
+def family_of(config: ConfigFile) -> ModuleType:
+    """The family's module. Raises ConfigurationError for a ``model_type`` that is not known."""
+    name = config.text("model_type")
+    if name not in FAMILIES:
+        raise config.error("model_type", f"one of {', '.join(sorted(FAMILIES))}", name)
+    return import_module(f"argosy.models.families.{FAMILIES[name]}")
+
+
+def build(config: ConfigFile) -> Layer:
+    """The model that a ``config.json`` describes, with fresh weights and the head that ``architectures`` names."""
+    family = family_of(config)
+    if hasattr(family, "build"):
+        model: Layer = family.build(config)
+    else:
+        sizes = family.configure(config)
+        kind = str((config.optional("architectures") or ["ForCausalLM"])[0])
+        if kind.endswith("ForSequenceClassification"):
+            model = SequenceClassifier(sizes, len(config.optional("id2label") or {0: "", 1: ""}))
+        else:
+            model = CausalLM(sizes)
+    model.__dict__[_CONFIG] = config
+    return model
+
+
+def load_model(folder: str | os.PathLike[str], dtype: str | None = None) -> Layer:
+    """The model of a folder, in evaluation mode, its weights mapped from the files.
+
+    Matrices that a file holds as one tensor are views of its pages: nothing is read before it is used, and training
+    writes to private copies of pages. ``dtype`` converts the weights, which makes copies. Raises ConfigurationError and
+    CheckpointError naming file, key or tensor.
+    """
+    config = ConfigFile.read(folder)
+    files = ModelFiles(folder)
+    with LazyGuard():
+        model = build(config)
+    fill_weights(model, family_of(config), files, os.fspath(folder), dtype)
+    model.eval()
+    return model
+
+
+def save(model: Layer, folder: str | os.PathLike[str]) -> None:
+    """Write ``model``, which ``load_model`` or ``build`` made, as a folder that transformers reads. Raises TypeError
+    for another layer."""
+    config = model.__dict__.get(_CONFIG)
+    if config is None:
+        raise TypeError(
+            f"save() takes models that load() or build() made, whose config.json is known; got {type(model).__name__}"
+        )
+    write_folder(folder, json.loads(json.dumps(config.values)), collect_weights(model, family_of(config)))

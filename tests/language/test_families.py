@@ -1,0 +1,171 @@
+"""Models of every family beside what transformers on torch computed with the same weights (see ``record.py``)."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy import models
+from argosy_infer import Generator
+from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
+from language.weights_by_name import weights
+
+RECORDS = sorted((Path(__file__).parent / "records").glob("*.json"))
+VALID = np.array([[True] * 12, [True] * 9 + [False] * 3])
+
+
+@pytest.fixture(params=RECORDS, ids=lambda path: path.stem)
+def case(request, tmp_path):
+    """A record, and a folder with its configuration and weights."""
+    record = json.loads(request.param.read_text())
+    (tmp_path / "config.json").write_text(json.dumps(record["config"]))
+    tensors = {name: weights(name, shape) for name, shape in record["tensors"].items()}
+    save_file(tensors, tmp_path / "model.safetensors")
+    return record, tmp_path
+
+
+def test_outputs_are_those_of_transformers(case):
+    record, folder = case
+    model = models.load_model(folder)
+    ids = paddle.to_tensor(record["ids"])
+    made = model(ids).numpy()
+    expected = np.array(record["outputs"], np.float32).reshape(made.shape)
+    np.testing.assert_allclose(made, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+    padded = model(paddle.to_tensor(record["ids"] * VALID), paddle.to_tensor(VALID)).numpy()
+    expected = np.array(record["padded"], np.float32).reshape(made.shape)
+    seen = VALID if made.ndim == 3 else slice(None)
+    np.testing.assert_allclose(padded[seen], expected[seen], rtol=0, atol=1e-4 * np.abs(expected).max())
+
+
+def test_a_folder_written_back_is_the_same(case, tmp_path_factory):
+    record, folder = case
+    model = models.load_model(folder)
+    again = tmp_path_factory.mktemp("again")
+    models.save(model, again)
+    ids = paddle.to_tensor(record["ids"])
+    np.testing.assert_array_equal(models.load_model(again)(ids).numpy(), model(ids).numpy())
+
+
+# ---- bad folders
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A Llama as two shards with an index."""
+    record = json.loads((Path(__file__).parent / "records" / "llama.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(record["config"]))
+    tensors = {name: weights(name, shape) for name, shape in record["tensors"].items()}
+    names = sorted(tensors)
+    shards = {"model-1.safetensors": names[:10], "model-2.safetensors": names[10:]}
+    for shard, held in shards.items():
+        save_file({name: tensors[name] for name in held}, tmp_path / shard)
+    table = {name: shard for shard, held in shards.items() for name in held}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": table}))
+    return tmp_path
+
+
+def changed(folder, **values):
+    config = json.loads((folder / "config.json").read_text()) | values
+    (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if v is not ...}))
+
+
+def rewritten(folder, change):
+    """The second shard and its rows of the index after ``change(tensors)``."""
+    tensors = dict(SafetensorsFile(folder / "model-2.safetensors"))
+    change(tensors)
+    save_file(tensors, folder / "model-2.safetensors")
+    index = json.loads((folder / "model.safetensors.index.json").read_text())
+    table = {name: shard for name, shard in index["weight_map"].items() if shard == "model-1.safetensors"}
+    table |= dict.fromkeys(tensors, "model-2.safetensors")
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": table}))
+
+
+def test_shards_are_read(folder):
+    assert models.load_model(folder)(paddle.to_tensor([[1, 2, 3]])).shape == [1, 3, 48]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"model_type": "lama"}, "model_type.*expected|model_type.*one of"),
+        ({"hidden_size": ...}, "hidden_size"),
+        ({"hidden_size": "32"}, "hidden_size.*whole number.*'32'"),
+        ({"num_key_value_heads": 3}, "num_key_value_heads.*divisor"),
+        ({"hidden_act": "mish"}, "hidden_act.*silu"),
+        ({"rope_parameters": {"rope_type": "ntk"}}, "rope_type.*yarn"),
+        (
+            {"rope_parameters": {"rope_type": "longrope", "short_factor": [1.0], "long_factor": [1.0]}},
+            "short_factor.*4",
+        ),
+    ],
+)
+def test_configurations_that_are_wrong_are_refused_by_key(folder, values, message):
+    changed(folder, **values)
+    with pytest.raises(models.ConfigurationError, match=message):
+        models.load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.pop("model.norm.weight"), "1 tensors are missing.*model.norm.weight"),
+        (lambda t: t.update(extra=np.zeros(3, np.float32)), "belong to no parameter.*extra"),
+        (
+            lambda t: t.update({"model.norm.weight": np.zeros(31, np.float32)}),
+            r"model.norm.weight has shape \[31\].*\[32\]",
+        ),
+    ],
+)
+def test_tensors_that_are_wrong_are_refused_by_name(folder, change, message):
+    rewritten(folder, change)
+    with pytest.raises(CheckpointError, match=message):
+        models.load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"weight_map": {"a": "../other.safetensors"}}, "no safetensors file of this folder"),
+        ({"weight_map": {"a": "model-3.safetensors"}}, "model-3.safetensors does not exist"),
+        ({"weight_map": {"a": "model-2.safetensors"}}, "differ"),
+        ({"weight_map": [1]}, "must map"),
+        ([], "no index"),
+    ],
+)
+def test_indices_that_are_wrong_are_refused(folder, table, message):
+    (folder / "model.safetensors.index.json").write_text(json.dumps(table))
+    with pytest.raises(CheckpointError, match=message):
+        models.load_model(folder)
+
+
+def test_training_leaves_the_files_as_they_are(folder):
+    before = [path.read_bytes() for path in sorted(folder.glob("*.safetensors"))]
+    model = models.load_model(folder)
+    optimizer = paddle.optimizer.AdamW(1e-2, parameters=model.parameters())
+    ids = paddle.to_tensor([[1, 2, 3, 4]])
+    losses = []
+    for _ in range(3):
+        loss = model.loss(ids, paddle.to_tensor([[2, 3, 4, 5]]))
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        losses.append(float(loss))
+    assert losses[2] < losses[0]
+    assert [path.read_bytes() for path in sorted(folder.glob("*.safetensors"))] == before
+
+
+@pytest.mark.parametrize("name", ["llama-yarn", "qwen3_moe", "deepseek_v3", "ernie4_5_moe", "gpt2"])
+def test_what_is_generated_from_a_cache_is_what_the_model_says(name, tmp_path):
+    """The incremental form of the exported model decodes the tokens that the whole model gives, one by one."""
+    record = json.loads((Path(__file__).parent / "records" / f"{name}.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(record["config"]))
+    save_file({n: weights(n, shape) for n, shape in record["tensors"].items()}, tmp_path / "model.safetensors")
+    model = models.load_model(tmp_path)
+    paddle.jit.save(model, tmp_path / "export", input_spec=[paddle.static.InputSpec([None, None], "int64", "ids")])
+    prompt = record["ids"][0]
+    made = Generator(tmp_path / "export", capacity=64).generate(prompt, max_new_tokens=12)
+    whole = [*prompt, *made]
+    scores = model(paddle.to_tensor([whole])).numpy()[0, len(prompt) - 1 : -1]
+    assert made == scores.argmax(-1).tolist()
