@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from builtins import bool as _bool
 from builtins import float as _float
@@ -58,14 +58,14 @@ from argosy.creation import create_parameter as create_parameter
 from argosy import cuda as cuda
 from argosy import device as device
 from argosy.static.program import device_guard as device_guard
-from argosy.compat.absent import disable_compat as disable_compat
+from argosy.compat import disable_compat as disable_compat
 from argosy.framework.other_devices import disable_signal_handler as disable_signal_handler
 from argosy.modes import disable_static as disable_static
 from argosy import distributed as distributed
 from argosy import distribution as distribution
 from argosy_tensorcore.dtype import float64 as _own_double
 from argosy_tensorcore.dtype import DType as _own_dtype
-from argosy.compat.absent import enable_compat as enable_compat
+from argosy.compat import enable_compat as enable_compat
 from argosy_autograd.modes import enable_grad as enable_grad
 from argosy.modes import enable_static as enable_static
 from argosy.jit.explanation import explain as explain

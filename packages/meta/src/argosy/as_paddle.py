@@ -28,7 +28,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import argosy
-from argosy import faces, version
+from argosy import version
+from argosy.api import SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,7 +112,7 @@ def uninstall() -> None:
 
 def _show_tensors_of(framework: str) -> None:
     """Let the class of tensors name this module as its own: libraries compare ``str(type(x))``."""
-    faces.SHOWN.framework = framework
+    SHOWN.framework = framework
     runtime = sys.modules.get("argosy.runtime")
     if runtime is not None:
         runtime.Tensor.__module__ = framework

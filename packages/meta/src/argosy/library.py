@@ -17,14 +17,6 @@
 See :func:`argosy_phi_ops.custom.declaration.custom_op`.
 """
 
-from argosy.faces import face
+from argosy.api import lazy_names
 
-_TABLE = {
-    "custom_op": "argosy_phi_ops.custom.declaration:custom_op",
-    "CustomOperator": "argosy_phi_ops.custom.declaration:CustomOperator",
-    "TensorType": "argosy_pir.types:TensorType",
-    "OperatorError": "argosy_phi_ops.errors:OperatorError",
-    "ShapeError": "argosy_phi_ops.errors:ShapeError",
-}
-
-__getattr__, __dir__ = face(__name__, _TABLE, globals())
+__getattr__, __dir__ = lazy_names(__name__, globals())

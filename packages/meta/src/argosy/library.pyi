@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy_phi_ops.custom.declaration import CustomOperator as CustomOperator
 from argosy_phi_ops.errors import OperatorError as OperatorError

@@ -1,4 +1,4 @@
-"""ONNX files: the face of Paddle's converter, which is a package of its own."""
+"""ONNX files: Paddle's converter, which is a package of its own."""
 
 from __future__ import annotations
 

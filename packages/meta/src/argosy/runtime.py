@@ -6,7 +6,7 @@ Faces import this module with the first name that makes or takes tensors; ``impo
 from __future__ import annotations
 
 import argosy_autograd  # noqa: F401  (installs the gradient recorder and Tensor's gradient methods)
-from argosy.faces import SHOWN
+from argosy.api import SHOWN
 from argosy_phi_ops import extension
 from argosy_phi_ops.methods import find
 from argosy_tensorcore.tensor import Tensor

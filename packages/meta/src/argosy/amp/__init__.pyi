@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.amp.scaler import GradScaler as _own_AmpScaler
 from argosy.amp.scaler import GradScaler as GradScaler

@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy_autograd.pylayer import PyLayer as _own_Function
 from argosy_autograd.pylayer import PyLayer as PyLayer

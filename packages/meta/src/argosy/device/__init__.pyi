@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.device.typed import BFloat16Tensor as BFloat16Tensor
 from argosy.device.typed import BoolTensor as BoolTensor

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
+from argosy.api import lazy_names, targets
 from argosy.device.streams import refusing
-from argosy.faces import face
 
-_AS_IN_DEVICE = (
-    "Event", "Stream", "current_stream", "empty_cache", "get_device_properties", "get_rng_state", "manual_seed",
-    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "reset_max_memory_allocated",
-    "reset_max_memory_reserved", "set_rng_state",
-)  # fmt: skip
-_TABLE = {name: f"argosy.device:{name}" for name in _AS_IN_DEVICE}
-
-__all__ = [*_TABLE, "device_count", "synchronize"]
-__getattr__, __dir__ = face(__name__, _TABLE, globals())
+__all__ = [*targets(__name__), "device_count", "synchronize"]
+__getattr__, __dir__ = lazy_names(__name__, globals())
 
 synchronize = refusing("custom_device.synchronize", "device of a package")
 

@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.distributed.plans import ColWiseParallel as ColWiseParallel
 from argosy.distributed.data_parallel import DataParallel as DataParallel

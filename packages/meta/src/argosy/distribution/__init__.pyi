@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.distribution.transforms.elementwise import AbsTransform as AbsTransform
 from argosy.distribution.transforms.elementwise import AffineTransform as AffineTransform

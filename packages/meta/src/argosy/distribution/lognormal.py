@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.distribution.normal import Normal
-from argosy.distribution.transform import ExpTransform
 from argosy.distribution.transformed_distribution import TransformedDistribution
+from argosy.distribution.transforms.elementwise import ExpTransform
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["LogNormal"]

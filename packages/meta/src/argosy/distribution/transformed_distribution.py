@@ -8,7 +8,8 @@ from typing import Any
 
 from argosy.distribution.distribution import Distribution
 from argosy.distribution.parameters import event_sum
-from argosy.distribution.transform import ChainTransform, Transform
+from argosy.distribution.transforms.base import Transform
+from argosy.distribution.transforms.composed import ChainTransform
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["TransformedDistribution"]

@@ -1,10 +1,12 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
+
+from typing import Any as _Any
+from typing import NoReturn as _NoReturn
 
 from argosy.static.program import Block as Block
 from argosy.device.places import CPUPlace as CPUPlace
 from argosy.framework.other_devices import CUDAPinnedPlace as CUDAPinnedPlace
 from argosy.framework.other_devices import CUDAPlace as CUDAPlace
-from argosy.framework.graphs import IrGraph as IrGraph
 from argosy.common_ops_import import LayerHelper as LayerHelper
 from argosy.framework.reading import MmapStorage as MmapStorage
 from argosy.attributes import ParamAttr as ParamAttr
@@ -20,8 +22,8 @@ from argosy.framework import core as core
 from argosy.framework.other_devices import disable_signal_handler as disable_signal_handler
 from argosy.modes import disable_static as disable_static
 from argosy_tensorcore.dtype import DType as _own_dtype
-from argosy.base.framework import dygraph_not_support as dygraph_not_support
-from argosy.base.framework import dygraph_only as dygraph_only
+from argosy.framework.mode_restrictions import dygraph_not_support as dygraph_not_support
+from argosy.framework.mode_restrictions import dygraph_only as dygraph_only
 from argosy.modes import enable_static as enable_static
 from argosy.framework.other_devices import fp8_fp8_half_gemm_fused as fp8_fp8_half_gemm_fused
 from argosy.framework.other_devices import get_cuda_rng_state as get_cuda_rng_state
@@ -44,3 +46,4 @@ from argosy.framework.flags import set_flags as set_flags
 from argosy.modes import use_pir_api as use_pir_api
 convert_np_dtype_to_dtype_ = _own_convert_np_dtype_to_dtype_
 dtype = _own_dtype
+def IrGraph(*args: _Any, **kwargs: _Any) -> _NoReturn: ...

@@ -6,6 +6,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, NoReturn
 
+from argosy.api import lazy_names, targets
 from argosy.device import (
     CPUPlace,
     is_compiled_with_cinn,
@@ -16,7 +17,6 @@ from argosy.device import (
     is_compiled_with_rocm,
     is_compiled_with_xpu,
 )
-from argosy.framework.graphs import Graph
 from argosy.framework.other_devices import CUDAPinnedPlace, CUDAPlace
 from argosy.framework.reading import frombuffer
 from argosy.runtime import Tensor
@@ -29,8 +29,9 @@ from argosy_tensorcore.place import Place
 from argosy_tensorcore.rng import Generator
 
 __all__ = [
+    *targets(__name__),
     "AmpLevel", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataType", "DenseTensor", "EOFException",
-    "Generator", "Graph", "LoDTensor", "Place", "VarDesc", "default_cpu_generator", "default_cuda_generator",
+    "Generator", "LoDTensor", "Place", "VarDesc", "default_cpu_generator", "default_cuda_generator",
     "default_custom_device_generator", "default_xpu_generator", "device_memory_stat_current_value",
     "device_memory_stat_peak_value", "eager", "frombuffer", "get_cuda_device_count", "get_custom_device_count",
     "is_compiled_with_cinn", "is_compiled_with_cuda", "is_compiled_with_custom_device",
@@ -39,6 +40,8 @@ __all__ = [
     "nvprof_stop", "set_prim_eager_enabled", "size_of_dtype",
 ]  # fmt: skip
 
+
+__getattr__, __dir__ = lazy_names(__name__, globals())
 
 LoDTensor = DenseTensor = Tensor
 """What Paddle's tensors hold: here they hold no other tensor."""

@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.geometric.neighbourhoods import reindex_graph as reindex_graph
 from argosy.geometric.neighbourhoods import reindex_heter_graph as reindex_heter_graph

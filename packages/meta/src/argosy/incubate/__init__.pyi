@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.incubate.optimizer.lookahead import LookAhead as LookAhead
 from argosy.incubate.optimizer.modelaverage import ModelAverage as ModelAverage

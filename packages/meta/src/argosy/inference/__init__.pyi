@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.inference.config import Config as Config
 from argosy.inference.kinds import DataType as DataType

@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.io.sampler import BatchSampler as BatchSampler
 from argosy.io.dataset import ChainDataset as ChainDataset

@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.jit.input_spec import InputSpec as InputSpec
 from argosy.jit.static_function import StaticFunction as StaticFunction

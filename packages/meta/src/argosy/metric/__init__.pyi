@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.metric.topk import Accuracy as Accuracy
 from argosy.metric.auc import Auc as Auc

@@ -1,4 +1,17 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
+from argosy.models.decoder import CausalLM as CausalLM
+from argosy.models.configuration import ConfigFile as ConfigFile
+from argosy.models.configuration import ConfigurationError as ConfigurationError
+from argosy.models.decoder import Decoder as Decoder
+from argosy.models.configuration import DecoderConfig as DecoderConfig
+from argosy.models.encoder import Encoder as Encoder
+from argosy.models.encoder import EncoderClassifier as EncoderClassifier
+from argosy.models.encoder import EncoderConfig as EncoderConfig
 from argosy.models.gpt import GPT as GPT
 from argosy.models.gpt import GPTConfig as GPTConfig
+from argosy.models.encoder import MaskedLM as MaskedLM
+from argosy.models.decoder import SequenceClassifier as SequenceClassifier
+from argosy.models.loading import build as build
+from argosy.models.loading import load_model as load_model
+from argosy.models.loading import save as save

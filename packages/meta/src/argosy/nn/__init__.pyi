@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.nn.adaptive_pooling import AdaptiveAvgPool1D as AdaptiveAvgPool1D
 from argosy.nn.adaptive_pooling import AdaptiveAvgPool2D as AdaptiveAvgPool2D

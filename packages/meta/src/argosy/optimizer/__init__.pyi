@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.optimizer.averaging import ASGD as ASGD
 from argosy.optimizer.adaptive import Adadelta as Adadelta

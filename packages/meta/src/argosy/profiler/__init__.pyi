@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.profiler.profiler import Profiler as Profiler
 from argosy.profiler.states import ProfilerState as ProfilerState

@@ -1,16 +1,16 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
+
+from typing import Any as _Any
+from typing import NoReturn as _NoReturn
 
 from argosy.quantization.imperative import AbsmaxQuantizer as AbsmaxQuantizer
 from argosy.quantization.base import BaseObserver as BaseObserver
 from argosy.quantization.base import BaseQuanter as BaseQuanter
 from argosy.quantization.imperative import BaseQuantizer as BaseQuantizer
 from argosy.quantization.imperative import HistQuantizer as HistQuantizer
-from argosy.quantization.imperative import ImperativePTQ as ImperativePTQ
-from argosy.quantization.imperative import ImperativeQuantAware as ImperativeQuantAware
 from argosy.quantization.imperative import KLQuantizer as KLQuantizer
 from argosy.quantization.quantize import PTQ as PTQ
 from argosy.quantization.imperative import PTQConfig as PTQConfig
-from argosy.quantization.imperative import PTQRegistry as PTQRegistry
 from argosy.quantization.imperative import PerChannelAbsmaxQuantizer as PerChannelAbsmaxQuantizer
 from argosy.quantization.quantize import QAT as QAT
 from argosy.quantization.config import QuantConfig as QuantConfig
@@ -28,3 +28,6 @@ from argosy.quantization.factory import quanter as quanter
 from argosy.quantization import quanters as quanters
 from argosy.quantization import quantize as quantize
 from argosy.quantization import wrapper as wrapper
+def ImperativePTQ(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
+def ImperativeQuantAware(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
+def PTQRegistry(*args: _Any, **kwargs: _Any) -> _NoReturn: ...

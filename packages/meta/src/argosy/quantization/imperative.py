@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argosy.absent import absent_names
+from argosy.api import lazy_names
 from argosy.nn.common import Linear
 from argosy.nn.conv import Conv2DTranspose
 from argosy_tensorcore.interchange import to_numpy
@@ -26,13 +26,8 @@ __all__ = [
 ]  # fmt: skip
 
 Array = npt.NDArray[Any]
-_INSTEAD = "use quantization.PTQ or quantization.QAT with a QuantConfig"
 
-__getattr__ = absent_names(
-    __name__,
-    "argosy.quantization",
-    dict.fromkeys(("ImperativePTQ", "ImperativeQuantAware", "PTQRegistry"), _INSTEAD),
-)
+__getattr__, __dir__ = lazy_names(__name__, globals())
 
 
 class BaseQuantizer(metaclass=ABCMeta):

@@ -1,15 +1,5 @@
-"""Tools for science on top of differentiable programs: the face of ``argosy.science``."""
+"""Tools for science on top of differentiable programs."""
 
-from argosy.faces import face
+from argosy.api import lazy_names
 
-_TABLE = {
-    "first_nan": "argosy.science.nans:first_nan",
-    "fixed_point": "argosy.science.implicit:fixed_point",
-    "levenberg_marquardt": "argosy.science.least_squares:levenberg_marquardt",
-    "linear_solve": "argosy.science.implicit:linear_solve",
-    "odeint": "argosy.science.ode:odeint",
-    "root": "argosy.science.implicit:root",
-    "scan": "argosy.science.loops:scan",
-}
-
-__getattr__, __dir__ = face(__name__, _TABLE, globals())
+__getattr__, __dir__ = lazy_names(__name__, globals())

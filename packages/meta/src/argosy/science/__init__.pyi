@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.science.nans import first_nan as first_nan
 from argosy.science.implicit import fixed_point as fixed_point

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.science.loops import scan
-from argosy.static.nn import while_loop
+from argosy.static.control_flow import while_loop
 from argosy_autograd.engine import grad
 from argosy_autograd.modes import enable_grad, is_grad_enabled, no_grad
 from argosy_autograd.pylayer import PyLayer

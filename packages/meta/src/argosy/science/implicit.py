@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.science.checks import check_floating, held_to_shape
-from argosy.static.nn import while_loop
+from argosy.static.control_flow import while_loop
 from argosy_autograd.engine import grad
 from argosy_autograd.modes import enable_grad, no_grad
 from argosy_autograd.pylayer import PyLayer

@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.sparse.tensors import SparseCooTensor as SparseCooTensor
 from argosy.sparse.tensors import SparseCsrTensor as SparseCsrTensor

@@ -1,12 +1,13 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
+
+from typing import Any as _Any
+from typing import NoReturn as _NoReturn
 
 from argosy.static.executor import BuildStrategy as BuildStrategy
 from argosy.static.executor import CompiledProgram as CompiledProgram
 from argosy.static.executor import Executor as Executor
 from argosy.static.statistics import ExponentialMovingAverage as ExponentialMovingAverage
 from argosy.jit.input_spec import InputSpec as InputSpec
-from argosy.static.absent import IpuCompiledProgram as IpuCompiledProgram
-from argosy.static.absent import IpuStrategy as IpuStrategy
 from argosy.static.python_functions import Print as Print
 from argosy.static.program import Program as Program
 from argosy.static.scope import Scope as Scope
@@ -19,7 +20,6 @@ from argosy.static.statistics import auc as auc
 from argosy.static.places import cpu_places as cpu_places
 from argosy.static.statistics import create_global_var as create_global_var
 from argosy.creation import create_parameter as create_parameter
-from argosy.static.absent import ctr_metric_bundle as ctr_metric_bundle
 from argosy.static.places import cuda_places as cuda_places
 from argosy.static.program import data as data
 from argosy.static.program import default_main_program as default_main_program
@@ -29,7 +29,6 @@ from argosy.static.files import deserialize_program as deserialize_program
 from argosy.static.program import device_guard as device_guard
 from argosy.static.scope import global_scope as global_scope
 from argosy.static.differentiation import gradients as gradients
-from argosy.static.absent import ipu_shard_guard as ipu_shard_guard
 from argosy.static.files import load as load
 from argosy.static.files import load_from_file as load_from_file
 from argosy.static.files import load_inference_model as load_inference_model
@@ -46,7 +45,11 @@ from argosy.static.files import save_to_file as save_to_file
 from argosy.static.scope import scope_guard as scope_guard
 from argosy.static.files import serialize_persistables as serialize_persistables
 from argosy.static.files import serialize_program as serialize_program
-from argosy.static.absent import set_ipu_shard as set_ipu_shard
 from argosy.static.files import set_program_state as set_program_state
 from argosy.static.places import xpu_places as xpu_places
 Variable = _own_Variable
+def IpuCompiledProgram(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
+def IpuStrategy(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
+def ctr_metric_bundle(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
+def ipu_shard_guard(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
+def set_ipu_shard(*args: _Any, **kwargs: _Any) -> _NoReturn: ...

@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.text.datasets.conll05 import Conll05st as Conll05st
 from argosy.text.datasets.imdb import Imdb as Imdb

@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.utils import cpp_extension as cpp_extension
 from argosy.utils.checks import deprecated as deprecated

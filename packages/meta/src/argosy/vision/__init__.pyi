@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.vision import datasets as datasets
 from argosy.vision.image import get_image_backend as get_image_backend

@@ -1,8 +1,5 @@
 """Recordings and what they are of, from local folders. Nothing is downloaded."""
 
-from argosy.faces import face
+from argosy.api import lazy_names
 
-_TABLE = {"ESC50": "argosy.audio.datasets.esc50:ESC50", "TESS": "argosy.audio.datasets.tess:TESS"}
-
-__all__ = [*_TABLE]
-__getattr__, __dir__ = face(__name__, _TABLE, globals())
+__getattr__, __dir__ = lazy_names(__name__, globals())

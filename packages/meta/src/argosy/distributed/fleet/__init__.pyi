@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.distributed.fleet.base.topology import CommunicateTopology as CommunicateTopology
 from argosy.distributed.fleet.training import DistributedStrategy as DistributedStrategy

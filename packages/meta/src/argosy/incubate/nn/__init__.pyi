@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.incubate.nn.linear import FusedBiasDropoutResidualLayerNorm as FusedBiasDropoutResidualLayerNorm
 from argosy.incubate.nn.linear import FusedDropout as FusedDropout
@@ -6,6 +6,6 @@ from argosy.incubate.nn.linear import FusedDropoutAdd as FusedDropoutAdd
 from argosy.incubate.nn.transformer import FusedFeedForward as FusedFeedForward
 from argosy.incubate.nn.linear import FusedLinear as FusedLinear
 from argosy.incubate.nn.transformer import FusedMultiHeadAttention as FusedMultiHeadAttention
-from argosy.incubate.nn.absent import FusedMultiTransformer as FusedMultiTransformer
+from argosy.incubate.nn.transformer import FusedMultiTransformer as FusedMultiTransformer
 from argosy.incubate.nn.transformer import FusedTransformerEncoderLayer as FusedTransformerEncoderLayer
 from argosy.incubate.nn import functional as functional

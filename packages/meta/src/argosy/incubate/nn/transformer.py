@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.api.absent import REASONS
 from argosy.incubate.nn import functional as fused
 from argosy.nn.attention import additive_mask
 from argosy.nn.initializer import Constant
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["FusedFeedForward", "FusedMultiHeadAttention", "FusedTransformerEncoderLayer"]
+__all__ = ["FusedFeedForward", "FusedMultiHeadAttention", "FusedMultiTransformer", "FusedTransformerEncoderLayer"]
 
 
 class _Fused(Layer):
@@ -218,3 +219,10 @@ class FusedTransformerEncoderLayer(Layer):
 def _two(attr: Any) -> tuple[Any, Any]:
     """The attributes of the two parts."""
     return (attr[0], attr[1]) if isinstance(attr, (list, tuple)) else (attr, attr)
+
+
+class FusedMultiTransformer:
+    """A stack of decoder layers with a cache of keys and values. Raises NotImplementedError."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError(f"incubate.nn.FusedMultiTransformer is not implemented: {REASONS['serving']}")

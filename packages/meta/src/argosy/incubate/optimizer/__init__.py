@@ -1,12 +1,5 @@
 """Optimizers around another one, and those that have moved, under their older address."""
 
-from argosy.faces import face
+from argosy.api import lazy_names
 
-_TABLE = {
-    "LBFGS": "argosy.optimizer.lbfgs:LBFGS",
-    "LookAhead": "argosy.incubate.optimizer.lookahead:LookAhead",
-    "ModelAverage": "argosy.incubate.optimizer.modelaverage:ModelAverage",
-    "functional": "argosy.incubate.optimizer.functional",
-}
-
-__getattr__, __dir__ = face(__name__, _TABLE, globals())
+__getattr__, __dir__ = lazy_names(__name__, globals())

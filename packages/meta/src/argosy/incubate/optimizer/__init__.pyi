@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.optimizer.lbfgs import LBFGS as LBFGS
 from argosy.incubate.optimizer.lookahead import LookAhead as LookAhead

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
+from argosy.api import lazy_names
 from argosy.checked import named
-from argosy.faces import face
 from argosy.nn.regularization import dropout as drop
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.errors import ShapeError
@@ -28,9 +28,8 @@ __all__ = [
 ]  # fmt: skip
 
 _attention: Any = op("scaled_dot_product_attention")
-_ELSEWHERE = {"flashmask_attention": "argosy.nn.functional.masked_attention:flashmask_attention"}
 
-__getattr__, __dir__ = face(__name__, _ELSEWHERE, globals())
+__getattr__, __dir__ = lazy_names(__name__, globals())
 
 
 def scaled_dot_product_attention(

@@ -2,14 +2,10 @@
 
 from importlib import import_module
 
-from argosy.faces import face
+from argosy.api import lazy_names
 from argosy.nn.layer.layers import Layer, own_dtype
 
 __all__ = ["Layer", "own_dtype"]
-
-_MODULES = (
-    "activation", "common", "container", "conv", "distance", "loss", "norm", "pooling", "rnn", "transformer", "vision",
-)  # fmt: skip
 
 
 def _layer(name: str) -> object | None:
@@ -18,4 +14,4 @@ def _layer(name: str) -> object | None:
     return found
 
 
-__getattr__, __dir__ = face(__name__, {name: f"argosy.nn.layer.{name}" for name in _MODULES}, globals(), _layer)
+__getattr__, __dir__ = lazy_names(__name__, globals(), _layer)

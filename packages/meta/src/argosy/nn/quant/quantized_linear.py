@@ -1,10 +1,8 @@
 """Where Paddle defines linear maps with quantised weights."""
 
-from argosy.faces import face, operators_named
+from argosy.api import lazy_names
 
-_OPERATORS = ("llm_int8_linear", "weight_dequantize", "weight_only_linear", "weight_quantize")
-
-__getattr__, __dir__ = face(__name__, {}, globals(), *operators_named(_OPERATORS))
+__getattr__, __dir__ = lazy_names(__name__, globals())
 
 
 def _get_arch_info() -> int:

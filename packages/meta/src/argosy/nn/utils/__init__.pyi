@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.nn.utils.clipping import clip_grad_norm_ as clip_grad_norm_
 from argosy.nn.utils.clipping import clip_grad_value_ as clip_grad_value_

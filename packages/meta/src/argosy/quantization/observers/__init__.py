@@ -1,13 +1,5 @@
 """Observers: what passes is kept track of and left as it is."""
 
-from argosy.faces import face
+from argosy.api import lazy_names
 
-_TABLE = {
-    **{name: f"argosy.quantization.observers.abs_max:{name}" for name in ("AbsmaxObserver", "AbsmaxObserverLayer")},
-    **{
-        name: f"argosy.quantization.observers.groupwise:{name}"
-        for name in ("GroupWiseWeightObserver", "GroupWiseWeightObserverLayer")
-    },
-}
-
-__getattr__, __dir__ = face(__name__, _TABLE, globals())
+__getattr__, __dir__ = lazy_names(__name__, globals())

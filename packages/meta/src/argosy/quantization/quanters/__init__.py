@@ -1,10 +1,5 @@
 """Quanters: what passes is rounded as quantisation would."""
 
-from argosy.faces import face
+from argosy.api import lazy_names
 
-_TABLE = {
-    name: f"argosy.quantization.quanters.abs_max:{name}"
-    for name in ("FakeQuanterWithAbsMaxObserver", "FakeQuanterWithAbsMaxObserverLayer")
-}
-
-__getattr__, __dir__ = face(__name__, _TABLE, globals())
+__getattr__, __dir__ = lazy_names(__name__, globals())

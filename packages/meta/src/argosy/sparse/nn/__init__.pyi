@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.sparse.nn.normalization import BatchNorm as BatchNorm
 from argosy.sparse.nn.convolution import Conv2D as Conv2D

@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.static.amp.lists import AutoMixedPrecisionLists as AutoMixedPrecisionLists
 from argosy.static.amp.lists import AutoMixedPrecisionLists as _own_CustomOpLists

@@ -1,6 +1,6 @@
 """Passes that quantise Paddle's older programs: names that libraries import beside what they use."""
 
-from argosy.faces import face
+from argosy.api import lazy_names
 
 _NAMES = (
     "AddQuantDequantForInferencePass", "AddQuantDequantPass", "AddQuantDequantPassV2", "ConvertToInt8Pass",
@@ -8,7 +8,6 @@ _NAMES = (
     "PostTrainingQuantizationProgram", "QuantInt8MkldnnPass", "QuantWeightPass", "QuantizationFreezePass",
     "QuantizationTransformPass", "QuantizationTransformPassV2", "ReplaceFakeQuantDequantPass", "WeightQuantization",
 )  # fmt: skip
-_TABLE = {name: f"argosy.static.quantization.{name}" for name in ("quant_config", "utils")}
 
 
 class _Pass:
@@ -25,4 +24,4 @@ def _pass(name: str) -> type | None:
     return type(name, (_Pass,), {"__module__": __name__}) if name in _NAMES else None
 
 
-__getattr__, __dir__ = face(__name__, _TABLE, globals(), _pass)
+__getattr__, __dir__ = lazy_names(__name__, globals(), _pass)

@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.vision.datasets.cifar import Cifar10 as Cifar10
 from argosy.vision.datasets.cifar import Cifar100 as Cifar100

@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.vision.models.alex import AlexNet as AlexNet
 from argosy.vision.models.densenet import DenseNet as DenseNet

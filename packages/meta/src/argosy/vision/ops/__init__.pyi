@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.vision.models.blocks import ConvNormActivation as ConvNormActivation
 from argosy.vision.ops.deformable import DeformConv2D as DeformConv2D

@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.vision.transforms.base import BaseTransform as BaseTransform
 from argosy.vision.transforms.colour import BrightnessTransform as BrightnessTransform

@@ -2,12 +2,9 @@
 
 from typing import Any
 
-from argosy.faces import face
-from argosy.vision import transforms
+from argosy.api import lazy_names
 
 __all__: list[str] = []
-
-_TABLE = {name: f"argosy.vision.transforms:{name}" for name in dir(transforms) if name[:1].isupper()}
 
 
 def _get_image_size(img: Any) -> tuple[int, int]:
@@ -19,4 +16,4 @@ def _get_image_size(img: Any) -> tuple[int, int]:
     return int(width), int(height)
 
 
-__getattr__, __dir__ = face(__name__, _TABLE, globals())
+__getattr__, __dir__ = lazy_names(__name__, globals())

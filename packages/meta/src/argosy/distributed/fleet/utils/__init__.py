@@ -1,13 +1,5 @@
 """``distributed.fleet.utils``: recomputation, and means of gradients by hand."""
 
-from argosy.faces import face
+from argosy.api import lazy_names
 
-_TABLE = {
-    "recompute": "argosy.distributed.fleet.recompute:recompute",
-    **{
-        name: f"argosy.distributed.fleet.utils.{name}"
-        for name in ("hybrid_parallel_util", "log_util", "sequence_parallel_utils")
-    },
-}
-
-__getattr__, __dir__ = face(__name__, _TABLE, globals())
+__getattr__, __dir__ = lazy_names(__name__, globals())

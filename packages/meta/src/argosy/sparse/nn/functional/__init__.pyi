@@ -1,4 +1,4 @@
-"""Written by ``python -m argosy.stubs``."""
+"""Written by ``python -m argosy.api.stubs``."""
 
 from argosy.sparse.nn.functional.masked_attention import attention as attention
 from argosy.sparse.nn.functional.convolution import conv2d as conv2d

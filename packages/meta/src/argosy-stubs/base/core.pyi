@@ -1,0 +1,47 @@
+"""Written by ``python -m argosy.api.stubs``."""
+
+from argosy.framework.core import AmpLevel as AmpLevel
+from argosy.device.places import CPUPlace as CPUPlace
+from argosy.framework.other_devices import CUDAPinnedPlace as CUDAPinnedPlace
+from argosy.framework.other_devices import CUDAPlace as CUDAPlace
+from argosy_tensorcore.dtype import DType as _own_DataType
+from argosy.framework.core import DenseTensor as DenseTensor
+from argosy.framework.core import EOFException as EOFException
+from argosy_tensorcore.rng import Generator as Generator
+from argosy.framework.core import Graph as Graph
+from argosy.framework.core import LoDTensor as LoDTensor
+from argosy_tensorcore.place import Place as Place
+from argosy.framework.core import VarDesc as VarDesc
+from argosy.framework.core import _has_grad as _has_grad
+from argosy.framework.core import _set_has_grad as _set_has_grad
+from argosy.framework.core import _set_prim_all_enabled as _set_prim_all_enabled
+from argosy.framework.core import _set_prim_backward_blacklist as _set_prim_backward_blacklist
+from argosy.framework.core import _set_prim_backward_enabled as _set_prim_backward_enabled
+from argosy.framework.core import _set_prim_forward_blacklist as _set_prim_forward_blacklist
+from argosy.framework.core import _set_prim_forward_enabled as _set_prim_forward_enabled
+from argosy.framework.core import default_cpu_generator as default_cpu_generator
+from argosy.framework.core import default_cuda_generator as default_cuda_generator
+from argosy.framework.core import default_custom_device_generator as default_custom_device_generator
+from argosy.framework.core import default_xpu_generator as default_xpu_generator
+from argosy.framework.core import device_memory_stat_current_value as device_memory_stat_current_value
+from argosy.framework.core import device_memory_stat_peak_value as device_memory_stat_peak_value
+from argosy.framework.core import eager as eager
+from argosy.framework.reading import frombuffer as frombuffer
+from argosy.framework.core import get_cuda_device_count as get_cuda_device_count
+from argosy.framework.core import get_custom_device_count as get_custom_device_count
+from argosy.device.places import is_compiled_with_cinn as is_compiled_with_cinn
+from argosy.device.places import is_compiled_with_cuda as is_compiled_with_cuda
+from argosy.device.places import is_compiled_with_custom_device as is_compiled_with_custom_device
+from argosy.device.places import is_compiled_with_distribute as is_compiled_with_distribute
+from argosy.device.places import is_compiled_with_ipu as is_compiled_with_ipu
+from argosy.framework.core import is_compiled_with_nccl as is_compiled_with_nccl
+from argosy.device.places import is_compiled_with_rocm as is_compiled_with_rocm
+from argosy.device.places import is_compiled_with_xpu as is_compiled_with_xpu
+from argosy.framework.core import nvprof_enable_record_event as nvprof_enable_record_event
+from argosy.framework.core import nvprof_nvtx_pop as nvprof_nvtx_pop
+from argosy.framework.core import nvprof_nvtx_push as nvprof_nvtx_push
+from argosy.framework.core import nvprof_start as nvprof_start
+from argosy.framework.core import nvprof_stop as nvprof_stop
+from argosy.framework.core import set_prim_eager_enabled as set_prim_eager_enabled
+from argosy.framework.core import size_of_dtype as size_of_dtype
+DataType = _own_DataType

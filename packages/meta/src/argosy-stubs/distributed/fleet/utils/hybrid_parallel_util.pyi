@@ -1,0 +1,4 @@
+"""Written by ``python -m argosy.api.stubs``."""
+
+from argosy.distributed.fleet.training import fused_allreduce_gradients as fused_allreduce_gradients
+from argosy.distributed.fleet.training import obtain_optimizer_parameters_list as obtain_optimizer_parameters_list

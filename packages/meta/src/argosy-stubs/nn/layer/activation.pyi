@@ -1,0 +1,31 @@
+"""Written by ``python -m argosy.api.stubs``."""
+
+from argosy.nn.activation import CELU as CELU
+from argosy.nn.activation import ELU as ELU
+from argosy.nn.activation import GELU as GELU
+from argosy.nn.activation import GLU as GLU
+from argosy.nn.activation import Hardshrink as Hardshrink
+from argosy.nn.activation import Hardsigmoid as Hardsigmoid
+from argosy.nn.activation import Hardswish as Hardswish
+from argosy.nn.activation import Hardtanh as Hardtanh
+from argosy.nn.activation import LeakyReLU as LeakyReLU
+from argosy.nn.activation import LogSigmoid as LogSigmoid
+from argosy.nn.activation import LogSoftmax as LogSoftmax
+from argosy.nn.activation import Maxout as Maxout
+from argosy.nn.activation import Mish as Mish
+from argosy.nn.activation import PReLU as PReLU
+from argosy.nn.activation import RReLU as RReLU
+from argosy.nn.activation import ReLU as ReLU
+from argosy.nn.activation import ReLU6 as ReLU6
+from argosy.nn.activation import SELU as SELU
+from argosy.nn.activation import Sigmoid as Sigmoid
+from argosy.nn.activation import Silu as Silu
+from argosy.nn.activation import Softmax as Softmax
+from argosy.nn.activation import Softmax2D as Softmax2D
+from argosy.nn.activation import Softplus as Softplus
+from argosy.nn.activation import Softshrink as Softshrink
+from argosy.nn.activation import Softsign as Softsign
+from argosy.nn.activation import Swish as Swish
+from argosy.nn.activation import Tanh as Tanh
+from argosy.nn.activation import Tanhshrink as Tanhshrink
+from argosy.nn.activation import ThresholdedReLU as ThresholdedReLU

@@ -1,0 +1,37 @@
+"""Written by ``python -m argosy.api.stubs``."""
+
+from argosy.nn.dropout import AlphaDropout as AlphaDropout
+from argosy.nn.geometry import Bilinear as Bilinear
+from argosy.nn.padding import CircularPad1D as CircularPad1D
+from argosy.nn.padding import CircularPad2D as CircularPad2D
+from argosy.nn.padding import CircularPad3D as CircularPad3D
+from argosy.nn.padding import ConstantPad1D as ConstantPad1D
+from argosy.nn.padding import ConstantPad2D as ConstantPad2D
+from argosy.nn.padding import ConstantPad3D as ConstantPad3D
+from argosy.nn.geometry import CosineSimilarity as CosineSimilarity
+from argosy.nn.dropout import Dropout as Dropout
+from argosy.nn.dropout import Dropout2D as Dropout2D
+from argosy.nn.dropout import Dropout3D as Dropout3D
+from argosy.nn.common import Embedding as Embedding
+from argosy.nn.dropout import FeatureAlphaDropout as FeatureAlphaDropout
+from argosy.nn.common import Flatten as Flatten
+from argosy.nn.geometry import Fold as Fold
+from argosy.nn.common import Identity as Identity
+from argosy.nn.common import Linear as Linear
+from argosy.nn.padding import Pad1D as Pad1D
+from argosy.nn.padding import Pad2D as Pad2D
+from argosy.nn.padding import Pad3D as Pad3D
+from argosy.nn.padding import ReflectionPad1D as ReflectionPad1D
+from argosy.nn.padding import ReflectionPad2D as ReflectionPad2D
+from argosy.nn.padding import ReflectionPad3D as ReflectionPad3D
+from argosy.nn.padding import ReplicationPad1D as ReplicationPad1D
+from argosy.nn.padding import ReplicationPad2D as ReplicationPad2D
+from argosy.nn.padding import ReplicationPad3D as ReplicationPad3D
+from argosy.nn.geometry import Unflatten as Unflatten
+from argosy.nn.geometry import Unfold as Unfold
+from argosy.nn.geometry import Upsample as Upsample
+from argosy.nn.geometry import UpsamplingBilinear2D as UpsamplingBilinear2D
+from argosy.nn.geometry import UpsamplingNearest2D as UpsamplingNearest2D
+from argosy.nn.padding import ZeroPad1D as ZeroPad1D
+from argosy.nn.padding import ZeroPad2D as ZeroPad2D
+from argosy.nn.padding import ZeroPad3D as ZeroPad3D

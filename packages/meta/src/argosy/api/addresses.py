@@ -1,0 +1,343 @@
+"""Addresses: modules without a file, made of names that are defined elsewhere.
+
+Rows are those of :mod:`argosy.api.names`; the lines at the head of an address are its docstring.
+"""
+
+__all__ = ["ADDRESSES"]
+
+ADDRESSES = {
+    "argosy._C_ops": """
+        # Operators that libraries call past Paddle's functions, with all their attributes in the order of
+        # Paddle's operator definitions. Only those that have no function of that order and meaning are listed
+        # here; others are missing on purpose: what they take differs from what the function of the same name
+        # takes.
+        argosy.nn.statistics: batch_norm=batch_norm_with_statistics
+        argosy.vision.ops.suppression: multiclass_nms3
+    """,
+    "argosy.autograd.py_layer": """
+        # Where Paddle has ``PyLayer``, for code that takes it from there.
+        argosy_autograd.pylayer: PyLayer PyLayerContext
+    """,
+    "argosy.base": """
+        # What older scripts take from Paddle's inner package.
+        .: core data_feeder dygraph framework layer_helper libpaddle
+        argosy.attributes: ParamAttr
+        argosy.device.places: CPUPlace is_compiled_with_cinn is_compiled_with_cuda is_compiled_with_rocm
+            is_compiled_with_xpu
+        argosy.framework.flags: get_flags set_flags
+        argosy.framework.other_devices: CUDAPinnedPlace CUDAPlace
+        argosy.modes: in_dygraph_mode=in_dynamic_mode in_pir_mode
+        argosy.runtime: Variable=Tensor
+        argosy.static.executor: Executor
+        argosy.static.program: default_main_program default_startup_program device_guard name_scope Program
+            program_guard
+        argosy.static.scope: global_scope scope_guard
+        argosy.utils.: unique_name
+    """,
+    "argosy.base.core": """
+        # ``argosy.framework.core`` where older scripts look for it.
+        argosy.framework.core: AmpLevel CPUPlace CUDAPinnedPlace CUDAPlace DataType default_cpu_generator
+            default_cuda_generator default_custom_device_generator default_xpu_generator DenseTensor
+            device_memory_stat_current_value device_memory_stat_peak_value eager EOFException frombuffer
+            Generator get_cuda_device_count get_custom_device_count Graph _has_grad is_compiled_with_cinn
+            is_compiled_with_cuda is_compiled_with_custom_device is_compiled_with_distribute
+            is_compiled_with_ipu is_compiled_with_nccl is_compiled_with_rocm is_compiled_with_xpu LoDTensor
+            nvprof_enable_record_event nvprof_nvtx_pop nvprof_nvtx_push nvprof_start nvprof_stop Place
+            _set_has_grad _set_prim_all_enabled _set_prim_backward_blacklist _set_prim_backward_enabled
+            set_prim_eager_enabled _set_prim_forward_blacklist _set_prim_forward_enabled size_of_dtype VarDesc
+    """,
+    "argosy.base.data_feeder": """
+        # Where Paddle defines checks of arguments.
+        argosy.common_ops_import: check_dtype check_type check_variable_and_dtype convert_dtype
+    """,
+    "argosy.base.dygraph": """
+        # The eager mode where older scripts look for it.
+        argosy.framework.dygraph: guard to_variable
+        argosy_autograd: no_grad
+    """,
+    "argosy.base.framework": """
+        # Parameters, variables, programs and modes where older scripts look for them.
+        argosy.base.: core
+        argosy.device.places: _current_expected_place=expected_place _current_expected_place_=expected_place
+            _get_paddle_place=place_named is_compiled_with_cinn is_compiled_with_cuda
+            is_compiled_with_distribute is_compiled_with_rocm is_compiled_with_xpu
+            _set_expected_place=set_device
+        argosy.framework.dygraph: _create_tensor=create_tensor
+        argosy.framework.flags: get_flags set_flags
+        argosy.framework.mode_restrictions: dygraph_not_support dygraph_only _dygraph_tracer=tracer
+            fake_interface_only non_static_only static_only _stride_in_no_check_dy2st_diff=no_check_of_views
+        argosy.framework.other_devices: disable_signal_handler
+        argosy.modes: in_dygraph_mode=in_dynamic_mode in_dynamic_mode in_dynamic_or_pir_mode in_pir_mode
+            use_pir_api
+        argosy.nn.parameter: EagerParamBase=Parameter Parameter
+        argosy.runtime: Variable=Tensor
+        argosy.static.places: cpu_places
+        argosy.static.program: Block default_main_program default_startup_program device_guard name_scope
+            Program program_guard
+        argosy.utils.: unique_name
+        argosy_tensorcore.dtype: convert_np_dtype_to_dtype_=as_dtype
+    """,
+    "argosy.base.layer_helper": """
+        # Where Paddle defines ``LayerHelper``.
+        argosy.common_ops_import: LayerHelper
+    """,
+    "argosy.base.libpaddle": """
+        # What libraries take from Paddle's extension module itself.
+        argosy.: pir
+        argosy.framework.core: AmpLevel CPUPlace DataType DenseTensor Generator LoDTensor Place
+    """,
+    "argosy.callbacks": """
+        # Callbacks of ``Model``.
+        argosy.hapi.callbacks: Callback EarlyStopping History LRScheduler ModelCheckpoint
+        argosy.hapi.monitors: ReduceLROnPlateau VisualDL WandbCallback
+        argosy.hapi.progress: ProgBarLogger
+    """,
+    "argosy.cost_model": """
+        # Paddle's measured costs of operators. ``CostModel`` raises NotImplementedError: argosy estimates its
+        # own.
+        absent cost-table: CostModel
+    """,
+    "argosy.distributed.communication.group": """
+        # Where Paddle has groups, for code that takes them from there.
+        argosy.distributed.group: destroy_process_group get_backend _get_global_group=world_group get_group
+            Group
+    """,
+    "argosy.distributed.fleet.meta_optimizers": """
+        # Where Paddle has optimizers of split models; :mod:`argosy.distributed.fleet.absent` says what to use.
+    """,
+    "argosy.distributed.fleet.meta_optimizers.dygraph_optimizer": """
+        # Optimizers of split models, each raising NotImplementedError.
+        argosy.distributed.fleet.absent: DygraphShardingOptimizer HybridParallelOptimizer
+    """,
+    "argosy.distributed.fleet.meta_optimizers.dygraph_optimizer.dygraph_sharding_optimizer": """
+        # Where Paddle has optimizers whose states are split; each raises NotImplementedError.
+        argosy.distributed.fleet.absent: DygraphShardingOptimizer DygraphShardingOptimizerV2
+    """,
+    "argosy.distributed.fleet.meta_optimizers.dygraph_optimizer.hybrid_parallel_optimizer": """
+        # Where Paddle has the optimizer of split models, which raises NotImplementedError.
+        argosy.distributed.fleet.absent: HybridParallelOptimizer
+        argosy.distributed.fleet.training: _obtain_optimizer_parameters_list=obtain_optimizer_parameters_list
+    """,
+    "argosy.distributed.fleet.meta_parallel.parallel_layers.random": """
+        # Where Paddle has random states by name.
+        argosy.distributed.fleet.layers.mpu.random: get_rng_state_tracker model_parallel_random_seed
+            RNGStatesTracker
+    """,
+    "argosy.distributed.fleet.meta_parallel.sharding": """
+        # Where Paddle has optimizers of split states and gradients.
+    """,
+    "argosy.distributed.fleet.meta_parallel.sharding.group_sharded_optimizer_stage2": """
+        # Where Paddle has the optimizer of split states and gradients, which raises NotImplementedError.
+        argosy.distributed.fleet.absent: GroupShardedOptimizerStage2
+    """,
+    "argosy.distributed.fleet.meta_parallel.sharding.group_sharded_utils": """
+        # Where Paddle has the scaler of split gradients, which raises NotImplementedError.
+        argosy.distributed.fleet.absent: GroupShardedScaler
+    """,
+    "argosy.distributed.fleet.model": """
+        # Where Paddle has ``distributed_model``.
+        argosy.distributed.fleet.absent: PipelineParallel TensorParallel
+        argosy.distributed.fleet.training: distributed_model
+    """,
+    "argosy.distributed.fleet.utils.hybrid_parallel_util": """
+        # Where Paddle has ``fused_allreduce_gradients`` and the parameters of an optimizer.
+        argosy.distributed.fleet.training: fused_allreduce_gradients obtain_optimizer_parameters_list
+    """,
+    "argosy.distribution.exponential_family": """
+        # Where Paddle keeps the base of exponential families.
+        argosy.distribution.distribution: ExponentialFamily
+    """,
+    "argosy.distribution.transform": """
+        # Functions of random variables, with their inverses and the logarithms of their Jacobians'
+        # determinants. ``base`` holds the class that all derive from, ``elementwise`` and ``vectors`` the
+        # transforms of numbers and vectors, ``composed`` those made of others.
+        argosy.distribution.transforms.base: Transform Type
+        argosy.distribution.transforms.composed: ChainTransform IndependentTransform StackTransform
+        argosy.distribution.transforms.elementwise: AbsTransform AffineTransform ExpTransform PowerTransform
+            SigmoidTransform TanhTransform
+        argosy.distribution.transforms.vectors: ReshapeTransform SoftmaxTransform StickBreakingTransform
+    """,
+    "argosy.framework.io": """
+        # Where Paddle keeps ``save`` and ``load``.
+        argosy.nn.parameter: EagerParamBase=Parameter
+        argosy.serialization: load save
+    """,
+    "argosy.functional": """
+        # Functions on tensors that Paddle also keeps under ``paddle.functional``.
+        operators: atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod
+            cdist einsum meshgrid norm split tensordot unique_consecutive
+    """,
+    "argosy.hapi.dynamic_flops": """
+        # ``flops`` where Paddle defines it.
+        argosy.hapi.operations: dynamic_flops=flops flops
+    """,
+    "argosy.incubate.distributed": """
+        # What Paddle keeps under ``incubate.distributed``.
+        .: fleet
+    """,
+    "argosy.incubate.distributed.fleet": """
+        # Recomputation, under its public address in Paddle.
+        argosy.distributed.fleet.recompute.recompute: recompute_hybrid recompute_sequential
+    """,
+    "argosy.io.dataloader.dataloader_iter": """
+        # Where Paddle has the iterators of a ``DataLoader``: here they are iterators like any other.
+        collections.abc: _DataLoaderIterBase=Iterator
+    """,
+    "argosy.linalg": """
+        # Linear algebra: the operators of the operator library that Paddle keeps under ``paddle.linalg``.
+        argosy.framework.other_devices: fp8_fp8_half_gemm_fused
+        operators: cdist cholesky cholesky_inverse cholesky_solve cond corrcoef cov cross det diagonal dot eig
+            eigh eigvals eigvalsh householder_product inv lstsq lu lu_solve lu_unpack matmul matrix_exp
+            matrix_norm matrix_power matrix_rank matrix_transpose multi_dot norm ormqr pca_lowrank pinv qr
+            slogdet solve svd svd_lowrank svdvals triangular_solve vecdot vector_norm
+    """,
+    "argosy.nn.initializer.lazy_init": """
+        # Layers without values, under the older address.
+        argosy.nn.lazy: LazyGuard
+    """,
+    "argosy.nn.layer.activation": """
+        # Paddle's module of activations, for code that takes layers from where Paddle defines them.
+        argosy.nn.activation: CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid
+            LogSoftmax Maxout Mish PReLU ReLU ReLU6 RReLU SELU Sigmoid Silu Softmax Softmax2D Softplus
+            Softshrink Softsign Swish Tanh Tanhshrink ThresholdedReLU
+    """,
+    "argosy.nn.layer.common": """
+        # Paddle's module of linear maps, dropout and padding, for code that takes layers from where Paddle
+        # defines them.
+        argosy.nn.common: Embedding Flatten Identity Linear
+        argosy.nn.dropout: AlphaDropout Dropout Dropout2D Dropout3D FeatureAlphaDropout
+        argosy.nn.geometry: Bilinear CosineSimilarity Fold Unflatten Unfold Upsample UpsamplingBilinear2D
+            UpsamplingNearest2D
+        argosy.nn.padding: CircularPad1D CircularPad2D CircularPad3D ConstantPad1D ConstantPad2D ConstantPad3D
+            Pad1D Pad2D Pad3D ReflectionPad1D ReflectionPad2D ReflectionPad3D ReplicationPad1D ReplicationPad2D
+            ReplicationPad3D ZeroPad1D ZeroPad2D ZeroPad3D
+    """,
+    "argosy.nn.layer.container": """
+        # Paddle's module of containers, for code that takes layers from where Paddle defines them.
+        argosy.nn.container: LayerDict LayerList ParameterDict ParameterList Sequential
+    """,
+    "argosy.nn.layer.conv": """
+        # Paddle's module of convolutions, for code that takes layers from where Paddle defines them.
+        argosy.nn.conv: Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D Conv3DTranspose _ConvNd
+    """,
+    "argosy.nn.layer.distance": """
+        # Paddle's module of distances, for code that takes layers from where Paddle defines them.
+        argosy.nn.geometry: PairwiseDistance
+    """,
+    "argosy.nn.layer.loss": """
+        # Paddle's module of losses, for code that takes layers from where Paddle defines them.
+        argosy.nn.adaptive_softmax: AdaptiveLogSoftmaxWithLoss
+        argosy.nn.loss: BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss CTCLoss GaussianNLLLoss
+            HingeEmbeddingLoss HSigmoidLoss KLDivLoss L1Loss MarginRankingLoss MSELoss MultiLabelMarginLoss
+            MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PoissonNLLLoss RNNTLoss SmoothL1Loss SoftMarginLoss
+            TripletMarginLoss TripletMarginWithDistanceLoss
+    """,
+    "argosy.nn.layer.norm": """
+        # Paddle's module of normalisations, for code that takes layers from where Paddle defines them.
+        argosy.nn.batch_norm: BatchNorm BatchNorm1D BatchNorm2D BatchNorm3D _BatchNormBase=_BatchNorm
+            SyncBatchNorm
+        argosy.nn.channel_norm: GroupNorm InstanceNorm1D InstanceNorm2D InstanceNorm3D
+            _InstanceNormBase=_InstanceNorm LocalResponseNorm SpectralNorm
+        argosy.nn.norm: LayerNorm
+    """,
+    "argosy.nn.layer.pooling": """
+        # Paddle's module of pooling, for code that takes layers from where Paddle defines them.
+        argosy.nn.adaptive_pooling: AdaptiveAvgPool1D AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool1D
+            AdaptiveMaxPool2D AdaptiveMaxPool3D
+        argosy.nn.pooling: AvgPool1D AvgPool2D AvgPool3D LPPool1D LPPool2D MaxPool1D MaxPool2D MaxPool3D
+        argosy.nn.unpooling: FractionalMaxPool2D FractionalMaxPool3D MaxUnPool1D MaxUnPool2D MaxUnPool3D
+    """,
+    "argosy.nn.layer.rnn": """
+        # Paddle's module of recurrent layers, for code that takes layers from where Paddle defines them.
+        argosy.nn.cells: GRUCell LSTMCell RNNCellBase SimpleRNNCell
+        argosy.nn.recurrent: BiRNN GRU LSTM RNN SimpleRNN
+    """,
+    "argosy.nn.layer.transformer": """
+        # Paddle's module of Transformers, for code that takes layers from where Paddle defines them.
+        argosy.nn.attention: _convert_attention_mask=additive_mask MultiHeadAttention
+        argosy.nn.transformer: _convert_param_attr_to_list Transformer TransformerDecoder
+            TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer
+    """,
+    "argosy.nn.layer.vision": """
+        # Paddle's module of rearrangements of images, for code that takes layers from where Paddle defines
+        # them.
+        argosy.nn.geometry: ChannelShuffle PixelShuffle PixelUnshuffle
+    """,
+    "argosy.optimizer.adadelta": """
+        # Where Paddle defines ``Adadelta``, for code that takes it from there.
+        argosy.optimizer.adaptive: Adadelta
+    """,
+    "argosy.optimizer.adagrad": """
+        # Where Paddle defines ``Adagrad``, for code that takes it from there.
+        argosy.optimizer.adaptive: Adagrad
+    """,
+    "argosy.optimizer.adamax": """
+        # Where Paddle defines ``Adamax``, for code that takes it from there.
+        argosy.optimizer.moments: Adamax
+    """,
+    "argosy.optimizer.adamw": """
+        # Where Paddle defines ``AdamW``, for code that takes it from there.
+        argosy.optimizer.adam: AdamW
+    """,
+    "argosy.optimizer.lamb": """
+        # Where Paddle defines ``Lamb``, for code that takes it from there.
+        argosy.optimizer.moments: Lamb
+    """,
+    "argosy.optimizer.rmsprop": """
+        # Where Paddle defines ``RMSProp``, for code that takes it from there.
+        argosy.optimizer.adaptive: RMSProp
+    """,
+    "argosy.optimizer.sgd": """
+        # Where Paddle defines ``SGD``, for code that takes it from there.
+        argosy.optimizer.momentum: SGD
+    """,
+    "argosy.pir": """
+        # What Paddle calls ``pir``: in argosy the variables of a program being recorded are tensors, too.
+        argosy.runtime: Value=Tensor
+        argosy.static.program: Block Program
+    """,
+    "argosy.quantization.base_observer": """
+        # Where Paddle defines ``BaseObserver``.
+        argosy.quantization.base: BaseObserver
+    """,
+    "argosy.quantization.base_quanter": """
+        # Where Paddle defines ``BaseQuanter``.
+        argosy.quantization.base: BaseQuanter
+    """,
+    "argosy.special": """
+        # Special functions: the operators that Paddle also keeps under ``paddle.special``, and those that it
+        # lacks.
+        argosy.compat.nn.functional: softmax
+        operators: digamma erf erfinv expm1 gammainc gammaincc gammaln i0 i0e i1 i1e k0 k0e k1 k1e log1p logit
+            logsumexp multigammaln polygamma round sinc zeta
+    """,
+    "argosy.static.nn": """
+        # Layers of static programs as functions, and control flow.
+        argosy.static.control_flow: case cond static_pylayer switch_case while_loop
+        argosy.static.layers: batch_norm bilinear_tensor_product conv2d conv2d_transpose conv3d conv3d_transpose
+            deform_conv2d embedding fc group_norm instance_norm layer_norm prelu row_conv spectral_norm
+        argosy.static.python_functions: py_func
+        absent sampled-classes: nce
+        absent server-table: sparse_embedding
+        absent unequal-lengths: sequence_conv sequence_expand sequence_first_step sequence_last_step
+            sequence_pool sequence_softmax
+    """,
+    "argosy.static.quantization.utils": """
+        # Helpers of Paddle's passes on older programs: names that libraries import beside what they use.
+        absent quantization-pass: dequant_tensor load_variable_data quant_tensor set_variable_data
+            stable_sigmoid
+    """,
+    "argosy.sysconfig": """
+        # Where Paddle's headers and libraries lie. Both functions raise NotImplementedError: argosy has none.
+        absent headers: get_include get_lib
+    """,
+    "argosy.utils.cpp_extension": """
+        # Operators in C++ against Paddle's headers, which argosy has not. Every function raises
+        # NotImplementedError.
+        absent cpp: CppExtension CUDAExtension get_build_directory load load_op_meta_info_and_register_op setup
+    """,
+    "argosy.utils.cpp_extension.extension_utils": """
+        # What loads compiled operators of Paddle, under its older address. It raises NotImplementedError.
+        absent cpp: load_op_meta_info_and_register_op
+    """,
+}

@@ -1,0 +1,588 @@
+"""Names that packages offer: by package, where each is defined.
+
+A row reads as an import: the module (with a dot in front, one of the package itself) and the names that come from it,
+``name=own`` for one that is called otherwise there. Before the colon, ``.`` stands for the package's own modules and
+``argosy.utils.`` for those of another one, ``operators`` for the operator library, and ``absent word`` for names that
+only say why they are not implemented (``absent.REASONS[word]``).
+"""
+
+__all__ = ["NAMES"]
+
+NAMES = {
+    "argosy": """
+        .: amp audio autograd base _C_ops callbacks common_ops_import compat cost_model cuda device distributed
+            distribution fft framework functional geometric hapi hub incubate inference io jit _legacy_C_ops
+            library linalg metric models nn onnx optimizer pir profiler quantization random reader regularizer
+            science signal sparse special static sysconfig tensor text utils version vision
+        .amp.support: autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype
+            is_autocast_enabled
+        .attributes: ParamAttr
+        .background: async_save clear_async_save_task_queue
+        .compat: disable_compat enable_compat
+        .compat.nn.functional: softmax
+        .creation: as_tensor assign create_parameter from_numpy is_tensor to_tensor
+        .device.description: get_default_device set_default_device
+        .device.places: CPUPlace get_device is_compiled_with_cinn is_compiled_with_cuda
+            is_compiled_with_custom_device is_compiled_with_distribute is_compiled_with_ipu
+            is_compiled_with_rocm is_compiled_with_xpu set_device
+        .distributed.data_parallel: DataParallel
+        .dtypes: get_default_dtype pstring raw set_default_dtype
+        .framework.flags: get_flags set_flags
+        .framework.other_devices: CUDAPinnedPlace CUDAPlace disable_signal_handler get_cuda_rng_state
+            set_cuda_rng_state XPUPinnedPlace
+        .framework.reading: batch check_shape MmapStorage
+        .hapi.model: Model
+        .hapi.operations: flops
+        .hapi.summary: summary
+        .jit.explanation: explain
+        .legacy: asarray BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor
+            IntTensor LongTensor ShortTensor
+        .modes: disable_static enable_static in_dynamic_mode
+        .nn.lazy: LazyGuard
+        .random: get_rng_state manual_seed=seed seed set_rng_state
+        .runtime: Tensor
+        .serialization: load save
+        .static.program: device_guard
+        .utils.dlpack: from_dlpack to_dlpack
+        .windows: bartlett_window blackman_window hamming_window hann_window kaiser_window
+        argosy.framework.: core
+        argosy_autograd: enable_grad grad is_grad_enabled no_grad set_grad_enabled
+        argosy_tensorcore.dtype: bfloat16 bool=bool_ cdouble=complex128 cfloat=complex64 complex128 complex64
+            double=float64 dtype=DType finfo float16 float32 float64 float8_e4m3fn float8_e5m2 float=float32
+            half=float16 iinfo int16 int32 int64 int8 int=int32 long=int64 short=int16 uint16 uint32 uint64
+            uint8
+        argosy_tensorcore.printing: set_printoptions
+        argosy_tensorcore.rng: Generator
+        argosy_tensorcore.shape: Size
+    """,
+    "argosy.amp": """
+        .: debugging
+        .casting: amp_guard=auto_cast auto_cast autocast=auto_cast
+        .decoration: amp_decorate=decorate decorate
+        .lists: black_list white_list
+        .scaler: AmpScaler=GradScaler GradScaler
+        .support: get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_enabled
+            is_bfloat16_supported is_float16_supported
+    """,
+    "argosy.audio": """
+        .: backends datasets features functional
+        .backends: info load save
+    """,
+    "argosy.audio.datasets": """
+        .esc50: ESC50
+        .tess: TESS
+    """,
+    "argosy.autograd": """
+        argosy_autograd: backward biharmonic curl custom_jvp custom_vjp detect_anomaly divergence enable_grad
+            Function=PyLayer grad hessian is_grad_enabled jacobian jet laplacian linear_operator no_grad PyLayer
+            PyLayerContext saved_tensors_hooks set_detect_anomaly set_grad_enabled
+    """,
+    "argosy.compat": """
+        .: nn
+        .functions: equal max median min nanmedian seed slogdet sort split unique
+        absent torch: disable_compat enable_compat
+    """,
+    "argosy.compat.nn": """
+        .: functional
+        .attention: MultiheadAttention
+        .layers: AvgPool1D AvgPool1d=AvgPool1D AvgPool2D AvgPool2d=AvgPool2D AvgPool3D AvgPool3d=AvgPool3D
+            Linear Softmax Unfold
+    """,
+    "argosy.cuda": """
+        argosy.device.places: set_device
+        argosy.device.queries: device=device_guard device_count empty_cache is_available is_bf16_supported
+            synchronize
+        argosy.device.streams: current_stream Event get_device_capability get_device_name get_device_properties
+            get_stream_from_external ipc_collect is_current_stream_capturing max_memory_allocated
+            max_memory_reserved memory_allocated memory_reserved reset_max_memory_allocated
+            reset_max_memory_reserved reset_peak_memory_stats set_stream Stream stream=stream_guard
+            StreamContext
+        argosy.device.typed: BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor
+            get_rng_state HalfTensor IntTensor LongTensor manual_seed manual_seed_all=manual_seed set_rng_state
+            ShortTensor
+    """,
+    "argosy.device": """
+        .: cuda custom_device xpu
+        .description: Device
+        .places: _convert_to_place=place_named CPUPlace get_available_device get_device is_compiled_with_cinn
+            is_compiled_with_cuda is_compiled_with_custom_device is_compiled_with_distribute
+            is_compiled_with_ipu is_compiled_with_rocm is_compiled_with_xpu set_device
+        .queries: device=device_guard device_count device_guard empty_cache get_all_custom_device_type
+            get_all_device_type get_available_custom_device get_cudnn_version IPUPlace is_available
+            is_bf16_supported synchronize XPUPlace
+        .streams: current_stream Event get_device_capability get_device_name get_device_properties
+            get_stream_from_external ipc_collect is_current_stream_capturing max_memory_allocated
+            max_memory_reserved memory_allocated memory_reserved reset_max_memory_allocated
+            reset_max_memory_reserved reset_peak_memory_stats set_stream Stream stream_guard StreamContext
+        .typed: BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor get_rng_state
+            HalfTensor IntTensor LongTensor manual_seed set_rng_state ShortTensor
+    """,
+    "argosy.device.custom_device": """
+        argosy.device.queries: empty_cache
+        argosy.device.streams: current_stream Event get_device_properties max_memory_allocated
+            max_memory_reserved memory_allocated memory_reserved reset_max_memory_allocated
+            reset_max_memory_reserved Stream
+        argosy.device.typed: get_rng_state manual_seed set_rng_state
+    """,
+    "argosy.distributed": """
+        .: checkpoint communication debug fleet rpc
+        .checkpoint.loading: load_merged_state_dict load_state_dict
+        .checkpoint.saving: save_state_dict
+        .collective: all_gather all_reduce alltoall alltoall_single barrier broadcast gather reduce
+            reduce_scatter scatter wait
+        .data_parallel: DataParallel
+        .dist_model: DistModel to_static
+        .environment: get_rank get_world_size init_parallel_env is_available is_initialized ParallelEnv
+            ParallelMode
+        .group: destroy_process_group get_backend get_group Group new_group
+        .local_layer: LocalLayer
+        .local_parts: dtensor_from_local dtensor_to_local local_map
+        .objects: all_gather_object broadcast_object_list recv_object_list scatter_object_list send_object_list
+        .parallelizing: parallelize
+        .plans: ColWiseParallel PrepareLayerInput PrepareLayerOutput RowWiseParallel SequenceParallelBegin
+            SequenceParallelDisable SequenceParallelEnable SequenceParallelEnd
+        .point_to_point: batch_isend_irecv irecv isend P2POp recv send
+        .reduction: ReduceOp
+        .semi_auto: dtensor_from_fn get_mesh reshard set_mesh shard_layer shard_tensor unshard_dtensor
+        .sharded_loader: shard_dataloader ShardDataloader
+        .sharded_optimizer: shard_optimizer ShardingStage1 ShardingStage2 ShardingStage3
+        .sharded_scaler: shard_scaler
+        .spawning: spawn
+        .strategy: Strategy
+        argosy_autoparallel: Partial Placement ProcessMesh ReduceType Replicate Shard
+    """,
+    "argosy.distributed.fleet": """
+        .: base layers meta_optimizers meta_parallel model utils
+        .base.topology: CommunicateTopology HybridCommunicateGroup
+        .recompute.recompute: recompute recompute_sequential
+        .training: barrier_worker distributed_model distributed_optimizer distributed_scaler DistributedStrategy
+            get_hybrid_communicate_group init is_first_worker is_worker worker_index worker_num
+        argosy.distributed.: fleet
+    """,
+    "argosy.distributed.fleet.utils": """
+        .: hybrid_parallel_util log_util sequence_parallel_utils
+        argosy.distributed.fleet.recompute.recompute: recompute
+    """,
+    "argosy.distribution": """
+        .: constraint kl transform variable
+        .bernoulli: Bernoulli
+        .beta: Beta
+        .binomial: Binomial
+        .categorical: Categorical
+        .cauchy: Cauchy
+        .chi2: Chi2
+        .continuous_bernoulli: ContinuousBernoulli
+        .dirichlet: Dirichlet
+        .distribution: Distribution ExponentialFamily
+        .exponential: Exponential
+        .gamma: Gamma
+        .geometric: Geometric
+        .gumbel: Gumbel
+        .independent: Independent
+        .kl: kl_divergence register_kl
+        .laplace: Laplace
+        .lkj_cholesky: LKJCholesky
+        .lognormal: LogNormal
+        .multinomial: Multinomial
+        .multivariate_normal: MultivariateNormal
+        .normal: Normal
+        .poisson: Poisson
+        .student_t: StudentT
+        .transformed_distribution: TransformedDistribution
+        .transforms.base: Transform
+        .transforms.composed: ChainTransform IndependentTransform StackTransform
+        .transforms.elementwise: AbsTransform AffineTransform ExpTransform PowerTransform SigmoidTransform
+            TanhTransform
+        .transforms.vectors: ReshapeTransform SoftmaxTransform StickBreakingTransform
+        .uniform: Uniform
+    """,
+    "argosy.framework": """
+        .: core io recall_error
+        .flags: get_flags set_flags
+        .mode_restrictions: dygraph_not_support dygraph_only _dygraph_tracer=tracer
+            _no_check_dy2st_diff=no_check_of_views
+        .other_devices: CUDAPinnedPlace CUDAPlace disable_signal_handler fp8_fp8_half_gemm_fused
+            get_cuda_rng_state set_cuda_rng_state XPUPinnedPlace
+        .reading: batch check_shape MmapStorage
+        argosy.: base random
+        argosy.attributes: ParamAttr
+        argosy.background: async_save
+        argosy.common_ops_import: LayerHelper
+        argosy.device.places: CPUPlace _current_expected_place=expected_place
+            _current_expected_place_=expected_place _get_paddle_place=place_named
+        argosy.dtypes: get_default_dtype set_default_dtype
+        argosy.modes: disable_static enable_static in_dynamic_mode in_dynamic_or_pir_mode in_pir_mode
+            use_pir_api
+        argosy.nn.parameter: Parameter
+        argosy.random: seed
+        argosy.serialization: load save
+        argosy.static.program: Block Program
+        argosy_autograd: grad no_grad
+        argosy_tensorcore.dtype: convert_np_dtype_to_dtype_=as_dtype dtype=DType
+        absent graph: IrGraph
+    """,
+    "argosy.framework.core": """
+        absent graph: Graph
+    """,
+    "argosy.geometric": """
+        .messages: segment_max segment_mean segment_min segment_sum send_u_recv send_ue_recv send_uv
+        .neighbourhoods: reindex_graph reindex_heter_graph sample_neighbors weighted_sample_neighbors
+    """,
+    "argosy.incubate": """
+        .: asp autograd autotune distributed nn optimizer
+        .functions: identity_loss softmax_mask_fuse softmax_mask_fuse_upper_triangle
+        .graphs: graph_reindex graph_sample_neighbors graph_send_recv
+        .optimizer.lookahead: LookAhead
+        .optimizer.modelaverage: ModelAverage
+        argosy.geometric.messages: segment_max segment_mean segment_min segment_sum
+    """,
+    "argosy.incubate.asp": """
+        .masks: calculate_density check_mask_1d check_mask_2d check_sparsity CheckMethod create_mask get_mask_1d
+            get_mask_2d_best get_mask_2d_greedy MaskAlgo
+        .pruning: add_supported_layer decorate prune_model reset_excluded_layers set_excluded_layers
+    """,
+    "argosy.incubate.nn": """
+        .: functional
+        .linear: FusedBiasDropoutResidualLayerNorm FusedDropout FusedDropoutAdd FusedLinear
+        .transformer: FusedFeedForward FusedMultiHeadAttention FusedMultiTransformer
+            FusedTransformerEncoderLayer
+    """,
+    "argosy.incubate.nn.functional": """
+        .attention: fused_dot_product_attention fused_multi_head_attention
+            variable_length_memory_efficient_attention
+        .linear: fused_bias_act fused_linear fused_linear_activation fused_matmul_bias
+        .normalization: fast_ln fast_rms_norm fused_layer_norm fused_rms_norm fused_rms_norm_ext
+        .residual: fused_bias_dropout_residual_layer_norm fused_dropout_add fused_feedforward
+        .rotary: fused_rotary_position_embedding
+        operators: swiglu
+        absent backward-step: cross_entropy_with_softmax_bwd_w_downcast
+        absent dot-product: cudnn_flash_attention
+        absent embedding-gradient: embedding_grad_add_to_
+        absent experts: build_src_rank_and_local_expert_id cal_aux_loss expand_modality_expert_id int_bincount
+            moe_combine moe_gate_dispatch moe_gate_dispatch_and_quant moe_gate_dispatch_partial_nosoftmaxtopk
+            moe_gate_dispatch_permute
+        absent float8: fp8_gemm_blockwise fp8_quant_blockwise fused_act_dequant fused_stack_transpose_quant
+            fused_swiglu_weighted_bwd fused_transpose_split_quant fused_transpose_wlch_split_quant
+            fused_weighted_swiglu_act_quant
+        absent multi-head: fused_gate_attention
+        absent rotary: fused_partial_rope
+        absent serving: blha_get_max_len block_multihead_attention fused_multi_transformer
+            masked_multihead_attention
+        absent stacked-matmul: batched_gemm
+    """,
+    "argosy.incubate.optimizer": """
+        .: functional
+        .lookahead: LookAhead
+        .modelaverage: ModelAverage
+        argosy.optimizer.lbfgs: LBFGS
+    """,
+    "argosy.inference": """
+        .config: Config
+        .kinds: DataType PlaceType PrecisionType
+        .predictor: create_predictor Predictor PredictorPool Tensor
+        .queries: convert_to_mixed_precision get_num_bytes_of_data_type get_trt_compile_version
+            get_trt_runtime_version get_version XpuConfig
+    """,
+    "argosy.io": """
+        .: dataloader
+        .dataloader.collate: default_collate_fn default_convert_fn
+        .dataloader.loader: DataLoader
+        .dataloader.worker: get_worker_info WorkerInfo
+        .dataset: ChainDataset ComposeDataset ConcatDataset Dataset IterableDataset random_split Subset
+            TensorDataset
+        .sampler: BatchSampler DistributedBatchSampler RandomSampler Sampler SequenceSampler SubsetRandomSampler
+            WeightedRandomSampler
+    """,
+    "argosy.io.dataloader": """
+        .collate: default_collate_fn default_convert_fn
+        .loader: DataLoader
+        .worker: get_worker_info WorkerInfo
+        argosy.io.dataset: ConcatDataset Dataset IterableDataset random_split Subset TensorDataset
+        argosy.io.sampler: BatchSampler DistributedBatchSampler RandomSampler Sampler SequenceSampler
+    """,
+    "argosy.jit": """
+        .counting: count_compiles
+        .decorate: enable_to_static ignore_module not_to_static to_static
+        .export: save
+        .input_spec: InputSpec
+        .reporting: clear_report report set_code_level set_verbosity
+        .static_function: StaticFunction
+        .translated: load TranslatedLayer
+    """,
+    "argosy.library": """
+        argosy_phi_ops.custom.declaration: custom_op CustomOperator
+        argosy_phi_ops.errors: OperatorError ShapeError
+        argosy_pir.types: TensorType
+    """,
+    "argosy.metric": """
+        .auc: Auc
+        .binary: Precision Recall
+        .metric: Metric
+        .topk: Accuracy accuracy
+    """,
+    "argosy.models": """
+        .configuration: ConfigFile ConfigurationError DecoderConfig
+        .decoder: CausalLM Decoder SequenceClassifier
+        .encoder: Encoder EncoderClassifier EncoderConfig MaskedLM
+        .gpt: GPT GPTConfig
+        .loading: build load_model save
+    """,
+    "argosy.nn": """
+        .: attention decode functional init initializer layer loss quant utils
+        .activation: CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax
+            Maxout Mish PReLU ReLU ReLU6 RReLU SELU Sigmoid SiLU Silu Softmax Softmax2D Softplus Softshrink
+            Softsign Swish Tanh Tanhshrink ThresholdedReLU
+        .adaptive_pooling: AdaptiveAvgPool1D AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool1D
+            AdaptiveMaxPool1d=AdaptiveMaxPool1D AdaptiveMaxPool2D AdaptiveMaxPool2d=AdaptiveMaxPool2D
+            AdaptiveMaxPool3D AdaptiveMaxPool3d=AdaptiveMaxPool3D
+        .adaptive_softmax: AdaptiveLogSoftmaxWithLoss
+        .attention: MultiHeadAttention
+        .batch_norm: BatchNorm BatchNorm1D BatchNorm2D BatchNorm3D SyncBatchNorm
+        .cells: GRUCell LSTMCell RNNCellBase SimpleRNNCell
+        .channel_norm: GroupNorm InstanceNorm1D InstanceNorm2D InstanceNorm3D LocalResponseNorm SpectralNorm
+        .clip: ClipGradByGlobalNorm ClipGradByNorm ClipGradByValue
+        .common: Embedding Flatten Identity Linear
+        .container: LayerDict LayerList ModuleDict=LayerDict ModuleList=LayerList ParameterDict ParameterList
+            Sequential
+        .conv: Conv1D Conv1d=Conv1D Conv1DTranspose Conv2D Conv2d=Conv2D Conv2DTranspose Conv3D Conv3d=Conv3D
+            Conv3DTranspose
+        .decode: BeamSearchDecoder dynamic_decode
+        .dropout: AlphaDropout Dropout Dropout2D Dropout3D FeatureAlphaDropout
+        .geometry: Bilinear ChannelShuffle CosineSimilarity Fold PairwiseDistance PixelShuffle PixelUnshuffle
+            Unflatten Unfold Upsample UpsamplingBilinear2D UpsamplingNearest2D
+        .layer: Layer Module=Layer
+        .loss: BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss CTCLoss GaussianNLLLoss
+            HingeEmbeddingLoss HSigmoidLoss KLDivLoss L1Loss MarginRankingLoss MSELoss MultiLabelMarginLoss
+            MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PoissonNLLLoss RNNTLoss SmoothL1Loss SoftMarginLoss
+            TripletMarginLoss TripletMarginWithDistanceLoss
+        .norm: LayerNorm RMSNorm
+        .padding: CircularPad1D CircularPad1d=CircularPad1D CircularPad2D CircularPad2d=CircularPad2D
+            CircularPad3D CircularPad3d=CircularPad3D ConstantPad1D ConstantPad1d=ConstantPad1D ConstantPad2D
+            ConstantPad2d=ConstantPad2D ConstantPad3D ConstantPad3d=ConstantPad3D Pad1D Pad2D Pad3D
+            ReflectionPad1D ReflectionPad1d=ReflectionPad1D ReflectionPad2D ReflectionPad2d=ReflectionPad2D
+            ReflectionPad3D ReflectionPad3d=ReflectionPad3D ReplicationPad1D ReplicationPad1d=ReplicationPad1D
+            ReplicationPad2D ReplicationPad2d=ReplicationPad2D ReplicationPad3D
+            ReplicationPad3d=ReplicationPad3D ZeroPad1D ZeroPad2D ZeroPad3D
+        .parameter: Parameter
+        .pooling: AvgPool1D AvgPool2D AvgPool3D LPPool1D LPPool1d=LPPool1D LPPool2D LPPool2d=LPPool2D MaxPool1D
+            MaxPool2D MaxPool3D
+        .recurrent: BiRNN GRU LSTM RNN SimpleRNN
+        .transformer: Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder
+            TransformerEncoderLayer
+        .unpooling: FractionalMaxPool2D FractionalMaxPool3D MaxUnPool1D MaxUnPool2D MaxUnPool3D
+    """,
+    "argosy.nn.functional": """
+        .: flash_attention
+        .experts: moe_permute moe_unpermute
+        .flash_attention: flash_attention_v3_varlen flash_attn_qkvpacked flash_attn_varlen_qkvpacked
+            scaled_dot_product_attention
+        .masked_attention: flashmask_attention sparse_attention
+        argosy.nn.adaptive_softmax: adaptive_log_softmax_with_loss
+        argosy.nn.compositions: alpha_dropout dropout1d dropout2d dropout3d feature_alpha_dropout gumbel_softmax
+            maxout rrelu silu
+        argosy.nn.geometry_functions: fold local_response_norm lp_pool1d lp_pool2d temporal_shift unfold
+            upsample zeropad2d
+        argosy.nn.lookup: embedding
+        argosy.nn.loss_functions: cosine_embedding_loss dice_loss gaussian_nll_loss log_loss
+            multi_label_margin_loss multi_label_soft_margin_loss multi_margin_loss npair_loss poisson_nll_loss
+            sigmoid_focal_loss triplet_margin_loss triplet_margin_with_distance_loss
+        argosy.nn.regularization: dropout
+        argosy.nn.sampled_classes: class_center_sample
+        argosy.nn.sequence_losses: ctc_loss hsigmoid_loss margin_cross_entropy rnnt_loss
+        argosy.nn.statistics: batch_norm
+        argosy.nn.unpooling: fractional_max_pool2d fractional_max_pool3d max_unpool1d max_unpool2d max_unpool3d
+    """,
+    "argosy.nn.functional.flash_attention": """
+        argosy.nn.functional.masked_attention: flashmask_attention
+    """,
+    "argosy.nn.layer": """
+        .: activation common container conv distance loss norm pooling rnn transformer vision
+    """,
+    "argosy.nn.quant": """
+        .: format qat quantized_linear stub
+        .stub: QuanterStub Stub
+        operators: llm_int8_linear weight_dequantize weight_only_linear weight_quantize
+    """,
+    "argosy.nn.quant.qat": """
+        .conv: QuantedConv2D
+        .linear: QuantedLinear
+    """,
+    "argosy.nn.quant.quantized_linear": """
+        operators: llm_int8_linear weight_dequantize weight_only_linear weight_quantize
+    """,
+    "argosy.nn.utils": """
+        .clipping: clip_grad_norm_ clip_grad_value_
+        .spectral_normalization: spectral_norm
+        .vectors: parameters_to_vector vector_to_parameters
+        .weight_normalization: remove_weight_norm weight_norm
+    """,
+    "argosy.optimizer": """
+        .: lr
+        .adam: Adam AdamW
+        .adaptive: Adadelta Adagrad RMSProp
+        .averaging: ASGD Rprop
+        .lbfgs: LBFGS
+        .moments: Adamax Lamb NAdam RAdam
+        .momentum: Momentum SGD
+        .optimizer: Optimizer
+    """,
+    "argosy.profiler": """
+        .profiler: Profiler
+        .recording: RecordEvent
+        .states: make_scheduler ProfilerState ProfilerTarget SortedKeys SummaryView TracerEventType
+        .trace: export_chrome_tracing export_protobuf load_profiler_result
+    """,
+    "argosy.quantization": """
+        .: base_observer base_quanter config factory imperative observers quanters quantize wrapper
+        .base: BaseObserver BaseQuanter
+        .config: QuantConfig SingleLayerConfig
+        .factory: quanter
+        .imperative: AbsmaxQuantizer BaseQuantizer default_ptq_config HistQuantizer KLQuantizer
+            PerChannelAbsmaxQuantizer PTQConfig SUPPORT_ACT_QUANTIZERS SUPPORT_WT_QUANTIZERS
+        .quantize: PTQ QAT
+        absent quantization-config: ImperativePTQ ImperativeQuantAware PTQRegistry
+    """,
+    "argosy.quantization.imperative": """
+        absent quantization-config: ImperativePTQ ImperativeQuantAware PTQRegistry
+    """,
+    "argosy.quantization.observers": """
+        .abs_max: AbsmaxObserver AbsmaxObserverLayer
+        .groupwise: GroupWiseWeightObserver GroupWiseWeightObserverLayer
+    """,
+    "argosy.quantization.quanters": """
+        .abs_max: FakeQuanterWithAbsMaxObserver FakeQuanterWithAbsMaxObserverLayer
+    """,
+    "argosy.science": """
+        .implicit: fixed_point linear_solve root
+        .least_squares: levenberg_marquardt
+        .loops: scan
+        .nans: first_nan
+        .ode: odeint
+    """,
+    "argosy.sparse": """
+        .: nn
+        .arrangement: reshape slice sum transpose
+        .binary: add divide is_same_shape multiply subtract
+        .creation: mask_as sparse_coo_tensor sparse_csr_tensor
+        .principal_components: pca_lowrank
+        .products: addmm masked_matmul matmul mv
+        .tensors: SparseCooTensor SparseCsrTensor SparseTensor
+        .unary: abs asin asinh atan atanh cast coalesce deg2rad expm1 isnan log1p neg pow rad2deg sin sinh sqrt
+            square tan tanh
+    """,
+    "argosy.sparse.nn": """
+        .: functional
+        .activation: LeakyReLU ReLU ReLU6 Softmax
+        .convolution: Conv2D Conv3D SubmConv2D SubmConv3D
+        .normalization: BatchNorm SyncBatchNorm
+        .pooling: MaxPool3D
+    """,
+    "argosy.sparse.nn.functional": """
+        .activation: leaky_relu relu relu6 softmax
+        .convolution: conv2d conv3d subm_conv2d subm_conv2d_igemm subm_conv3d subm_conv3d_igemm
+        .masked_attention: attention
+        .pooling: max_pool3d
+    """,
+    "argosy.static": """
+        .: amp nn quantization
+        .differentiation: append_backward gradients
+        .executor: BuildStrategy CompiledProgram Executor
+        .files: deserialize_persistables deserialize_program load load_from_file load_inference_model
+            load_program_state normalize_program save save_inference_model save_to_file serialize_persistables
+            serialize_program set_program_state
+        .places: cpu_places cuda_places xpu_places
+        .program: data default_main_program default_startup_program device_guard name_scope Program
+            program_guard
+        .python_functions: Print py_func WeightNormParamAttr
+        .scope: global_scope Scope scope_guard
+        .statistics: accuracy auc create_global_var ExponentialMovingAverage
+        argosy.creation: create_parameter
+        argosy.jit.input_spec: InputSpec
+        argosy.runtime: Variable=Tensor
+        absent ipu: ipu_shard_guard IpuCompiledProgram IpuStrategy set_ipu_shard
+        absent server-metrics: ctr_metric_bundle
+    """,
+    "argosy.static.amp": """
+        .: bf16
+        .decoration: decorate
+        .lists: AutoMixedPrecisionLists cast_model_to_fp16 cast_parameters_to_fp16 CustomOpLists fp16_guard
+    """,
+    "argosy.static.quantization": """
+        .: quant_config utils
+    """,
+    "argosy.text": """
+        .: datasets
+        .datasets.conll05: Conll05st
+        .datasets.imdb: Imdb
+        .datasets.imikolov: Imikolov
+        .datasets.movielens: Movielens
+        .datasets.translation: WMT14 WMT16
+        .datasets.uci_housing: UCIHousing
+        .viterbi: viterbi_decode ViterbiDecoder
+    """,
+    "argosy.text.datasets": """
+        .conll05: Conll05st
+        .imdb: Imdb
+        .imikolov: Imikolov
+        .movielens: Movielens
+        .translation: WMT14 WMT16
+        .uci_housing: UCIHousing
+    """,
+    "argosy.utils": """
+        .: cpp_extension dlpack download unique_name
+        .checks: deprecated require_version run_check try_import
+        argosy.nn.nesting: flatten map_structure pack_sequence_as=pack_as
+    """,
+    "argosy.vision": """
+        .: datasets models ops transforms
+        .image: get_image_backend image_load set_image_backend
+    """,
+    "argosy.vision.datasets": """
+        .archives: Flowers VOC2012
+        .cifar: Cifar10 Cifar100
+        .folder: DatasetFolder ImageFolder
+        .mnist: FashionMNIST MNIST
+    """,
+    "argosy.vision.models": """
+        .alex: AlexNet alexnet
+        .densenet: DenseNet densenet121 densenet161 densenet169 densenet201 densenet264
+        .inceptionv1: GoogLeNet googlenet
+        .inceptionv3: inception_v3 InceptionV3
+        .lenet: LeNet
+        .mobilenetv1: mobilenet_v1 MobileNetV1
+        .mobilenetv2: mobilenet_v2 MobileNetV2
+        .mobilenetv3: mobilenet_v3_large mobilenet_v3_small MobileNetV3Large MobileNetV3Small
+        .resnet: ResNet resnet101 resnet152 resnet18 resnet34 resnet50 resnext101_32x4d resnext101_64x4d
+            resnext152_32x4d resnext152_64x4d resnext50_32x4d resnext50_64x4d wide_resnet101_2 wide_resnet50_2
+        .shufflenetv2: shufflenet_v2_swish shufflenet_v2_x0_25 shufflenet_v2_x0_33 shufflenet_v2_x0_5
+            shufflenet_v2_x1_0 shufflenet_v2_x1_5 shufflenet_v2_x2_0 ShuffleNetV2
+        .squeezenet: SqueezeNet squeezenet1_0 squeezenet1_1
+        .vgg: VGG vgg11 vgg13 vgg16 vgg19
+    """,
+    "argosy.vision.ops": """
+        .boxes: box_coder distribute_fpn_proposals nms prior_box yolo_box
+        .deformable: deform_conv2d DeformConv2D
+        .files: decode_jpeg read_file
+        .proposals: generate_proposals matrix_nms
+        .regions: psroi_pool PSRoIPool roi_align roi_pool RoIAlign RoIPool
+        .yolo: yolo_loss
+        argosy.vision.models.blocks: ConvNormActivation
+    """,
+    "argosy.vision.transforms": """
+        .: functional
+        .base: BaseTransform Compose
+        .colour: BrightnessTransform ColorJitter ContrastTransform Grayscale HueTransform Normalize
+            RandomErasing SaturationTransform ToTensor Transpose
+        .functional: adjust_brightness adjust_contrast adjust_hue affine center_crop crop erase hflip normalize
+            pad perspective resize rotate to_grayscale to_tensor vflip
+        .geometry: CenterCrop Pad RandomAffine RandomCrop RandomHorizontalFlip RandomPerspective
+            RandomResizedCrop RandomRotation RandomVerticalFlip Resize
+    """,
+    "argosy.vision.transforms.transforms": """
+        argosy.vision.transforms.base: BaseTransform Compose
+        argosy.vision.transforms.colour: BrightnessTransform ColorJitter ContrastTransform Grayscale
+            HueTransform Normalize RandomErasing SaturationTransform ToTensor Transpose
+        argosy.vision.transforms.geometry: CenterCrop Pad RandomAffine RandomCrop RandomHorizontalFlip
+            RandomPerspective RandomResizedCrop RandomRotation RandomVerticalFlip Resize
+    """,
+}

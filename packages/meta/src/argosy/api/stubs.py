@@ -1,0 +1,165 @@
+"""Type stubs of the modules whose names come from the table, for editors and type checkers:
+``python -m argosy.api.stubs`` writes them anew.
+
+Names are found when they are used, which no tool can follow; the ``.pyi`` beside a module lists them, each from the
+module that defines it. Those of modules without a file lie in ``argosy-stubs``, which tools read as a part of argosy.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from argosy.api import fetch, targets
+from argosy.api.addresses import ADDRESSES
+from argosy.api.names import NAMES
+from argosy.nn import functional
+from argosy_phi_ops.declare.composition import Composed, find_function
+from argosy_phi_ops.declare.signature import ATTRIBUTE, LIST, OPTIONAL, REQUIRED
+from argosy_phi_ops.listing import functions
+
+__all__ = ["MODULES", "path", "stub", "write"]
+
+_DEFINING = frozenset({
+    "argosy.cuda", "argosy.device.custom_device", "argosy.framework.core", "argosy.nn.functional.flash_attention",
+    "argosy.nn.layer", "argosy.nn.quant.quantized_linear", "argosy.quantization.imperative",
+    "argosy.static.quantization", "argosy.vision.transforms.transforms",
+})  # fmt: skip
+"""Modules with definitions of their own beside names of the table: tools read their source."""
+MODULES = (*sorted(NAMES.keys() - _DEFINING), *ADDRESSES)
+
+_KINDS = {OPTIONAL: "Tensor | None", LIST: "Sequence[Tensor]"}
+_ATTRIBUTES = {"bool": "_bool", "int": "_int", "float": "_float | Tensor", "str": "_str"}
+"""What attributes of these types may be given; of others anything: a size may be a tensor, too, and a dtype a name."""
+_HEAD = '"""Written by ``python -m argosy.api.stubs``."""\n\n'
+_IMPORTS = """from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from builtins import str as _str
+from collections.abc import Sequence
+from typing import Any
+"""
+_ABSENT = "from typing import Any as _Any\nfrom typing import NoReturn as _NoReturn\n\n"
+_TENSOR = "\nfrom argosy_tensorcore.tensor import Tensor\n"
+
+
+def stub(module: str) -> str:
+    """The stub of one module."""
+    page: Any = import_module(module)
+    table = targets(module)
+    named = {name: target for name, target in sorted(table.items()) if _is_shown(module, name)}
+    homes = {name: _home(target) for name, target in named.items() if target[:6] != "absent" and target[:4] != "oper"}
+    lines = [_forward(name, *home) for name, home in homes.items()]
+    # An import under another name stays within a stub; what is assigned is seen by users.
+    lines += [f"{name} = {_renamed(name)}" for name, (_, own) in homes.items() if name != own]
+    lines += [_constant(name, value) for name, value in vars(page).items() if _is_constant(name, value)]
+    operators = [name for name in _listed(page, named) if name not in homes and _operator(name) is not None]
+    absent = [name for name, target in named.items() if target[:6] == "absent"]
+    head = _HEAD
+    if operators:
+        head += _IMPORTS + ("" if "Tensor" in table else _TENSOR) + "\n"
+    if absent:
+        head += _ABSENT
+    refusals = [f"def {name}(*args: _Any, **kwargs: _Any) -> _NoReturn: ..." for name in absent]
+    return head + "\n".join([*lines, *(_signature(name) for name in operators), *refusals]) + "\n"
+
+
+def path(module: str) -> Path:
+    """Where the stub of a module lies."""
+    if module not in ADDRESSES:
+        source = import_module(module).__file__
+        assert source is not None
+        return Path(source).with_suffix(".pyi")
+    root = Path(__file__).parents[2] / "argosy-stubs"
+    folder = root.joinpath(*module.split(".")[1:])
+    is_package = any(each.startswith(module + ".") for each in ADDRESSES)
+    return folder / "__init__.pyi" if is_package else folder.with_suffix(".pyi")
+
+
+def write() -> None:
+    """Write all stubs."""
+    for module in MODULES:
+        place = path(module)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(stub(module), encoding="utf-8")
+
+
+def _is_shown(module: str, name: str) -> bool:
+    return name[0] != "_" or module in ADDRESSES
+
+
+def _home(target: str) -> tuple[str, str]:
+    """The module that defines what ``target`` names, and its name there: other tables lead to it only when run."""
+    module, _, attribute = target.partition(":")
+    if not attribute:
+        package, _, child = module.rpartition(".")
+        return package, child
+    value = fetch(target, target)
+    if isinstance(value, (type, FunctionType)):
+        own = value.__module__, value.__name__
+        if own[0] not in MODULES and vars(sys.modules[own[0]]).get(own[1]) is value:
+            return own
+    return module, attribute
+
+
+def _forward(name: str, module: str, attribute: str) -> str:
+    return f"from {module} import {attribute} as {name if name == attribute else _renamed(name)}"
+
+
+def _renamed(name: str) -> str:
+    return f"_own_{name}"
+
+
+def _is_constant(name: str, value: object) -> bool:
+    return type(value) in (float, str, type(None)) and (name == "__version__" or not name.startswith("_"))
+
+
+def _constant(name: str, value: object) -> str:
+    return f"{name}: None" if value is None else f"{name}: _{type(value).__name__}"
+
+
+def _listed(page: Any, table: Iterable[str]) -> Iterable[str]:
+    found = {*page.__all__, *table}
+    return sorted(found | set(functions()) if page is functional else found)  # it finds all operators
+
+
+def _operator(name: str) -> Any:
+    """The operator of a function's name, be it that of its in-place form."""
+    return find_function(name) or find_function(name.removesuffix("_"))
+
+
+def _signature(name: str) -> str:
+    op = _operator(name)
+    if isinstance(op, Composed) and op.variadic:
+        return f"def {name}(*args: Any, **kwargs: Any) -> Any: ..."
+    shown = [p for p in op.signature.parameters if p.name not in op.signature.hidden]
+    optional = False
+    parameters = []
+    for p in shown:
+        optional = optional or p.default is not REQUIRED
+        kind = _attribute(p.name, op.body) if p.kind == ATTRIBUTE else _KINDS.get(p.kind, "Tensor | _float")
+        parameters.append(f"{p.name}: {kind}" + (f" = {_default(p.default)}" if optional else ""))
+    if not any(p.name == "name" for p in shown):
+        parameters.append("name: _str | None = None")
+    given = op.body.__annotations__.get("return", "Any")
+    result = given if given in ("Tensor", "tuple[Tensor, Tensor]", "tuple[Tensor, ...]") else "Any"
+    return f"def {name}({', '.join(parameters)}) -> {result}: ..."
+
+
+def _attribute(name: str, body: Any) -> str:
+    declared, none, _ = body.__annotations__.get(name, "Any").partition(" | None")
+    kind = _ATTRIBUTES.get(declared) if name != "dtype" else None
+    return "Any" if kind is None else kind + none
+
+
+def _default(value: object) -> str:
+    return repr(value) if type(value) in (bool, int, float, str, type(None)) else "..."
+
+
+if __name__ == "__main__":
+    write()
+    sys.stdout.write(f"wrote {len(MODULES)} stubs\n")

@@ -1,1 +1,0 @@
-"""Where Paddle has optimizers of split states and gradients."""

@@ -1,5 +1,0 @@
-"""Where Paddle defines ``Adadelta``, for code that takes it from there."""
-
-from argosy.optimizer.adaptive import Adadelta
-
-__all__ = ["Adadelta"]

@@ -1,5 +1,0 @@
-"""Where Paddle defines ``RMSProp``, for code that takes it from there."""
-
-from argosy.optimizer.adaptive import RMSProp
-
-__all__ = ["RMSProp"]
