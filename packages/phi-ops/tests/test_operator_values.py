@@ -12,6 +12,7 @@ from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.declare.composition import find_composed
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import AxisError, DTypeError, OperatorError, ShapeError
+from argosy_pir.passes import PassManager
 from argosy_pir.types import TensorType
 from argosy_tensorcore.tensor import Tensor
 
@@ -208,6 +209,24 @@ def test_pooling_takes_maxima_and_means_of_windows():
     np.testing.assert_array_equal(call("adaptive_avg_pool2d", x, [2, 3]), windows.mean((3, 5)))
     corner = call("avg_pool2d", x, 2, 2, 1)[0, 0, 0, 0], call("avg_pool2d", x, 2, 2, 1, exclusive=False)[0, 0, 0, 0]
     assert corner == (x[0, 0, 0, 0], x[0, 0, 0, 0] / 4)
+
+
+@pytest.mark.parametrize(("size", "stride", "padding"), [(8, 1, 3), (8, 2, 4), (8, 5, 2), (31, 31, 0)])
+def test_windows_larger_than_the_axis_cost_what_the_axis_has(size, stride, padding):
+    """Each place of a window that lies in padding for every window is combined once, not tens of thousands of times."""
+    x = -1.0 - np.random.default_rng(0).random((1, 1, 4, 3, 5))
+    around = np.pad(x, [(0, 0)] * 2 + [(padding, padding + size)] * 3, constant_values=np.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(around, (size,) * 3, (2, 3, 4))
+    windows = windows[(..., *(slice(None, None, stride),) * 3, *(slice(None),) * 3)]
+    best, mean = call("max_pool3d", x, size, stride, padding), call("avg_pool3d", x, size, stride, padding)
+    windows = windows[tuple(map(slice, best.shape))]
+    np.testing.assert_array_equal(best, np.nanmax(windows, (5, 6, 7)))
+    np.testing.assert_allclose(mean, np.nanmean(windows, (5, 6, 7)), rtol=1e-14)
+    with Tracer("f") as tracer:
+        input = tracer.input(TensorType(x.shape, "float64"), "x")
+        program = tracer.finish([get_operator("max_pool3d")(input, size, stride, padding)]).program
+    PassManager("decompose").run(program)
+    assert sum(op.name == "prim.slice" for op in program.walk()) <= (512 if size == 8 else 5 * 4 * 6)
 
 
 def test_random_numbers_have_the_right_distribution_and_differ_from_draw_to_draw():

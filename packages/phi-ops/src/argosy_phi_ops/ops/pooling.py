@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -56,6 +56,16 @@ class _Windows:
         last = (count - 1) * s - before - n
         return isinstance(before, int) and before < k and isinstance(last, int) and last < 0
 
+    def places(self, axis: int) -> Iterable[int]:
+        """The places of the window along a spatial axis. Of those that lie in padding in every window the first is
+        enough: what is combined there never changes more."""
+        n, (before, _), k, s, w = (x[axis] for x in (self.sizes, self.reach, self.size, self.stride, self.count))
+        if not (isinstance(n, int) and isinstance(before, int) and isinstance(w, int)):
+            return range(k)
+        # The first window that begins so late that the place is no longer in front of the elements; whether it is one.
+        inside = [p for p in range(k) if max(0, -((p - before) // s)) < w and max(p - before, (p - before) % s) < n]
+        return sorted({*inside, *[p for p in range(k) if p not in inside][:1]})
+
     def elements(self, axis: int, whole: bool, dtype: str) -> Any:
         """How many elements each window along a spatial axis has, [N, C, *windows]; `whole`: with padding.
 
@@ -84,7 +94,7 @@ def _places(x: Tensor, windows: _Windows) -> Iterator[Tensor]:
         yield prim.slice(x, start=(0,) * x.ndim, limit=windows.shape, stride=(1,) * x.ndim)
         return
     last = [(w - 1) * s + 1 for w, s in zip(windows.count, windows.stride, strict=True)]
-    for place in product(*(range(k) for k in windows.size)):
+    for place in product(*map(windows.places, range(len(windows.size)))):
         limit = (*x.shape[:2], *(end + p for end, p in zip(last, place, strict=True)))
         yield prim.slice(x, start=(0, 0, *place), limit=limit, stride=(1, 1, *windows.stride))
 
