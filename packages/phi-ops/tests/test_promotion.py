@@ -1,9 +1,12 @@
 """Promotion follows Paddle's table."""
 
+import numpy as np
 import pytest
 
+from argosy_phi_ops.declare.composition import find_function
 from argosy_phi_ops.declare.promotion import promote
 from argosy_phi_ops.errors import DTypeError
+from argosy_tensorcore.tensor import Tensor
 
 
 def common(x, y, policy="binary"):
@@ -66,3 +69,27 @@ def test_policies():
     )  # fmt: skip
     with pytest.raises(DTypeError, match=r"no promotion|must agree"):
         promote("same", "matmul", [("float32", True), ("float64", True)])
+
+
+def integers(dtype):
+    return Tensor(np.array([1, 2, 3], dtype))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
+def test_integers_to_a_whole_power_by_name_stay_integers(dtype):
+    pow, x = find_function("pow"), integers(dtype)
+    in_place = integers(dtype)
+    in_place.pow_(2.0)
+    for y in (pow(x, 2.0), x.pow(2.0), pow(input=x, exponent=2.0), in_place):
+        assert (y.dtype.name, y.tolist()) == (dtype, [1, 4, 9])
+    assert ((x**2.0).dtype.name, (x**2.0).tolist()) == ("float32", [1, 4, 9])
+
+
+def test_other_powers_of_integers_are_floats():
+    pow, x = find_function("pow"), integers("int64")
+    for exponent in (0.5, -1.0, float("inf"), 2.0**31):
+        assert pow(x, exponent).dtype.name == "float32"
+    assert (pow(2.0, x).dtype.name, pow(2.0, x).tolist()) == ("float32", [2, 4, 8])
+    assert pow(integers("float64"), 2.0).dtype.name == "float64"
+    with pytest.raises(TypeError, match=r"pow\(\): argument 'y' must be a Tensor or a number, got str"):
+        pow(x, "two")

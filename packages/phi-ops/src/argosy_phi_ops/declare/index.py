@@ -178,6 +178,8 @@ COMPOSED: dict[str, str] = {
     "lu_solve": "matrices", "lu_unpack": "matrices", "matrix_exp": "matrices", "matrix_rank": "matrices",
     "multi_dot": "matrices", "norm": "matrices", "normalize": "matrices", "ormqr": "matrices",
     "pca_lowrank": "matrices", "pdist": "matrices", "svd_lowrank": "matrices", "vector_norm": "matrices",
+    # powers
+    "pow": "powers",
     # sampling
     "bernoulli_": "sampling", "cauchy_": "sampling", "exponential_": "sampling", "geometric_": "sampling",
     "log_normal": "sampling", "log_normal_": "sampling", "normal_": "sampling", "randint_like": "sampling",
