@@ -16,6 +16,7 @@ from typing import Any
 from argosy_cinn.forms.expressions import Expression, Graph, children, lookups
 from argosy_cinn.forms.indices import Index, Lookup, Variable
 from argosy_cinn.shapes import at_least_one, ceil_div, estimate, larger, nbytes
+from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value
 
@@ -35,13 +36,7 @@ _PREFETCH_BYTES = 4 << 10
 #: Bytes of rows that a second-level cache holds until they are read.
 _LONGEST_PREFETCHED = 1 << 17
 
-COSTS = {
-    "exp": 12, "log": 14, "tanh": 16, "logistic": 18, "erf": 18, "erfinv": 30, "sin": 20, "cos": 20, "log1p": 18,
-    "expm1": 30, "pow": 100, "div": 4, "sqrt": 5, "rsqrt": 8, "rem": 30, "floor_mod": 35, "floor_div": 40,
-    "tan": 100, "asin": 100, "acos": 100, "atan": 100, "sinh": 100, "cosh": 100, "asinh": 100, "acosh": 100,
-    "atanh": 100, "erfc": 150, "lgamma": 150, "digamma": 250, "atan2": 100, "nextafter": 60,
-    "constant": 0, "reduced": 0, "rng_bits": 100, "index": 1, "load": 1,
-}  # fmt: skip
+COSTS = {name: max(1, primitive.work) for name, primitive in PRIMITIVES.items()} | {"constant": 0, "reduced": 0}
 """Work of one element in vector instructions, roughly; what is not named counts 1."""
 
 

@@ -8,7 +8,6 @@ counts two.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -21,18 +20,10 @@ from argosy_cinn.fusion.products import Product
 from argosy_cinn.loops.schedule import COSTS, Kernel
 from argosy_cinn.ordering.kernel import OrderKernel
 from argosy_cinn.shapes import count, estimate, smaller
+from argosy_phi_ops.primitives.cost import Cost
 from argosy_pir.types import ITEM_SIZES
 
 _FREE = frozenset({"load", "index", "constant", "cell", "reduced", "within"})
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Bytes read and written by one call of a kernel, and the operations it does."""
-
-    read: int = 0
-    written: int = 0
-    operations: int = 0
 
 
 def kernel_cost(kernel: Kernel) -> Cost:

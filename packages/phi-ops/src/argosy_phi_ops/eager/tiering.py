@@ -24,7 +24,7 @@ from argosy_phi_ops.bounded_cache import Kept
 from argosy_phi_ops.compiler import NativeCode, available_compilers, get_compiler
 from argosy_phi_ops.eager.exactness import is_exact
 from argosy_phi_ops.errors import CaptureError, CompileError, OperatorError
-from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_phi_ops.primitives import PRIMITIVES, Primitive
 from argosy_phi_ops.settings import DETERMINISTIC, EAGER
 from argosy_pir.core import Block, Operation
 from argosy_pir.program import Program
@@ -45,17 +45,20 @@ SHAPES = 32
 _FIRST_LOOK = 4  # calls before the program is looked at: most applications are never seen again
 _LONGEST = 400  # operations of a program worth compiling for one operator
 _SMALL = 1 << 14  # elements of arrays that native code takes itself
-_CALL = 1000  # nanoseconds of a numpy call, about, and of an element
 _INTERPRETED = 5  # times what steps of a loop cost more, which the general interpreter runs
-_ELEMENT = {"light": 0.3, "heavy": 2.0}
+_CALLS = {"conv": 40_000, "rng_bits": 200_000}  # nanoseconds of numpy's calls for one, about
+_CALL = 1000  # ... and for any other
+_BYTE = 0.012  # nanoseconds of numpy, about, for a byte and for an operation
+_OPERATION = {"elementwise": 0.1, "contraction": 0.0125, "transform": 0.2, "random": 0.6}
+_ALONE = 4.0  # ... of another category, which numpy does one by one
 _NARROW = 10  # times what an element costs more that numpy converts to float32 and back
-_SORTED = 40  # nanoseconds of an element that numpy finds the place of
-_PRODUCTS_PER_NANOSECOND = 40
-_WOKEN = 2**18, 100_000  # products from which numpy's library wakes threads, and nanoseconds they keep cores from ours
-_CONVOLUTION = 40_000, 2  # nanoseconds of numpy's calls for one, about, and of an element of all windows
-_RANDOM = 200_000, 60  # nanoseconds of ten rounds of Philox in numpy, about, and of a word
-_FREE = frozenset({"reshape", "transpose", "slice", "broadcast", "reverse", "relayout", "iota", "constant"})
-_LIGHT = frozenset({
+_WOKEN = (
+    2**19,
+    100_000,
+)  # operations from which numpy's library wakes threads, and nanoseconds they keep cores from ours
+_WINDOW = 2  # nanoseconds of numpy for an element of all windows of a convolution
+_FREE = frozenset(name for name, each in PRIMITIVES.items() if each.is_free) | {"constant"}
+_LIGHT = frozenset({  # what numpy does in one pass at the speed of memory
     "neg", "abs", "add", "sub", "mul", "div", "maximum", "minimum", "select", "cast", "copy", "stop_gradient", "eq",
     "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "sqrt", "pad", "concat", "gather",
     "reduce_sum", "reduce_max", "reduce_min",
@@ -274,7 +277,7 @@ def _measured(block: Block) -> tuple[int, float] | None:
             return None
         elif name in PRIMITIVES and name not in _FREE:
             steps += 1 if name in _LIGHT else 2
-            total += _CALL + _time_of(op, name)
+            total += _CALLS.get(name, _CALL) + _time_of(op, PRIMITIVES[name])
     return steps, total
 
 
@@ -293,22 +296,15 @@ def _is_given(value: Value) -> bool:
     return True
 
 
-def _time_of(op: Operation, name: str) -> float:
-    if name == "dot_general":
-        return _time_of_product(op)
-    if name == "conv":
-        kernel, made = (prod(value.type.shape) for value in (op.operands[1], op.result))  # type: ignore[attr-defined]
-        channels = op.result.type.shape[1]  # type: ignore[attr-defined]
-        products = made * kernel / max(1, channels)
-        windows = products / max(1, channels) * op.attributes.get("groups", 1)
-        return float(_CONVOLUTION[0] + _CONVOLUTION[1] * windows + products / _PRODUCTS_PER_NANOSECOND)
-    if name == "rng_bits":
-        return _RANDOM[0] + _RANDOM[1] * float(prod(op.result.type.shape))  # type: ignore[attr-defined]
-    sizes = [prod(v.type.shape) for v in (*op.operands, *op.results)]  # type: ignore[attr-defined]
-    if name == "sort":
-        return float(max(sizes) * _SORTED)
-    cost = max(sizes, default=0) * _ELEMENT["light" if name in _LIGHT else "heavy"]
-    return cost * _NARROW if is_narrow(op) else cost
+def _time_of(op: Operation, primitive: Primitive) -> float:
+    """Nanoseconds of numpy for an operation, without those of its calls, about."""
+    attributes = {name: op.attributes[name] for name in primitive.attributes if name in op.attributes}
+    cost = primitive.cost([v.type for v in op.operands], attributes, [v.type for v in op.results])
+    slow = primitive.name not in _LIGHT and primitive.category
+    time = _BYTE * (cost.read + cost.written) + cost.operations * _OPERATION.get(slow or "elementwise", _ALONE)
+    if primitive.category == "contraction":
+        return time + _time_besides(op, cost.operations)
+    return time * _NARROW if is_narrow(op) else time
 
 
 def is_narrow(op: Operation) -> bool:
@@ -316,17 +312,12 @@ def is_narrow(op: Operation) -> bool:
     return any(v.type.dtype in ("float16", "bfloat16") for v in (*op.operands, *op.results))  # type: ignore[attr-defined]
 
 
-def _time_of_product(op: Operation) -> float:
-    """Nanoseconds of a product. A large one wakes threads of numpy's library, which look for more work for long after
-    it: kernels of ours that follow share the cores with them."""
-    left, right = (value.type for value in op.operands)
-    free = prod(right.shape) // max(1, prod(right.shape[i] for i in _shared(op)))  # type: ignore[attr-defined]
-    products = prod(left.shape) * free  # type: ignore[attr-defined]
-    matrices = max(1, prod(left.shape[i] for i in op.attributes["lhs_batch"]))  # type: ignore[attr-defined]
+def _time_besides(op: Operation, operations: float) -> float:
+    """Nanoseconds of what a contraction takes beside its arithmetic: numpy copies a convolution's windows, and a large
+    product wakes threads of its library, which look for more work for long after it: kernels of ours that follow share
+    the cores with them."""
+    left, right = (value.type.shape for value in op.operands)  # type: ignore[attr-defined]
+    if op.kind == "conv":
+        return _WINDOW * operations / 2 / max(1, right[0]) * op.attributes.get("groups", 1)
     least, woken = _WOKEN
-    return products / _PRODUCTS_PER_NANOSECOND + (woken if products > least * matrices else 0)
-
-
-def _shared(op: Operation) -> Sequence[int]:
-    """The axes of the right operand of a product that the left one has, too."""
-    return (*op.attributes["rhs_contract"], *op.attributes["rhs_batch"])
+    return woken if operations > least * max(1, prod(left[i] for i in op.attributes.get("lhs_batch", ()))) else 0

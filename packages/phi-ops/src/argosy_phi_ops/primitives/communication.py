@@ -20,7 +20,7 @@ def _check(name: str, token: Type, kind: str = "sum") -> None:
     require(kind in REDUCE_KINDS, f"prim.{name}: kind {kind!r}, expected one of {', '.join(REDUCE_KINDS)}")
 
 
-@primitive("communication", effect=True)
+@primitive("communication", effect=True, work=0)
 def create_token() -> TokenType:
     """The token that begins a chain."""
     return TokenType()
@@ -33,7 +33,7 @@ def all_reduce(x: TensorType, token: TokenType, *, group: Shape = (), size: int,
     return x, token
 
 
-@primitive("communication", effect=True)
+@primitive("communication", effect=True, work=0)
 def all_gather(x: TensorType, token: TokenType, *, group: Shape = (), size: int, axis: int = 0) -> _Result:
     """Every rank's ``x`` joined along ``axis`` in the order of the group."""
     _check("all_gather", token)
@@ -50,7 +50,7 @@ def reduce_scatter(
     return _divided("reduce_scatter", x, axis, size), token
 
 
-@primitive("communication", effect=True)
+@primitive("communication", effect=True, work=0)
 def all_to_all(
     x: TensorType, token: TokenType, *, group: Shape = (), size: int, split_axis: int, concat_axis: int
 ) -> _Result:
@@ -61,28 +61,28 @@ def all_to_all(
     return TensorType((*part[:concat_axis], part[concat_axis] * size, *part[concat_axis + 1 :]), x.dtype), token
 
 
-@primitive("communication", effect=True)
+@primitive("communication", effect=True, work=0)
 def broadcast_rank(x: TensorType, token: TokenType, *, group: Shape = (), size: int, root: int) -> _Result:
     """The ``x`` of the rank ``root``, on every rank."""
     _check("broadcast_rank", token)
     return x, token
 
 
-@primitive("communication", effect=True)
+@primitive("communication", effect=True, work=0)
 def send(x: TensorType, token: TokenType, *, group: Shape = (), peer: int, tag: int = 0) -> TokenType:
     """Send ``x`` to the member number ``peer`` of the group."""
     _check("send", token)
     return token
 
 
-@primitive("communication", effect=True)
+@primitive("communication", effect=True, work=0)
 def recv(token: TokenType, *, shape: Shape, dtype: str, group: Shape = (), peer: int, tag: int = 0) -> _Result:
     """A tensor from the member number ``peer`` of the group."""
     _check("recv", token)
     return TensorType(tuple(shape), dtype), token
 
 
-@primitive("communication", effect=True)
+@primitive("communication", effect=True, work=0)
 def permute(x: TensorType, token: TokenType, *, pairs: Shape) -> _Result:
     """Send ``x`` along ``pairs`` of (source, target) ranks; a rank that is no target gets zeros."""
     _check("permute", token)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from argosy_phi_ops.declare.axes import Axis, AxisNotation
 from argosy_phi_ops.errors import DTypeError
 from argosy_phi_ops.primitives.checks import NUMERIC, check_axes, check_dtype, check_same_dtype, require
+from argosy_phi_ops.primitives.cost import Cost, cost_of_moving, elements
 from argosy_phi_ops.primitives.declaration import Shape, primitive
 from argosy_pir.types import TensorType
 
@@ -58,6 +60,12 @@ def _(lhs: TensorType, rhs: TensorType, **attributes: Any) -> AxisNotation:
     return AxisNotation([left, right], [[left[i] for i in lhs_batch] + rows + columns], reduction="sum")
 
 
+@dot_general.costs
+def _(made: Sequence[TensorType], lhs: TensorType, rhs: TensorType, *, lhs_contract: Shape, **_: Any) -> Cost:
+    depth = elements(lhs.shape[i] for i in lhs_contract)
+    return cost_of_moving((lhs, rhs), made, 2 * depth * elements(made[0].shape))
+
+
 @primitive("contraction")
 def conv(
     x: TensorType,
@@ -91,6 +99,11 @@ def conv(
         for n, k, s, p, a, b in zip(x.shape[2:], w.shape[2:], strides, padding, lhs_dilation, rhs_dilation, strict=True)
     ]
     return TensorType((x.shape[0], w.shape[0], *spatial), x.dtype)
+
+
+@conv.costs
+def _(made: Sequence[TensorType], x: TensorType, w: TensorType, **_: Any) -> Cost:
+    return cost_of_moving((x, w), made, 2 * elements(w.shape[1:]) * elements(made[0].shape))
 
 
 def _window_count(size: Any, kernel: Any, stride: int, padding: Any, spread: int, dilation: int) -> Any:

@@ -20,7 +20,8 @@ from typing import Any
 
 from argosy_phi_ops.declare.axes import AxisNotation
 from argosy_phi_ops.errors import OperatorError
-from argosy_pir.types import Type
+from argosy_phi_ops.primitives.cost import Cost, cost_of_moving, elements, free
+from argosy_pir.types import TensorType, Type
 
 __all__ = ["PRIMITIVES", "Primitive", "Shape", "primitive"]
 
@@ -36,7 +37,8 @@ class Primitive:
 
     ``operands`` names the positional parameters; the last one is variadic when ``variadic`` is set. ``attributes`` maps
     attribute names to defaults (``REQUIRED`` where there is none). ``category`` is the family's name. ``effect`` marks
-    operations whose order matters.
+    operations whose order matters. ``work`` is the number of operations that an element takes, in instructions of
+    vector code, roughly.
     """
 
     REQUIRED = object()
@@ -45,6 +47,7 @@ class Primitive:
 
     __slots__ = (
         "_axes",
+        "_cost",
         "attributes",
         "broadcasts",
         "category",
@@ -54,11 +57,13 @@ class Primitive:
         "operands",
         "rule",
         "variadic",
+        "work",
     )
 
     def __init__(
-        self, rule: Callable[..., Any], category: str, *, broadcasts: bool = False, effect: bool = False, name: str = ""
-    ) -> None:
+        self, rule: Callable[..., Any], category: str, *, broadcasts: bool = False, effect: bool = False,
+        name: str = "", work: int = 1,
+    ) -> None:  # fmt: skip
         code = rule.__code__
         count, keyword_count = code.co_argcount, code.co_kwonlyargcount
         names = code.co_varnames
@@ -76,6 +81,8 @@ class Primitive:
         self.doc = rule.__doc__ or ""
         self.broadcasts = broadcasts
         self.effect = effect
+        self.work = work
+        self._cost: Callable[..., Cost] | None = None
         self._axes: Callable[..., AxisNotation | None] | None = None
 
     def axes(self, rule: Callable[..., AxisNotation | None]) -> Callable[..., AxisNotation | None]:
@@ -86,6 +93,24 @@ class Primitive:
     def notation(self, operand_types: Sequence[Type], attributes: Mapping[str, Any]) -> AxisNotation | None:
         """The axis notation for operands of these types, or None when the dependence cannot be written as one."""
         return None if self._axes is None else self._axes(*operand_types, **attributes)
+
+    def costs(self, rule: Callable[..., Cost]) -> Callable[..., Cost]:
+        """Decorator: file the function that gives the cost, called with the tuple of result types and then like the
+        type rule. Without one every operand is read, and ``work`` done for each element of the results."""
+        self._cost = rule
+        return rule
+
+    def cost(self, operand_types: Sequence[Type], attributes: Mapping[str, Any], result_types: Sequence[Type]) -> Cost:
+        """Operations and bytes of an application, which whoever knows a machine makes seconds of."""
+        if self._cost is not None:
+            return self._cost(result_types, *operand_types, **attributes)
+        made = sum(elements(t.shape) for t in result_types if isinstance(t, TensorType))
+        return cost_of_moving(operand_types, result_types, self.work * made)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether an application costs nothing: a view, or numbers of positions."""
+        return self._cost is free
 
     def complete(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """``attributes`` with defaults filled in. Raises :class:`OperatorError` for unknown or missing names."""
@@ -125,12 +150,12 @@ class Primitive:
 
 
 def primitive(
-    category: str, *, broadcasts: bool = False, effect: bool = False, name: str = ""
+    category: str, *, broadcasts: bool = False, effect: bool = False, name: str = "", work: int = 1
 ) -> Callable[[Callable[..., Any]], Primitive]:
     """Decorator: declare the primitive whose type rule the function is, and enter it in :data:`PRIMITIVES`."""
 
     def declare(rule: Callable[..., Any]) -> Primitive:
-        new = Primitive(rule, category, broadcasts=broadcasts, effect=effect, name=name)
+        new = Primitive(rule, category, broadcasts=broadcasts, effect=effect, name=name, work=work)
         if new.name in PRIMITIVES:
             raise OperatorError(f"primitive {new.name} is declared twice")
         PRIMITIVES[new.name] = new

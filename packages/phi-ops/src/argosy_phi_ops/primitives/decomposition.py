@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from argosy_phi_ops.declare.axes import AxisNotation
 from argosy_phi_ops.primitives.checks import COMPLEX, REAL_OF, check_dtype, check_same_dtype, require
+from argosy_phi_ops.primitives.cost import Cost, cost_of_moving, elements
 from argosy_phi_ops.primitives.declaration import Primitive, primitive
 from argosy_pir.dims import SymExpr, minimum
 from argosy_pir.types import TensorType
@@ -127,5 +130,30 @@ def _mixes_matrix(rule: Primitive) -> None:
     rule.axes(notation)
 
 
-for _rule in (cholesky, lu, qr, svd, eigh, eig, triangular_solve, solve):
+_OPERATIONS: dict[Primitive, Callable[[float, float, float], float]] = {
+    cholesky: lambda m, n, _: n**3 / 3,
+    lu: lambda m, n, _: 2 * m * n * min(m, n) - (m + n) * min(m, n) ** 2 + 2 / 3 * min(m, n) ** 3,
+    qr: lambda m, n, _: 4 * (m * n * min(m, n) - min(m, n) ** 3 / 3),
+    svd: lambda m, n, _: 14 * m * n * min(m, n) + 8 * min(m, n) ** 3,
+    eigh: lambda m, n, _: 9 * n**3,
+    eig: lambda m, n, _: 25 * n**3,
+    triangular_solve: lambda m, n, columns: n**2 * columns,
+    solve: lambda m, n, columns: 2 / 3 * n**3 + 2 * n**2 * columns,
+}
+"""Operations by rows and columns of a matrix and columns of the right-hand side (Golub and Van Loan, "Matrix
+computations", 2013)."""
+
+
+def _counted(rule: Primitive) -> None:
+    def cost(made: Sequence[TensorType], *operands: TensorType, **_: object) -> Cost:
+        *batch, rows, columns = operands[0].shape
+        right = elements(operands[-1].shape) / max(1.0, elements((*batch, columns)))
+        count = _OPERATIONS[rule](elements((rows,)), elements((columns,)), right)
+        return cost_of_moving(operands, made, elements(batch) * count)
+
+    rule.costs(cost)
+
+
+for _rule in _OPERATIONS:
     _mixes_matrix(_rule)
+    _counted(_rule)

@@ -30,29 +30,29 @@ def _notation(*operands: TensorType, **_: object) -> AxisNotation:
     return elementwise_notation(len(operands[0].shape), len(operands))
 
 
-def _enter(name: str, rule: object, doc: str) -> Primitive:
-    new = Primitive(rule, _FAMILY, broadcasts=True, name=name)  # type: ignore[arg-type]
+def _enter(name: str, rule: object, doc: str, work: int = 1) -> Primitive:
+    new = Primitive(rule, _FAMILY, broadcasts=True, name=name, work=work)  # type: ignore[arg-type]
     new.doc = doc
     new.axes(_notation)
     PRIMITIVES[name] = new
     return new
 
 
-def _unary(name: str, allowed: Iterable[str], doc: str, result: str = "") -> Primitive:
+def _unary(name: str, allowed: Iterable[str], doc: str, result: str = "", work: int = 1) -> Primitive:
     def rule(x: TensorType) -> TensorType:
         check_dtype(name, x, allowed)
         return TensorType(x.shape, result) if result else x
 
-    return _enter(name, rule, doc)
+    return _enter(name, rule, doc, work)
 
 
-def _binary(name: str, allowed: Iterable[str], doc: str, result: str = "") -> Primitive:
+def _binary(name: str, allowed: Iterable[str], doc: str, result: str = "", work: int = 1) -> Primitive:
     def rule(x: TensorType, y: TensorType) -> TensorType:
         check_dtype(name, x, allowed)
         check_same_type(name, (x, y))
         return TensorType(x.shape, result) if result else x
 
-    return _enter(name, rule, doc)
+    return _enter(name, rule, doc, work)
 
 
 neg = _unary("neg", NUMERIC, "-x; unsigned integers wrap.")
@@ -61,51 +61,51 @@ floor = _unary("floor", FLOATING, "The largest integer not above x.")
 ceil = _unary("ceil", FLOATING, "The smallest integer not below x.")
 round_ = _unary("round", FLOATING, "The nearest integer, halves to even.")
 trunc = _unary("trunc", FLOATING, "The integer part.")
-exp = _unary("exp", INEXACT, "e to the power x.")
-expm1 = _unary("expm1", INEXACT, "exp(x) - 1, accurate near 0.")
-log = _unary("log", INEXACT, "Natural logarithm.")
-log1p = _unary("log1p", INEXACT, "log(1 + x), accurate near 0.")
-sqrt = _unary("sqrt", INEXACT, "Square root.")
-rsqrt = _unary("rsqrt", INEXACT, "1 / sqrt(x).")
-sin = _unary("sin", INEXACT, "Sine of x in radians.")
-cos = _unary("cos", INEXACT, "Cosine of x in radians.")
-tan = _unary("tan", INEXACT, "Tangent of x in radians.")
-asin = _unary("asin", INEXACT, "Inverse sine.")
-acos = _unary("acos", INEXACT, "Inverse cosine.")
-atan = _unary("atan", INEXACT, "Inverse tangent.")
-sinh = _unary("sinh", INEXACT, "Hyperbolic sine.")
-cosh = _unary("cosh", INEXACT, "Hyperbolic cosine.")
-asinh = _unary("asinh", INEXACT, "Inverse hyperbolic sine.")
-acosh = _unary("acosh", INEXACT, "Inverse hyperbolic cosine.")
-atanh = _unary("atanh", INEXACT, "Inverse hyperbolic tangent.")
-tanh = _unary("tanh", INEXACT, "Hyperbolic tangent.")
-logistic = _unary("logistic", INEXACT, "1 / (1 + exp(-x)).")
-erf = _unary("erf", FLOATING, "Error function.")
-erfc = _unary("erfc", FLOATING, "1 - erf(x), accurate for large x.")
-erfinv = _unary("erfinv", FLOATING, "Inverse error function on (-1, 1), by the polynomial of Giles (2010).")
-lgamma = _unary("lgamma", FLOATING, "Logarithm of |gamma(x)|.")
-digamma = _unary("digamma", FLOATING, "Derivative of lgamma.")
+exp = _unary("exp", INEXACT, "e to the power x.", work=12)
+expm1 = _unary("expm1", INEXACT, "exp(x) - 1, accurate near 0.", work=30)
+log = _unary("log", INEXACT, "Natural logarithm.", work=14)
+log1p = _unary("log1p", INEXACT, "log(1 + x), accurate near 0.", work=18)
+sqrt = _unary("sqrt", INEXACT, "Square root.", work=5)
+rsqrt = _unary("rsqrt", INEXACT, "1 / sqrt(x).", work=8)
+sin = _unary("sin", INEXACT, "Sine of x in radians.", work=20)
+cos = _unary("cos", INEXACT, "Cosine of x in radians.", work=20)
+tan = _unary("tan", INEXACT, "Tangent of x in radians.", work=100)
+asin = _unary("asin", INEXACT, "Inverse sine.", work=100)
+acos = _unary("acos", INEXACT, "Inverse cosine.", work=100)
+atan = _unary("atan", INEXACT, "Inverse tangent.", work=100)
+sinh = _unary("sinh", INEXACT, "Hyperbolic sine.", work=100)
+cosh = _unary("cosh", INEXACT, "Hyperbolic cosine.", work=100)
+asinh = _unary("asinh", INEXACT, "Inverse hyperbolic sine.", work=100)
+acosh = _unary("acosh", INEXACT, "Inverse hyperbolic cosine.", work=100)
+atanh = _unary("atanh", INEXACT, "Inverse hyperbolic tangent.", work=100)
+tanh = _unary("tanh", INEXACT, "Hyperbolic tangent.", work=16)
+logistic = _unary("logistic", INEXACT, "1 / (1 + exp(-x)).", work=18)
+erf = _unary("erf", FLOATING, "Error function.", work=18)
+erfc = _unary("erfc", FLOATING, "1 - erf(x), accurate for large x.", work=150)
+erfinv = _unary("erfinv", FLOATING, "Inverse error function on (-1, 1), by the polynomial of Giles (2010).", work=30)
+lgamma = _unary("lgamma", FLOATING, "Logarithm of |gamma(x)|.", work=150)
+digamma = _unary("digamma", FLOATING, "Derivative of lgamma.", work=250)
 bitwise_not = _unary("bitwise_not", INTEGER | BOOL, "Complement of every bit.")
 logical_not = _unary("logical_not", BOOL, "Logical negation.")
 is_finite = _unary("is_finite", _ALL, "Whether x is neither infinite nor NaN.", "bool")
 is_nan = _unary("is_nan", _ALL, "Whether x is NaN.", "bool")
 is_inf = _unary("is_inf", _ALL, "Whether x is infinite.", "bool")
 conj = _unary("conj", COMPLEX, "Complex conjugate.")
-stop_gradient = _unary("stop_gradient", _ALL, "x, constant for differentiation.")
-copy = _unary("copy", _ALL, "x in memory of its own.")
+stop_gradient = _unary("stop_gradient", _ALL, "x, constant for differentiation.", work=0)
+copy = _unary("copy", _ALL, "x in memory of its own.", work=0)
 
 add = _binary("add", NUMERIC, "x + y; integers wrap.")
 sub = _binary("sub", NUMERIC, "x - y; integers wrap.")
 mul = _binary("mul", NUMERIC, "x * y; integers wrap.")
-div = _binary("div", NUMERIC, "x / y; integers truncate towards zero.")
-rem = _binary("rem", INTEGER | FLOATING, "Remainder with the sign of x (C's fmod and %).")
-floor_div = _binary("floor_div", INTEGER | FLOATING, "The largest integer not above x / y.")
-floor_mod = _binary("floor_mod", INTEGER | FLOATING, "x - y * floor_div(x, y), with the sign of y.")
-pow_ = _binary("pow", NUMERIC, "x to the power y.")
+div = _binary("div", NUMERIC, "x / y; integers truncate towards zero.", work=4)
+rem = _binary("rem", INTEGER | FLOATING, "Remainder with the sign of x (C's fmod and %).", work=30)
+floor_div = _binary("floor_div", INTEGER | FLOATING, "The largest integer not above x / y.", work=40)
+floor_mod = _binary("floor_mod", INTEGER | FLOATING, "x - y * floor_div(x, y), with the sign of y.", work=35)
+pow_ = _binary("pow", NUMERIC, "x to the power y.", work=100)
 maximum = _binary("maximum", ORDERED, "The larger one; NaN if either is.")
 minimum = _binary("minimum", ORDERED, "The smaller one; NaN if either is.")
-atan2 = _binary("atan2", FLOATING, "Angle of the point (y=x operand, x=y operand) in radians.")
-nextafter = _binary("nextafter", FLOATING, "The next representable value after x towards y.")
+atan2 = _binary("atan2", FLOATING, "Angle of the point (y=x operand, x=y operand) in radians.", work=100)
+nextafter = _binary("nextafter", FLOATING, "The next representable value after x towards y.", work=60)
 bitwise_and = _binary("bitwise_and", INTEGER | BOOL, "x & y.")
 bitwise_or = _binary("bitwise_or", INTEGER | BOOL, "x | y.")
 bitwise_xor = _binary("bitwise_xor", INTEGER | BOOL, "x ^ y.")

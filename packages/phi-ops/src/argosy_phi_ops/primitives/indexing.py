@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import log2
+
 from argosy_phi_ops.declare.axes import Axis, AxisNotation
 from argosy_phi_ops.errors import DTypeError
 from argosy_phi_ops.primitives.checks import INTEGER, check_axes, check_dtype, check_same_dtype, format_shape, require
+from argosy_phi_ops.primitives.cost import Cost, cost_of_moving, elements
 from argosy_phi_ops.primitives.declaration import Shape, primitive
 from argosy_pir.dims import Dim, SymExpr
 from argosy_pir.types import TensorType
@@ -45,6 +49,11 @@ def _(x: TensorType, indices: TensorType, *, axes: Shape, batch: int = 0) -> Axi
     operand, index, result = _terms(x, indices, axes, batch)
     mixing = frozenset({f"x{axis}" for axis in axes} | {index[-1][0]})
     return AxisNotation([operand, index], [result], mixing)
+
+
+@gather.costs
+def _(made: Sequence[TensorType], x: TensorType, indices: TensorType, **_: object) -> Cost:
+    return cost_of_moving((*made, indices), made, elements(made[0].shape))  # it reads what it gives
 
 
 @primitive("indexing")
@@ -104,6 +113,11 @@ def dynamic_slice(x: TensorType, *starts: TensorType, sizes: Shape) -> TensorTyp
     return TensorType(tuple(sizes), x.dtype)
 
 
+@dynamic_slice.costs
+def _(made: Sequence[TensorType], x: TensorType, *starts: TensorType, sizes: Shape) -> Cost:
+    return cost_of_moving((*made, *starts), made, elements(sizes))
+
+
 @dynamic_slice.axes
 def _(x: TensorType, *starts: TensorType, sizes: Shape) -> AxisNotation:
     term: list[Axis] = [(f"d{i}",) for i in range(len(x.shape))]
@@ -145,3 +159,9 @@ def sort(
 def _(*xs: TensorType, axis: int, **_: object) -> AxisNotation:
     term = [(f"d{i}",) for i in range(len(xs[0].shape))]
     return AxisNotation([term] * len(xs), [term] * len(xs), frozenset({f"d{axis}"}))
+
+
+@sort.costs
+def _(made: Sequence[TensorType], *xs: TensorType, axis: int, **_: object) -> Cost:
+    compared = elements(xs[0].shape) * log2(max(2.0, elements(xs[0].shape[axis : axis + 1])))
+    return cost_of_moving(xs, made, compared)

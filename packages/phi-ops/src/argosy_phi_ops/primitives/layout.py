@@ -17,6 +17,7 @@ from argosy_phi_ops.primitives.checks import (
     format_shape,
     require,
 )
+from argosy_phi_ops.primitives.cost import free
 from argosy_phi_ops.primitives.declaration import Shape, primitive
 from argosy_pir.dims import dim_product
 from argosy_pir.types import TensorType
@@ -105,7 +106,7 @@ def _(x: TensorType, *, start: Shape, limit: Shape, stride: Shape) -> AxisNotati
     return AxisNotation([term], [term], mixing)
 
 
-@primitive("layout")
+@primitive("layout", work=0)
 def pad(x: TensorType, value: TensorType, *, low: Shape, high: Shape, interior: Shape) -> TensorType:
     """Put ``low`` and ``high`` copies of the 0-D ``value`` around every axis and ``interior`` between its elements.
 
@@ -139,7 +140,7 @@ def _(x: TensorType, value: TensorType, *, low: Shape, high: Shape, interior: Sh
     return AxisNotation([term, ()], [term], mixing)
 
 
-@primitive("layout")
+@primitive("layout", work=0)
 def concat(*xs: TensorType, axis: int) -> TensorType:
     """Join tensors along ``axis``; their other axes agree."""
     require(len(xs) > 0, "prim.concat needs at least one operand")
@@ -204,7 +205,7 @@ def _(x: TensorType, *like: TensorType, target: Shape = ()) -> AxisNotation:
     return AxisNotation([term] * (1 + len(like)), [term])
 
 
-@primitive("layout")
+@primitive("layout", work=0)
 def to_local(x: TensorType, *like: TensorType, target: Shape = (), shape: Shape) -> TensorType:
     """This process's part, of ``shape``, of ``x`` as it lies over processes, or as a cotangent of ``like`` lies.
 
@@ -215,7 +216,7 @@ def to_local(x: TensorType, *like: TensorType, target: Shape = (), shape: Shape)
     return TensorType(tuple(shape), x.dtype)
 
 
-@primitive("layout")
+@primitive("layout", work=0)
 def from_local(x: TensorType, *like: TensorType, target: Shape = (), shape: Shape) -> TensorType:
     """The tensor of ``shape`` of which every process has a part ``x``: the inverse of :func:`to_local`.
 
@@ -225,11 +226,15 @@ def from_local(x: TensorType, *like: TensorType, target: Shape = (), shape: Shap
     return TensorType(tuple(shape), x.dtype)
 
 
-@primitive("layout")
+@primitive("layout", work=0)
 def dim_size(*, dim: Any, dtype: str = "int64") -> TensorType:
     """The run-time value of a (symbolic) dim as a 0-D integer tensor."""
     require(dtype in NUMERIC and dtype not in BOOL, f"prim.dim_size: dtype {dtype} is not numeric", DTypeError)
     return TensorType((), dtype)
+
+
+for _view in (broadcast, reshape, transpose, slice_, reverse, iota, relayout):
+    _view.costs(free)
 
 
 def reshape_notation(before: Shape, after: Shape) -> AxisNotation:

@@ -9,7 +9,7 @@ from argosy_phi_ops.primitives.declaration import Shape, primitive
 from argosy_pir.types import TensorType
 
 
-@primitive("random")
+@primitive("random", work=100)
 def rng_bits(state: TensorType, *, shape: Shape, counter: int = 0, start: Shape = (), whole: Shape = ()) -> TensorType:
     """uint32 words of ``shape``: Philox4x32-10 of seed ``state[0]``, draw ``state[1] + counter``, by logical index.
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from argosy_phi_ops.declare.axes import AxisNotation
 from argosy_phi_ops.errors import DTypeError
 from argosy_phi_ops.primitives.checks import BOOL, INTEGER, NUMERIC, ORDERED, check_axes, check_dtype, require
+from argosy_phi_ops.primitives.cost import Cost, cost_of_moving, elements
 from argosy_phi_ops.primitives.declaration import PRIMITIVES, Primitive, Shape, primitive
 from argosy_pir.types import TensorType
 
 CUMULATIVE_KINDS = ("sum", "prod", "max", "min", "logsumexp")
+
+
+def _cost(made: Sequence[TensorType], x: TensorType, **_: Any) -> Cost:
+    return cost_of_moving((x,), made, elements(x.shape))
 
 
 def _reduction(name: str, allowed: frozenset[str], kind: str, doc: str) -> Primitive:
@@ -24,6 +32,7 @@ def _reduction(name: str, allowed: frozenset[str], kind: str, doc: str) -> Primi
     new = Primitive(rule, "reduction", name=name)
     new.doc = doc
     new.axes(notation)
+    new.costs(_cost)
     PRIMITIVES[name] = new
     return new
 
@@ -54,6 +63,7 @@ def _arg(name: str, doc: str) -> Primitive:
     new = Primitive(rule, "reduction", name=name)
     new.doc = doc
     new.axes(notation)
+    new.costs(_cost)
     PRIMITIVES[name] = new
     return new
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import log2
 from typing import Any
 
 from argosy_phi_ops.declare.axes import AxisNotation
 from argosy_phi_ops.primitives.checks import COMPLEX, REAL_OF, check_axes, check_dtype, require
+from argosy_phi_ops.primitives.cost import Cost, cost_of_moving, elements
 from argosy_phi_ops.primitives.declaration import Shape, primitive
 from argosy_pir.types import TensorType
 
@@ -36,3 +39,10 @@ def fft(x: TensorType, *, axes: Shape, kind: str = "c2c", inverse: bool = False,
 def _(x: TensorType, *, axes: Shape, **_: object) -> AxisNotation:
     term = [(f"d{i}",) for i in range(len(x.shape))]
     return AxisNotation([term], [term], frozenset(f"d{i}" for i in axes))
+
+
+@fft.costs
+def _(made: Sequence[TensorType], x: TensorType, *, axes: Shape, **_: Any) -> Cost:
+    cells = max(elements(x.shape), elements(made[0].shape))
+    length = max(elements(x.shape[i] for i in axes), elements(made[0].shape[i] for i in axes))
+    return cost_of_moving((x,), made, 5 * cells * log2(max(2.0, length)))
