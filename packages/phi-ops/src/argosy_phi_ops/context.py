@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from argosy_pir.builder import Builder
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AMBIENT",
     "Context",
+    "RankState",
     "bind_context",
     "building",
     "context",
@@ -32,6 +33,9 @@ __all__ = [
     "process_context",
     "set_grad_enabled",
 ]
+
+
+T = TypeVar("T")
 
 
 class _Ambient:
@@ -176,6 +180,29 @@ _bound = _Bound()
 def context() -> Context:
     """The context of the calling thread: the one bound to it, else that of the process."""
     return _bound.context
+
+
+class RankState(Generic[T]):
+    """State of which each rank has its own, under ``name`` in its context's values: made when the rank asks first."""
+
+    __slots__ = ("make", "name")
+
+    def __init__(self, name: str, make: Callable[[], T]) -> None:
+        self.name, self.make = name, make
+
+    @property
+    def value(self) -> T:
+        """That of the calling thread's rank."""
+        values = context().values
+        try:
+            found: T = values[self.name]
+        except KeyError:
+            found = values.setdefault(self.name, self.make())
+        return found
+
+    @value.setter
+    def value(self, value: T) -> None:
+        context().values[self.name] = value
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from argosy_phi_ops.context import RankState
 from argosy_tensorcore.place import Place, as_place
 
 __all__ = [
@@ -12,12 +13,12 @@ __all__ = [
     "is_compiled_with_xpu", "set_device",
 ]  # fmt: skip
 
-_current = Place("cpu")
+_current = RankState("argosy.device", lambda: Place("cpu"))
 
 
 def expected_place() -> Place:
     """The place that new tensors are made on, of the class that libraries look for."""
-    return CPUPlace() if _current.is_cpu_place() else _current
+    return CPUPlace() if _current.value.is_cpu_place() else _current.value
 
 
 def place_named(place: object) -> Place | None:
@@ -27,17 +28,16 @@ def place_named(place: object) -> Place | None:
 
 def get_device() -> str:
     """The name of the device that new tensors are made on: ``"cpu"``."""
-    return str(_current)[len("Place(") : -1]
+    return str(_current.value)[len("Place(") : -1]
 
 
 def set_device(device: str | Place) -> Place:
     """Make ``device`` the place of new tensors. Raises DeviceNotFound when there is no such device."""
-    global _current
     place = as_place(device)
     place.device()
     if not place.is_cpu_place():
         raise NotImplementedError(f"set_device({device!r}): the operator library runs on the cpu only so far")
-    _current = place
+    _current.value = place
     return place
 
 

@@ -12,13 +12,13 @@ from typing import TypeVar
 from argosy.distributed.environment import join
 from argosy_hwadapt import inproc
 from argosy_hwadapt.communicator import Communicator
-from argosy_phi_ops.context import Context, bind_context, context
+from argosy_phi_ops.context import Context, RankState, bind_context
 from argosy_tensorcore import naming
 
 __all__ = ["run_ranks"]
 
 T = TypeVar("T")
-_NAMES = "argosy.names"
+_names = RankState("argosy.names", lambda: naming.process_names)
 
 
 def run_ranks(fn: Callable[[], T], size: int, timeout: float = 60) -> list[T]:
@@ -37,7 +37,7 @@ def run_ranks(fn: Callable[[], T], size: int, timeout: float = 60) -> list[T]:
     def rank(communicator: Communicator) -> T:
         with bind_context(Context(communicator.rank, communicator.size)) as ambient:
             join(ambient, communicator)
-            ambient.values[_NAMES] = naming.UniqueNames()
+            _names.value = naming.UniqueNames()
             return fn()
 
     naming.set_name_source(_generate)
@@ -46,5 +46,4 @@ def run_ranks(fn: Callable[[], T], size: int, timeout: float = 60) -> list[T]:
 
 def _generate(prefix: str) -> str:
     """The next name of the calling rank, or of the process outside of ranks."""
-    names: naming.UniqueNames = context().values.get(_NAMES, naming.process_names)
-    return names.generate(prefix)
+    return _names.value.generate(prefix)

@@ -14,6 +14,7 @@ from argosy.distributed.environment import get_rank, get_world_size, init_parall
 from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
 from argosy.distributed.reduction import ReduceOp
 from argosy.nn.layer import Layer
+from argosy_phi_ops.context import RankState
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -53,9 +54,6 @@ _INSTEAD = {
 """What scripts may take for a setting that is not implemented."""
 _DEGREES = ("dp_degree", "mp_degree", "pp_degree", "sharding_degree", "sep_degree", "ep_degree")
 
-_strategy: list[DistributedStrategy] = []
-_groups: list[HybridCommunicateGroup] = []
-
 
 class DistributedStrategy:
     """How :func:`init` is to train: copies of the model on all ranks, each with data of its own.
@@ -93,6 +91,24 @@ class DistributedStrategy:
         self.__dict__["hybrid_configs"] = {**self.hybrid_configs, **given}
 
 
+class Job:
+    """What :func:`init` makes of a rank: its strategy and its groups."""
+
+    __slots__ = ("groups", "strategy")
+
+    def __init__(self, strategy: DistributedStrategy, groups: HybridCommunicateGroup) -> None:
+        self.strategy, self.groups = strategy, groups
+
+
+_job: RankState[Job | None] = RankState("argosy.fleet", lambda: None)
+
+
+def _initialised(function: str) -> Job:
+    if _job.value is None:
+        raise RuntimeError(f"fleet.{function}(): call fleet.init(is_collective=True) first")
+    return _job.value
+
+
 def init(
     role_maker: object = None,
     is_collective: bool = False,
@@ -112,8 +128,8 @@ def init(
     degree = chosen.hybrid_configs["dp_degree"]
     if degree not in (-1, get_world_size()):
         raise ValueError(f"fleet.init(): dp_degree is {degree}, but there are {get_world_size()} ranks")
-    _strategy[:] = [chosen]
-    _groups[:] = [HybridCommunicateGroup(CommunicateTopology(dims=(get_world_size(), 1, 1, 1, 1, 1)))]
+    groups = HybridCommunicateGroup(CommunicateTopology(dims=(get_world_size(), 1, 1, 1, 1, 1)))
+    _job.value = Job(chosen, groups)
     from argosy.distributed import fleet
 
     return fleet
@@ -121,9 +137,7 @@ def init(
 
 def get_hybrid_communicate_group() -> HybridCommunicateGroup:
     """The groups of this rank. Raises RuntimeError before :func:`init`."""
-    if not _groups:
-        raise RuntimeError("fleet.get_hybrid_communicate_group(): call fleet.init(is_collective=True) first")
-    return _groups[0]
+    return _initialised("get_hybrid_communicate_group").groups
 
 
 def distributed_model(model: Layer) -> Layer:
@@ -131,21 +145,19 @@ def distributed_model(model: Layer) -> Layer:
 
     Raises RuntimeError before :func:`init`.
     """
-    if not _strategy:
-        raise RuntimeError("fleet.distributed_model(): call fleet.init(is_collective=True) first")
+    job = _initialised("distributed_model")
     if not isinstance(model, Layer):
         raise TypeError(f"fleet.distributed_model(): argument 'model' must be a Layer, got {type(model).__name__}")
     if get_world_size() == 1:
         return model
-    return DataParallel(model, comm_buffer_size=_strategy[0].fuse_grad_size_in_MB)
+    return DataParallel(model, comm_buffer_size=job.strategy.fuse_grad_size_in_MB)
 
 
 def distributed_optimizer(optimizer: T, strategy: DistributedStrategy | None = None) -> T:
     """The optimizer itself: gradients are averaged in the backward pass. Raises RuntimeError before :func:`init`."""
-    if not _strategy:
-        raise RuntimeError("fleet.distributed_optimizer(): call fleet.init(is_collective=True) first")
+    job = _initialised("distributed_optimizer")
     if strategy is not None:
-        _strategy[:] = [strategy]
+        job.strategy = strategy
     return optimizer
 
 

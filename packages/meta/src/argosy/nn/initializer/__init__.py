@@ -10,6 +10,7 @@ from argosy.nn.initializer.initializer import Initializer
 from argosy.nn.initializer.random import Normal, TruncatedNormal, Uniform
 from argosy.nn.initializer.scaled import KaimingNormal, KaimingUniform, XavierNormal, XavierUniform, calculate_gain
 from argosy.nn.initializer.structured import Bilinear, Dirac, Orthogonal
+from argosy_phi_ops.context import RankState
 
 __all__ = [
     "Assign",
@@ -31,17 +32,17 @@ __all__ = [
 ]
 
 Filler = Callable[..., Any]
-_global: dict[bool, Filler | None] = {False: None, True: None}
+_global: RankState[dict[bool, Filler | None]] = RankState("argosy.nn.initializer", dict)
 
 
 def set_global_initializer(weight_init: Filler | None, bias_init: Filler | None = None) -> None:
     """Initialisers of weights and biases for which a layer has no own default; None puts ours back."""
-    _global[False], _global[True] = weight_init, bias_init
+    _global.value.update({False: weight_init, True: bias_init})
 
 
 def default_for(is_bias: bool, layer_default: Filler | None) -> Filler:
     """The initialiser of a parameter for which the user gave none."""
-    chosen = _global[bool(is_bias)] or layer_default
+    chosen = _global.value.get(bool(is_bias)) or layer_default
     if chosen is not None and not callable(chosen):
         raise TypeError(f"argument 'default_initializer' must be an Initializer, got {chosen!r:.80}")
     if chosen is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (the generator comes with it)
 from argosy.nn import functional as F
-from argosy_phi_ops.context import context
+from argosy_phi_ops.context import RankState, context
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["MODEL_PARALLEL_RNG", "RNGStatesTracker", "dropout", "get_rng_state_tracker", "model_parallel_random_seed"]
@@ -70,20 +70,21 @@ class RNGStatesTracker:
             raise ValueError(f"RNGStatesTracker: state {name!r} does not exist; there are {sorted(self.states_)}")
 
 
-_TRACKER = RNGStatesTracker()
+_tracker = RankState("argosy.fleet.rng", RNGStatesTracker)
 
 
 def get_rng_state_tracker() -> RNGStatesTracker:
-    """The tracker of this process."""
-    return _TRACKER
+    """The tracker of this rank."""
+    return _tracker.value
 
 
 def model_parallel_random_seed(seed: int | None = None) -> None:
     """Seed the generator with ``seed`` (one drawn by NumPy) and the state ``model_parallel_rng`` with the next: a model
     that is not split is at the first place of its group on every rank."""
     first = int(np.random.randint(0, 10000)) if not seed else seed
-    _TRACKER.reset()
-    _TRACKER.add(MODEL_PARALLEL_RNG, first + 1)
+    tracker = _tracker.value
+    tracker.reset()
+    tracker.add(MODEL_PARALLEL_RNG, first + 1)
     context().generator.manual_seed(first)
 
 
@@ -97,6 +98,6 @@ def dropout(
     name: str | None = None,
 ) -> Tensor:
     """``nn.functional.dropout`` that draws from the state ``rng_name``, if one is given."""
-    with nullcontext() if rng_name is None else _TRACKER.rng_state(rng_name):
+    with nullcontext() if rng_name is None else _tracker.value.rng_state(rng_name):
         dropped: Tensor = F.dropout(x, p, axis=axis, training=training, mode=mode)
     return dropped
