@@ -48,7 +48,7 @@ def test_what_code_generation_fails_on_is_interpreted_named_counted_and_told_onc
     def broken(*_):
         raise KeyError("no such register")
 
-    monkeypatch.setattr(assemble, "emit_kernel", broken)
+    monkeypatch.setattr(assemble, "emitter_of", broken)
     with pytest.warns(RuntimeWarning, match=r"prim\.tanh at model\.py:17 \(KeyError: 'no such register'\)"):
         executable = compiled(cache=forgetful)
     again = compiled(cache=forgetful)  # warnings are errors here: the second is silent
@@ -126,7 +126,7 @@ def test_beginnings_of_a_program_are_programs():
 
 
 def test_warnings_are_about_the_line_of_the_caller(monkeypatch, forgetful, tmp_path):
-    monkeypatch.setattr(assemble, "emit_kernel", lambda *_: 1 / 0)
+    monkeypatch.setattr(assemble, "emitter_of", lambda *_: 1 / 0)
     with pytest.warns(RuntimeWarning, match="cannot be compiled") as told:
         compiled(cache=forgetful)
     (tmp_path / "file").write_text("in the way")

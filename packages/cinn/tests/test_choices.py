@@ -11,11 +11,12 @@ from test_optimisations import PROGRAMS
 from argosy_cinn import CinnCompiler
 from argosy_cinn.assembly import segments
 from argosy_cinn.assembly.building import assembled, simplified_program
-from argosy_cinn.attention import strips
+from argosy_cinn.attention import tiles
 from argosy_cinn.blocks import rewrite as blocks
 from argosy_cinn.contraction import blocking, nest, orientation, thin
+from argosy_cinn.forms import nest as nests
 from argosy_cinn.fuel import Budget
-from argosy_cinn.fusion import cost, groups, recompute
+from argosy_cinn.fusion import groups, memory, recompute
 from argosy_cinn.loops import nest as loops
 from argosy_cinn.loops import schedule
 from argosy_cinn.plan import overwriting, streaming
@@ -37,9 +38,9 @@ CHOICES = {
     ],
     "no rows kept between phases": [(schedule, "_ROW_BUFFER_BYTES", 0)],
     "everything kept between phases": [(schedule, "_EXPENSIVE", 0), (schedule, "_ROW_BUFFER_BYTES", HUGE)],
-    "small chunks": [(schedule, "_CHUNK_ELEMENTS", 16)],
-    "one chunk": [(schedule, "_CHUNK_ELEMENTS", HUGE), (schedule, "_MOST_CHUNKS", 1)],
-    "no sums by chunk": [(schedule, "_MOST_PARTIALS", 1)],
+    "small chunks": [(nests, "CHUNK_ELEMENTS", 16)],
+    "one chunk": [(nests, "CHUNK_ELEMENTS", HUGE), (nests, "_MOST_CHUNKS", 1)],
+    "no sums by chunk": [(nests, "_MOST_PARTIALS", 1)],
     "A is copied": [(blocking, "order_of_a", lambda *_: "packed"), (nest, "order_of_a", lambda *_: "packed")],
     "B is copied": [(blocking, "_reads_b_in_place", lambda *_: False)],
     "products as they are": [(blocking, "is_better_turned", lambda *_: False)],
@@ -52,12 +53,12 @@ CHOICES = {
     "small batches in blocks": [
         (blocks, "_LEAST", 8), (blocks, "_MOST", 8), (blocks, "_NEAR", 1e-3), (blocks, "_AGAIN", 100.0)
     ],
-    "short strips": [(strips, "_MOST_ROWS", 8), (strips, "_CHUNK_ROWS", 8)],
+    "short tiles": [(tiles, "_MOST_ROWS", 8), (tiles, "_CHUNK_ROWS", 8)],
     "places by tables": [(segments, "_MANY_PLACES", 0)],
     "groups of two": [(groups, "_MOST_MEMBERS", 2)],
     "groups that read little": [(groups, "_MOST_READS", 2)],
-    "everything has memory": [(cost, "_CHEAP", 0), (cost, "_MOST_COST", 0), (cost, "_MOST_LEAVES", 0)],
-    "much is computed again": [(cost, "_CHEAP", 40), (recompute, "_LARGE", 0), (recompute, "_MOST_COST", 400)],
+    "everything has memory": [(memory, "_CHEAP", 0), (memory, "_MOST_COST", 0), (memory, "_MOST_LEAVES", 0)],
+    "much is computed again": [(memory, "_CHEAP", 40), (recompute, "_LARGE", 0), (recompute, "_MOST_COST", 400)],
 }  # fmt: skip
 
 

@@ -72,9 +72,9 @@ WRONG = """
 import sys
 sys.path.insert(0, {tests!r})
 import numpy as np
-from argosy_cinn.plan import steps
-right = steps.nbytes
-steps.nbytes = lambda value: max(right(value) - {less}, 1)
+from argosy_cinn.plan import lifetimes
+right = lifetimes.nbytes
+lifetimes.nbytes = lambda value: max(right(value) - {less}, 1)
 from test_guard import chain, run
 run(chain, np.ones((64, 64), np.float32), np.ones((64, 64), np.float32), guard={guard!r})
 """

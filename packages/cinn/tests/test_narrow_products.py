@@ -107,7 +107,7 @@ def test_both_numbers_of_a_byte_come_from_one_read(rows, size):
 
     executable = check(program, x, w, scale=500)
     assert executable.report()["kernel_calls"] == 1
-    apart = CinnCompiler().compile(build(program, [x, w]), device("cpu"), options={"without": ["twins"]})
+    apart = CinnCompiler().compile(build(program, [x, w]), device("cpu"), options={"without": ["siblings"]})
     assert apart.report()["kernel_calls"] == 2
     operands = [Strided.from_array(a) for a in (x, w)]
     together, alone = ([out.array().tobytes() for out in e.run(operands)] for e in (executable, apart))
@@ -131,7 +131,7 @@ def test_products_that_wait_for_each_other_are_made_in_turn():
 
 
 def test_products_with_other_activations_are_not_joined():
-    """Equal weights alone do not make twins."""
+    """Equal weights alone do not make siblings."""
     x, y = (values(RNG, (1, 64), "float32") for _ in range(2))
     w = RNG.integers(-128, 128, (64, 64)).astype(np.int8)
     executable = check(lambda x, y, w: [halves(x, w)[0], halves(y, w)[1]], x, y, w, scale=500)

@@ -9,10 +9,11 @@ from programs import ON_HOST, build, check, on_host
 from argosy_cinn import CinnCompiler
 from argosy_cinn.forms.expressions import Graph
 from argosy_cinn.forms.indices import Index, Lookup, Position, Quotient, Remainder, Variable, delinearise, linearise, of
-from argosy_cinn.fusion.cost import Memory
+from argosy_cinn.forms.nest import LoopNest, Reduction, Store
 from argosy_cinn.fusion.grids import GridLowering, KnownReads
 from argosy_cinn.fusion.groups import Fusion
-from argosy_cinn.loops.schedule import Kernel, Reduction, Store, row_buffers
+from argosy_cinn.fusion.memory import Memory
+from argosy_cinn.loops.schedule import row_buffers
 from argosy_cinn.plan.memory import Lifetime, plan
 from argosy_cinn.plan.planning import simplified
 from argosy_cinn.runtime import ObjectCache
@@ -230,7 +231,7 @@ def test_the_last_value_that_phases_share_is_kept_not_what_it_is_made_of():
     share = graph.node("div", "float32", (power, total))
     reductions = [Reduction("max", "float32", shared, largest), Reduction("sum", "float32", power, total)]
     stores = [Store("z", place, share, "float32", False)]
-    assert row_buffers(Kernel(graph, [row], [column], reductions, stores)) == [shared, power]
+    assert row_buffers(LoopNest(graph, [row], [column], reductions, stores)) == [shared, power]
 
 
 def test_what_is_cheap_to_compute_again_is_not_kept():
@@ -240,7 +241,7 @@ def test_what_is_cheap_to_compute_again_is_not_kept():
     total = graph.reduced(0, "float32", row.variables, 1)
     stores = [Store("z", place, graph.node("mul", "float32", (shared, total)), "float32", False)]
     reductions = [Reduction("sum", "float32", shared, total)]
-    assert row_buffers(Kernel(graph, [row], [column], reductions, stores)) == []
+    assert row_buffers(LoopNest(graph, [row], [column], reductions, stores)) == []
 
 
 def test_indices_print_and_compare_by_value():

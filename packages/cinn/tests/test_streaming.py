@@ -39,7 +39,7 @@ def marked(function, *arguments):
     """For each stored value, in order, whether it goes past the caches."""
     program = simplified_program(to_primitives(build(function, arguments)))
     plan, assembly = assembled(program, Target.host(), Budget())
-    stores = [s.streaming for step in plan.steps for body in step.bodies for s in body.stores]
+    stores = [s.streaming for step in plan.steps for form in step.forms for s in form.stores]
     assert ("!nontemporal" in assembly.module.text()) == any(stores)
     return stores
 

@@ -1,5 +1,5 @@
 """Programs of several sizes that depend on each other, compiled once: right at every combination of sizes up to 70,
-where vectors, tiles, strips and windows end anywhere. A size of zero has code of its own."""
+where vectors, tiles and windows end anywhere. A size of zero has code of its own."""
 
 import numpy as np
 import pytest

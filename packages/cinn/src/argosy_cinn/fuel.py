@@ -6,7 +6,7 @@ so many happen; ``without`` leaves out kinds. The count is the same in every run
 is told the count and the last step.
 
 Kinds: ``rewrite.<primitive>``, ``common`` (equal operations), ``control`` (native branches and loops), ``attention``,
-``fuse``, ``recompute``, ``in-place``, ``stream``, ``twins`` (two products from one
+``fuse``, ``recompute``, ``in-place``, ``stream``, ``siblings`` (two products from one
 read), ``blocks`` (large batches in blocks of rows), ``rematerialise`` (under a memory budget), ``winograd``
 (convolutions by minimal filtering).
 """
@@ -24,7 +24,7 @@ from argosy_pir.core import Operation
 from argosy_pir.values import OpResult
 
 KINDS = (
-    "rewrite", "common", "control", "attention", "fuse", "recompute", "in-place", "stream", "twins", "blocks",
+    "rewrite", "common", "control", "attention", "fuse", "recompute", "in-place", "stream", "siblings", "blocks",
     "rematerialise", "winograd",
 )  # fmt: skip
 _UNLIMITED = 1 << 62

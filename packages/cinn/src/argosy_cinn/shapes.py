@@ -20,6 +20,8 @@ from argosy_pir.values import Value
 Size: TypeAlias = int | SymExpr
 #: What a symbol counts as where only speed depends on it.
 TYPICAL = 128
+#: Bytes from which on a value begins at a cache line wherever it lies: results of this size have memory of the device.
+LARGE = 1 << 20
 
 
 class NotSymbolic(Exception):

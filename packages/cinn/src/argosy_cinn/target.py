@@ -49,6 +49,8 @@ class Target:
         "triple",
         "vector_bits",
     )
+    #: The family of schedules that kernels follow on it, see `argosy_cinn.kinds`.
+    schedules = "chunks"
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from programs import assert_equal, build, check, unguarded_report, values
 
 from argosy_cinn import CinnCompiler, explain
-from argosy_cinn.fusion.cost import Memory
+from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.plan.planning import simplified
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
@@ -134,7 +134,7 @@ def test_queries_that_are_computed_may_have_the_shape_of_the_scores(length):
     "mask", [None, where(causal), where(window), where(causal, -1e9)], ids=["full", "causal", "window", "number"]
 )
 def test_one_compilation_serves_every_batch_and_length(mask):
-    """Of a program with symbolic sizes; strips, parts and what bounds hide follow the sizes."""
+    """Of a program with symbolic sizes; tiles, parts and what bounds hide follow the sizes."""
     b, t = SymExpr.symbol("b"), SymExpr.symbol("t")
     shapes = [(b, 3, t, 16), (b, 3, t, 16), (b, 3, t, 24), (b, 3, t, 24)]
     executable = check_sizes(Attention(mask).both, shapes, [(1, 1), (2, 7), (5, 64), (1, 129), (2, 300)])

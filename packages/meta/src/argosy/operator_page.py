@@ -104,8 +104,8 @@ def _compiled(found: Sequence[Expansion]) -> str:
     hosts = set()
     for expansion in found:
         for step in plan_program(simplified(expansion.program.clone())).steps:
-            op = step.group.op
-            if step.group.kind == "host" and op is not None:
+            if step.group.kind.on_host:
+                op = step.group.operation
                 dtype = (op.operands or op.results)[0].dtype
                 hosts.add(f"{op.name.removeprefix('prim.')} of {dtype}")
     return f"host: {', '.join(sorted(hosts))}" if hosts else "natively"

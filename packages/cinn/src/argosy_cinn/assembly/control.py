@@ -8,138 +8,23 @@ stacked tensors are read and written where they lie. Nothing is allocated while 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from argosy_cinn.checks.note import RECORD, is_clear
+from argosy_cinn.checks.emit import is_clear
+from argosy_cinn.emitter import Emitter
+from argosy_cinn.forms.index_check import RECORD
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
-from argosy_cinn.lowering.elements import splat_constant
+from argosy_cinn.plan.control import ControlForm, RegionPlan, scan_length, spare
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I8, I64, LLVM_TYPES, PTR, VOID, Index, constant
 from argosy_cinn.printers.types import Value as MachineValue
 from argosy_cinn.runtime.interrupts import Poll
-from argosy_cinn.shapes import count, sizes
-from argosy_pir.core import Operation
-from argosy_pir.program import Program
-from argosy_pir.scalars import decode_scalar
+from argosy_cinn.shapes import count
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value
 
-if TYPE_CHECKING:
-    from argosy_cinn.plan.steps import Plan
-
 #: The bytes that an index or a condition of any dtype fits in.
 _SCALAR = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Spare:
-    """The second buffer of a carried ``value``."""
-
-    value: Value
-
-
-@dataclass(frozen=True, slots=True)
-class Workspace:
-    """The arena of the regions of the operation that makes ``value``."""
-
-    value: Value
-
-
-@dataclass(slots=True)
-class RegionPlan:
-    """A region as a planned program: its inputs are the region's arguments, then the ``captured`` values."""
-
-    program: Program
-    captured: list[Value]
-    plan: Plan
-
-    def run_time_buffers(self) -> list[tuple[str, int]]:
-        """(name of the offset, bytes) of what lies in the arena of the whole program, where sizes are not known."""
-        lifetimes = self.plan.lifetimes
-        names = self.plan.symbols[len(self.plan.symbols) - len(lifetimes) :]
-        return [(name, x.nbytes) for name, x in zip(names, lifetimes, strict=False)]
-
-    @property
-    def arguments(self) -> int:
-        """How many arguments the region itself has."""
-        return len(self.program.inputs) - len(self.captured)
-
-
-@dataclass(slots=True)
-class ControlFlow:
-    """A branch or loop with native regions; ``step`` is that of a counted loop. Where sizes are
-    not known (``symbolic``) its regions use the arena of the whole program."""
-
-    op: Operation
-    regions: list[RegionPlan]
-    step: int
-    symbolic: bool = False
-
-    @property
-    def carried(self) -> tuple[Value, ...]:
-        """The results that are carried from step to step."""
-        op = self.op
-        first = {"control.while": 0, "control.for": 3}.get(op.name)
-        if op.name == "control.scan":
-            first = op.attributes["inputs"]
-        return () if first is None else tuple(op.results[len(op.results) - (len(op.operands) - first) :])
-
-    def reads(self) -> list[Value]:
-        """Everything it reads from around."""
-        captured = [v for region in self.regions for v in region.captured]
-        return list(dict.fromkeys([*self.op.operands, *captured]))
-
-    def constants(self) -> list[Value]:
-        """The tables of numbers in its regions."""
-        return [v for region in self.regions for v in region.plan.constants]
-
-    def buffers(self) -> dict[Any, int]:
-        """Bytes of the memory that it needs beside its operands and results."""
-        found: dict[Any, int] = {Spare(v): row_bytes(v, 1) for v in self.carried}
-        arena = max(region.plan.arena_bytes for region in self.regions)
-        return found | ({self.workspace: arena} if arena else {})
-
-    @property
-    def notes(self) -> bool:
-        """Whether a region may note an index that is out of range."""
-        return any(RECORD in region.plan.places for region in self.regions)
-
-    @property
-    def workspace(self) -> Workspace:
-        """The arena of its regions."""
-        return Workspace(self.op.results[0])
-
-    def slots(self) -> dict[Any, int]:
-        """The place in the function's table of everything it touches."""
-        everything = dict.fromkeys(
-            [
-                *self.reads(),
-                *self.constants(),
-                *self.op.results,
-                *self.buffers(),
-                *([self.workspace] if self.symbolic else []),
-                *([RECORD] if self.notes else []),
-            ]
-        )
-        return {key: i for i, key in enumerate(everything)}
-
-    @property
-    def steps(self) -> int | None:
-        """How often the body of a loop runs; None where that is found out while it does."""
-        if self.op.name == "control.scan":
-            return _length(self.op)
-        bounds = [splat_constant(v) for v in self.op.operands[:2]] if self.op.name == "control.for" else []
-        if not bounds or None in bounds:
-            return None
-        start, stop = (int(decode_scalar(b, v.dtype)) for b, v in zip(bounds, self.op.operands, strict=False))  # type: ignore[arg-type]
-        return len(range(start, stop, self.step))
-
-    def summary(self) -> str:
-        """A line for `explain`."""
-        kernels = " and ".join(str(len(region.plan.steps)) for region in self.regions)
-        times = "" if self.steps is None else f" of {self.steps} steps"
-        return f"{self.op.kind}{times}: regions of {kernels} kernels"
 
 
 def row_bytes(value: Value, rows: int) -> int:
@@ -147,22 +32,13 @@ def row_bytes(value: Value, rows: int) -> int:
     return count(value) * ITEM_SIZES[value.dtype] // rows
 
 
-def _length(op: Operation) -> int:
-    return sizes(op.operand(0))[0] if op.attributes["inputs"] else op.attributes["length"]
-
-
-def emit_control(
-    module: Module, name: str, flow: ControlFlow, slots: Mapping[Any, int], regions: Sequence[str]
-) -> None:
-    """Define the function ``name``; ``regions`` are the functions of its regions."""
+def emit_control(module: Module, name: str, flow: ControlForm, slots: Mapping[Any, int]) -> None:
+    """Define the function ``name``."""
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
         b.sizes_from(b.arguments[0], len(slots))
         pointers = Pointers(b, b.arguments[0], slots)
         arena = pointers(flow.workspace) if flow.workspace in slots else MachineValue(PTR, "null")
-        calls = [
-            _RegionCall(b, region, function, pointers, arena)
-            for region, function in zip(flow.regions, regions, strict=True)
-        ]
+        calls = [_RegionCall(b, region, f"{name}.region{i}", pointers, arena) for i, region in enumerate(flow.regions)]
         _EMIT[flow.op.name](b, flow, pointers, calls)
 
 
@@ -195,12 +71,12 @@ class _RegionCall:
 class _Carried:
     """The buffers of carried values: a triple of where a value is, where it goes next, and the other buffer."""
 
-    def __init__(self, b: Function, flow: ControlFlow, pointers: Pointers) -> None:
+    def __init__(self, b: Function, flow: ControlForm, pointers: Pointers) -> None:
         self.b, self.values, self.pointers = b, flow.carried, pointers
         first = len(flow.op.operands) - len(self.values)
         self.start: list[MachineValue] = []
         for value, operand in zip(self.values, flow.op.operands[first:], strict=True):
-            self.start += [pointers(operand), pointers(value), pointers(Spare(value))]
+            self.start += [pointers(operand), pointers(value), pointers(spare(value))]
 
     def step(self, state: Sequence[MachineValue]) -> tuple[list[MachineValue], list[MachineValue], list[MachineValue]]:
         """Where values are and go, and the state of the next step."""
@@ -216,7 +92,7 @@ class _Carried:
             b.intrinsic("llvm.memmove", VOID, *operands, overloads=(PTR, PTR, I64))
 
 
-def _if(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_RegionCall]) -> None:
+def _if(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_RegionCall]) -> None:
     results = [pointers(v) for v in flow.op.results]
     condition = b.icmp("ne", b.load(I8, pointers(flow.op.operand(0))), 0)
 
@@ -227,7 +103,7 @@ def _if(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_Regio
     b.either(condition, lambda: way(regions[0]), lambda: way(regions[1]))
 
 
-def _while(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_RegionCall]) -> None:
+def _while(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_RegionCall]) -> None:
     condition, body = regions
     carried = _Carried(b, flow, pointers)
     flag, poll = b.alloca(I8, _SCALAR), Poll(b)
@@ -235,7 +111,7 @@ def _while(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_Re
     def holds(state: list[MachineValue]) -> MachineValue:
         condition(carried.step(state)[0], [flag])
         again = b.binary("and", b.icmp("ne", b.load(I8, flag), 0), poll.goes_on())
-        return b.binary("and", again, is_clear(b, pointers(RECORD))) if flow.notes else again
+        return b.binary("and", again, is_clear(b, pointers(RECORD))) if flow.checks_indices else again
 
     def step(state: list[MachineValue]) -> list[MachineValue]:
         now, after, following = carried.step(state)
@@ -245,7 +121,7 @@ def _while(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_Re
     carried.finish(b.repeat(carried.start, holds, step))
 
 
-def _for(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_RegionCall]) -> None:
+def _for(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_RegionCall]) -> None:
     start, stop, _ = flow.op.operands[:3]
     carried, memory = _Carried(b, flow, pointers), LLVM_TYPES[start.dtype]
     position = b.alloca(memory, _SCALAR)
@@ -282,8 +158,8 @@ def _counted(
     return b.repeat([b.index(0), *start], holds, step)[1:]
 
 
-def _scan(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_RegionCall]) -> None:
-    op, length, carried = flow.op, _length(flow.op), _Carried(b, flow, pointers)
+def _scan(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_RegionCall]) -> None:
+    op, length, carried = flow.op, scan_length(flow.op), _Carried(b, flow, pointers)
     scanned = op.operands[: op.attributes["inputs"]]
     stacked = op.results[: len(op.results) - len(carried.values)]
 
@@ -301,5 +177,5 @@ def _scan(b: Function, flow: ControlFlow, pointers: Pointers, regions: list[_Reg
 
 
 _EMIT = {"control.if": _if, "control.while": _while, "control.for": _for, "control.scan": _scan}
-
-__all__ = ["ControlFlow", "RegionPlan", "Spare", "Workspace", "emit_control"]
+EMITTER = Emitter(emit_control, lambda flow, target: 1)
+"""For `argosy_cinn.kinds`."""

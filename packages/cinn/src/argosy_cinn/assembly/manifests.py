@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from argosy_cinn.assembly.assemble import Assembly
-from argosy_cinn.assembly.control import Spare, Workspace
-from argosy_cinn.attention.strips import Partial as StripPartial
-from argosy_cinn.checks.note import RECORD, Record
-from argosy_cinn.fusion.kernels import Partial
+from argosy_cinn.forms.form import Scratch
+from argosy_cinn.forms.index_check import RECORD, Record
 from argosy_cinn.plan.rematerialise import Again
 from argosy_cinn.plan.steps import Plan
 from argosy_cinn.shapes import estimate, formula
@@ -82,8 +80,8 @@ def _buffer_facts(plan: Plan, positions: Mapping[Operation, int]) -> list[Buffer
 
 
 def _value(key: Any) -> Any:
-    """The value that a buffer belongs to; partial results belong to their reduction's."""
-    while isinstance(key, (Again, Partial, StripPartial, Spare, Workspace)):
+    """The value that a buffer belongs to; what a kernel needs beside its results belongs to one of these."""
+    while isinstance(key, (Again, Scratch)):
         key = key.value
     return key
 

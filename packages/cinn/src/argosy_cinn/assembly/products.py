@@ -1,4 +1,4 @@
-"""A product of a plan as a product of the code generator: its matrices, prologues and epilogue, and its variants."""
+"""The code of product forms: their matrices, prologues and epilogue as a problem of `contraction`, and its variants."""
 
 from __future__ import annotations
 
@@ -7,31 +7,77 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from argosy_cinn.contraction import Cells, Contraction, Matrix
+from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
 from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.packing import convert_element
 from argosy_cinn.contraction.problem import Prologue
 from argosy_cinn.contraction.thin import plan_thin
 from argosy_cinn.contraction.winograd.plan import plan_winograd
 from argosy_cinn.contraction.winograd.weights import plan_winograd_weights
+from argosy_cinn.emitter import Emitter
 from argosy_cinn.forms.dtypes import FLOATS, NARROW, UNSIGNED
-from argosy_cinn.forms.expressions import describe
-from argosy_cinn.fusion.kernels import Epilogue
-from argosy_cinn.fusion.products import OperandMatrix, Product
+from argosy_cinn.forms.product import Epilogue, OperandMatrix, Product, ProductForm
 from argosy_cinn.loops import elementwise
 from argosy_cinn.loops.bytewise import numbers_of_bytes
+from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.instructions import Instructions
-from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import BFLOAT, FLOAT, LLVM_TYPES, PTR, Value, bytes_of, lanes_of
+from argosy_cinn.printers.llvm import Function, Module
+from argosy_cinn.printers.types import BFLOAT, FLOAT, LLVM_TYPES, PTR, VOID, Index, Value, bytes_of, lanes_of
 from argosy_cinn.target import Target
-
-__all__ = ["choose_variant", "filters_minimally", "problem_of", "problem_text", "variant", "variants_of"]
 
 #: Rows for which copying the right operand does not pay.
 _FEW_ROWS = 64
 #: Bytes that a cache has lost before an epilogue reads them.
 _LEAST_TOUCHED = 1 << 20
+
+
+def emit_product(module: Module, name: str, form: ProductForm, slots: Mapping[Any, int]) -> None:
+    """Define the kernel function ``name``; where the number of rows is known at run time, one for each variant."""
+    product = form.product
+
+    def emit_variant(name: str, what: str) -> list[str]:
+        with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
+            table, chunk, chunks = b.arguments
+            b.sizes_from(table, len(slots))
+            pointers = Pointers(b, table, slots)
+            whole = problem_of(b, product, form.epilogue, pointers)
+            whole.siblings = tuple(problem_of(b, s.product, s.epilogue, pointers) for s in form.siblings)
+            problem, blocking = variant(b, whole, what)
+            emit(b, problem, chunk, chunks, blocking)
+            return variants_of(b, whole)
+
+    if isinstance(product.rows, int) or product.batch:
+        emit_variant(name, "any")
+        return
+    variants = emit_variant(f"{name}.any", "any")
+    for what in variants[:-1]:
+        emit_variant(f"{name}.{what}", what)
+    with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
+        b.sizes_from(b.arguments[0], len(slots))
+        problem = problem_of(b, product, form.epilogue, None)
+
+        def call(what: str) -> list[Value]:
+            b.call(f"{name}.{what}", VOID, *b.arguments)
+            return []
+
+        choose_variant(b, problem, variants, call)
+
+
+def product_grid(form: ProductForm, b: Function) -> Index:
+    """In how many chunks a product runs."""
+    problem = problem_of(b, form.product, None, None)
+    variants = variants_of(b, problem)
+    return choose_variant(b, problem, variants, lambda what: [b.index(grid(b, *variant(b, problem, what)))])[0]
+
+
+def product_summary(form: ProductForm, target: Target) -> str:
+    """A line for `argosy_cinn.explain`."""
+    return form.summary(" by minimal filtering" if filters_minimally(form.product, target) else "")
+
+
+EMITTER = Emitter(emit_product, lambda form, target: 0, product_grid, product_summary)
+"""For `argosy_cinn.kinds`."""
 
 
 def filters_minimally(product: Product, target: Target) -> bool:
@@ -40,18 +86,6 @@ def filters_minimally(product: Product, target: Target) -> bool:
         return False
     problem = problem_of(Instructions(), product, None, None)
     return plan_winograd(problem, target) is not None or plan_winograd_weights(problem, target) is not None
-
-
-def problem_text(product: Product, slots: dict[Any, int]) -> str:
-    """What a product's code depends on, as text: products of equal text are one kernel."""
-    sides = []
-    for m in (product.left, product.right):
-        function = describe([m.function], {}) if m.function is not None else ""
-        sides.append((slots[m.buffer], m.offset, m.dtype, function, m.run, m.jump, m.window))
-    numbers = (product.batch, product.left_batch, product.right_batch, product.rows, product.columns, product.depth,
-               product.left_row, product.right_column, product.left_depth, product.right_depth,
-               product.minimal)  # fmt: skip
-    return f"product {sides} {numbers} {product.op.operand(0).dtype} {product.op.result.dtype}"
 
 
 def problem_of(b: Instructions, product: Product, epilogue: Epilogue | None, pointers: Any) -> Contraction:

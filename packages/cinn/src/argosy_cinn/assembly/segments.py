@@ -7,18 +7,15 @@ addresses and chunks from constant tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from argosy_cinn.assembly.products import choose_variant, problem_of, variant, variants_of
-from argosy_cinn.checks.note import RECORD, clear, null
-from argosy_cinn.contraction import grid
-from argosy_cinn.fusion.products import Product
+from argosy_cinn.checks.emit import clear, null
+from argosy_cinn.forms.index_check import RECORD
 from argosy_cinn.loops.nest import PARAMETERS
 from argosy_cinn.plan.steps import Plan
-from argosy_cinn.plan.traffic import Cost
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I64, PTR, VOID, Index, Value, constant
 from argosy_cinn.runtime import parallel_for
@@ -26,6 +23,7 @@ from argosy_cinn.runtime.trace import traced_call
 from argosy_cinn.runtime.workers import thread_count
 from argosy_cinn.shapes import nbytes
 from argosy_cinn.store.program_cache import Place
+from argosy_phi_ops.primitives.cost import Cost
 from argosy_pir.dims import SymExpr
 
 #: Places of a segment from which on its calls come from tables.
@@ -44,12 +42,12 @@ class Call:
     kernel: str
     places: list[Place]
     chunks: int
-    problem: Product | None
     text: str
-    cost: Cost = field(default_factory=Cost)
+    cost: Cost
+    grid: Callable[[Function], Index] | None = None
     made: list[Any] = field(default_factory=list)
-    notes: bool = False
-    """Whether it may note an index that is out of range."""
+    checks_indices: bool = False
+    """Whether it may record an index that is out of range."""
 
 
 def emit_segment(
@@ -62,8 +60,8 @@ def emit_segment(
     export: bool = True,
 ) -> None:
     """``ptr name(ptr addresses, ptr dims)``, which makes the calls and then the copies, pairs of a new state and the
-    old one. It ends where a call has noted an index that is out of range, before what follows has changed a state, and
-    returns the record; otherwise null. Functions of regions, which are not exported, run to their end and return
+    old one. It ends where a call has recorded an index that is out of range, before what follows has changed a state,
+    and returns the record; otherwise null. Functions of regions, which are not exported, run to their end and return
     nothing. ``order`` numbers the kernel calls of traced programs."""
     kernels = [_traced(module, call.kernel, next(order)) if order is not None else call.kernel for call in calls]
     many = sum(len(c.places) for c in calls) > _MANY_PLACES
@@ -80,7 +78,7 @@ def emit_segment(
 
 
 class _Segment:
-    """The body of a segment, which ends early where something is noted in the ``record``."""
+    """The body of a segment, which ends early where a check has written the ``record``."""
 
     def __init__(self, b: Function, calls: Sequence[Call], record: Place | None) -> None:
         self.b, self.calls = b, calls
@@ -111,11 +109,11 @@ class _Segment:
                 b.call(kernel, VOID, table, constant(I64, 0), constant(I64, 1))
             else:
                 parallel_for(b, kernel, table, chunks)
-            self._end_where_noted(call)
+            self._end_where_recorded(call)
 
-    def _end_where_noted(self, call: Call) -> None:
+    def _end_where_recorded(self, call: Call) -> None:
         b = self.b
-        if self._record is not None and call.notes:
+        if self._record is not None and call.checks_indices:
             with b.when(b.icmp("ne", b.load(I64, self._record), 0)):
                 b.ret(self._record)
 
@@ -136,7 +134,7 @@ class _Segment:
         start = module.constant_structures("calls", _CALL, rows)
         width = max(len(call.places) for call in self.calls) + 1
         launch = module.once(("launch", width), "launch", lambda name: _define_launch(module, name, width))
-        ends = [i + 1 for i, call in enumerate(self.calls) if call.notes]
+        ends = [i + 1 for i, call in enumerate(self.calls) if call.checks_indices]
         for first, last in pairwise(dict.fromkeys([0, *ends, len(rows)])):
             with b.loop(first, last, 1, [table]) as loop:
                 row = b.at(start, loop.index, _CALL)
@@ -145,7 +143,7 @@ class _Segment:
                 b.call(launch, VOID, self.addresses, self.dims, loop.carry[0], count, kernel, chunks)
                 loop.next(b.at(loop.carry[0], b.mul(count, _columns(module)), I64))
             (table,) = loop.results
-            self._end_where_noted(self.calls[last - 1])
+            self._end_where_recorded(self.calls[last - 1])
 
     def _known_or_computed(self, known: Value, computed: Value) -> Value:
         """Chunks as a row of the table of calls has them."""
@@ -163,10 +161,8 @@ class _Segment:
     def _chunks(self, call: Call) -> Any:
         """In how many chunks a call runs."""
         b = self.b
-        if call.problem is not None:
-            problem = problem_of(b, call.problem, None, None)
-            kinds = variants_of(b, problem)
-            return choose_variant(b, problem, kinds, lambda kind: [b.index(grid(b, *variant(b, problem, kind)))])[0]
+        if call.grid is not None:
+            return call.grid(b)
         return thread_count(b) if isinstance(call.chunks, int) and call.chunks == 0 else call.chunks
 
 

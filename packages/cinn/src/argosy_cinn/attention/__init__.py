@@ -2,6 +2,6 @@
 and along its rows, and the products that contract it again, as one kernel in memory linear in the sequence.
 
 In the order a program passes through them: `regions` (what belongs together), `operands` (matrices over memory),
-`strips` (a group as expressions, phases and buffers), `bounds` (which columns a row can see at all), `emit` and
+`tiles` (a group as expressions, phases and buffers), `bounds` (which columns a row can see at all), `emit` and
 `sweep` (the code).
 """

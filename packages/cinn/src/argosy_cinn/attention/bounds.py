@@ -3,20 +3,19 @@
 A bound ``(r, c, k)`` says that a cell matters only where ``r * row + c * column + k >= 0``. It is found by asking, for
 what is reduced or contracted, where it is known to be the value that changes nothing: zero in a sum, minus infinity in
 a maximum (mask numbers of -1e8 and less count as that: the exponential of what they are added to is zero). Columns
-outside the bounds of all rows of a strip are never computed.
+outside the bounds of all rows of a tile are never computed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
+from argosy_cinn.forms.attention import Bound, Bounds
 from argosy_cinn.forms.expressions import Expression
 from argosy_cinn.forms.indices import Index, Variable
 from argosy_cinn.shapes import smaller, surely_at_least, surely_less
 from argosy_pir.scalars import decode_scalar
 
-Bound = tuple[int, int, int]
 _MASKED = -1e8
 #: "Everywhere": what intersects to the other set, and swallows it in a union.
 _ALL: frozenset[Bound] = frozenset({(0, 0, -1)})
@@ -29,16 +28,6 @@ def _union(x: frozenset[Bound], y: frozenset[Bound]) -> frozenset[Bound]:
 
 def _both(x: frozenset[Bound], y: frozenset[Bound]) -> frozenset[Bound]:
     return y if x is _ALL else x if y is _ALL else x & y
-
-
-@dataclass(slots=True)
-class Bounds:
-    """``low`` and ``high`` bounds (by the sign of the column's coefficient) and the comparisons that are them:
-    node number to (bound, whether the node holds inside)."""
-
-    low: list[Bound] = field(default_factory=list)
-    high: list[Bound] = field(default_factory=list)
-    nodes: dict[int, tuple[Bound, bool]] = field(default_factory=dict)
 
 
 def find_bounds(

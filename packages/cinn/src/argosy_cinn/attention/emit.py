@@ -1,8 +1,8 @@
 """The code of a region's kernel: a chunk is a part of the rows of one matrix of scores.
 
-For every strip of rows: scores by register tiles, the phases along the columns, then the products that contract what
-is left in the strip's buffers. What contracts rows is accumulated in the thread's scratch memory, and stored at the
-chunk's end. (Dao et al., "FlashAttention", 2022, tile both ways and rescale running sums; on a CPU a strip of whole
+For every tile of rows: scores by register tiles, the phases along the columns, then the products that contract what
+is left in the tile's buffers. What contracts rows is accumulated in the thread's scratch memory, and stored at the
+chunk's end. (Dao et al., "FlashAttention", 2022, tile both ways and rescale running sums; on a CPU a tile of whole
 rows fits the second-level cache, and an exact softmax over it costs less than rescaling.)
 """
 
@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from argosy_cinn.attention.operands import Operand
-from argosy_cinn.attention.strips import Contraction, Partial, Score, StripKernel
 from argosy_cinn.attention.sweep import PANEL_VECTORS, Sweep
 from argosy_cinn.contraction.packing import SLACK, pack_a, pack_b
 from argosy_cinn.contraction.problem import Block, Format, Matrix
 from argosy_cinn.contraction.tile import NULL, Tile, TileArguments, call_tile
+from argosy_cinn.emitter import Emitter
+from argosy_cinn.forms.attention import AttentionForm, Operand, Score, SumOfParts, WeightedSum, partial
 from argosy_cinn.loops.elementwise import store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.loops.vectorize import Evaluator
@@ -34,12 +34,12 @@ _FORMAT = Format(FLOAT)
 _PAIRS = Format(FLOAT, terms=2)
 
 
-def emit_strips(module: Module, name: str, kernel: StripKernel, slots: Mapping[Any, int]) -> None:
+def emit_attention(module: Module, name: str, kernel: AttentionForm, slots: Mapping[Any, int]) -> None:
     """Define the kernel function ``name``; ``slots`` gives each buffer's place in the table."""
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
         table, chunk, _ = b.arguments
         b.sizes_from(table, len(slots))
-        _Strips(b, kernel, Pointers(b, table, slots)).emit(chunk)
+        _Tiles(b, kernel, Pointers(b, table, slots)).emit(chunk)
 
 
 @dataclass(slots=True)
@@ -50,8 +50,8 @@ class _Panels:
     width: int
 
 
-class _Strips:
-    def __init__(self, b: Function, kernel: StripKernel, pointers: Pointers) -> None:
+class _Tiles:
+    def __init__(self, b: Function, kernel: AttentionForm, pointers: Pointers) -> None:
         self.b, self.kernel, self.pointers = b, kernel, pointers
         target = b.module.target
         self.lanes = target.lanes(FLOAT)
@@ -65,7 +65,7 @@ class _Strips:
     def emit(self, chunk: Value) -> None:
         """One chunk."""
         b, kernel = self.b, self.kernel
-        part, element = b.rem(chunk, kernel.parts), b.div(chunk, kernel.parts)
+        part, element = b.rem(chunk, kernel.tiles.parts), b.div(chunk, kernel.tiles.parts)
         self.part, self.element = part, element
         self.outer: list[Index] = []
         for v in reversed(kernel.outer):
@@ -74,10 +74,10 @@ class _Strips:
         self._allocate()
         self._pack_wide()
         self._clear_sums()
-        begin = b.mul(part, kernel.part_rows())
-        end = b.minimum(b.add(begin, kernel.part_rows()), kernel.row.extent)
-        with b.loop(begin, end, kernel.strip) as loop:
-            self._strip(loop.index, b.minimum(kernel.strip, b.sub(end, loop.index)))
+        begin = b.mul(part, kernel.part_rows)
+        end = b.minimum(b.add(begin, kernel.part_rows), kernel.row.extent)
+        with b.loop(begin, end, kernel.tiles.rows) as loop:
+            self._tile(loop.index, b.minimum(kernel.tiles.rows, b.sub(end, loop.index)))
         for sink in kernel.sinks:
             if sink.along == "rows":
                 self._store_sums(sink)
@@ -89,17 +89,19 @@ class _Strips:
         sizes: dict[Any, int] = {}
         for i, score in enumerate(kernel.scores):
             sizes["right", i] = self.padded * score.depth + SLACK
-            sizes["left", i] = kernel.strip * score.depth + SLACK
+            sizes["left", i] = kernel.tiles.rows * score.depth + SLACK
         for i, sink in enumerate(kernel.sinks):
             width = self._padded_width(sink)
-            rows, sums = (self.columns, kernel.strip) if sink.along == "columns" else (kernel.strip, self.padded)
+            rows, sums = (
+                (self.columns, kernel.tiles.rows) if sink.along == "columns" else (kernel.tiles.rows, self.padded)
+            )
             sizes["other", i] = rows * width + SLACK
             sizes["sums", i] = sums * width
             if sink.along == "rows" and sink.root.number in self.pairs:
-                sizes["turned", i] = kernel.strip * self.padded + SLACK
-        for i in range(kernel.buffers):
-            sizes["buffer", i] = kernel.strip * self.leading
-        sizes["rows", 0] = kernel.strip * max(len(kernel.reductions), 1) * 2
+                sizes["turned", i] = kernel.tiles.rows * self.padded + SLACK
+        for i in range(kernel.tiles.buffers):
+            sizes["buffer", i] = kernel.tiles.rows * self.leading
+        sizes["rows", 0] = kernel.tiles.rows * max(len(kernel.reductions), 1) * 2
         offsets, end = {}, 0
         for i, (key, size) in enumerate(sizes.items()):
             offsets[key] = end
@@ -107,13 +109,13 @@ class _Strips:
         slab = scratch(self.b, end)
         self.memory = {key: self.b.at(slab, offset, "i8") for key, offset in offsets.items()}
 
-    def _vectors(self, sink: Contraction) -> int:
+    def _vectors(self, sink: WeightedSum) -> int:
         return min(-(-sink.width // self.lanes), PANEL_VECTORS)
 
-    def _panel(self, sink: Contraction) -> int:
+    def _panel(self, sink: WeightedSum) -> int:
         return self._vectors(sink) * self.lanes
 
-    def _padded_width(self, sink: Contraction) -> int:
+    def _padded_width(self, sink: WeightedSum) -> int:
         return -(-sink.width // self._panel(sink)) * self._panel(sink)
 
     # -- operands
@@ -136,7 +138,7 @@ class _Strips:
     def _score_format(self, score: Score) -> Format:
         return self._format(score.left.buffer.dtype, score.right.buffer.dtype)
 
-    def _sink_format(self, sink: Contraction) -> Format:
+    def _sink_format(self, sink: WeightedSum) -> Format:
         return _PAIRS if sink.root.number in self.pairs else _FORMAT
 
     def _stored_as_pairs(self) -> frozenset[int]:
@@ -147,7 +149,7 @@ class _Strips:
         for sink in kernel.sinks:
             fits = self._format(sink.root.dtype, sink.other.buffer.dtype) is _PAIRS
             narrow[sink.root.number] = narrow.get(sink.root.number, True) and fits
-        return frozenset(number for number in kernel.held[-1] if narrow.get(number, False))
+        return frozenset(number for number in kernel.tiles.writes[-1] if narrow.get(number, False))
 
     def _pack(
         self,
@@ -165,7 +167,7 @@ class _Strips:
         pack_b(self.b, block, self.memory[key], width, self.lanes, format)
 
     def _pack_wide(self) -> None:
-        """What every strip reads: keys along the depth, values along the columns."""
+        """What every tile reads: keys along the depth, values along the columns."""
         for i, score in enumerate(self.kernel.scores):
             strides = score.right.contracted, score.right.free
             area = (0, 0, score.depth, self.columns)
@@ -176,11 +178,11 @@ class _Strips:
                 area = (0, 0, self.columns, sink.width)
                 self._pack(("other", i), sink.other, strides, area, self._panel(sink), self._sink_format(sink))
 
-    # -- a strip
+    # -- a tile
 
-    def _strip(self, row0: Value, rows: Index) -> None:
+    def _tile(self, row0: Value, rows: Index) -> None:
         b, kernel = self.b, self.kernel
-        buffers = [self.memory["buffer", i] for i in range(kernel.buffers)]
+        buffers = [self.memory["buffer", i] for i in range(kernel.tiles.buffers)]
         step = max(self.lanes, self.height)  # whole vectors, and whole tiles of columns, which are read as such
         seen = lambda place: self._seen(row0, place, step)  # noqa: E731
         arguments = (buffers, self.memory["rows", 0], self.leading, seen, self.pairs)
@@ -196,7 +198,7 @@ class _Strips:
                 self._contract_rows(i, sink, row0, rows)
 
     def _sees(self, row0: Index, place: Index) -> tuple[Index, Index]:
-        """The columns that the tile of rows around a row of the strip sees."""
+        """The columns that the register tile around a row of the tile sees."""
         b, height = self.b, self.height
         first = b.add(row0, b.mul(b.div(place, height), height))
         low: Index = 0
@@ -220,7 +222,7 @@ class _Strips:
         format = self._score_format(score)
         depth = format.places(b, score.depth)
         pack_a(b, Block(matrix, origin, row0, 0, rows, score.depth, ()), left, height, format)
-        buffer = self.memory["buffer", self.kernel.cells[score.cell.number]]
+        buffer = self.memory["buffer", self.kernel.tiles.cells[score.cell.number]]
         tile = Tile(FLOAT, self.lanes, height, PANEL_VECTORS, self.panel, "packed", terms=format.terms)
         start, _ = self._seen(row0, 0, self.panel)
         _, stop = self._seen(row0, b.sub(rows, 1), self.panel)
@@ -235,16 +237,16 @@ class _Strips:
                     out=b.at(buffer, b.add(b.mul(i.index, self.leading), j.index)), out_step=self.leading, ahead=NULL,
                 ))  # fmt: skip
 
-    def _buffer(self, sink: Contraction) -> Value:
+    def _buffer(self, sink: WeightedSum) -> Value:
         number = sink.root.number
-        place = self.kernel.cells.get(number)
-        for written in self.kernel.held:
+        place = self.kernel.tiles.cells.get(number)
+        for written in self.kernel.tiles.writes:
             place = written.get(number, place)
         assert place is not None
         return self.memory["buffer", place]
 
-    def _contract_columns(self, number: int, sink: Contraction, row0: Value, rows: Index) -> None:
-        """Rows of the strip times a wide operand: blocks of columns, then tiles of rows, then panels."""
+    def _contract_columns(self, number: int, sink: WeightedSum, row0: Value, rows: Index) -> None:
+        """Rows of the tile times a wide operand: blocks of columns, then tiles of rows, then panels."""
         b, height, panel, width = self.b, self.height, self._panel(sink), self._padded_width(sink)
         weights, other, sums = self._buffer(sink), self.memory["other", number], self.memory["sums", number]
         format = self._sink_format(sink)
@@ -277,7 +279,7 @@ class _Strips:
         start = b.mul(column, format.places(b, depth))
         return b.at(packed, b.add(start, b.mul(b.div(first, format.terms), width)))
 
-    def _store_row(self, sink: Contraction, source: Value, row: Index, factor: tuple[str, Value] | None) -> None:
+    def _store_row(self, sink: WeightedSum, source: Value, row: Index, factor: tuple[str, Value] | None) -> None:
         """A finished row of a sink, to where it belongs."""
         b, lanes = self.b, self.lanes
         offset: Index = b.mul(row, sink.step)
@@ -297,14 +299,14 @@ class _Strips:
                 steps = b.binary("mul", b.iota(I64, lanes), sink.unit)
                 b.scatter(value, b.at(base, e * sink.unit, element), steps, mask)
 
-    def _steady_factor(self, sink: Contraction) -> tuple[str, Value] | None:
+    def _steady_factor(self, sink: WeightedSum) -> tuple[str, Value] | None:
         """The factor of a sink that contracts rows: a number."""
         if sink.factor is None:
             return None
         return sink.factor[0], Evaluator(self.b, self.pointers, {}).value(sink.factor[1])
 
-    def _contract_rows(self, number: int, sink: Contraction, row0: Value, rows: Index) -> None:
-        """The strip's columns times rows of the other operand, added to the chunk's sums."""
+    def _contract_rows(self, number: int, sink: WeightedSum, row0: Value, rows: Index) -> None:
+        """The tile's columns times rows of the other operand, added to the chunk's sums."""
         b, height, panel, width = self.b, self.height, self._panel(sink), self._padded_width(sink)
         strides = sink.other.contracted, sink.other.free
         format = self._sink_format(sink)
@@ -328,9 +330,9 @@ class _Strips:
                 ))  # fmt: skip
 
     def _weights(
-        self, number: int, sink: Contraction, columns: tuple[Index, Index], rows: Index
+        self, number: int, sink: WeightedSum, columns: tuple[Index, Index], rows: Index
     ) -> Callable[[Index, Index], Value]:
-        """Where a tile of columns of the strip begins at a row: in the strip itself, or among its pairs of rows, which
+        """Where a register tile of columns begins at a row: in the tile itself, or among its pairs of rows, which
         are packed here."""
         b, buffer, (start, stop) = self.b, self._buffer(sink), columns
         if sink.root.number not in self.pairs:
@@ -341,7 +343,7 @@ class _Strips:
         return lambda column, row: self._panel_at(turned, _PAIRS, rows, b.sub(column, start), row, self.height)
 
     def _seeing(self, row0: Value, rows: Index, column: Index) -> tuple[Index, Index]:
-        """The rows of the strip that see one of a tile of columns: `_sees` the other way round."""
+        """The rows of the tile that see one of a register tile of columns: `_sees` the other way round."""
         b = self.b
         first: Index = 0
         end: Index = rows
@@ -362,35 +364,33 @@ class _Strips:
                 with b.loop(0, self.padded * self._padded_width(sink), self.lanes) as at:
                     b.store(b.zero(type), b.at(self.memory["sums", i], at.index))
 
-    def _store_sums(self, sink: Contraction) -> None:
+    def _store_sums(self, sink: WeightedSum) -> None:
         b, width = self.b, self._padded_width(sink)
         sums = self.memory["sums", self.kernel.sinks.index(sink)]
         with b.loop(0, self.columns) as c:
             source = b.at(sums, b.mul(c.index, width))
-            if self.kernel.parts == 1:
+            if self.kernel.tiles.parts == 1:
                 self._store_row(sink, source, c.index, self._steady_factor(sink))
                 return
             whole = b.add(b.mul(self.part, self.kernel.elements), self.element)
             at = b.mul(b.add(b.mul(whole, self.columns), c.index), sink.width)
-            target = b.at(self.pointers(Partial(sink.buffer)), at)
+            target = b.at(self.pointers(partial(sink.buffer)), at)
             for e in range(0, sink.width, self.lanes):
                 mask = b.tail_mask(sink.width - e, self.lanes) if e + self.lanes > sink.width else None
                 value = b.load(vector(FLOAT, self.lanes), b.at(source, e))
                 b.masked_store(value, b.at(target, e), mask)
 
 
-def emit_combination(
-    module: Module, name: str, kernel: StripKernel, sink: Contraction, slots: Mapping[Any, int]
-) -> None:
+def emit_sum(module: Module, name: str, form: SumOfParts, slots: Mapping[Any, int]) -> None:
     """Define the function that adds up the parts of a sink, in order: a chunk is one matrix."""
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
         table, chunk, _ = b.arguments
         b.sizes_from(table, len(slots))
-        _Combination(b, kernel, Pointers(b, table, slots)).emit_sums(chunk, sink)
+        _Sum(b, form.attention, Pointers(b, table, slots)).emit_sums(chunk, form.sink)
 
 
-class _Combination(_Strips):
-    def emit_sums(self, chunk: Value, sink: Contraction) -> None:
+class _Sum(_Tiles):
+    def emit_sums(self, chunk: Value, sink: WeightedSum) -> None:
         """Rows of the sums of all parts, through a row of scratch memory."""
         b, kernel, lanes = self.b, self.kernel, self.lanes
         element: Index = chunk
@@ -403,10 +403,10 @@ class _Combination(_Strips):
             for e in range(0, sink.width, lanes):
                 mask = b.tail_mask(sink.width - e, lanes) if e + lanes > sink.width else None
                 total: Value | None = None
-                for part in range(kernel.parts):
+                for part in range(kernel.tiles.parts):
                     whole = b.add(chunk, part * kernel.elements)
                     at = b.add(b.mul(b.add(b.mul(whole, self.columns), c.index), sink.width), e)
-                    place = b.at(self.pointers(Partial(sink.buffer)), at)
+                    place = b.at(self.pointers(partial(sink.buffer)), at)
                     value = b.masked_load(vector(FLOAT, lanes), place, mask)
                     total = value if total is None else b.fadd(total, value)
                 assert total is not None
@@ -414,4 +414,6 @@ class _Combination(_Strips):
             self._store_row(sink, row, c.index, self._steady_factor(sink))
 
 
-__all__ = ["emit_combination", "emit_strips"]
+EMITTER = Emitter(emit_attention, lambda kernel, target: kernel.chunks)
+SUM_EMITTER = Emitter(emit_sum, lambda form, target: form.attention.elements)
+"""For `argosy_cinn.kinds`."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 
+from argosy_cinn.forms.attention import Operand
 from argosy_cinn.forms.dtypes import PARTS
 from argosy_cinn.forms.expressions import Graph
 from argosy_cinn.forms.indices import ZERO, Index, Position, SplitVariable, Variable, linearise, of
@@ -12,18 +12,6 @@ from argosy_cinn.lowering.elements import Lowering
 from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
 from argosy_pir.values import Value
-
-
-@dataclass(slots=True)
-class Operand:
-    """Element (outer..., i, k) of a product's operand at ``offset + sums of index * stride`` of ``buffer``: ``free``
-    is the stride of i, ``contracted`` that of k, ``outer`` has one stride for each part of the outer axes."""
-
-    buffer: Value
-    offset: int
-    outer: tuple[int, ...]
-    free: int
-    contracted: int
 
 
 class Outer:

@@ -3,7 +3,7 @@
 A *score* is a batched product ``[outer..., rows, columns]`` over a short axis. Everything of its shape that is computed
 from it element by element, and its reductions along the columns, is followed until a *sink*: a product that contracts
 the columns (weights times values) or the rows (gradients of keys and values) again. Where nothing of the scores' shape
-leaves this region by another way, it needs no memory: strips of rows of it are computed in a thread's scratch memory,
+leaves this region by another way, it needs no memory: tiles of rows of it are computed in a thread's scratch memory,
 again for each group of sinks that can run together (one for the forward sweep, one for the backward sweep).
 """
 
@@ -20,7 +20,7 @@ from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value
 
-#: The longest axis that a score sums over, the fewest rows and columns worth a kernel of strips.
+#: The longest axis that a score sums over, the fewest rows and columns worth a kernel of tiles.
 _DEEPEST = 256
 _FEWEST_ROWS, _FEWEST_COLUMNS = 4, 4
 _DTYPES = ("float32", "bfloat16", "float16")

@@ -1,17 +1,16 @@
-"""One phase of a strip: every row's expressions, along the columns that the row can see."""
+"""One phase of a tile: every row's expressions, along the columns that the row can see."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-from argosy_cinn.attention.bounds import Bound
-from argosy_cinn.attention.strips import StripKernel, phase_roots
+from argosy_cinn.forms.attention import AttentionForm, Bound
+from argosy_cinn.forms.cost import COSTS
 from argosy_cinn.forms.dtypes import NARROW
 from argosy_cinn.forms.expressions import Expression, children
 from argosy_cinn.loops import elementwise, reductions
 from argosy_cinn.loops.elementwise import REGISTER
-from argosy_cinn.loops.schedule import COSTS
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import BFLOAT, FLOAT, I1, I32, Index, Value, constant, vector
@@ -23,7 +22,7 @@ _LIGHT_UNROLL, _HEAVY_UNROLL, _LIGHT_COST = 4, 2, 14
 
 
 class CellEvaluator(Evaluator):
-    """Values of cells: nodes that are held in the strip's buffers are read there, and a quotient by a row's reduction
+    """Values of cells: nodes that lie in the tile's buffers are read there, and a quotient by a row's reduction
     is a product with its reciprocal (one more rounding)."""
 
     held: Callable[[Expression], Value | None] = staticmethod(lambda node: None)
@@ -39,15 +38,15 @@ class CellEvaluator(Evaluator):
 
 
 class Sweep:
-    """Emits the phases of one strip. ``buffers``: addresses of the strip's buffers; ``row_values``: that of the
-    finished reductions, ``[reduction][strip]``; ``leading``: elements between rows of a buffer; ``seen(i)`` gives the
-    columns [from, to) that are computed for the tile of rows that row ``i`` of the strip lies in; ``pairs``: nodes that
+    """Emits the phases of one tile. ``buffers``: addresses of the tile's buffers; ``row_values``: that of the
+    finished reductions, ``[reduction][tile]``; ``leading``: elements between rows of a buffer; ``seen(i)`` gives the
+    columns [from, to) that are computed for the register tile that row ``i`` lies in; ``pairs``: nodes that
     are stored as bfloat16."""
 
     def __init__(
         self,
         b: Function,
-        kernel: StripKernel,
+        kernel: AttentionForm,
         pointers: Callable[[Any], Value],
         outer: Sequence[Index],
         buffers: Sequence[Value],
@@ -63,7 +62,7 @@ class Sweep:
         self.column = kernel.column
 
     def phase(self, phase: int, row0: Value, rows: Index) -> None:
-        """All rows of the strip."""
+        """All rows of the tile."""
         with self.b.loop(0, rows) as i:
             self._row(phase, self.b.index(self.b.add(row0, i.index)), i.index)
 
@@ -79,12 +78,12 @@ class Sweep:
         return scope
 
     def _row_value(self, number: int, place: Index, element: str) -> Value:
-        return self.b.at(self.row_values, self.b.add(place, number * self.kernel.strip), element)
+        return self.b.at(self.row_values, self.b.add(place, number * self.kernel.tiles.rows), element)
 
     def _row(self, phase: int, row: Value, place: Value) -> None:
         b, kernel = self.b, self.kernel
-        roots = phase_roots(kernel, phase)
-        roots += [n for n in kernel.graph.order if n.number in kernel.held[phase]]
+        roots = kernel.phase_roots(phase)
+        roots += [n for n in kernel.graph.order if n.number in kernel.tiles.writes[phase]]
         scope = self.row_scope(row, place, phase)
         scope.prepare(roots, self.column.variables, phase)
         self._prepare_reciprocals(scope, roots)
@@ -161,7 +160,7 @@ class Sweep:
                     value = b.select(cells.mask, value, reductions.identity(r.kind, r.dtype, lanes))
                 slot = i * unroll + u
                 state[slot] = reductions.combine(b, r.kind, r.dtype, state[slot], value)
-            for number, buffer in self.kernel.held[phase].items():
+            for number, buffer in self.kernel.tiles.writes[phase].items():
                 node = next(n for n in self.kernel.graph.order if n.number == number)
                 stores.append(self._stored(cells, node, buffer, place, column))
         for value, at in stores:
@@ -196,8 +195,8 @@ class Sweep:
         variables = {**scope.variables, self.column.number: column}
         cells = CellEvaluator(b, self.pointers, variables, self.column.number, lanes, mask, scope)
         cells.reciprocals = scope.reciprocals
-        places = dict(kernel.cells)
-        for written in kernel.held[:phase]:
+        places = dict(kernel.tiles.cells)
+        for written in kernel.tiles.writes[:phase]:
             places.update(written)
 
         def held(node: Expression) -> Value | None:

@@ -96,7 +96,7 @@ def emit(b: Function, problem: Contraction, chunk: Value, chunks: Value, blockin
         b.comment(problem.location)
     if blocking is None and (thin := plan_thin(problem, b.module.target)) is not None:
         alike = thin.dots and thin.few_rows
-        for one in (problem,) if alike else (replace(problem, twins=()), *problem.twins):
+        for one in (problem,) if alike else (replace(problem, siblings=()), *problem.siblings):
             emit_thin(b, one, thin, chunk)
         return
     if blocking is None and (plan := plan_winograd(problem, b.module.target)) is not None:
@@ -105,5 +105,5 @@ def emit(b: Function, problem: Contraction, chunk: Value, chunks: Value, blockin
     if blocking is None and (weights := plan_winograd_weights(problem, b.module.target)) is not None:
         emit_winograd_weights(b, problem, weights, chunk, chunks)
         return
-    for one in (problem, *problem.twins):
+    for one in (problem, *problem.siblings):
         Nest(b, one, blocking or choose(one, b.module.target)).emit(chunk, chunks)

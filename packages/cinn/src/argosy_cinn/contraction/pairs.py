@@ -74,7 +74,7 @@ def lookups_of(matrix: Matrix) -> tuple[Lookup, ...] | None:
 
 
 def multiplies_pairs(problem: Contraction, few_rows: bool, target: Target) -> bool:
-    """Whether a thin product and its twins can be computed in pairs, where the wide operand is contiguous along k."""
+    """Whether a product of few rows and its siblings are computed in pairs: the wide operand is contiguous along k."""
     wide, thin = (problem.b, problem.a) if few_rows else (problem.a, problem.b)
     machine = target.vector_bits == 512 and target.has("avx512bf16") and target.has("avx512bw")
     exact = problem.narrow or (exact_in_bfloat(thin.element) and thin.prologue is None)
@@ -82,7 +82,7 @@ def multiplies_pairs(problem: Contraction, few_rows: bool, target: Target) -> bo
         return False
     if wide.element == BFLOAT:
         return wide.prologue is None
-    return all(lookups_of(p.b if few_rows else p.a) is not None for p in (problem, *problem.twins))
+    return all(lookups_of(p.b if few_rows else p.a) is not None for p in (problem, *problem.siblings))
 
 
 class PairTerms:

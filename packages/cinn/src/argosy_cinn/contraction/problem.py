@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import prod
 
+from argosy_cinn.forms.product import Window
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import BFLOAT, FLOAT, I8, I32, Index, Value, lanes_of
 from argosy_cinn.target import Target
@@ -21,8 +21,6 @@ from argosy_cinn.target import Target
 Prologue = Callable[[Function, "Cells"], Value]
 #: Rows of a tile register of AMX, and places of four bytes in a row.
 TILE = 16
-#: Elements that are far apart are as good as so many neighbours.
-_WORTH_GATHERING = 8
 #: ``epilogue(b, cells)``: gets finished elements of the product and stores what becomes of them.
 Epilogue = Callable[[Function, "Cells"], None]
 
@@ -44,41 +42,6 @@ class Cells:
     masks: list[Value | None]
     axis: int = 1
     flushed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """One of the axes that the rows or columns of an operand are made of: how many elements, how far they are apart in
-    memory, and how far they are apart along each of the window's bounds."""
-
-    extent: int
-    stride: int
-    steps: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """An operand that looks at memory through windows (the patches of an image): rows and columns are made of several
-    axes, the last one the fastest. ``bounds`` are (first, size) of the coordinates that have to be inside: an element
-    is zero unless ``0 <= first + sum(index * step) < size`` for each."""
-
-    rows: tuple[Axis, ...]
-    columns: tuple[Axis, ...]
-    bounds: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def runs_along_rows(self) -> bool:
-        """Whether neighbours in memory rather follow each other along the rows than along the columns."""
-        rows, columns = (
-            inner.extent if inner.stride <= 2 else min(inner.extent, _WORTH_GATHERING)
-            for inner in (self.rows[-1], self.columns[-1])
-        )
-        return rows > columns
-
-    @property
-    def period(self) -> int:
-        """Rows that are copied together where vectors lie along the columns: those of one channel."""
-        return prod(axis.extent for axis in self.rows[1:])
 
 
 @dataclass(slots=True)
@@ -140,7 +103,7 @@ class Contraction:
     ``touched`` are matrices of C's shape that the epilogue reads at the places it is given: they
     are prefetched while the sums are made. It is a hint, and pays where they are larger than the cache.
 
-    ``twins`` are products of the same matrices that differ in what the prologue makes of an element of B, and in the
+    ``siblings`` are products of the same matrices that differ in what the prologue makes of an element of B, and in the
     epilogue: the two halves of a byte, say. Where the product is thin, all of them come from one read of B.
 
     ``run``: terms of k that lie one stride apart in both operands; the next ones begin a `Matrix.jump` later (0: all
@@ -165,7 +128,7 @@ class Contraction:
     narrow: bool = False
     column_sums: Epilogue | None = None
     touched: tuple[Matrix, ...] = ()
-    twins: tuple[Contraction, ...] = ()
+    siblings: tuple[Contraction, ...] = ()
     run: int = 0
     minimal: bool = False
     location: str = field(default="")

@@ -21,7 +21,7 @@ class Operands:
 
     def __init__(self, b: Function, problem: Contraction, few_rows: bool, count: int, batch: tuple[Index, ...]) -> None:
         self.b, self.few_rows, self.count, self.batch = b, few_rows, count, batch
-        self.products = (problem, *problem.twins)
+        self.products = (problem, *problem.siblings)
         self.compute, self.k = problem.compute, problem.k
         self.wide, self.thin = (problem.b, problem.a) if few_rows else (problem.a, problem.b)
         self.wide_origin, self.thin_origin = (origin(b, m, batch) for m in (self.wide, self.thin))

@@ -118,7 +118,7 @@ class _Thin:
         # Where arithmetic fills the time, the hardware's prefetchers see too little of what comes next.
         self.prefetches = plan.count > 1
         # A wide row takes one sum for each of the products that read it, and each thin vector.
-        self.products = (problem, *problem.twins)
+        self.products = (problem, *problem.siblings)
         self.sums = plan.count * len(self.products)
 
     def emit(self, chunk: Value) -> None:

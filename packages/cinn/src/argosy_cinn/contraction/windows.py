@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from argosy_cinn.contraction.problem import Axis, Block, Format, Window
+from argosy_cinn.contraction.problem import Block, Format
+from argosy_cinn.forms.product import Axis, Window
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I1, I32, Index, Value, bytes_of, vector
 

@@ -122,6 +122,11 @@ class Graph:
         return node
 
 
+def loaded(graph: Graph) -> set[Any]:
+    """The buffers that expressions read."""
+    return {node.payload[0] for node in graph.order if node.kind == "load"}
+
+
 def describe(nodes: Sequence[Expression], slots: dict[Any, int]) -> str:
     """Canonical text of expressions; ``slots`` numbers buffers by first use and is filled here."""
     names: dict[int, int] = {}

@@ -14,9 +14,9 @@ from math import prod
 
 import numpy as np
 
+from argosy_cinn.forms.fourier import FourierForm
 from argosy_cinn.fourier.butterfly import Number, multiplied
 from argosy_cinn.fourier.factors import radices
-from argosy_cinn.fourier.kernel import FourierKernel
 from argosy_cinn.fourier.passes import emit_pass, numbers_table
 from argosy_cinn.fourier.places import Changed, Place, Scratch, Twisted, swapped
 from argosy_cinn.fourier.roots import chirps, roots
@@ -26,9 +26,7 @@ from argosy_cinn.runtime.workers import scratch
 from argosy_pir.types import ITEM_SIZES
 
 
-def emit_convolutions(
-    b: Function, kernel: FourierKernel, source: Value, target: Value, begin: Index, end: Index
-) -> None:
+def emit_convolutions(b: Function, kernel: FourierForm, source: Value, target: Value, begin: Index, end: Index) -> None:
     """The lines from ``begin`` to ``end``."""
     lines = _Convolution(b, kernel)
     lines.clear()
@@ -62,7 +60,7 @@ class _Convolution:
     """The stages of a line, and what they work on: the line as it came (its end stays zero), the matrix, and two
     buffers for the passes of rows or columns that lie side by side; tables of factors in the same form."""
 
-    def __init__(self, b: Function, kernel: FourierKernel) -> None:
+    def __init__(self, b: Function, kernel: FourierForm) -> None:
         self.b, self.length, self.pieces = b, kernel.length, kernel.pieces
         self.element = LLVM_TYPES[kernel.real]
         self.lanes = b.module.target.lanes(self.element)
@@ -77,7 +75,7 @@ class _Convolution:
         starts = [sum(sizes[:i]) for i in range(len(sizes))]
         self.entered, self.line, *self.buffers = (self._numbers(self.b.at(memory, start, I8)) for start in starts)
 
-    def _make_tables(self, kernel: FourierKernel) -> None:
+    def _make_tables(self, kernel: FourierForm) -> None:
         (rows, columns), n, lanes = self.pieces, self.length, self.lanes
         chirp, response = chirps(n, rows * columns)
         if kernel.inverse:

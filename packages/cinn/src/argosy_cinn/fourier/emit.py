@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from argosy_cinn.emitter import Emitter
+from argosy_cinn.forms.fourier import FourierForm
 from argosy_cinn.fourier.butterfly import Number, multiplied
 from argosy_cinn.fourier.convolution import emit_convolutions
 from argosy_cinn.fourier.factors import radices
+from argosy_cinn.fourier.groups import LineGroups
 from argosy_cinn.fourier.halves import emit_completed, emit_kept, emit_put_together, emit_taken_apart
-from argosy_cinn.fourier.kernel import FourierKernel
 from argosy_cinn.fourier.passes import emit_pass, number_at, roots_table, transposed_in, transposed_out
 from argosy_cinn.fourier.places import (
     Changed,
@@ -31,6 +33,7 @@ from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I8, LLVM_TYPES, Index, Value, bytes_of
 from argosy_cinn.runtime.workers import scratch
 from argosy_cinn.shapes import count
+from argosy_cinn.target import Target
 from argosy_pir.types import ITEM_SIZES
 
 #: What moves numbers from one place to the next.
@@ -44,34 +47,43 @@ _FAR, _AHEAD = 512, 2
 _NEAR = 1 << 16
 
 
-def emit_fourier(module: Module, name: str, kernel: FourierKernel) -> None:
+def emit_fourier(module: Module, name: str, kernel: FourierForm, slots: Mapping[Any, int]) -> None:
     """Define the kernel function ``name``."""
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
         table, chunk, _ = b.arguments
-        pointers = Pointers(b, table, kernel.slots())
-        most = module.target.lanes(LLVM_TYPES[kernel.real])
-        size = kernel.chunk_groups(most)
+        pointers = Pointers(b, table, slots)
+        groups = _groups(kernel, module.target)
+        size = groups.in_chunk
         begin = b.mul(chunk, size)
-        end = b.minimum(b.add(begin, size), kernel.groups(most))
-        _body(kernel, most)(b, kernel, pointers(kernel.source), pointers(kernel.target), begin, end)
+        end = b.minimum(b.add(begin, size), groups.count)
+        _body(groups)(b, kernel, pointers(kernel.source), pointers(kernel.target), begin, end)
 
 
-def _body(kernel: FourierKernel, most: int) -> Callable[[Function, FourierKernel, Value, Value, Index, Index], None]:
-    """What emits a kernel's groups."""
+def _groups(kernel: FourierForm, target: Target) -> LineGroups:
+    return LineGroups(kernel, target.lanes(LLVM_TYPES[kernel.real]))
+
+
+EMITTER = Emitter(emit_fourier, lambda kernel, target: _groups(kernel, target).chunks)
+"""For `argosy_cinn.kinds`."""
+
+
+def _body(groups: LineGroups) -> Callable[[Function, FourierForm, Value, Value, Index, Index], None]:
+    """What emits the groups of lines."""
+    kernel = groups.form
     if kernel.is_convolution:
         return emit_convolutions
     if kernel.pieces:
         return _emit_pieces
-    return emit_squares if kernel.is_square(most) else _emit_groups
+    return emit_squares if groups.are_squares else _emit_groups
 
 
-def _emit_groups(b: Function, kernel: FourierKernel, source: Value, target: Value, begin: Index, end: Index) -> None:
+def _emit_groups(b: Function, kernel: FourierForm, source: Value, target: Value, begin: Index, end: Index) -> None:
     lines = _Lines(b, kernel, source, target)
     lines.memory = scratch(b, lines.scratch_bytes)
     lines.emit(begin, end)
 
 
-def _emit_pieces(b: Function, kernel: FourierKernel, source: Value, target: Value, begin: Index, end: Index) -> None:
+def _emit_pieces(b: Function, kernel: FourierForm, source: Value, target: Value, begin: Index, end: Index) -> None:
     """Lines one after the other, each in two steps: what lies between them stays in a near cache."""
     first, second = kernel.steps()
     between = -(-kernel.length * ITEM_SIZES[kernel.source.dtype] // _LINE) * _LINE + _LINE
@@ -84,7 +96,7 @@ def _emit_pieces(b: Function, kernel: FourierKernel, source: Value, target: Valu
         for step, start, stop in ((first, here, line), (second, line, there)):
             lines = _Lines(b, step, start, stop)
             lines.memory = b.at(line, between, I8)
-            lines.emit(0, step.groups(lines.most))
+            lines.emit(0, LineGroups(step, lines.most).count)
 
 
 class _Lines:
@@ -92,12 +104,12 @@ class _Lines:
 
     memory: Value
 
-    def __init__(self, b: Function, kernel: FourierKernel, source: Value, target: Value) -> None:
+    def __init__(self, b: Function, kernel: FourierForm, source: Value, target: Value) -> None:
         self.b, self.kernel, self.source, self.target = b, kernel, source, target
         self.element = LLVM_TYPES[kernel.real]
         self.most = b.module.target.lanes(self.element)
-        self.lanes = kernel.width(self.most)
-        self.paired = kernel.kind != "c2c" and kernel.length % 2 == 0
+        self.lanes = LineGroups(kernel, self.most).width
+        self.paired = kernel.transform != "c2c" and kernel.length % 2 == 0
         self.inner = kernel.length // 2 if self.paired else kernel.length
         self.spectrum = kernel.length // 2 + 1
         self.along_source = self._is_along(kernel.source_steps)
@@ -113,8 +125,8 @@ class _Lines:
         kernel = self.kernel
         outer, lane, step = (n * ITEM_SIZES[kernel.target.dtype] for n in kernel.target_steps)
         if self.along_target:
-            whole = (self.inner if kernel.kind == "c2r" else kernel.length) * ITEM_SIZES[kernel.target.dtype]
-            return kernel.kind != "r2c" and not any(n % _LINE for n in (outer, lane, whole)) and self._is_full()
+            whole = (self.inner if kernel.transform == "c2r" else kernel.length) * ITEM_SIZES[kernel.target.dtype]
+            return kernel.transform != "r2c" and not any(n % _LINE for n in (outer, lane, whole)) and self._is_full()
         return not any(n % _LINE for n in (outer, step)) and kernel.lanes % self.lanes == 0 and self._is_full()
 
     def _is_full(self) -> bool:
@@ -127,7 +139,7 @@ class _Lines:
 
     @property
     def _buffer_bytes(self) -> int:
-        numbers = max(self.inner, self.spectrum * (self.kernel.kind != "c2c"))
+        numbers = max(self.inner, self.spectrum * (self.kernel.transform != "c2c"))
         return -(-2 * self.lanes * bytes_of(self.element) * numbers // _LINE) * _LINE + _LINE
 
     def emit(self, begin: Index, end: Index) -> None:
@@ -139,8 +151,8 @@ class _Lines:
         with b.loop(begin, end) as groups:
             outer, group = b.div(groups.index, across), b.rem(groups.index, across)
             lane = b.minimum(b.mul(group, self.lanes), kernel.lanes - self.lanes)
-            source = self._at(self.source, kernel.source_steps, outer, lane, kernel.kind == "r2c")
-            target = self._at(self.target, kernel.target_steps, outer, lane, kernel.kind == "c2r")
+            source = self._at(self.source, kernel.source_steps, outer, lane, kernel.transform == "r2c")
+            target = self._at(self.target, kernel.target_steps, outer, lane, kernel.transform == "c2r")
             self._group(source, target, group, memory)
 
     def _at(self, base: Value, steps: tuple[int, int, int], outer: Index, lane: Index, real: bool) -> Value:
@@ -153,10 +165,10 @@ class _Lines:
         stages: list[Stage] = []
         if self.along_source:
             stages.append(self._turned_in(source))
-        if self.kernel.kind == "c2r":
+        if self.kernel.transform == "c2r":
             stages.append(self._from_spectrum)
         stages += self._passes()
-        if self.kernel.kind == "r2c":
+        if self.kernel.transform == "r2c":
             stages.append(self._to_spectrum)
         if self.along_target:
             stages.append(self._turned_out(target, group))
@@ -168,7 +180,7 @@ class _Lines:
     def _first(self, source: Value) -> Place:
         """Lines of the source that lie side by side."""
         step, ahead = self.kernel.source_steps[2], self._ahead()
-        if self.kernel.kind == "r2c":
+        if self.kernel.transform == "r2c":
             return RealColumns(source, self.element, self.lanes, step, self.paired, ahead)
         return Changed(Columns(source, self.element, self.lanes, step, ahead), self._arriving)
 
@@ -197,22 +209,22 @@ class _Lines:
         """Lines of the target that lie side by side."""
         step, streaming = self.kernel.target_steps[2], self.streaming
         place: Place = Columns(target, self.element, self.lanes, step, streaming=streaming)
-        if self.kernel.kind == "c2r":
+        if self.kernel.transform == "c2r":
             place = RealColumns(target, self.element, self.lanes, step, self.paired, streaming=streaming)
         return self._leaving(place, group)
 
     def _turned_in(self, source: Value) -> Stage:
-        kernel, real = self.kernel, self.kernel.kind == "r2c"
+        kernel, real = self.kernel, self.kernel.transform == "r2c"
         stride = kernel.source_steps[1] * (1 if real else 2)
-        numbers = {"c2c": kernel.length, "r2c": self.inner, "c2r": self.spectrum}[kernel.kind]
+        numbers = {"c2c": kernel.length, "r2c": self.inner, "c2r": self.spectrum}[kernel.transform]
         ahead = self._group_ahead(stride)
         rows = Rows(source, self.element, self.lanes, stride, not real or self.paired, ahead)
         return lambda _, end: transposed_in(self.b, rows, numbers, end if real else Changed(end, self._arriving))
 
     def _turned_out(self, target: Value, group: Index) -> Stage:
-        kernel, real = self.kernel, self.kernel.kind == "c2r"
+        kernel, real = self.kernel, self.kernel.transform == "c2r"
         stride = kernel.target_steps[1] * (1 if real else 2)
-        numbers = {"c2c": kernel.length, "r2c": self.spectrum, "c2r": self.inner}[kernel.kind]
+        numbers = {"c2c": kernel.length, "r2c": self.spectrum, "c2r": self.inner}[kernel.transform]
         ahead = self._group_ahead(stride)
         rows = Rows(target, self.element, self.lanes, stride, not real or self.paired, ahead, self.streaming)
         return lambda start, _: transposed_out(self.b, rows, numbers, self._leaving(start, group))
@@ -244,7 +256,7 @@ class _Lines:
     # -- changes on the way
 
     def _arriving(self, b: Function, x: Number) -> Number:
-        if self.kernel.kind == "c2r":
+        if self.kernel.transform == "c2r":
             return x if self.kernel.inverse else conjugated(b, x)
         return swapped(b, x) if self.kernel.inverse else x
 
@@ -253,9 +265,9 @@ class _Lines:
         kernel = self.kernel
         if kernel.scale != 1.0:
             place = Changed(place, scaled(kernel.scale))
-        if kernel.kind == "r2c" and kernel.inverse:
+        if kernel.transform == "r2c" and kernel.inverse:
             place = Changed(place, conjugated)
-        if kernel.kind == "c2r" or (kernel.kind == "c2c" and kernel.inverse):
+        if kernel.transform == "c2r" or (kernel.transform == "c2c" and kernel.inverse):
             place = Changed(place, swapped)
         return Twisted(place, self._roots(group)) if kernel.turn else place
 

@@ -1,7 +1,7 @@
 """Transforms over axes become steps along lines: ``cinn.fourier``, one for each axis, or two where lines are long or
 few.
 
-A step reads and writes buffers by its own strides (see `FourierKernel`), so that no tensor is moved between steps. Real
+A step reads and writes buffers by its own strides (see `FourierForm`), so that no tensor is moved between steps. Real
 factors of what comes in and goes out ride along.
 """
 

@@ -11,15 +11,15 @@ from math import isqrt
 
 import numpy as np
 
+from argosy_cinn.forms.fourier import FourierForm
 from argosy_cinn.fourier.butterfly import Number, multiplied, transformed
-from argosy_cinn.fourier.kernel import FourierKernel
 from argosy_cinn.fourier.passes import roots_table
 from argosy_cinn.fourier.places import LINE, Scratch, scaled, stored, swapped
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import LLVM_TYPES, Index, Value, bytes_of, lanes_of, vector
 
 
-def emit_squares(b: Function, kernel: FourierKernel, source: Value, target: Value, begin: Index, end: Index) -> None:
+def emit_squares(b: Function, kernel: FourierForm, source: Value, target: Value, begin: Index, end: Index) -> None:
     """The groups of lines from ``begin`` to ``end``."""
     element = LLVM_TYPES[kernel.real]
     lanes = b.module.target.lanes(element)
@@ -56,7 +56,7 @@ def _places(b: Function, lines: list[Value], side: int, element: str) -> list[tu
     return [(b.at(lines[0], 2 * side * i, element), b.at(lines[1], 2 * side * i, element)) for i in range(side)]
 
 
-def _transform(b: Function, kernel: FourierKernel, rows: list[Number], element: str, lanes: int) -> list[Number]:
+def _transform(b: Function, kernel: FourierForm, rows: list[Number], element: str, lanes: int) -> list[Number]:
     """The matrices whose rows are given, as lines."""
     side = len(rows)
     if kernel.inverse:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from argosy_cinn.forms.expressions import Expression, Graph
 from argosy_cinn.forms.indices import Index, Position, Variable, linearise, of
-from argosy_cinn.fusion.cost import Memory
-from argosy_cinn.fusion.products import Product
+from argosy_cinn.forms.product import Product
+from argosy_cinn.fusion.group import Group
+from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.fusion.structure import Structures
 from argosy_cinn.lowering.classify import reduction_layout
 from argosy_cinn.lowering.elements import Lowering, NotAligned, scattered
 from argosy_cinn.shapes import at_least_one
 from argosy_pir.values import OpResult, Value
-
-if TYPE_CHECKING:
-    from argosy_cinn.fusion.groups import Group
 
 #: Vectors over fewer elements than this waste more lanes than lookups lane by lane cost.
 SMALLEST_LANES = 8

@@ -7,64 +7,28 @@ path leads out of the joint group and back. What only the group itself reads the
 A group has a grid of ``rows`` x ``columns`` (``columns`` 0: one flat dimension that can still take any grid of its
 size). A member's flavour says how it sits on the grid: ``full`` (one element per cell), ``row`` (one per row), ``sum``
 (a reduction along the row), ``column`` (a reduction over all rows), ``strided`` (a reduction of another layout, always
-alone), ``scan`` and ``update`` (alone, too) or ``product`` (the matrix product that the group is the epilogue of).
+alone), ``scan`` (alone, too), ``update`` or ``product`` (the matrix product that the group is the epilogue of).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from math import prod
 
 from argosy_cinn.attention.regions import Region
-from argosy_cinn.attention.strips import lower_region
-from argosy_cinn.contraction.winograd.plan import sees_three_by_three
-from argosy_cinn.dialect import NOTE
-from argosy_cinn.forms.expressions import Graph
-from argosy_cinn.forms.indices import Variable, of
 from argosy_cinn.fuel import allowed
-from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.grids import KnownReads
-from argosy_cinn.fusion.products import Product, lay_out
-from argosy_cinn.fusion.reads import host_reads
-from argosy_cinn.lowering.classify import CONSTANT, CONTROL, HOST, INLINE, OWN, PRODUCT, SCAN, UPDATE, reduction_layout
-from argosy_cinn.lowering.elements import Lowering, NotAligned
-from argosy_cinn.shapes import at_least_one, count, estimate, sizes
+from argosy_cinn.fusion.group import Group
+from argosy_cinn.fusion.kinds import ATTENTION, kind_of
+from argosy_cinn.fusion.memory import Memory
+from argosy_cinn.lowering.classify import CONSTANT, CONTROL, HOST, INLINE
+from argosy_cinn.lowering.elements import NotAligned
+from argosy_cinn.shapes import count, estimate, sizes
 from argosy_pir.core import Operation
 from argosy_pir.values import Value
 
 _MOST_MEMBERS = 40
 _MOST_READS = 28
-
-
-@dataclass(eq=False, slots=True)
-class Group:
-    """Values computed by one step; ``order`` is the latest position of a member in the program, ``first`` the
-    earliest. ``bits`` are its own in sets of groups, one for each group that was joined in it; ``ancestors`` is the set
-    of what must run before it, in which any bit of a group stands for all of it."""
-
-    number: int
-    kind: str
-    order: int
-    members: dict[Value, str]
-    rows: int = 0
-    columns: int = 0
-    op: Operation | None = None
-    reads: set[Value] = field(default_factory=set)
-    ancestors: int = 0
-    product: Product | None = None
-    first: int = -1
-    region: Region | None = None
-    bits: int = 0
-
-    def __post_init__(self) -> None:
-        self.first = self.order if self.first < 0 else self.first
-        self.bits = self.bits or 1 << self.number
-
-    @property
-    def elements(self) -> int:
-        """Cells of the grid."""
-        return self.rows * at_least_one(self.columns)
 
 
 class Fusion:
@@ -96,77 +60,21 @@ class Fusion:
             return
         if all(0 in sizes(v) for v in op.results if hasattr(v.type, "shape")) and kind not in (HOST, CONTROL):
             return
-        group = self._new(op, kind, order)
+        made = kind_of(op, kind).group(op, self._count, order, self.memory, self._known)
+        group = self._numbered(made)
         self._connect(group)
-        if group.kind == "loops" and not _ALONE & set(group.members.values()):
+        if group.kind.takes_producers and not _ALONE & set(group.members.values()):
             self._fuse_into_producers(group)
 
     def _add_region(self, region: Region, order: int) -> None:
         """The group of a region, made when its first operation is met."""
-        members = region.members()
-        if members[0] in self.maker:
-            return
-        group = Group(self._count, "strips", order, dict.fromkeys(members, "strips"), region=region)
-        group.reads = lower_region(region, self.memory.values, members).loads()
-        self._count += 1
-        self.groups[group.number] = group
-        self.maker.update(dict.fromkeys(members, group))
-        self._connect(group)
+        if region.members()[0] not in self.maker:
+            self._connect(self._numbered(ATTENTION.group_of_region(region, self._count, order, self.memory)))
 
-    def _new(self, op: Operation, kind: str, order: int) -> Group:
-        if kind in (HOST, CONTROL):
-            group = Group(self._count, kind, order, dict.fromkeys(op.results, "host"), op=op, reads=host_reads(op))
-        elif kind == OWN:
-            group = Group(self._count, kind, order, {op.result: "own"}, op=op, reads=set(op.operands))
-        elif kind == PRODUCT:
-            group = self._product(op, order)
-        elif kind in ("reduce", SCAN):
-            group = self._reduction(op, order)
-        elif kind == UPDATE:
-            group = self._update(op, order)
-        else:
-            group = Group(self._count, "loops", order, {op.result: "full"}, at_least_one(count(op.result)), 0)
-            group.reads = self._reads_of(group)
+    def _numbered(self, group: Group) -> Group:
         self._count += 1
         self.groups[group.number] = group
         self.maker.update(dict.fromkeys(group.members, group))
-        return group
-
-    def _product(self, op: Operation, order: int) -> Group:
-        product = lay_out(op, self.memory.values)
-        product.minimal = sees_three_by_three(product.right.window) and allowed("winograd", op)
-        rows = prod(product.batch) * product.rows
-        group = Group(self._count, "product", order, {op.result: "product"}, rows, product.columns, op)
-        group.product = product
-        group.reads = {product.left.buffer, product.right.buffer}
-        return group
-
-    def _reduction(self, op: Operation, order: int) -> Group:
-        layout = reduction_layout(op)
-        assert layout is not None
-        if op.name == "prim.cumulative":
-            group = Group(self._count, "loops", order, {op.result: "scan"}, layout.kept_outer, layout.kept_inner)
-        elif layout.kept_inner == 1:
-            group = Group(self._count, "loops", order, {op.result: "sum"}, layout.kept_outer, layout.reduced)
-        elif layout.kept_outer == 1:
-            group = Group(self._count, "loops", order, {op.result: "column"}, layout.reduced, layout.kept_inner)
-        else:
-            group = Group(self._count, "loops", order, {op.result: "strided"}, layout.kept_outer, layout.kept_inner)
-        group.reads = self._reads_of(group)
-        return group
-
-    def _update(self, op: Operation, order: int) -> Group:
-        rest = sizes(op.operand(1))[-1:] if op.name == "prim.dynamic_update_slice" else _rest_of(op)
-        written = op.operand(1 if op.name == "prim.dynamic_update_slice" else 2)
-        columns = prod(rest)
-        rows = count(written) // at_least_one(columns)
-        group = Group(self._count, "update", order, {op.result: "update"}, rows, columns, op)
-        graph = Graph()
-        lowering = Lowering(graph, self.memory.values, lambda value, position: None, False)
-        x = op.operand(0)
-        lowering.value(x, lowering.position(x, of(Variable(0, prod(sizes(x))))))
-        group.reads = self._reads_of(group) if rows * columns else set()
-        group.reads |= {node.payload[0] for node in graph.order if node.kind == "load"}
         return group
 
     def _reads_of(self, group: Group) -> set[Value]:
@@ -200,7 +108,7 @@ class Fusion:
         begins. Such a value has no place in memory that a kernel could write to.
         """
         waiting = [self.maker[v] for v in self.memory.returned if v in self.maker]
-        waiting += [group for group in self.groups.values() if group.kind in ("host", "control") or _notes(group)]
+        waiting += [group for group in self.groups.values() if group.kind.always_runs]
         kept: dict[int, Group] = {}
         while waiting:
             group = waiting.pop()
@@ -248,12 +156,9 @@ class Fusion:
         return candidate
 
     def _may_join(self, first: Group, second: Group) -> bool:
-        kinds = {first.kind, second.kind}
-        if (
-            kinds & {"host", "control", "update", "strips", "own"}
-            or second.kind == "product"
-            or len(first.members) + len(second.members) > _MOST_MEMBERS
-        ):
+        if not first.kind.takes_readers or not second.kind.takes_producers:
+            return False
+        if len(first.members) + len(second.members) > _MOST_MEMBERS:
             return False
         if _ALONE & {*first.members.values(), *second.members.values()}:
             return False
@@ -278,7 +183,7 @@ class Fusion:
             s.argument: new for s, new in zip(program.states, program.state_updates, strict=True)
         }
         for group in list(self.groups.values()):
-            if group.kind != "loops":
+            if not group.kind.takes_producers:
                 continue
             for value in sorted(group.reads, key=self._order.__getitem__):
                 if estimate(count(value)) >= max(estimate(group.elements), 1 << 12):
@@ -301,18 +206,8 @@ class Fusion:
                 current = joined if joined is not None else current
 
 
-def _notes(group: Group) -> bool:
-    return group.op is not None and group.op.name == NOTE
-
-
 #: Flavours whose groups nothing joins.
-_ALONE = {"strided", "scan", "update"}
-
-
-def _rest_of(op: Operation) -> tuple[int, ...]:
-    """Sizes of the axes that a scatter's updates write whole."""
-    axes, batch = op.attributes["axes"], op.attributes["batch"]
-    return tuple(n for i, n in enumerate(sizes(op.operand(0))) if i >= batch and i not in axes)
+_ALONE = {"strided", "scan"}
 
 
 def _same_rows(first: Group, second: Group) -> bool:
@@ -321,8 +216,8 @@ def _same_rows(first: Group, second: Group) -> bool:
 
 def _common_grid(first: Group, second: Group) -> tuple[int, int] | None:
     """A grid that suits both groups."""
-    if first.kind == "product" or second.kind == "product":
-        product, other = (first, second) if first.kind == "product" else (second, first)
+    if first.product is not None or second.product is not None:
+        product, other = (first, second) if first.product is not None else (second, first)
         if other.columns and (other.rows, other.columns) != (product.rows, product.columns):
             return None
         return (product.rows, product.columns) if other.elements == product.elements else None
@@ -336,7 +231,7 @@ def _common_grid(first: Group, second: Group) -> tuple[int, int] | None:
 
 def _joined(first: Group, second: Group, rows: int, columns: int) -> Group | None:
     """The group of both, with the flavours that members have on the joint grid."""
-    product = first if first.kind == "product" else second if second.kind == "product" else None
+    product = first if first.product is not None else second if second.product is not None else None
     members: dict[Value, str] = {}
     for group in (first, second):
         for value, flavour in group.members.items():

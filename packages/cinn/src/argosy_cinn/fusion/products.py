@@ -7,18 +7,17 @@ transposes, reshapes and slices of an operand cost nothing. Only contracted axes
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 from math import prod
 
-from argosy_cinn.contraction.problem import Axis, Window
 from argosy_cinn.contraction.thin import MOST
 from argosy_cinn.dialect import PATCHES
-from argosy_cinn.forms.dtypes import FLOATS, PARTS
+from argosy_cinn.forms.cost import COSTS
+from argosy_cinn.forms.dtypes import FLOATS
 from argosy_cinn.forms.elementwise import OPERATIONS
 from argosy_cinn.forms.expressions import Expression, Graph, describe
 from argosy_cinn.forms.indices import Index, Position, Variable, of
+from argosy_cinn.forms.product import Axis, OperandMatrix, Product, Window, merged, product_axes
 from argosy_cinn.fusion.windows import joined, linear_view
-from argosy_cinn.loops.schedule import COSTS
 from argosy_cinn.lowering.elements import VIEWS, Lowering
 from argosy_cinn.shapes import sizes, surely_at_least
 from argosy_pir.core import Operation
@@ -39,54 +38,6 @@ _EXACT = {
     "float16": ("int8", "uint8"),
     "int32": ("int8", "uint8", "int16", "uint16"),
 }
-
-
-@dataclass(slots=True)
-class OperandMatrix:
-    """Element (batch, free, contracted) of an operand at ``offset + sums of index * stride`` in ``buffer``.
-
-    Strides are in elements, one for each axis of the product's batch and free axes, and one for the contracted axes
-    together. The buffer's dtype may be another than the operand's: the product then converts what it reads. ``run`` and
-    ``jump`` as in `Contraction`. With a ``window`` the free and contracted axes are those of the window."""
-
-    buffer: Value
-    offset: int
-    batch: tuple[int, ...]
-    free: tuple[int, ...]
-    depth: int
-    function: Expression | None = None
-    element: Expression | None = None
-    run: int = 0
-    jump: int = 0
-    window: Window | None = None
-
-    @property
-    def dtype(self) -> str:
-        """The dtype of what is read: that of the buffer, or of a part of its complex numbers."""
-        return PARTS.get(self.buffer.dtype, self.buffer.dtype)
-
-
-@dataclass(slots=True)
-class ProductAxes:
-    """Sizes of a product's axes."""
-
-    batch: tuple[int, ...]
-    left: tuple[int, ...]
-    right: tuple[int, ...]
-    contracted: tuple[int, ...]
-
-
-def product_axes(op: Operation) -> ProductAxes:
-    """The axes of a dot_general."""
-    a = op.attributes
-    lhs, rhs = sizes(op.operand(0)), sizes(op.operand(1))
-    used_left, used_right = {*a["lhs_batch"], *a["lhs_contract"]}, {*a["rhs_batch"], *a["rhs_contract"]}
-    return ProductAxes(
-        tuple(lhs[i] for i in a["lhs_batch"]),
-        tuple(n for i, n in enumerate(lhs) if i not in used_left),
-        tuple(n for i, n in enumerate(rhs) if i not in used_right),
-        tuple(lhs[i] for i in a["lhs_contract"]),
-    )
 
 
 def operand_matrix(op: Operation, index: int, in_memory: Container[Value]) -> OperandMatrix | None:
@@ -209,110 +160,13 @@ def _strides(flat: Index, variables: list[Variable]) -> list[int] | None:
     return [flat.coefficient(v) for v in variables]
 
 
-def merged(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
-    """The one stride of several axes run through in row-major order, or None."""
-    stride, expected = None, None
-    for n, s in zip(reversed(sizes), reversed(strides), strict=True):
-        if n == 1:
-            continue
-        if stride is None:
-            stride, expected = s, s * n
-        elif s == expected:
-            expected = s * n
-        else:
-            return None
-    return stride if stride is not None else 0
-
-
-def mergeable_suffix(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """How many trailing axes run through memory with one stride."""
-    count = len(sizes)
-    while count > 0 and merged(sizes[len(sizes) - count :], strides[len(sizes) - count :]) is None:
-        count -= 1
-    return count
-
-
-def _merged_axes(sizes: tuple[int, ...], side: OperandMatrix) -> int:
-    """How many trailing free axes are one: all of them are columns of a window."""
-    return len(sizes) if side.window is not None else mergeable_suffix(sizes, side.free)
-
-
-def _step_of(sizes: tuple[int, ...], side: OperandMatrix) -> int:
-    """The stride of the free axes that are one."""
-    first = len(sizes) - _merged_axes(sizes, side)
-    return 0 if side.window is not None else merged(sizes[first:], side.free[first:]) or 0
-
-
-@dataclass(slots=True)
-class Product:
-    """A dot_general laid out for the matrix product emitters: batch axes (given ones, then free axes of either side
-    that do not merge), rows, columns, and the position of every result element. ``minimal`` as in `Contraction`."""
-
-    op: Operation
-    left: OperandMatrix
-    right: OperandMatrix
-    batch: tuple[int, ...]
-    left_batch: tuple[int, ...]
-    right_batch: tuple[int, ...]
-    rows: int
-    columns: int
-    depth: int
-    left_row: int
-    right_column: int
-    left_depth: int
-    right_depth: int
-    minimal: bool = False
-
-    def result_index(self, variables: list[Variable]) -> Index:
-        """The row-major position of result element (batch..., row, column)."""
-        *batch, row, column = variables
-        axes = product_axes(self.op)
-        outer = len(axes.batch)
-        right_extra = len(axes.right) - self._right_merged
-        left_extra = len(axes.left) - self._left_merged
-        order = [
-            *batch[: outer + left_extra],
-            row,
-            *batch[outer + left_extra : outer + left_extra + right_extra],
-            column,
-        ]
-        flat, step = Index(()), 1
-        for v in reversed(order):
-            flat = flat + of(v) * step
-            step *= v.extent
-        return flat
-
-    @property
-    def run(self) -> int:
-        """Terms of a run, where they come in runs."""
-        return self.left.run or self.right.run
-
-    def jump(self, side: OperandMatrix, step: int) -> int:
-        """From run to run, of an operand whose terms lie ``step`` apart within one."""
-        if not self.run:
-            return 0
-        return side.jump if side.run else self.run * step
-
-    @property
-    def _left_merged(self) -> int:
-        return _merged_axes(product_axes(self.op).left, self.left)
-
-    @property
-    def _right_merged(self) -> int:
-        return _merged_axes(product_axes(self.op).right, self.right)
-
-    def variables(self) -> list[Variable]:
-        """Loop variables of (batch..., row, column)."""
-        return [Variable(i, n) for i, n in enumerate((*self.batch, self.rows, self.columns))]
-
-
 def lay_out(op: Operation, in_memory: Container[Value]) -> Product:
     """The layout of a product whose operands are in memory or views of what is."""
     left, right = operand_matrix(op, 0, in_memory), operand_matrix(op, 1, in_memory)
     assert left is not None
     assert right is not None
     axes = product_axes(op)
-    lm, rm = _merged_axes(axes.left, left), _merged_axes(axes.right, right)
+    lm, rm = left.merged_axes(axes.left), right.merged_axes(axes.right)
     left_extra, right_extra = axes.left[: len(axes.left) - lm], axes.right[: len(axes.right) - rm]
     left_steps, right_steps = left.free[: len(left_extra)], right.free[: len(right_extra)]
     zeros_left, zeros_right = (0,) * len(right_extra), (0,) * len(left_extra)
@@ -324,14 +178,14 @@ def lay_out(op: Operation, in_memory: Container[Value]) -> Product:
         rows=prod(axes.left[len(left_extra) :]),
         columns=prod(axes.right[len(right_extra) :]),
         depth=prod(axes.contracted),
-        left_row=_step_of(axes.left, left),
-        right_column=_step_of(axes.right, right),
+        left_row=left.step(axes.left),
+        right_column=right.step(axes.right),
         left_depth=left.depth,
         right_depth=right.depth,
     )  # fmt: skip
 
 
-def are_twins(x: Product, y: Product) -> bool:
+def are_siblings(x: Product, y: Product) -> bool:
     """Whether two products of few rows read the same matrices, of whose right one they use different parts of each
     element: one read then serves both (the halves of bytes of four-bit weights)."""
     same = ("batch", "left_batch", "right_batch", "rows", "columns", "depth", "left_row", "right_column", "left_depth",

@@ -6,10 +6,11 @@ computing it again costs some arithmetic, and saves its memory, its store and it
 
 from __future__ import annotations
 
+from argosy_cinn.forms.cost import COSTS
 from argosy_cinn.fuel import allowed
-from argosy_cinn.fusion.cost import Memory
-from argosy_cinn.fusion.groups import Fusion, Group
-from argosy_cinn.loops.schedule import COSTS
+from argosy_cinn.fusion.group import Group
+from argosy_cinn.fusion.groups import Fusion
+from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.lowering.classify import INLINE
 from argosy_cinn.lowering.elements import VIEWS, splat_constant
 from argosy_cinn.shapes import count, estimate
@@ -52,7 +53,7 @@ def _may_go(value: Value, memory: Memory, fusion: Fusion, readers: list[Group], 
 
 
 def _needs_memory(group: Group, value: Value) -> bool:
-    if group.kind not in ("loops", "product"):
+    if not group.kind.takes_readers:
         return True
     product = group.product
     return product is not None and value in (product.left.buffer, product.right.buffer)

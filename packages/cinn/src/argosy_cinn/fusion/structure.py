@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from argosy_cinn.fusion.group import Group
 from argosy_cinn.lowering.elements import splat_constant
 from argosy_pir.attributes import attributes_key
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult, Value
-
-if TYPE_CHECKING:
-    from argosy_cinn.fusion.groups import Group
 
 
 class Structures:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from argosy_cinn.contraction.problem import Axis
 from argosy_cinn.forms.expressions import Expression, Graph
 from argosy_cinn.forms.indices import Index, Position, SplitVariable, Variable, linearise, of
+from argosy_cinn.forms.product import Axis
 from argosy_cinn.lowering.elements import Lowering
 from argosy_cinn.shapes import sizes
 from argosy_pir.values import Value

@@ -9,30 +9,21 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from argosy_cinn.emitter import Emitter
+from argosy_cinn.forms.cost import body_cost
 from argosy_cinn.forms.dtypes import NARROW
 from argosy_cinn.forms.expressions import Expression, lookups
-from argosy_cinn.forms.indices import Index, Variable, linearise, of
+from argosy_cinn.forms.indices import Index, linearise, of
+from argosy_cinn.forms.nest import Chunks, ColumnReduction, LoopNest, choose_chunks, phase_roots, phases, several
 from argosy_cinn.loops import elementwise, reductions
-from argosy_cinn.loops.elementwise import REGISTER
-from argosy_cinn.loops.schedule import (
-    Chunks,
-    ColumnReduction,
-    Kernel,
-    body_cost,
-    choose_chunks,
-    phase_roots,
-    phases,
-    row_buffers,
-    row_prefetches,
-    shares_columns,
-    shares_places,
-)
+from argosy_cinn.loops.schedule import row_buffers, row_prefetches, shares_columns, shares_places
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function, Loop, Module
 from argosy_cinn.printers.types import I8, I64, LLVM_TYPES, PTR, Value, constant, vector
 from argosy_cinn.printers.types import Index as MachineIndex
 from argosy_cinn.runtime.workers import scratch
 from argosy_cinn.shapes import count
+from argosy_cinn.target import Target
 
 PARAMETERS = [("ptr noalias", "table"), ("i64", "chunk"), ("i64", "chunks")]
 #: Bodies with sums below the first cost are unrolled to hide the loop and the latency of sums; others below the last
@@ -71,7 +62,7 @@ class _Fixed:
         return self._base
 
 
-def emit_kernel(module: Module, name: str, kernel: Kernel, slots: Mapping[Any, int]) -> None:
+def emit_nest(module: Module, name: str, kernel: LoopNest, slots: Mapping[Any, int]) -> None:
     """Define the kernel function ``name``; ``slots`` gives each buffer's place in the table."""
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
         table, chunk, chunks = b.arguments
@@ -79,7 +70,7 @@ def emit_kernel(module: Module, name: str, kernel: Kernel, slots: Mapping[Any, i
         _Nest(b, kernel, Pointers(b, table, slots)).emit(chunk, chunks)
 
 
-def choose_lanes(module: Module, kernel: Kernel) -> int:
+def choose_lanes(module: Module, kernel: LoopNest) -> int:
     """Lanes of the kernel's vectors: a register full of its widest float, or of 32-bit elements."""
     if kernel.update and (_meets(kernel) or kernel.inner[-1].extent == 1):
         return 1
@@ -94,14 +85,14 @@ def choose_lanes(module: Module, kernel: Kernel) -> int:
     return module.target.vector_bits // (8 * widest)
 
 
-def _meets(kernel: Kernel) -> bool:
+def _meets(kernel: LoopNest) -> bool:
     """Whether the lanes of one vector may write the same element."""
     lane = kernel.inner[-1].variables
     return any(atom.variables & lane for s in kernel.stores for atom in lookups(s.index))
 
 
 class _Nest:
-    def __init__(self, b: Function, kernel: Kernel, pointers: Pointers) -> None:
+    def __init__(self, b: Function, kernel: LoopNest, pointers: Pointers) -> None:
         self.b, self.kernel, self.pointers = b, kernel, pointers
         self.lanes = choose_lanes(b.module, kernel)
         self.lane = kernel.inner[-1]
@@ -212,10 +203,10 @@ class _Nest:
     # -- columns
 
     def _partial(self, column: Any) -> Any:
-        return column.partial if has_partial(column, self.chunks.count) else column.buffer
+        return column.partial if column.has_partial(self.chunks.count) else column.buffer
 
     def _partial_dtype(self, column: ColumnReduction) -> str:
-        return partial_dtype(column.dtype) if has_partial(column, self.chunks.count) else column.dtype
+        return column.partial_dtype if column.has_partial(self.chunks.count) else column.dtype
 
     def _partial_index(self, chunk: Value, column: Any) -> tuple[Value, Index]:
         """The address of the chunk's partial result, and the index in it."""
@@ -469,28 +460,10 @@ class _RowEvaluator(Evaluator):
         return value
 
 
-def has_partial(column: ColumnReduction, chunks: int) -> bool:
-    """Whether a column reduction has partial results beside its result: several, or one of a wider dtype."""
-    return several(chunks) or partial_dtype(column.dtype) != column.dtype
+def _chunks(kernel: LoopNest, target: Target) -> int:
+    """One for each thread where they share an update."""
+    return 0 if shares_columns(kernel) or shares_places(kernel) else choose_chunks(kernel).count
 
 
-def several(chunks: int) -> bool:
-    """Whether there may be more than one chunk."""
-    return not isinstance(chunks, int) or chunks > 1
-
-
-def partial_dtype(dtype: str) -> str:
-    """The dtype of partial results: narrow floats keep theirs in float32."""
-    return "float32" if dtype in NARROW else dtype
-
-
-__all__ = [
-    "PARAMETERS",
-    "REGISTER",
-    "Pointers",
-    "Variable",
-    "body_cost",
-    "choose_lanes",
-    "emit_kernel",
-    "partial_dtype",
-]
+EMITTER = Emitter(emit_nest, _chunks)
+"""For `argosy_cinn.kinds`."""

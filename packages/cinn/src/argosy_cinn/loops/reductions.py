@@ -9,11 +9,6 @@ from argosy_cinn.loops.elementwise import REGISTER
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import DOUBLE, Value, bits_of, constant, element_of, lanes_of, vector
 
-KINDS = {
-    "prim.reduce_sum": "sum", "prim.reduce_prod": "prod", "prim.reduce_max": "max", "prim.reduce_min": "min",
-    "prim.reduce_and": "and", "prim.reduce_or": "or",
-}  # fmt: skip
-
 
 def identity(kind: str, dtype: str, lanes: int) -> Value:
     """The value that changes nothing, in ``lanes`` lanes of a register."""

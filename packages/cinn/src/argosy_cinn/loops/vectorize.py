@@ -13,10 +13,10 @@ from typing import Any
 from argosy_cinn.forms.dtypes import NARROW, SIGNED, UNSIGNED
 from argosy_cinn.forms.expressions import Expression, children, lookups
 from argosy_cinn.forms.indices import Atom, Index, Lookup, Quotient, Remainder, Variable
+from argosy_cinn.forms.nest import Store
 from argosy_cinn.loops import elementwise, reductions
 from argosy_cinn.loops.elementwise import REGISTER
 from argosy_cinn.loops.random import random_word
-from argosy_cinn.loops.schedule import Store
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I1, I32, I64, LLVM_TYPES, Value, bytes_of, constant, lanes_of, vector
 from argosy_cinn.printers.types import Index as MachineIndex

@@ -6,7 +6,7 @@ from math import prod
 
 from argosy_cinn import dialect
 from argosy_cinn.forms.dtypes import DTYPES, FLOATS, INTEGERS, NARROW, PARTS, SMALL_INTEGERS
-from argosy_cinn.loops.reductions import KINDS
+from argosy_cinn.forms.nest import REDUCTIONS
 from argosy_cinn.lowering.elements import is_inline
 from argosy_cinn.shapes import count, estimate, sizes
 from argosy_pir.core import Operation
@@ -31,7 +31,7 @@ def classify(op: Operation) -> str:
         return CONSTANT if op.attributes["value"].type.dtype in DTYPES | PARTS.keys() else HOST
     if not all(isinstance(v.type, TensorType) for v in (*op.operands, *op.results)):
         return HOST
-    if op.name in KINDS:
+    if op.name in REDUCTIONS:
         return REDUCE if op.result.dtype in DTYPES and reduction_layout(op) is not None else HOST
     if op.name in (dialect.ORDER, dialect.FOURIER, dialect.NOTE):
         return OWN

@@ -5,12 +5,14 @@ The last key is sorted first: a stable sort by an earlier one keeps what later o
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from argosy_cinn.emitter import Emitter
 from argosy_cinn.forms.dtypes import FLOATS, NARROW, SIGNED
+from argosy_cinn.forms.order import OrderForm
 from argosy_cinn.loops.elementwise import load_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
-from argosy_cinn.ordering.kernel import OrderKernel
 from argosy_cinn.ordering.radix import COUNTS_BYTES, Row, keep_first, order_row
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import FLOAT, I8, I32, I64, LLVM_TYPES, Index, Value, bits_of, constant
@@ -29,12 +31,11 @@ class Source(NamedTuple):
     descending: bool
 
 
-def emit_order(module: Module, name: str, kernel: OrderKernel) -> None:
+def emit_order(module: Module, name: str, kernel: OrderForm, slots: Mapping[Any, int]) -> None:
     """Define the kernel function ``name``."""
     sorts = {bits: _sort_function(module, bits) for bits in {_bits(key.dtype) for key in kernel.keys}}
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
         table, chunk, _ = b.arguments
-        slots = kernel.slots()
         b.sizes_from(table, len(slots))
         pointers = Pointers(b, table, slots)
         length, inner = b.number(kernel.length), b.number(kernel.inner)
@@ -58,6 +59,10 @@ def emit_order(module: Module, name: str, kernel: OrderKernel) -> None:
             with b.loop(0, b.number(kernel.first)) as i:
                 found = b.load(I32, b.at(row.order, i.index, I32))
                 b.store(found, b.at(out, b.add(base, b.mul(i.index, inner)), I32))
+
+
+EMITTER = Emitter(emit_order, lambda kernel, target: kernel.chunks)
+"""For `argosy_cinn.kinds`."""
 
 
 def _sort_function(module: Module, bits: int) -> str:

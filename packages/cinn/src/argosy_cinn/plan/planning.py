@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from argosy_cinn.assembly.control import ControlFlow, RegionPlan
 from argosy_cinn.blocks.rewrite import rows_in_blocks
 from argosy_cinn.checks.rewrite import checks_as_notes, number_checks
 from argosy_cinn.complexes.split import split_complex
 from argosy_cinn.control import is_compiled, region_program
 from argosy_cinn.fourier.rewrite import absorb_factors, transforms_as_steps
 from argosy_cinn.fuel import allowed
-from argosy_cinn.fusion.cost import Memory
 from argosy_cinn.fusion.grids import KnownReads
 from argosy_cinn.fusion.groups import Fusion
+from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.fusion.recompute import drop_recomputed
 from argosy_cinn.lowering.classify import HOST, OWN, PRODUCT, classify
 from argosy_cinn.lowering.elements import NotAligned, splat_constant
 from argosy_cinn.ordering.rewrite import sorts_as_orders
-from argosy_cinn.plan.steps import Plan, make_plan
+from argosy_cinn.plan.control import ControlForm, RegionPlan
+from argosy_cinn.plan.making import make_plan
+from argosy_cinn.plan.steps import Plan
 from argosy_cinn.rewrites.alignment import aligned
 from argosy_cinn.rewrites.narrow import widened
 from argosy_cinn.rewrites.simplify import inline_calls, simplify
@@ -44,7 +45,7 @@ def plan_program(program: Program, budget: int | None = None, guard: str = "") -
 def _planned(program: Program, run_time: str | None, inner: bool, budget: int | None = None, guard: str = "") -> Plan:
     """``run_time``: sizes are known then, see `make_plan`. ``inner``: a region, whose arguments may begin anywhere in
     memory."""
-    native: dict[Operation, ControlFlow] = {}
+    native: dict[Operation, ControlForm] = {}
     for op in program.block:
         prefix = f"{run_time}_{len(native)}" if run_time is not None else None
         flow = _control_flow(op, prefix) if op.regions else None
@@ -55,11 +56,11 @@ def _planned(program: Program, run_time: str | None, inner: bool, budget: int | 
         memory, fusion = _fused(program, native, symbolic, attention=True)
     except NotAligned:  # a region of attention in which one cell needs another
         memory, fusion = _fused(program, native, symbolic, attention=False)
-    return make_plan(memory, fusion, native, inner=inner, run_time=run_time, budget=budget, guard=guard)
+    return make_plan(memory, fusion, inner=inner, run_time=run_time, budget=budget, guard=guard)
 
 
 def _fused(
-    program: Program, native: Mapping[Operation, ControlFlow], symbolic: bool, attention: bool
+    program: Program, native: Mapping[Operation, ControlForm], symbolic: bool, attention: bool
 ) -> tuple[Memory, Fusion]:
     memory = Memory(program, attention, native)
     if symbolic:
@@ -137,7 +138,7 @@ def _is_constant(value: Value) -> bool:
 # -- control flow
 
 
-def _control_flow(op: Operation, run_time: str | None) -> ControlFlow | None:
+def _control_flow(op: Operation, run_time: str | None) -> ControlForm | None:
     """The plan of a branch or loop with its regions; None where a part of it has no native code."""
     if not is_compiled(op) or not op.results or not _has_known_steps(op) or not allowed("control", op):
         return None
@@ -146,7 +147,7 @@ def _control_flow(op: Operation, run_time: str | None) -> ControlFlow | None:
         program, captured = region_program(region.blocks[0], f"{op.name}.{i}")
         program = simplified(program)
         plan = _planned(program, f"{run_time}_{i}" if run_time is not None else None, inner=True)
-        if any(step.group.kind == "host" for step in plan.steps):
+        if any(step.group.kind.on_host for step in plan.steps):
             return None
         regions.append(RegionPlan(program, captured, plan))
     values = [
@@ -157,7 +158,7 @@ def _control_flow(op: Operation, run_time: str | None) -> ControlFlow | None:
     if any(0 in sizes(v) for v in values):
         return None
     step = _constant_integer(op.operand(2)) if op.name == "control.for" else 0
-    return ControlFlow(op, regions, step, run_time is not None)
+    return ControlForm(op, regions, step, run_time is not None)
 
 
 def _has_known_steps(op: Operation) -> bool:

@@ -13,14 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from argosy_cinn.fuel import allowed
+from argosy_cinn.plan.steps import Step
 from argosy_cinn.store.program_cache import Recomputation
 from argosy_pir.values import Value
-
-if TYPE_CHECKING:
-    from argosy_cinn.plan.steps import Step
 
 #: Repeated steps that one dropped value may need.
 _LONGEST = 64

@@ -15,7 +15,7 @@ from typing import Any
 
 from argosy_cinn.plan.formulas import Formulas
 from argosy_cinn.plan.memory import Arrangement, Lifetime, on_own_pages
-from argosy_cinn.shapes import Size, size_of_formula
+from argosy_cinn.shapes import LARGE, Size, size_of_formula
 from argosy_cinn.store.program_cache import Manifest
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.dims import is_static
@@ -23,8 +23,6 @@ from argosy_pir.program import Program
 
 Shape = tuple[int, ...]
 
-#: Bytes from which on results have memory of the device, which begins at a cache line.
-LARGE = 1 << 20
 #: Elements of a tensor that code for all sizes counts in 32 bits, with room for sums of two positions.
 _MOST_ELEMENTS = 1 << 29
 

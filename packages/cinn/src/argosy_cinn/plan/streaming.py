@@ -6,27 +6,12 @@ What is overwritten whole need not be read first, and what nobody reads soon nee
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING
 
-from argosy_cinn.fourier.kernel import FourierKernel
 from argosy_cinn.fuel import allowed
-from argosy_cinn.fusion.kernels import Epilogue
-from argosy_cinn.loops.schedule import Kernel, Store
-from argosy_cinn.plan.sizes import LARGE
+from argosy_cinn.plan.steps import Step
 from argosy_cinn.shapes import estimate, has_bytes, nbytes
 from argosy_cinn.target import Target
-from argosy_pir.dims import is_static
-from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value
-
-if TYPE_CHECKING:
-    from argosy_cinn.plan.steps import Step
-
-#: Transformed lines are stored past the last-level cache from this part of it on: to read what is overwritten costs
-#: them more than a copy, and up to three times more where both buffers fall into the same sets of the first cache.
-_TURNED = 8
-#: Elements that rows have a multiple of: their vectors begin at a cache line then, whatever the dtype.
-_ALIGNED = 64
 
 
 def choose_streaming(steps: Sequence[Step], stored: Container[Value], in_place: Container[Value]) -> None:
@@ -35,33 +20,11 @@ def choose_streaming(steps: Sequence[Step], stored: Container[Value], in_place: 
     target = Target.host()
     until_read = traffic_until_read(steps, stored)
     for step in steps:
-        for body in step.bodies:
-            if isinstance(body, FourierKernel):
-                large = estimate(nbytes(body.target)) >= target.l3_bytes // _TURNED and body.target not in in_place
-                body.streaming = large and allowed("stream", body.target)
-                continue
-            for store in _whole_lines(body, target):
+        for form in step.forms:
+            for store in form.streamable(target.vector_bits):
                 value = store.buffer
-                far = until_read.get(value, 0) >= target.l3_bytes and value not in in_place
+                far = form.cache_pressure(until_read.get(value, 0)) >= target.l3_bytes and value not in in_place
                 store.streaming = far and allowed("stream", value)
-
-
-def _whole_lines(body: object, target: Target) -> list[Store]:
-    """The stores of a body that fill cache lines one after the other, in memory that begins with one."""
-    if isinstance(body, Kernel):
-        row = None if body.sequential or body.update else body.inner[-1]
-    else:  # a vector of a product has its place in a tile, and other stores come before the next one
-        row = body.variables[-1] if isinstance(body, Epilogue) and target.vector_bits == 512 else None
-    if row is None or row.extent % _ALIGNED != 0:
-        return []
-    assert isinstance(body, (Kernel, Epilogue))
-    least = 1 if isinstance(body, Kernel) else 4
-    return [
-        s
-        for s in body.stores
-        if isinstance(s.buffer, Value) and not s.per_row and ITEM_SIZES[s.dtype] >= least
-        if is_static(s.buffer.shape) and nbytes(s.buffer) >= LARGE
-    ]
 
 
 def traffic_until_read(steps: Sequence[Step], stored: Container[Value]) -> dict[Value, int]:

@@ -29,8 +29,8 @@ _LARGEST_CONSTANTS = 1 << 22
 
 
 class CallFacts(NamedTuple):
-    """One kernel call: its ``segment``, the kernel, chunks (0: decided at run time), a line about it, what it reads,
-    writes and computes (`argosy_cinn.plan.traffic`), and the positions in the simplified program of what it makes."""
+    """One kernel call: its ``segment``, the kernel, chunks (0: decided at run time), a line about it, its cost
+    (`argosy_phi_ops.primitives.cost.Cost`), and the positions in the simplified program of what it makes."""
 
     segment: int
     kernel: str

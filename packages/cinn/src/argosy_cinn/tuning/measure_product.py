@@ -44,7 +44,7 @@ class Shape:
         known = all(isinstance(x, int) and x >= 0 for x in numbers)
         if problem.run or b.window is not None:
             return None
-        if not known or a.prologue or b.prologue or problem.column_sums is not None or problem.twins:
+        if not known or a.prologue or b.prologue or problem.column_sums is not None or problem.siblings:
             return None
         m, n, k, *strides = (x for x in numbers if isinstance(x, int))
         left = (strides[0], strides[1], a.element, a.unsigned)

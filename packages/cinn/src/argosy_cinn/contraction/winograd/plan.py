@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argosy_cinn.contraction.problem import Axis, Contraction, Window
+from argosy_cinn.contraction.problem import Contraction
 from argosy_cinn.contraction.winograd.transforms import MADE, SEEN, TAPS
+from argosy_cinn.forms.product import Axis, Window
 from argosy_cinn.printers.types import FLOAT
 from argosy_cinn.target import Target
 
@@ -93,7 +94,7 @@ def image_bounds(
 def is_plain(problem: Contraction) -> bool:
     """Whether a product of float32 numbers is nothing but that, before its epilogue."""
     a, b = problem.a, problem.b
-    plain = a.prologue is None and b.prologue is None and problem.column_sums is None and not problem.twins
+    plain = a.prologue is None and b.prologue is None and problem.column_sums is None and not problem.siblings
     floats = all(kind == FLOAT for kind in (problem.compute, a.element, b.element))
     known = isinstance(problem.m, int) and all(isinstance(n, int) for n in problem.batch)
     return plain and floats and known and not problem.narrow

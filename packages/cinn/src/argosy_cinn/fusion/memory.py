@@ -7,17 +7,18 @@ on the host are always written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from argosy_cinn.attention.operands import is_matrix
 from argosy_cinn.attention.regions import Region, Regions, find_regions
 from argosy_cinn.control import captured
 from argosy_cinn.dialect import KEPT, PATCHES
+from argosy_cinn.forms.cost import COSTS
 from argosy_cinn.forms.elementwise import OPERATIONS
+from argosy_cinn.forms.form import Form
 from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.products import operand_matrix
-from argosy_cinn.loops.schedule import COSTS
 from argosy_cinn.lowering.classify import CONSTANT, CONTROL, HOST, INLINE, PRODUCT, REDUCE, SCAN, UPDATE, classify
 from argosy_cinn.lowering.elements import VIEWS, splat_constant
 from argosy_cinn.shapes import count, estimate
@@ -39,11 +40,13 @@ class Memory:
     operation; ``regions`` what fused attention computes (nothing where ``attention`` is not set). ``native`` are the
     branches and loops that have native code."""
 
-    def __init__(self, program: Program, attention: bool = True, native: Container[Operation] = ()) -> None:
-        self.program = program
+    def __init__(
+        self, program: Program, attention: bool = True, native: Mapping[Operation, Form] | None = None
+    ) -> None:
+        self.program, self.native = program, native or {}
         block = program.block
         self.kinds: dict[Operation, str] = {
-            op: CONTROL if op in native else classify(op) for op in block if op is not block.last
+            op: CONTROL if op in self.native else classify(op) for op in block if op is not block.last
         }
         attention = attention and allowed("attention", program.name)
         found = find_regions(program, self.kinds) if attention else Regions([], set(), list(block))

@@ -1,12 +1,14 @@
-"""What an order is to a plan: rows of keys, cut into chunks."""
+"""Orders: the positions that sort rows of keys, which are cut into chunks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from typing import Any, ClassVar
 
-from argosy_cinn.shapes import at_least_one, ceil_div, count, estimate, larger, sizes
-from argosy_pir.core import Operation
+from argosy_cinn.forms.form import Form
+from argosy_cinn.forms.nest import identifier
+from argosy_cinn.shapes import at_least_one, ceil_div, count, estimate, larger
+from argosy_phi_ops.primitives.cost import Cost
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value
 
@@ -18,9 +20,11 @@ _WORK = 8
 
 
 @dataclass(slots=True)
-class OrderKernel:
+class OrderForm(Form):
     """``order`` along the middle one of three axes (outer, length, inner) of the ``keys``, the first of which counts
     most."""
+
+    kind: ClassVar[str] = "order"
 
     keys: list[Value]
     order: Value
@@ -46,35 +50,31 @@ class OrderKernel:
         """Chunks of rows."""
         return ceil_div(self.rows, self.chunk_rows)
 
-    def slots(self) -> dict[Value, int]:
-        """The place of each buffer in the kernel's table."""
-        return {v: i for i, v in enumerate(dict.fromkeys([*self.keys, self.order]))}
-
-    def text(self) -> str:
-        """What the code depends on."""
-        slots = self.slots()
+    def key(self, slots: dict[Any, int]) -> str:
+        """Keys and sizes."""
+        for buffer in (*self.keys, self.order):
+            slots.setdefault(buffer, len(slots))
         keys = [(slots[k], k.dtype) for k in self.keys]
         return f"order {keys} {self.outer} {self.length} {self.inner} {self.descending} {self.first}"
 
+    def name(self) -> str:
+        """Rows and their length."""
+        return identifier("order", self.rows, self.length)
+
     def summary(self) -> str:
-        """A line for `explain`."""
+        """Rows, and what they are ordered by."""
         direction = " descending" if self.descending else ""
         first = "" if self.first == self.length else f"first {self.first} of the "
         return (
             f"{first}order of {self.rows} rows of {self.length} by {', '.join(k.dtype for k in self.keys)}{direction}"
         )
 
-    def work(self) -> tuple[int, int, int]:
-        """Bytes read and written, and operations."""
+    def reads(self) -> set[Any]:
+        """The keys."""
+        return set(self.keys)
+
+    def cost(self) -> Cost:
+        """The bytes of all keys, several times."""
         key_bytes = sum(ITEM_SIZES[k.dtype] for k in self.keys)
         cells = count(self.keys[0])
-        return cells * key_bytes, count(self.order) * ITEM_SIZES[self.order.dtype], cells * key_bytes * _WORK
-
-
-def lower_order(op: Operation) -> OrderKernel:
-    """The kernel of a ``cinn.order``."""
-    axis, shape = op.attributes["axis"], sizes(op.operand(0))
-    return OrderKernel(
-        list(op.operands), op.result, prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]),
-        op.attributes["descending"], sizes(op.result)[axis],
-    )  # fmt: skip
+        return Cost(cells * key_bytes, count(self.order) * ITEM_SIZES[self.order.dtype], cells * key_bytes * _WORK)

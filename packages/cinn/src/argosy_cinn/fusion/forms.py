@@ -1,17 +1,15 @@
-"""From groups to kernels: expressions over loop variables that are split until every view is linear in them."""
+"""From groups to forms: expressions over loop variables that are split until every view is linear in them."""
 
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
-from typing import Any
 
-from argosy_cinn.forms.expressions import Expression, Graph, describe, index_text
+from argosy_cinn.forms.expressions import Expression, Graph
 from argosy_cinn.forms.indices import Index, SplitVariable, Variable, linearise, of
+from argosy_cinn.forms.nest import REDUCTIONS, ColumnReduction, LoopNest, Reduction, Store, partial, refine_map
+from argosy_cinn.forms.product import Epilogue, ProductForm
 from argosy_cinn.fusion.grids import SMALLEST_LANES, GridLowering
-from argosy_cinn.fusion.groups import Group
-from argosy_cinn.loops.reductions import KINDS
-from argosy_cinn.loops.schedule import ColumnReduction, Kernel, Reduction, Store, refine_map
+from argosy_cinn.fusion.group import Group
 from argosy_cinn.lowering.elements import Lowering
 from argosy_cinn.shapes import at_least_one, count
 from argosy_pir.values import OpResult, Value
@@ -20,25 +18,7 @@ from argosy_pir.values import OpResult, Value
 UPDATE_KINDS = {"set": "", "add": "sum", "mul": "prod", "max": "max", "min": "min"}
 
 
-@dataclass(frozen=True, slots=True)
-class Partial:
-    """The buffer of a column reduction's partial results, one for each chunk."""
-
-    value: Value
-
-
-@dataclass(slots=True)
-class Epilogue:
-    """What is computed from each element of a matrix product: ``cell`` stands for the element, whose position is given
-    by ``variables`` (batch..., row, column)."""
-
-    graph: Graph
-    variables: list[Any]
-    cell: Expression
-    stores: list[Store]
-
-
-def lower_copy(source: Value, target: Value, in_memory: dict[Value, None]) -> Kernel:
+def lower_copy(source: Value, target: Value, in_memory: dict[Value, None]) -> LoopNest:
     """The kernel that fills ``target`` with ``source``."""
     inner = [at_least_one(count(source))]
     while True:
@@ -52,12 +32,12 @@ def lower_copy(source: Value, target: Value, in_memory: dict[Value, None]) -> Ke
         except SplitVariable as request:
             i = request.variable.number
             inner[i : i + 1] = [inner[i] // request.factor, request.factor]
-    kernel = Kernel(lowering.graph, [], variables, stores=_stores(target, flat, node, False))
+    kernel = LoopNest(lowering.graph, [], variables, stores=_stores(target, flat, node, False))
     refine_map(kernel)
     return kernel
 
 
-def lower_group(group: Group, in_memory: dict[Value, None], stored: Container[Value]) -> Kernel:
+def lower_nest(group: Group, in_memory: dict[Value, None], stored: Container[Value]) -> LoopNest:
     """The kernel of a group of loops; members that are not ``stored`` stay in registers."""
     outer = [group.rows] if group.columns else []
     inner, middle = [group.columns or group.rows], None
@@ -69,8 +49,8 @@ def lower_group(group: Group, in_memory: dict[Value, None], stored: Container[Va
         except SplitVariable as request:
             middle = [v.extent for v in grid.middle]
             _split(request, grid, outer, inner, middle)
-    kernel = Kernel(grid.graph, grid.outer, grid.inner, sequential=grid.middle)
-    kernel.update, kernel.running = group.kind == "update", "scan" in group.members.values()
+    kernel = LoopNest(grid.graph, grid.outer, grid.inner, sequential=grid.middle)
+    kernel.update, kernel.running = "update" in group.members.values(), "scan" in group.members.values()
     for value, flavour in group.members.items():
         _add_member(kernel, grid, value, flavour, value in stored)
     refine_map(kernel)
@@ -86,7 +66,7 @@ def _split(request: SplitVariable, grid: GridLowering, outer: list[int], inner: 
                 return
 
 
-def _add_member(kernel: Kernel, grid: GridLowering, value: Value, flavour: str, stored: bool) -> None:
+def _add_member(kernel: LoopNest, grid: GridLowering, value: Value, flavour: str, stored: bool) -> None:
     assert isinstance(value, OpResult)
     if flavour == "full" and stored:
         kernel.stores += _stores(value, grid.flat, grid.results[value], False)
@@ -102,10 +82,10 @@ def _add_member(kernel: Kernel, grid: GridLowering, value: Value, flavour: str, 
         )
         kernel.stores.append(Store(value, grid.scanned, grid.results[value], value.dtype, True))
     elif flavour in ("sum", "strided", "column"):
-        kind, body = KINDS[value.op.name], grid.bodies[value]
+        kind, body = REDUCTIONS[value.op.name], grid.bodies[value]
         if flavour == "column":
             if stored:
-                kernel.columns.append(ColumnReduction(value, Partial(value), kind, value.dtype, body, grid.column))
+                kernel.columns.append(ColumnReduction(value, partial(value), kind, value.dtype, body, grid.column))
             return
         result = grid.results[value]
         kernel.reductions.append(Reduction(kind, value.dtype, body, result))
@@ -128,8 +108,9 @@ def _strided_index(grid: GridLowering) -> Index:
     return grid.row * columns + grid.column
 
 
-def lower_epilogue(group: Group, in_memory: dict[Value, None], stored: Container[Value]) -> Epilogue:
-    """The epilogue of a group that is a matrix product."""
+def lower_product(group: Group, in_memory: dict[Value, None], stored: Container[Value]) -> ProductForm:
+    """The form of a group that is a matrix product with its epilogue."""
+    assert group.product is not None
     grid = GridLowering(group, in_memory, False)
     grid.lower()
     product = next(value for value, flavour in group.members.items() if flavour == "product")
@@ -139,31 +120,5 @@ def lower_epilogue(group: Group, in_memory: dict[Value, None], stored: Container
         if value in stored
         for store in _stores(value, grid.flat, grid.results[value], False)
     ]
-    return Epilogue(grid.graph, [*grid.outer, *grid.inner], grid.results[product], stores)
-
-
-def kernel_text(kernel: Kernel, slots: dict[Any, int]) -> str:
-    """What a kernel's code depends on; ``slots`` numbers its buffers by first use."""
-    parts = [describe(kernel.roots(), slots)]
-    parts.append(str([(v.number, v.extent) for v in kernel.outer]))
-    parts.append(str([(v.number, v.extent) for v in kernel.inner]))
-    parts.append(str([(v.number, v.extent) for v in kernel.sequential]) + f"{kernel.running} {kernel.update}")
-    for r in kernel.reductions:
-        parts.append(f"reduce {r.kind} {r.dtype} {r.result.payload} {r.result.level}")
-    for s in kernel.stores:
-        slot = slots.setdefault(s.buffer, len(slots))
-        parts.append(f"store {slot} {s.index} {s.dtype} {s.per_row} {s.combine} {s.streaming}")
-        if kernel.update:
-            parts.append(f"update {index_text(s.index)} {s.condition}")
-    for c in kernel.columns:
-        both = [slots.setdefault(buffer, len(slots)) for buffer in (c.buffer, c.partial)]
-        parts.append(f"column {both} {c.kind} {c.dtype} {c.index}")
-    return "\n".join(parts)
-
-
-def epilogue_text(epilogue: Epilogue, slots: dict[Any, int]) -> str:
-    """What an epilogue's code depends on."""
-    parts = [describe([s.node for s in epilogue.stores], slots)]
-    for s in epilogue.stores:
-        parts.append(f"store {slots.setdefault(s.buffer, len(slots))} {s.index} {s.dtype} {s.streaming}")
-    return "\n".join(parts)
+    epilogue = Epilogue(grid.graph, [*grid.outer, *grid.inner], grid.results[product], stores)
+    return ProductForm(group.product, epilogue)

@@ -1,0 +1,63 @@
+"""The kinds of kernels, a line each: a new kind, or another family of schedules, is registered here and nowhere else.
+
+A *form* (`argosy_cinn.forms`) says what a kernel computes, a family of *schedules* how machines of a sort do it, and an
+*emitter* is found by both. ``chunks`` is for cores with vectors: a kernel is cut into chunks for any thread to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from argosy_cinn.dialect import FOURIER, NOTE, ORDER
+
+if TYPE_CHECKING:
+    from argosy_cinn.emitter import Emitter
+    from argosy_cinn.forms.form import Form
+    from argosy_pir.core import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Where a kind of kernel is found (``module:name`` within this package): its emitters by family of schedules, and,
+    where nothing is fused into it, the ``operation`` that it is made of, with its ``lowering`` to a form."""
+
+    emitters: Mapping[str, str]
+    operation: str = ""
+    lowering: str = ""
+
+
+KINDS = {
+    "nest": Kind({"chunks": "loops.nest:EMITTER"}),
+    "product": Kind({"chunks": "assembly.products:EMITTER"}),
+    "attention": Kind({"chunks": "attention.emit:EMITTER"}),
+    "sum of parts": Kind({"chunks": "attention.emit:SUM_EMITTER"}),
+    "order": Kind({"chunks": "ordering.emit:EMITTER"}, operation=ORDER, lowering="ordering.lowering:lower_order"),
+    "fourier": Kind({"chunks": "fourier.emit:EMITTER"}, operation=FOURIER, lowering="fourier.lowering:lower_fourier"),
+    "index check": Kind({"chunks": "checks.emit:EMITTER"}, operation=NOTE, lowering="checks.lowering:lower_check"),
+    "control": Kind({"chunks": "assembly.control:EMITTER"}),
+}
+#: The kind of what an operation becomes alone.
+KIND_OF_OPERATION = {kind.operation: name for name, kind in KINDS.items() if kind.operation}
+
+
+@cache
+def emitter_of(kind: str, family: str) -> Emitter:
+    """The emitter of forms of a kind for a family of schedules."""
+    emitter: Emitter = _found(KINDS[kind].emitters[family])
+    return emitter
+
+
+def lowered(op: Operation) -> Form:
+    """The form of an operation that is a kernel alone."""
+    form: Form = _found(KINDS[KIND_OF_OPERATION[op.name]].lowering)(op)
+    return form
+
+
+@cache
+def _found(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(f"argosy_cinn.{module}"), attribute)

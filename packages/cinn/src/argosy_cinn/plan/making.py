@@ -1,0 +1,153 @@
+"""From groups to a plan: the order of steps, what is written over what, and where every value lives.
+
+States are updated in place where that is safe (see `argosy_cinn.plan.in_place`); others are copied at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+from argosy_cinn.forms.index_check import RECORD, RECORD_BYTES
+from argosy_cinn.fusion.groups import Fusion
+from argosy_cinn.fusion.memory import Memory
+from argosy_cinn.plan.in_place import choose_in_place
+from argosy_cinn.plan.lifetimes import joined, lifetimes_of
+from argosy_cinn.plan.memory import Lifetime, place_apart, plan
+from argosy_cinn.plan.order import ordered
+from argosy_cinn.plan.overwriting import choose_overwriting
+from argosy_cinn.plan.rematerialise import Facts, Schedule, rematerialised, step_cost
+from argosy_cinn.plan.siblings import with_siblings
+from argosy_cinn.plan.steps import Plan, Step
+from argosy_cinn.plan.streaming import choose_streaming
+from argosy_cinn.shapes import has_bytes, nbytes, sizes
+from argosy_cinn.store.program_cache import Place
+from argosy_pir.dims import SymExpr, is_static
+from argosy_pir.values import OpResult, Value
+
+
+def make_plan(
+    memory: Memory,
+    fusion: Fusion,
+    inner: bool = False,
+    run_time: str | None = None,
+    budget: int | None = None,
+    guard: str = "",
+) -> Plan:
+    """Order the groups, lower them and place all values.
+
+    ``inner``: a region of a branch or loop. ``run_time``: memory is
+    planned when sizes are known; the prefix of the names of the offsets. ``budget``: bytes of intermediate values, see
+    `rematerialise`. ``guard``: every value has pages of its own, see `argosy_cinn.guard`.
+    """
+    program = memory.program
+    stored = _stored(memory, fusion)
+    steps: dict[int, Step] = {}
+    for group in fusion.groups.values():
+        steps[group.number] = Step(group, group.kind.lower(group, memory, stored))
+    after = {number: {p.number for p in fusion.producers(step.group)} for number, step in steps.items()}
+    in_place = choose_in_place(memory, fusion, steps, after)
+    updates = list(zip(program.states, program.state_updates, strict=True))
+    changed = [(value, state.argument) for state, value in updates if value is not state.argument]
+    copies = [(value, argument) for value, argument in changed if value not in in_place and 0 not in sizes(value)]
+    constants: list[Value] = [
+        v
+        for v in memory.values
+        if isinstance(v, OpResult) and v.op.name == "builtin.constant" and v not in fusion.maker
+        if is_static(v.shape) or 0 not in v.shape  # what is empty at any size has no data
+    ]
+    constants += [v for form in memory.native.values() for v in form.constants()]
+    checked = any(step.checks_indices for step in steps.values())
+    entries: list[Hashable] = [*program.block.arguments, *program.outputs, *constants]
+    entries += [RECORD] if checked and inner else []  # of the program around it
+    places = {key: Place(entry) for entry, key in enumerate(entries, 1)}
+    for value, argument in changed:
+        if value in in_place:
+            places[value] = places[argument]
+    sequence = [steps[number] for number in ordered(fusion, after)]
+    apart = run_time is not None or bool(guard)
+    over = {} if apart else _overwriting(sequence, lifetimes_of(sequence, stored, places, copies), budget)
+    if not inner:
+        choose_streaming(sequence, stored, in_place | over.keys())
+    recomputation = None
+    if budget is not None and not over:
+
+        def placed(steps: Sequence[Step]) -> int:
+            return plan(lifetimes_of(steps, stored, places, copies))[1]
+
+        writers: dict[Value, int] = {
+            argument: fusion.maker[value].number for value, argument in changed if value in in_place
+        }
+        copied = {v for v, _ in copies}
+        schedule = _schedule(sequence, stored, places, copied, writers)
+        orders = [sequence, schedule.freeing(after)]
+        sequence, recomputation = rematerialised(schedule, orders, budget, placed)
+    sequence = with_siblings(sequence, in_place)
+    lifetimes = joined(lifetimes_of(sequence, stored, places, copies), over)
+    if checked and not inner:
+        lifetimes.append(Lifetime(RECORD, RECORD_BYTES, 0, len(sequence)))
+    places.update((key, Place(0)) for form in memory.native.values() for key in form.arenas())
+    symbols = list(program.symbols())
+    made = Plan(sequence, places, 0, constants, copies, in_place, lifetimes, symbols, recomputation, guard)
+    if run_time is not None:
+        _place_at_run_time(made, run_time)
+    else:
+        offsets, made.arena_bytes = place_apart(lifetimes, guard) if guard else plan(lifetimes)
+        places.update((key, Place(0, offset)) for key, offset in offsets.items())
+    places.update((value, places[first]) for value, first in over.items())
+    return made
+
+
+def _place_at_run_time(made: Plan, prefix: str) -> None:
+    """Offsets follow from sizes: each is a size of its own, which is planned before a call."""
+    for i, lifetime in enumerate(made.lifetimes):
+        name = lifetime.key if isinstance(lifetime.key, str) else f"_arena{prefix}_{i}"
+        made.symbols.append(name)
+        made.places[lifetime.key] = Place(0, SymExpr.symbol(name))  # type: ignore[arg-type]
+
+
+def _stored(memory: Memory, fusion: Fusion) -> set[Value]:
+    """Members that must reach memory: outputs, new states, and what another step reads."""
+    stored = {v for v in memory.returned if v in fusion.maker}
+    for group in fusion.groups.values():
+        stored |= {v for v in group.reads if v in fusion.maker}
+        if group.kind.opaque:
+            stored |= {v for v in group.members if v in memory.values}
+    return stored
+
+
+def _overwriting(steps: Sequence[Step], lifetimes: Sequence[Lifetime], budget: int | None) -> dict[Value, Value]:
+    """What `choose_overwriting` finds; nothing where a budget is not met by it: what is made again has memory of its
+    own."""
+    over = choose_overwriting(steps, lifetimes)
+    return over if budget is None or plan(joined(lifetimes, over))[1] <= budget else {}
+
+
+# -- a budget
+
+
+def _schedule(
+    steps: Sequence[Step],
+    stored: set[Value],
+    places: Mapping[Hashable, Place],
+    copied: set[Value],
+    writers: Mapping[Value, int],
+) -> Schedule:
+    """What `rematerialise` asks about steps. Host calls and control flow stay as they are, with what they read.
+    ``writers``: the group that overwrites a state in place."""
+    arena = {v for step in steps for v in step.group.members if v in stored and v not in places and has_bytes(v)}
+    kept = copied.union(*(step.group.reads for step in steps if step.group.kind.opaque))
+    facts = {step.group.number: _facts(step, stored, arena, writers) for step in steps}
+    return Schedule(steps, facts, arena, kept & arena, writers)
+
+
+def _facts(step: Step, stored: set[Value], arena: set[Value], writers: Mapping[Value, int]) -> Facts:
+    group = step.group
+    writes = {v: nbytes(v) for v in group.members if v in stored and has_bytes(v)}
+    return Facts(
+        tuple(v for v in group.reads if v in arena),
+        writes,
+        step.buffers(),
+        tuple(v for v in group.reads if v in writers),
+        not group.kind.opaque and group.number not in writers.values(),
+        step_cost([form.cost() for form in step.forms]),
+    )
