@@ -36,7 +36,7 @@ FIXED_SIZES = {
     "conv1d": {"all": {0}},
     "conv2d": {"all": {3}},
     "conv1d_transpose": {"all": {0}},
-    "paged_attention": {"all": {0, 1}},
+    "paged_attention": {"all": {0, 1, 2, 3}},
     # the number of results, or which of two sizes is smaller, depends on the size
     "unbind": {"all": {0}},
     "scaled_dot_product_attention": {"all": {4}},

@@ -170,23 +170,27 @@ class _Rewriter:
             self.roles[old] = (NONE,) * (old.ndim if isinstance(old.type, TensorType) else 0)
 
     def _attention(self, op: Operation) -> None:
-        query, key, value, *mask = op.operands
-        if mask or not op.attributes.get("is_causal"):
+        given = get_operator(ATTENTION.removeprefix("phi.")).signature.regroup(op.operands, op.attributes)
+        query, key, value, sinks = (given.get(name) for name in ("query", "key", "value", "sinks"))
+        if given["attn_mask"] is not None or not given["is_causal"]:
             raise IncrementalError(f"{_place(op)} must be causal (is_causal=True) and take no mask")
         for v in (query, key, value):
             if self.roles[v] != (BATCH, TOKENS, NONE, NONE):
                 raise IncrementalError(f"{_place(op)} takes {v.type}, expected [batch, sequence, heads, head size]")
         layer = len(self.caches)
-        shape = (SymExpr.symbol("kv_blocks"), self.block_size, *key.shape[2:])
+        blocks = (SymExpr.symbol("kv_blocks"), self.block_size)
         caches = [
-            self.target.add_state(f"cache.{layer}.{what}", TensorType(shape, v.dtype), {"role": "cache"}).argument
+            self.target.add_state(
+                f"cache.{layer}.{what}", TensorType((*blocks, *v.shape[2:]), v.dtype), {"role": "cache"}
+            ).argument
             for what, v in (("key", key), ("value", value))
         ]
         new = [self.values[v] for v in (query, key, value)]
-        scale = op.attributes.get("scale")
+        rule = {name: given[name] for name in ("scale", "window", "softcap") if name in given}
         out, *updated = get_operator("paged_attention")(
-            *new, *caches, self.positions, self.sequences, self.block_tables, scale=scale
-        )
+            *new, *caches, self.positions, self.sequences, self.block_tables, **rule,
+            sinks=None if sinks is None else self.values[sinks],
+        )  # fmt: skip
         self.caches.append((updated[0], updated[1]))
         self._define(op, [out], [(BATCH, TOKENS, NONE, NONE)])
 

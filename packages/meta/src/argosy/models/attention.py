@@ -1,6 +1,6 @@
 """Attention of language models: grouped heads with rotary positions, windows, soft caps and sinks; latent attention.
 
-Shapes: B batch, T positions, S keys, H heads, K width of a head, D width of the model.
+Shapes: B batch, T positions, H heads, K width of a head, D width of the model.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from argosy.models.rotary import rotate, rotation_tables
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 
-__all__ = ["Attention", "LatentAttention", "Positions", "attend", "causal_mask"]
+__all__ = ["Attention", "LatentAttention", "Positions"]
 
 
 class Positions:
-    """What the attentions of one pass share: the tables of rotary positions and the masks, made once each."""
+    """What the attentions of one pass share: the tables of rotary positions, made once each, and the padding."""
 
     def __init__(self, length: Any, padding_BS: Any = None) -> None:
         """``length``: tokens of each row; ``padding_BS`` [B, S] bool: False where a token is none."""
         self.length = length
-        self.padding_BS = padding_BS
+        self.mask = None if padding_BS is None else padding_BS.astype("bool").unsqueeze([1, 2])
         self._tables: dict[Any, tuple[Any, Any]] = {}
-        self._masks: dict[int | None, Any] = {}
 
     def tables(self, config: RotaryConfig) -> tuple[Any, Any]:
         """Cosines and sines [T, pairs]."""
@@ -34,60 +33,6 @@ class Positions:
         if key not in self._tables:
             self._tables[key] = rotation_tables(config, self.length)
         return self._tables[key]
-
-    def mask(self, window: int | None) -> Any:
-        """True [B or 1, 1, T, S] where a query sees a key; None where this is the plain causal mask."""
-        if window is not None and isinstance(self.length, int) and self.length <= window:
-            window = None
-        if window is None and self.padding_BS is None:
-            return None
-        if window not in self._masks:
-            mask = causal_mask(self.length, window).unsqueeze([0, 1])
-            if self.padding_BS is not None:
-                mask = paddle.logical_and(mask, self.padding_BS.astype("bool").unsqueeze([1, 2]))
-            self._masks[window] = mask
-        return self._masks[window]
-
-
-def causal_mask(length: Any, window: int | None = None) -> Any:
-    """True [T, T] where a query sees a key: none that comes later, and the last ``window`` alone."""
-    query_T1, key_1T = paddle.arange(length).unsqueeze(1), paddle.arange(length).unsqueeze(0)
-    mask_TT = key_1T <= query_T1
-    return mask_TT if window is None else paddle.logical_and(mask_TT, key_1T > query_T1 - window)
-
-
-def attend(
-    q_BTHK: Any,
-    k_BSGK: Any,
-    v_BSGK: Any,
-    mask: Any = None,
-    scale: float | None = None,
-    softcap: float = 0.0,
-    sinks_H: Any = None,
-    dropout: float = 0.0,
-) -> Any:
-    """Causal attention [B, T, H, K] of H heads over G heads of keys and values, by ``mask`` where one is given."""
-    if not softcap and sinks_H is None:
-        return F.scaled_dot_product_attention(
-            q_BTHK, k_BSGK, v_BSGK, mask, dropout, is_causal=mask is None, training=bool(dropout), scale=scale
-        )
-    heads, groups = q_BTHK.shape[2], q_BTHK.shape[2] // k_BSGK.shape[2]
-    if groups > 1:
-        k_BSGK, v_BSGK = (paddle.repeat_interleave(x, groups, axis=2) for x in (k_BSGK, v_BSGK))
-    q, k, v = (x.transpose([0, 2, 1, 3]) for x in (q_BTHK, k_BSGK, v_BSGK))
-    scores_BHTS = paddle.matmul(q, k, transpose_y=True) * (q_BTHK.shape[-1] ** -0.5 if scale is None else scale)
-    if softcap:
-        scores_BHTS = paddle.tanh(scores_BHTS / softcap) * softcap
-    seen = causal_mask(q_BTHK.shape[1]).unsqueeze([0, 1]) if mask is None else mask
-    scores_BHTS = paddle.where(seen, scores_BHTS, paddle.full([], float("-inf"), scores_BHTS.dtype))
-    if sinks_H is None:
-        weights_BHTS = F.softmax(scores_BHTS, axis=-1)
-    else:
-        sinks = sinks_H.reshape([1, heads, 1, 1]).expand([*scores_BHTS.shape[:3], 1]).astype(scores_BHTS.dtype)
-        weights_BHTS = F.softmax(paddle.concat([scores_BHTS, sinks], axis=-1), axis=-1)[..., :-1]
-    if dropout:
-        weights_BHTS = F.dropout(weights_BHTS, dropout)
-    return paddle.matmul(weights_BHTS, v).transpose([0, 2, 1, 3])
 
 
 class Attention(Layer):
@@ -118,9 +63,9 @@ class Attention(Layer):
         if config.rotary is not None:
             tables, interleaved = positions.tables(config.rotary), config.rotary.interleaved
             q_BTHK, k_BTGK = rotate(q_BTHK, tables, interleaved), rotate(k_BTGK, tables, interleaved)
-        mixed_BTHK = attend(
-            q_BTHK, k_BTGK, v_BTGK, positions.mask(config.window), config.scale, config.softcap,
-            self.sinks if config.sinks else None, config.dropout if self.training else 0.0,
+        mixed_BTHK = F.scaled_dot_product_attention(
+            q_BTHK, k_BTGK, v_BTGK, positions.mask, config.dropout, True, self.training, scale=config.scale,
+            window=config.window, softcap=config.softcap, sinks=self.sinks if config.sinks else None,
         )  # fmt: skip
         return self.o_proj(mixed_BTHK.reshape([0, 0, config.heads * config.head_width]))
 
@@ -166,10 +111,10 @@ class LatentAttention(Layer):
         made = made.reshape([0, 0, config.heads, config.plain_width + config.value_width])
         k_plain, v_BTHV = paddle.split(made, [config.plain_width, config.value_width], axis=-1)
         k_turned = rotate(k_turned.unsqueeze(2), tables, interleaved).expand([-1, -1, config.heads, -1])
-        mixed_BTHV = attend(
+        mixed_BTHV = F.scaled_dot_product_attention(
             paddle.concat([q_plain, rotate(q_turned, tables, interleaved)], axis=-1),
             paddle.concat([k_plain, k_turned], axis=-1),
-            v_BTHV, positions.mask(None), config.scale, dropout=config.dropout if self.training else 0.0,
+            v_BTHV, positions.mask, config.dropout, True, self.training, scale=config.scale,
         )  # fmt: skip
         return self.o_proj(mixed_BTHV.reshape([0, 0, config.heads * config.value_width]))
 

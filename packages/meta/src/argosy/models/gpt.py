@@ -61,7 +61,7 @@ class Attention(Layer):
         """Every position attends to itself and those before it, or those that ``mask`` shows."""
         qkv_BT3HK = self.inward(x_BTD).reshape([0, 0, 3, self.heads, self.head_width])
         q_BTHK, k_BTHK, v_BTHK = qkv_BT3HK.unbind(2)
-        mixed_BTHK = F.scaled_dot_product_attention(q_BTHK, k_BTHK, v_BTHK, mask, is_causal=mask is None)
+        mixed_BTHK = F.scaled_dot_product_attention(q_BTHK, k_BTHK, v_BTHK, mask, is_causal=True)
         return self.outward(mixed_BTHK.reshape([0, 0, self.heads * self.head_width]))
 
 
@@ -105,7 +105,7 @@ class GPT(Layer):
         if isinstance(length, int) and length > self.config.positions:
             raise ValueError(f"GPT: a sequence of {length} tokens is longer than the {self.config.positions} positions")
         x_BTD = self.tokens(ids_BT) + self.positions(paddle.arange(length, dtype="int64"))
-        mask = Positions(length, padding_BT).mask(None)
+        mask = Positions(length, padding_BT).mask
         for block in self.blocks:
             x_BTD = block(x_BTD, mask)
         x_BTD = self.norm(x_BTD)

@@ -132,18 +132,30 @@ def scaled_dot_product_attention(
     backend: str | None = None,
     scale: float | None = None,
     enable_gqa: bool = True,
+    window: int | None = None,
+    softcap: float = 0.0,
+    sinks: Tensor | None = None,
 ) -> Tensor:
     """``softmax(query key^T * scale + mask) value`` with operands [batch, sequence, heads, dim] (Vaswani et al., 2017).
 
     `scale` is ``1 / sqrt(dim)`` by default. A boolean mask keeps where it is True, a float one is added; it broadcasts
-    to [batch, heads, queries, keys]. With `is_causal` query i sees the keys up to i. With `enable_gqa` fewer heads of
-    key and value serve groups of query heads. `backend` is Paddle's choice of a kernel and changes nothing. An operator
-    that draws no random numbers has no dropout: :func:`attention_with_dropout` does.
+    to [batch, heads, queries, keys]. With `is_causal` query i sees the keys up to i, and of these the last `window`
+    alone (Beltagy et al., 2020). `softcap` c > 0 makes scores ``c * tanh(scores / c)`` (Gemma Team, 2024). `sinks`
+    [heads] are logits that take weight and have no value (OpenAI, 2025). With `enable_gqa` fewer heads of key and value
+    serve groups of query heads; values may be wider or narrower than keys. `backend` is Paddle's choice of a kernel and
+    changes nothing. An operator that draws no random numbers has no dropout: :func:`attention_with_dropout` does.
     """
+    check_window(window, is_causal)
     if dropout_p and training:
         raise OperatorError("scaled_dot_product_attention: with dropout this is the operator attention_with_dropout")
-    value, weights = _weights(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    value, weights = _weights(query, key, value, attn_mask, is_causal, scale, enable_gqa, window, softcap, sinks)
     return _mixed(weights, value)
+
+
+def check_window(window: int | None, is_causal: bool) -> None:
+    """Raise OperatorError for a window of attention that shows no key, or that no causal mask bounds."""
+    if window is not None and (window < 1 or not is_causal):
+        raise OperatorError(f"attention: window {window} needs is_causal=True and at least the query's own key")
 
 
 def _weights(
@@ -154,6 +166,9 @@ def _weights(
     is_causal: bool,
     scale: float | None,
     enable_gqa: bool,
+    window: int | None = None,
+    softcap: float = 0.0,
+    sinks: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The value with as many heads as the query, and the weights [batch, heads, queries, keys]."""
     groups = _head_groups(query, key, value, enable_gqa)
@@ -161,7 +176,24 @@ def _weights(
         key, value = _repeated_heads(key, groups), _repeated_heads(value, groups)
     scores = prim.dot_general(query, key, lhs_contract=(3,), rhs_contract=(3,), lhs_batch=(0, 2), rhs_batch=(0, 2))
     scores = prim.mul(scores, inverse_root(query.shape[3], query.dtype) if scale is None else scale)
-    return value, softmax(_masked(scores, attn_mask, is_causal))
+    scores = _masked(capped(scores, softcap), attn_mask, is_causal, window)
+    return value, softmax(scores) if sinks is None else softmax_with_sinks(scores, sinks, (1,))
+
+
+def capped(scores: Tensor, softcap: float) -> Tensor:
+    """``c * tanh(scores / c)`` for a `softcap` c, which is 0 where there is none."""
+    return prim.mul(prim.tanh(prim.mul(scores, 1 / softcap)), softcap) if softcap else scores
+
+
+def softmax_with_sinks(scores: Tensor, sinks: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """Softmax over the last axis beside logits along `axes`, whose weights are left out."""
+    rows = scores.shape[:-1]
+    outer = tuple(range(len(rows)))
+    sinks = prim.broadcast(prim.cast(sinks, dtype=scores.dtype), shape=rows, axes=axes)
+    top = prim.stop_gradient(prim.maximum(prim.reduce_max(scores, axes=(len(rows),)), sinks))
+    powers = prim.exp(prim.sub(scores, prim.broadcast(top, shape=scores.shape, axes=outer)))
+    total = prim.add(prim.reduce_sum(powers, axes=(len(rows),)), prim.exp(prim.sub(sinks, top)))
+    return prim.div(powers, prim.broadcast(total, shape=scores.shape, axes=outer))
 
 
 def _mixed(weights: Tensor, value: Tensor) -> Tensor:
@@ -206,10 +238,12 @@ def _repeated_heads(x: Tensor, times: int) -> Tensor:
     return prim.reshape(spread, shape=(batch, length, heads * times, dim))
 
 
-def _masked(scores: Tensor, mask: Tensor | None, is_causal: bool) -> Tensor:
+def _masked(scores: Tensor, mask: Tensor | None, is_causal: bool, window: int | None = None) -> Tensor:
     if is_causal:
         rows, columns = (prim.iota(shape=scores.shape, axis=axis, dtype="int64") for axis in (2, 3))
         scores = prim.select(prim.le(columns, rows), scores, float("-inf"))
+        if window is not None:
+            scores = prim.select(prim.gt(columns, prim.sub(rows, window)), scores, float("-inf"))
     if mask is None:
         return scores
     if mask.dtype == "bool":
@@ -225,6 +259,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(query[:, :3], key, value, rng.standard_normal((2, 1, 3, 5)))
     yield Sample(query, key, value, np.tril(np.ones((5, 5), bool)), scale=0.5)
     yield Sample(query, key[:, :, :2], value[:, :, :2])
+    yield Sample(query, key, value[..., :2], is_causal=True, window=2, softcap=1.5, sinks=rng.standard_normal(4))
 
 
 @operator(promote="none", random=True)
@@ -237,12 +272,16 @@ def attention_with_dropout(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = True,
+    window: int | None = None,
+    softcap: float = 0.0,
+    sinks: Tensor | None = None,
     rng: Tensor | None = None,
     counter: int = 0,
 ) -> Tensor:
     """:func:`scaled_dot_product_attention` whose weights are set to zero with probability `dropout_p`; what is kept is
     divided by ``1 - dropout_p``."""
-    value, weights = _weights(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    check_window(window, is_causal)
+    value, weights = _weights(query, key, value, attn_mask, is_causal, scale, enable_gqa, window, softcap, sinks)
     return _mixed(dropout.body(weights, dropout_p, rng=rng, counter=counter), value)
 
 

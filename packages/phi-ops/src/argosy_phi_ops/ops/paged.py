@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.ops.nn import capped, check_window, softmax, softmax_with_sinks
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -23,15 +25,20 @@ def paged_attention(
     sequences: Tensor,
     block_tables: Tensor,
     scale: float | None = None,
+    window: int | None = None,
+    softcap: float = 0.0,
+    sinks: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Causal attention of new tokens to all earlier ones of their sequences (Kwon et al., SOSP 2023).
 
-    ``query`` [t, heads, d], ``key`` and ``value`` [t, kv heads, d] belong to ``t`` new tokens at ``positions`` [t] of
-    the sequences in rows ``sequences`` [t] of ``block_tables`` [rows, blocks], whose entries number blocks of the
-    caches [blocks in all, block size, kv heads, d]. Heads are a multiple of kv heads. ``scale`` is 1/sqrt(d) by
-    default. Returns the attention [t, heads, d] and both caches with the new keys and values in place. With one row of
-    tables the tokens read their context together; with several, each token gathers its own.
+    ``query`` [t, heads, d], ``key`` [t, kv heads, d] and ``value`` [t, kv heads, v] belong to ``t`` new tokens at
+    ``positions`` [t] of the sequences in rows ``sequences`` [t] of ``block_tables`` [rows, blocks], whose entries
+    number blocks of the caches [blocks in all, block size, kv heads, d] and [..., v]. Heads are a multiple of kv heads.
+    ``scale`` is 1/sqrt(d) by default; ``window``, ``softcap`` and ``sinks`` [heads] are those of
+    ``scaled_dot_product_attention``. Returns the attention [t, heads, v] and both caches with the new keys and values
+    in place. With one row of tables the tokens read their context together; with several, each token gathers its own.
     """
+    check_window(window, True)
     tokens, heads, size = query.shape
     kv_heads = key.shape[1]
     if heads % kv_heads:
@@ -43,18 +50,28 @@ def paged_attention(
     attend = _together if block_tables.shape[0] == 1 else _apart
     given = block_tables if block_tables.shape[0] == 1 else rows
     keys, values = (_context(c, given) for c in (key_cache, value_cache))
-    mixed = attend(grouped, keys, values, positions, scale if scale is not None else size**-0.5)
-    return prim.reshape(mixed, shape=(tokens, heads, size)), key_cache, value_cache
+    rule = _Rule(scale if scale is not None else size**-0.5, window, softcap, sinks)
+    mixed = attend(grouped, keys, values, positions, rule)
+    return prim.reshape(mixed, shape=(tokens, heads, value.shape[2])), key_cache, value_cache
 
 
-def _apart(query: Tensor, keys: Tensor, values: Tensor, positions: Tensor, scale: float) -> Tensor:
+class _Rule(NamedTuple):
+    """What makes weights of products: see the operator."""
+
+    scale: float
+    window: int | None
+    softcap: float
+    sinks: Tensor | None
+
+
+def _apart(query: Tensor, keys: Tensor, values: Tensor, positions: Tensor, rule: _Rule) -> Tensor:
     """Each token [t, kv heads, group, d] with a context of its own [t, context, kv heads, d]."""
     scores = prim.dot_general(query, keys, lhs_contract=(3,), rhs_contract=(3,), lhs_batch=(0, 1), rhs_batch=(0, 2))
-    weights = _causal_softmax(scores * scale, positions, 0)
+    weights = _weights(scores, positions, 0, rule, (1, 2))
     return prim.dot_general(weights, values, lhs_contract=(3,), rhs_contract=(1,), lhs_batch=(0, 1), rhs_batch=(0, 2))
 
 
-def _together(query: Tensor, keys: Tensor, values: Tensor, positions: Tensor, scale: float) -> Tensor:
+def _together(query: Tensor, keys: Tensor, values: Tensor, positions: Tensor, rule: _Rule) -> Tensor:
     """Tokens of one sequence [t, kv heads, group, d], which share its context [1, context, kv heads, d]: for each of
     the kv heads the rows of all tokens and heads of the group."""
     tokens, kv_heads, group, size = query.shape
@@ -62,10 +79,18 @@ def _together(query: Tensor, keys: Tensor, values: Tensor, positions: Tensor, sc
     rows = prim.reshape(prim.transpose(query, permutation=(1, 0, 2, 3)), shape=(kv_heads, tokens * group, size))
     each = prim.reshape(prim.broadcast(positions, shape=(tokens, group), axes=(0,)), shape=(tokens * group,))
     scores = prim.dot_general(rows, shared[0], lhs_contract=(2,), rhs_contract=(2,), lhs_batch=(0,), rhs_batch=(1,))
-    weights = _causal_softmax(scores * scale, each, 1)
+    weights = _weights(scores, each, 1, rule._replace(sinks=_of_rows(rule.sinks, kv_heads, tokens, group)), (0, 1))
     mixed = prim.dot_general(weights, shared[1], lhs_contract=(2,), rhs_contract=(0,), lhs_batch=(0,), rhs_batch=(1,))
-    apart = prim.reshape(mixed, shape=(kv_heads, tokens, group, size))
+    apart = prim.reshape(mixed, shape=(kv_heads, tokens, group, values.shape[3]))
     return prim.transpose(apart, permutation=(1, 0, 2, 3))
+
+
+def _of_rows(sinks: Tensor | None, kv_heads: int, tokens: Any, group: int) -> Tensor | None:
+    """The sink of each row of a group's tokens and heads [kv heads, tokens * group]."""
+    if sinks is None:
+        return None
+    each = prim.broadcast(prim.reshape(sinks, shape=(kv_heads, group)), shape=(kv_heads, tokens, group), axes=(0, 2))
+    return prim.reshape(each, shape=(kv_heads, tokens * group))
 
 
 def _slots(rows: Tensor, positions: Tensor, block_size: int) -> Tensor:
@@ -90,16 +115,20 @@ def _context(cache: Tensor, rows: Tensor) -> Tensor:
     return prim.reshape(taken, shape=(count, blocks * block_size, *rest))
 
 
-def _causal_softmax(scores: Tensor, positions: Tensor, axis: int) -> Tensor:
-    """Softmax over the places [..., context] up to the position of each index along ``axis``."""
-    last = scores.ndim - 1
-    past = prim.iota(shape=scores.shape, axis=last, dtype=positions.dtype)
-    visible = past <= prim.broadcast(positions, shape=scores.shape, axes=(axis,))
-    masked = prim.select(visible, scores, prim.constant(float("-inf"), scores.dtype, scores.shape))
-    outer = tuple(range(last))
-    top = prim.stop_gradient(prim.reduce_max(masked, axes=(last,)))
-    weights = prim.exp(masked - prim.broadcast(top, shape=scores.shape, axes=outer))
-    return weights / prim.broadcast(prim.reduce_sum(weights, axes=(last,)), shape=scores.shape, axes=outer)
+def _weights(scores: Tensor, positions: Tensor, axis: int, rule: _Rule, heads: tuple[int, int]) -> Tensor:
+    """Weights [..., context] of the places that each index along ``axis`` sees: up to its position, and of these the
+    last of a window. ``heads``: the axes that a sink for each row stands along."""
+    shape = scores.shape
+    scores = capped(scores * rule.scale, rule.softcap)
+    places = prim.iota(shape=shape, axis=len(shape) - 1, dtype=positions.dtype)
+    last = prim.broadcast(positions, shape=shape, axes=(axis,))
+    scores = prim.select(places <= last, scores, float("-inf"))
+    if rule.window is not None:
+        scores = prim.select(places > last - rule.window, scores, float("-inf"))
+    if rule.sinks is None:
+        return softmax(scores)
+    sinks = rule.sinks if rule.sinks.ndim == 2 else prim.reshape(rule.sinks, shape=[shape[i] for i in heads])
+    return softmax_with_sinks(scores, sinks, heads)
 
 
 @paged_attention.samples
@@ -108,3 +137,8 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     caches = [rng.standard_normal((6, 2, 2, 4)).astype(np.float32) for _ in range(2)]
     yield Sample(*new, *caches, np.array([3, 4, 0]), np.array([0, 0, 1]), np.array([[5, 1, 2], [0, 0, 0]]))
     yield Sample(*new, *caches, np.array([3, 4, 5]), np.array([0, 0, 0]), np.array([[5, 1, 2]]))
+    yield Sample(*new, *caches, np.array([3, 4, 5]), np.array([0, 0, 0]), np.array([[5, 1, 2]]), window=3)
+    yield Sample(
+        *new, *caches, np.array([3, 4, 0]), np.array([0, 0, 1]), np.array([[5, 1, 2], [0, 0, 0]]), window=2,
+        softcap=1.5, sinks=rng.standard_normal(4).astype(np.float32),
+    )  # fmt: skip

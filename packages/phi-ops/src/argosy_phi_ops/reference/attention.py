@@ -23,6 +23,8 @@ def fits(shapes: Sequence[tuple[int, ...]], dtype: str, attributes: dict[str, An
         return False
     query, key, value = shapes
     alike = query[0] == key[0] and query[2:] == key[2:] and key[:3] == value[:3]
+    if attributes.get("window") is not None or attributes.get("softcap"):
+        return False
     return alike and not (attributes["dropout_p"] and attributes["training"])
 
 

@@ -44,22 +44,31 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = True,
     name: str | None = None,
+    *,
+    window: int | None = None,
+    softcap: float = 0.0,
+    sinks: Tensor | None = None,
 ) -> Tensor:
     """``softmax(query key^T * scale + mask) value`` with operands [b, s, h, d] and [b, t, k, d] (Vaswani et al., 2017).
 
     ``scale`` is ``1 / sqrt(d)`` by default. A boolean mask keeps where it is True, a float one is added; it broadcasts
     to [b, h, s, t]. With ``is_causal`` query i sees the keys up to i. While ``training``, weights are set to zero with
     probability ``dropout_p`` and the rest divided by ``1 - dropout_p``. ``backend`` is Paddle's choice of a kernel and
-    changes nothing. Raises ValueError for a ``dropout_p`` that is no probability and for shapes that do not fit.
+    changes nothing. Beyond Paddle's: with ``is_causal`` a query sees the last ``window`` keys alone; ``softcap`` c > 0
+    makes scores ``c * tanh(scores / c)``; ``sinks`` [h] are logits that take weight and have no value. Raises
+    ValueError for a ``dropout_p`` that is no probability and for shapes that do not fit.
     """
+    further: dict[str, Any] = {"window": window, "softcap": softcap, "sinks": sinks}
+    if window is None and not softcap and sinks is None:
+        further = {}
     if dropout_p and training:
         if not isinstance(dropout_p, (int, float)) or not 0 <= dropout_p <= 1:
             raise ValueError(f"scaled_dot_product_attention: dropout_p is a probability, from 0 to 1, got {dropout_p}")
         dropped: Tensor = op("attention_with_dropout")(
-            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa, **further
         )
         return dropped
-    return _attention(query, key, value, attn_mask, 0.0, is_causal, training, backend, scale, enable_gqa)
+    return _attention(query, key, value, attn_mask, 0.0, is_causal, training, backend, scale, enable_gqa, **further)
 
 
 def attend(
