@@ -28,18 +28,21 @@ from argosy_cinn.executable import Executable, Views
 from argosy_cinn.fallback import InterpretedExecutable, interpreted
 from argosy_cinn.fuel import Budget
 from argosy_cinn.host import HostCall
+from argosy_cinn.plan.memory import Place
 from argosy_cinn.plan.sizes import SizeFormulas, known_sizes
 from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime import ObjectCache, default_cache, set_threads
 from argosy_cinn.runtime.entry import AnsweringEntry, answering_entry
-from argosy_cinn.runtime.jit import CodegenError, Library, link
+from argosy_cinn.runtime.jit import CodegenError
+from argosy_cinn.runtime.linking import Library
+from argosy_cinn.runtime.loading import link_program
 from argosy_cinn.runtime.trace import Trace
 from argosy_cinn.shapes import NotSymbolic
 from argosy_cinn.simplified import Simplified
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
 from argosy_cinn.store import program_cache
 from argosy_cinn.store.preparation import Outcomes, Preparation, Prepared
-from argosy_cinn.store.program_cache import Manifest, Place
+from argosy_cinn.store.program_cache import Manifest
 from argosy_cinn.target import Target
 from argosy_cinn.tools import tracing
 from argosy_cinn.tools.dump import dump, dumping, record, record_sizes
@@ -166,7 +169,7 @@ def _reloaded(
     simplified = Simplified(lambda: to_primitives(prepared(), options), budget)
     simplified.forget()
     prepared.pack()
-    library = link(code, manifest.entries, cache_hit=True)
+    library = link_program(code, manifest.entries, cache_hit=True)
     _warn_of_memory(program.name, manifest)
     found = _loaded(manifest, library, simplified, options, budget)
     executable = Executable(
@@ -298,12 +301,12 @@ def _code_of(static: Program, options: Mapping[str, Any]) -> _Code:
     found = program_cache.find(store, key)
     manifest, code = found or made()
     try:
-        library = link(code, manifest.entries, cache_hit=found is not None)
+        library = link_program(code, manifest.entries, cache_hit=found is not None)
     except (CodegenError, ValueError, LookupError):
         if found is None:
             raise
         manifest, code = made()  # what was stored is no code for this process
-        library = link(code, manifest.entries)
+        library = link_program(code, manifest.entries)
     budget.settle()
     _warn_of_memory(static.name, manifest)
     return _loaded(manifest, library, simplified, options, budget, key)
@@ -344,7 +347,7 @@ def _loaded(
 
         trace = Trace()
         again, code = build(simplified(), Target.host(), options, budget, traced=True)
-        traced = link(code, again.entries, symbols=trace.symbols)
+        traced = link_program(code, again.entries, symbols=trace.symbols)
         return [answering_entry(traced, name) for name in again.entries], trace
 
     entries = [answering_entry(library, name) for name in manifest.entries]
@@ -357,7 +360,7 @@ def load_compiled(
     """The executable of a simplified program whose manifest and machine code are at hand, as in a dump; ``symbols``:
     its sizes, where it has such."""
     started, budget = perf_counter(), Budget(0)
-    code = _loaded(manifest, link(data, manifest.entries), Simplified(lambda: program, budget), {}, budget)
+    code = _loaded(manifest, link_program(data, manifest.entries), Simplified(lambda: program, budget), {}, budget)
     if manifest.symbols:
         found = _for_sizes(code, program, program, device, {}, started)(symbols or {})
         if found is None:

@@ -19,14 +19,15 @@ import numpy as np
 from argosy_cinn.arena import Arena, free_arenas, take_arena
 from argosy_cinn.array_call import array_call
 from argosy_cinn.host import HostCall
+from argosy_cinn.plan.memory import Place
 from argosy_cinn.plan.sizes import Sizes
 from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime.entry import AnsweringEntry
-from argosy_cinn.runtime.jit import Library
+from argosy_cinn.runtime.linking import Library
 from argosy_cinn.runtime.trace import Trace
 from argosy_cinn.shapes import sizes as shape_of
 from argosy_cinn.simplified import Simplified
-from argosy_cinn.store.program_cache import Manifest, Place, in_numbers
+from argosy_cinn.store.program_cache import Manifest, in_numbers
 from argosy_cinn.tools.tracing import Sink, WatchedHost, watched_entries
 from argosy_hwadapt import Device, DeviceOutOfMemory
 from argosy_phi_ops.compiler import NativeCode

@@ -14,7 +14,9 @@ import pytest
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I64, PTR
 from argosy_cinn.runtime import CodegenError, ObjectCache, entry, load, parallel_for, scratch, set_threads
-from argosy_cinn.runtime.jit import PER_LINKER, compile_object, link, linker
+from argosy_cinn.runtime.jit import compile_object
+from argosy_cinn.runtime.linking import PER_LINKER, linker
+from argosy_cinn.runtime.loading import link_program
 from argosy_cinn.runtime.workers import workers
 from argosy_cinn.target import Target
 
@@ -169,10 +171,10 @@ def test_nothing_is_left_of_libraries_that_are_gone():
     library came from stays."""
     text, exports = adder().text(), ("run",)
     code = compile_object(text, Target.host())
-    kept, linkers = link(code, exports), set()
+    kept, linkers = link_program(code, exports), set()
     first = weakref.ref(linker.current)
     for _ in range(2 * PER_LINKER):
-        link(code, exports)
+        link_program(code, exports)
         linkers.add(weakref.ref(linker.current))
     gc.collect()
     assert first() is None

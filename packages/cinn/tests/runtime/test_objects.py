@@ -5,7 +5,8 @@ import ctypes
 import pytest
 
 from argosy_cinn.printers.llvm import Module
-from argosy_cinn.runtime.jit import CodegenError, link
+from argosy_cinn.runtime.jit import CodegenError
+from argosy_cinn.runtime.linking import link
 from argosy_cinn.runtime.objects import archive, compile_objects, members
 from argosy_cinn.target import Target
 

@@ -17,9 +17,9 @@ from argosy_cinn.emitter import Emitter
 from argosy_cinn.fallback import GroupError
 from argosy_cinn.forms.form import Form, Partial
 from argosy_cinn.kinds import emitter_of
+from argosy_cinn.plan.memory import Place
 from argosy_cinn.plan.steps import Plan, Step
 from argosy_cinn.printers.llvm import Module
-from argosy_cinn.store.program_cache import Place
 from argosy_cinn.target import Target
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult

@@ -15,6 +15,7 @@ from typing import Any
 from argosy_cinn.checks.emit import clear, null
 from argosy_cinn.forms.index_check import RECORD
 from argosy_cinn.loops.nest import PARAMETERS
+from argosy_cinn.plan.memory import Place
 from argosy_cinn.plan.steps import Plan
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I64, PTR, VOID, Index, Value, constant
@@ -22,7 +23,6 @@ from argosy_cinn.runtime import parallel_for
 from argosy_cinn.runtime.trace import traced_call
 from argosy_cinn.runtime.workers import thread_count
 from argosy_cinn.shapes import nbytes
-from argosy_cinn.store.program_cache import Place
 from argosy_phi_ops.primitives.cost import Cost
 from argosy_pir.dims import SymExpr
 

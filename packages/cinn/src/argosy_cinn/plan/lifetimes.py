@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
-from argosy_cinn.plan.memory import Lifetime
+from argosy_cinn.plan.memory import Lifetime, Place
 from argosy_cinn.plan.steps import Step
 from argosy_cinn.shapes import has_bytes, nbytes
-from argosy_cinn.store.program_cache import Place
 from argosy_pir.values import BlockArgument, Value
 
 

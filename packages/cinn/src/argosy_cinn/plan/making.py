@@ -12,7 +12,7 @@ from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.plan.in_place import choose_in_place
 from argosy_cinn.plan.lifetimes import joined, lifetimes_of
-from argosy_cinn.plan.memory import Lifetime, place_apart, plan
+from argosy_cinn.plan.memory import Lifetime, Place, place_apart, plan
 from argosy_cinn.plan.order import ordered
 from argosy_cinn.plan.overwriting import choose_overwriting
 from argosy_cinn.plan.rematerialise import Facts, Schedule, rematerialised, step_cost
@@ -20,7 +20,6 @@ from argosy_cinn.plan.siblings import with_siblings
 from argosy_cinn.plan.steps import Plan, Step
 from argosy_cinn.plan.streaming import choose_streaming
 from argosy_cinn.shapes import has_bytes, nbytes, sizes
-from argosy_cinn.store.program_cache import Place
 from argosy_pir.dims import SymExpr, is_static
 from argosy_pir.values import OpResult, Value
 

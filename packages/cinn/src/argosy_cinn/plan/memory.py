@@ -26,6 +26,24 @@ Offset = TypeVar("Offset", int, Offsets)
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value is: byte ``offset`` into the memory whose address is entry ``entry`` of the address table."""
+
+    entry: int
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputation:
+    """What a budget did: bytes at the peak before, steps that run again, and the share of work that they add."""
+
+    budget: int
+    peak_before: int
+    steps: int
+    work: float
+
+
+@dataclass(frozen=True, slots=True)
 class Lifetime:
     """A value of ``nbytes`` bytes, written by step ``first`` and last read by step ``last`` (inclusive)."""
 

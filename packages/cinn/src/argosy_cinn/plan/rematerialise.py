@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from argosy_cinn.fuel import allowed
+from argosy_cinn.plan.memory import Recomputation
 from argosy_cinn.plan.steps import Step
-from argosy_cinn.store.program_cache import Recomputation
 from argosy_pir.values import Value
 
 #: Repeated steps that one dropped value may need.

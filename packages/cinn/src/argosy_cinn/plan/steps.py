@@ -8,8 +8,7 @@ from typing import Any
 
 from argosy_cinn.forms.form import Form
 from argosy_cinn.fusion.group import Group
-from argosy_cinn.plan.memory import Lifetime
-from argosy_cinn.store.program_cache import Place, Recomputation
+from argosy_cinn.plan.memory import Lifetime, Place, Recomputation
 from argosy_pir.values import BlockArgument, Value
 
 

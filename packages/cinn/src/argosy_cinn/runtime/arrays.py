@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.once import once
-from argosy_cinn.runtime.jit import Library
+from argosy_cinn.runtime.linking import Library
 from argosy_cinn.runtime.trampolines import Address, Trampolines, working
 
 #: ``call(arena address, *inputs, *outputs)``: True when the program ran; False, with nothing done, when an argument is

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy_cinn.once import once
-from argosy_cinn.runtime.jit import Library
+from argosy_cinn.runtime.linking import Library
 from argosy_cinn.runtime.trampolines import Address, Trampolines, working
 
 Entry = Callable[[int, int], None]

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from argosy_cinn.once import once
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I64, Value
-from argosy_cinn.runtime.jit import Library, link
+from argosy_cinn.runtime.entry import raises_errors
+from argosy_cinn.runtime.linking import Library, link
 from argosy_cinn.runtime.trampolines import cached_object
 
 __all__ = ["POLL", "Poll", "poll_symbols"]
@@ -47,19 +48,17 @@ class Poll:
 @once
 def _library() -> Library | None:
     """The native side; None on an interpreter without these functions, where loops run to their end."""
-    from argosy_cinn.runtime.entry import raises_errors
-
     names = ("PyGILState_Ensure", "PyGILState_Release", "PyEval_SaveThread", "PyEval_RestoreThread",
              "PyErr_CheckSignals", "PyErr_Occurred")  # fmt: skip
     if not raises_errors():
         return None
     symbols = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in names}
-    return link(cached_object(_TEXT), (POLL,), symbols=symbols, runtime=False)
+    return link(cached_object(_TEXT), (POLL,), symbols=symbols)
 
 
 @once
 def _silent() -> Library:
-    return link(cached_object(_SILENT), (POLL,), runtime=False)
+    return link(cached_object(_SILENT), (POLL,))
 
 
 def poll_symbols() -> Mapping[str, int]:

@@ -16,7 +16,8 @@ import numpy as np
 from argosy_cinn.once import once
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import I64, PTR, VOID, Value, constant
-from argosy_cinn.runtime.jit import Library, link
+from argosy_cinn.runtime.jit import compile_object
+from argosy_cinn.runtime.linking import Library, link
 from argosy_cinn.target import Target
 
 #: Records that one run of a segment may make; later ones are dropped.
@@ -54,7 +55,7 @@ class Trace:
             raise NotImplementedError("instrumented programs need clock_gettime; not implemented on this system")
         self._memory = ctypes.create_string_buffer((CAPACITY + 2) * _RECORD + 64)
         self._base = (ctypes.addressof(self._memory) + 63) & ~63
-        self._library: Library = link(_object(), (_BEGIN, _END), symbols={"trace_buffer": self._base}, runtime=False)
+        self._library: Library = link(_object(), (_BEGIN, _END), symbols={"trace_buffer": self._base})
         self.symbols = {name: self._library.address(name) for name in (_BEGIN, _END)}
         self.dropped = 0
 
@@ -72,8 +73,6 @@ class Trace:
 
 @once
 def _object() -> bytes:
-    from argosy_cinn.runtime.jit import compile_object
-
     text = _TEXT.replace("$CLOCK", str(int(time.CLOCK_MONOTONIC))).replace("$CAPACITY", str(CAPACITY))
     return compile_object(text, Target.host())
 

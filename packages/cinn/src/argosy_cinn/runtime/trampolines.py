@@ -13,7 +13,9 @@ import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from argosy_cinn.runtime.jit import link
+from argosy_cinn.runtime.cache import cache_key, default_cache
+from argosy_cinn.runtime.jit import compile_object
+from argosy_cinn.runtime.linking import link
 from argosy_cinn.target import Target
 from argosy_hwadapt.cpu.builtins import Definition
 
@@ -40,7 +42,7 @@ class Trampolines:
         api = ctypes.pythonapi
         known = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in _API}
         known |= {name: ctypes.addressof(ctypes.c_char.in_dll(api, name)) for name in _DATA}
-        library = link(cached_object(text), (*names, "probe"), symbols={**known, **(symbols or {})}, runtime=False)
+        library = link(cached_object(text), (*names, "probe"), symbols={**known, **(symbols or {})})
         self.library, self.probe = library, library.address("probe")
         self._definitions = {name: Definition("call", library.address(name), doc) for name in names}
 
@@ -71,9 +73,6 @@ def working(make: Callable[[], T]) -> T | None:
 
 def cached_object(text: str) -> bytes:
     """The object file of a module's text, from the user's cache where it is there."""
-    from argosy_cinn.runtime.cache import cache_key, default_cache
-    from argosy_cinn.runtime.jit import compile_object
-
     target = Target.host()
     key = cache_key(text, target.key)
     code = default_cache().get(key)

@@ -33,6 +33,9 @@ from typing import Any
 from argosy_cinn.once import once
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import I64, PTR, VOID, Index, Value
+from argosy_cinn.runtime.cache import cache_key, default_cache
+from argosy_cinn.runtime.jit import compile_object
+from argosy_cinn.runtime.linking import link
 from argosy_cinn.runtime.region import CONTEXT_BYTES, runtime_text
 from argosy_cinn.target import Target
 from argosy_hwadapt.cpu.features import physical_cores
@@ -72,13 +75,11 @@ class Workers:
     """The process's worker threads. ``threads`` counts the caller: 1 means no worker."""
 
     def __init__(self) -> None:
-        from argosy_cinn.runtime.jit import link
-
         raw = ctypes.create_string_buffer(CONTEXT_BYTES + 64)
         self._memory = raw
         self._context = (ctypes.addressof(raw) + 63) & ~63
         self._key = _thread_key()
-        self.library = link(_runtime_object(), _EXPORTS, symbols={"context": self._context}, runtime=False)
+        self.library = link(_runtime_object(), _EXPORTS, symbols={"context": self._context})
         self._lock = threading.Lock()
         self._threads: WorkerThreads | None = None
         self.threads = 1
@@ -198,9 +199,6 @@ def _thread_key() -> int:
 
 @once
 def _runtime_object() -> bytes:
-    from argosy_cinn.runtime.cache import cache_key, default_cache
-    from argosy_cinn.runtime.jit import compile_object
-
     target = Target.host()
     text = runtime_text(target)
     key = cache_key(text, target.key)

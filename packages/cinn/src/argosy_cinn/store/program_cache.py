@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from argosy_cinn.once import once
+from argosy_cinn.plan.memory import Recomputation
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
 from argosy_cinn.shapes import evaluated
 from argosy_cinn.target import Target
@@ -50,24 +51,6 @@ class BufferFacts(NamedTuple):
     nbytes: int
     first: int
     last: int
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a value is: byte ``offset`` into the memory whose address is entry ``entry`` of the address table."""
-
-    entry: int
-    offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Recomputation:
-    """What a budget did: bytes at the peak before, steps that run again, and the share of work that they add."""
-
-    budget: int
-    peak_before: int
-    steps: int
-    work: float
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from argosy_cinn.contraction.gemm import emit, grid
 from argosy_cinn.contraction.problem import Contraction, Matrix, store_rows
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import PTR, Value, bytes_of
-from argosy_cinn.runtime.jit import load
+from argosy_cinn.runtime.loading import load
 from argosy_cinn.target import Target
 
 #: The number 1 of an element type, as bytes: sums of it are exact, and no product is slow.
