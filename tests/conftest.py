@@ -1,5 +1,6 @@
 """The order of the whole suite, what of it runs once, and what several of its files need."""
 
+import gc
 from collections import defaultdict
 
 import pytest
@@ -15,6 +16,19 @@ def hot_at_once(monkeypatch):
     routes.forget()
     yield
     routes.forget()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Tens of thousands of tests are millions of objects that stay: the collector looks at them no more. Each of its
+    full rounds would take more than a second of those tests that ask for one."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)  # after -k and -m have chosen
