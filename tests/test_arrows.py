@@ -21,9 +21,28 @@ _DISTRIBUTIONS = {
 }
 
 #: Packages in which no files import each other in a circle, imports within functions counted. It grows to all.
-WITHOUT_CIRCLES = ("hwadapt", "autograd", "cinn", "infer")
+WITHOUT_CIRCLES = ("hwadapt", "autograd", "cinn", "infer", "meta")
 #: Packages whose README lists their modules from top to bottom, and whose imports run down. It grows to all.
 WITH_FLOORS = ("hwadapt", "infer")
+#: Libraries of the framework for one domain each: they use its core, which does not know them.
+DOMAINS = {
+    "audio", "distribution", "geometric", "hapi", "incubate", "inference", "models", "quantization", "science", "sparse",
+    "text", "vision",
+}  # fmt: skip
+CORE = {
+    "amp",
+    "api",
+    "autograd",
+    "device",
+    "distributed",
+    "framework",
+    "io",
+    "jit",
+    "metric",
+    "nn",
+    "optimizer",
+    "static",
+}
 
 
 @cache
@@ -153,3 +172,14 @@ def test_floors_find_what_is_upward_missing_or_listed_twice(boat):
         f"{HEADING}\n| `mast` | a |\n| `cargo` | b |\n| `hull`, `hull.keel` | c |\n\n## Else\n| `keel` | d |\n"
     )
     assert [(u.module, u.imports) for u in table.upward(boat)] == [("hull.keel", "cargo")]
+
+
+def test_the_core_of_the_framework_imports_no_domain_library():
+    """What needs one of them for a name, or to read a file, fetches it by name when it does."""
+    found = {
+        f"{module} imports {target}"
+        for module, targets in graph("meta").items()
+        for target in targets
+        if module.partition(".")[0] in CORE and target.partition(".")[0] in DOMAINS
+    }
+    assert not found

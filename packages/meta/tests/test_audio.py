@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import argosy as paddle
-from argosy.audio.windows import _WINDOWS
+from argosy.signal.windows import _WINDOWS
 
 
 def test_sound_goes_through_a_file(tmp_path):

@@ -2,7 +2,7 @@
 
 from argosy.distribution.transforms.elementwise import AbsTransform as AbsTransform
 from argosy.distribution.transforms.elementwise import AffineTransform as AffineTransform
-from argosy.distribution.transforms.composed import ChainTransform as ChainTransform
+from argosy.distribution.transforms.base import ChainTransform as ChainTransform
 from argosy.distribution.transforms.elementwise import ExpTransform as ExpTransform
 from argosy.distribution.transforms.composed import IndependentTransform as IndependentTransform
 from argosy.distribution.transforms.elementwise import PowerTransform as PowerTransform

@@ -11,7 +11,7 @@ from argosy.static.layers import conv2d as conv2d
 from argosy.static.layers import conv2d_transpose as conv2d_transpose
 from argosy.static.layers import conv3d as conv3d
 from argosy.static.layers import conv3d_transpose as conv3d_transpose
-from argosy.static.layers import deform_conv2d as deform_conv2d
+from argosy.vision.ops.static_layers import deform_conv2d as deform_conv2d
 from argosy.static.layers import embedding as embedding
 from argosy.static.layers import fc as fc
 from argosy.static.layers import group_norm as group_norm

@@ -151,11 +151,15 @@ ADDRESSES = {
         # Functions of random variables, with their inverses and the logarithms of their Jacobians'
         # determinants. ``base`` holds the class that all derive from, ``elementwise`` and ``vectors`` the
         # transforms of numbers and vectors, ``composed`` those made of others.
-        argosy.distribution.transforms.base: Transform Type
-        argosy.distribution.transforms.composed: ChainTransform IndependentTransform StackTransform
+        argosy.distribution.transforms.base: ChainTransform Transform Type
+        argosy.distribution.transforms.composed: IndependentTransform StackTransform
         argosy.distribution.transforms.elementwise: AbsTransform AffineTransform ExpTransform PowerTransform
             SigmoidTransform TanhTransform
         argosy.distribution.transforms.vectors: ReshapeTransform SoftmaxTransform StickBreakingTransform
+    """,
+    "argosy.distribution.transformed_distribution": """
+        # Where Paddle defines ``TransformedDistribution``.
+        argosy.distribution.transforms.base: TransformedDistribution
     """,
     "argosy.framework.io": """
         # Where Paddle keeps ``save`` and ``load``.
@@ -315,8 +319,9 @@ ADDRESSES = {
         # Layers of static programs as functions, and control flow.
         argosy.static.control_flow: case cond static_pylayer switch_case while_loop
         argosy.static.layers: batch_norm bilinear_tensor_product conv2d conv2d_transpose conv3d conv3d_transpose
-            deform_conv2d embedding fc group_norm instance_norm layer_norm prelu row_conv spectral_norm
+            embedding fc group_norm instance_norm layer_norm prelu row_conv spectral_norm
         argosy.static.python_functions: py_func
+        argosy.vision.ops.static_layers: deform_conv2d
         absent sampled-classes: nce
         absent server-table: sparse_embedding
         absent unequal-lengths: sequence_conv sequence_expand sequence_first_step sequence_last_step

@@ -44,7 +44,7 @@ NAMES = {
         .serialization: load save
         .static.program: device_guard
         .utils.dlpack: from_dlpack to_dlpack
-        .windows: bartlett_window blackman_window hamming_window hann_window kaiser_window
+        .signal.window_functions: bartlett_window blackman_window hamming_window hann_window kaiser_window
         argosy.framework.: core
         argosy_autograd: enable_grad grad is_grad_enabled no_grad set_grad_enabled
         argosy_tensorcore.dtype: bfloat16 bool=bool_ cdouble=complex128 cfloat=complex64 complex128 complex64
@@ -132,9 +132,9 @@ NAMES = {
             reduce_scatter scatter wait
         .data_parallel: DataParallel
         .dist_model: DistModel to_static
-        .environment: get_rank get_world_size init_parallel_env is_available is_initialized ParallelEnv
+        .environment: get_rank get_world_size is_available is_initialized ParallelEnv
             ParallelMode
-        .group: destroy_process_group get_backend get_group Group new_group
+        .group: destroy_process_group get_backend get_group Group init_parallel_env new_group
         .local_layer: LocalLayer
         .local_parts: dtensor_from_local dtensor_to_local local_map
         .objects: all_gather_object broadcast_object_list recv_object_list scatter_object_list send_object_list
@@ -179,7 +179,8 @@ NAMES = {
         .geometric: Geometric
         .gumbel: Gumbel
         .independent: Independent
-        .kl: kl_divergence register_kl
+        .divergence: kl_divergence
+        .kl: register_kl
         .laplace: Laplace
         .lkj_cholesky: LKJCholesky
         .lognormal: LogNormal
@@ -188,9 +189,8 @@ NAMES = {
         .normal: Normal
         .poisson: Poisson
         .student_t: StudentT
-        .transformed_distribution: TransformedDistribution
-        .transforms.base: Transform
-        .transforms.composed: ChainTransform IndependentTransform StackTransform
+        .transforms.base: ChainTransform Transform TransformedDistribution
+        .transforms.composed: IndependentTransform StackTransform
         .transforms.elementwise: AbsTransform AffineTransform ExpTransform PowerTransform SigmoidTransform
             TanhTransform
         .transforms.vectors: ReshapeTransform SoftmaxTransform StickBreakingTransform
@@ -458,6 +458,9 @@ NAMES = {
         .loops: scan
         .nans: first_nan
         .ode: odeint
+    """,
+    "argosy.signal": """
+        .short_time: frame istft overlap_add stft
     """,
     "argosy.sparse": """
         .: nn

@@ -6,8 +6,8 @@ from typing import Any
 
 from argosy import signal
 from argosy.audio.functional import compute_fbank_matrix, create_dct, power_to_db
-from argosy.audio.windows import get_window
 from argosy.nn.layer import Layer
+from argosy.signal.windows import get_window
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.audio.windows import get_window
 from argosy.checked import named
+from argosy.signal.windows import get_window
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor

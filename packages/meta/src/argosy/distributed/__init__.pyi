@@ -50,7 +50,7 @@ from argosy.distributed.group import get_group as get_group
 from argosy.distributed.semi_auto import get_mesh as get_mesh
 from argosy.distributed.environment import get_rank as get_rank
 from argosy.distributed.environment import get_world_size as get_world_size
-from argosy.distributed.environment import init_parallel_env as init_parallel_env
+from argosy.distributed.group import init_parallel_env as init_parallel_env
 from argosy.distributed.point_to_point import irecv as irecv
 from argosy.distributed.environment import is_available as is_available
 from argosy.distributed.environment import is_initialized as is_initialized

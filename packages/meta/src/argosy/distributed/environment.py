@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from argosy.api import fetch
 from argosy.settings import CURRENT_ENDPOINT, ENDPOINTS, LAUNCHERS, LOCAL_RANK, announced
 from argosy_autoparallel.groups import set_world
 from argosy_autoparallel.mesh import ProcessMesh, set_group_maker
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Environment", "ParallelEnv", "ParallelMode", "environment", "finish", "get_rank", "get_world_size",
-    "init_parallel_env", "is_available", "is_initialized", "join",
+    "is_available", "is_initialized", "join",
 ]  # fmt: skip
 
 KEY = "argosy.distributed"
@@ -84,22 +85,12 @@ def _mpi_world(rank: int, size: int) -> Communicator:
 
 
 def _line_group(mesh: ProcessMesh, line: ProcessMesh) -> Group:
-    from argosy.distributed.group import line_group
-
-    return line_group(mesh, line)
+    """The group of a mesh's line; what makes groups loads with the first one."""
+    found: Group = fetch("argosy.distributed.group:line_group", "ProcessMesh.get_group")(mesh, line)
+    return found
 
 
 set_group_maker(_line_group)
-
-
-def init_parallel_env(nccl_config: object = None) -> Group:
-    """Meet the other ranks and return the group of all. Without a launcher: a group of one. ``nccl_config`` is
-    accepted for compatibility: communication here is MPI's.
-    """
-    from argosy.distributed.group import world_group
-
-    environment()
-    return world_group()
 
 
 def is_initialized() -> bool:

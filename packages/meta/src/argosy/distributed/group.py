@@ -12,7 +12,16 @@ from argosy_autoparallel.mesh import ProcessMesh
 from argosy_hwadapt.communicator import Communicator
 from argosy_phi_ops.context import context
 
-__all__ = ["Group", "destroy_process_group", "get_backend", "get_group", "line_group", "new_group", "world_group"]
+__all__ = [
+    "Group",
+    "destroy_process_group",
+    "get_backend",
+    "get_group",
+    "init_parallel_env",
+    "line_group",
+    "new_group",
+    "world_group",
+]
 
 
 class Group:
@@ -95,6 +104,13 @@ def world_group() -> Group:
         everyone = range(joined.communicator.size)
         found = joined.groups[0] = Group(0, everyone, joined.communicator, "_default_pg")
     return found
+
+
+def init_parallel_env(nccl_config: object = None) -> Group:
+    """Meet the other ranks and return the group of all. Without a launcher: a group of one. ``nccl_config`` is
+    accepted for compatibility: communication here is MPI's.
+    """
+    return world_group()
 
 
 def new_group(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argosy.distributed.collective import broadcast
 from argosy.distributed.data_parallel import DataParallel
-from argosy.distributed.environment import ParallelEnv, get_rank, get_world_size, init_parallel_env
-from argosy.distributed.group import Group, world_group
+from argosy.distributed.environment import ParallelEnv, get_rank, get_world_size
+from argosy.distributed.group import Group, init_parallel_env, world_group
 from argosy.nn.layer import Layer
 
 __all__ = [

@@ -7,7 +7,7 @@ from argosy.distribution.beta import Beta as Beta
 from argosy.distribution.binomial import Binomial as Binomial
 from argosy.distribution.categorical import Categorical as Categorical
 from argosy.distribution.cauchy import Cauchy as Cauchy
-from argosy.distribution.transforms.composed import ChainTransform as ChainTransform
+from argosy.distribution.transforms.base import ChainTransform as ChainTransform
 from argosy.distribution.chi2 import Chi2 as Chi2
 from argosy.distribution.continuous_bernoulli import ContinuousBernoulli as ContinuousBernoulli
 from argosy.distribution.dirichlet import Dirichlet as Dirichlet
@@ -36,11 +36,11 @@ from argosy.distribution.transforms.vectors import StickBreakingTransform as Sti
 from argosy.distribution.student_t import StudentT as StudentT
 from argosy.distribution.transforms.elementwise import TanhTransform as TanhTransform
 from argosy.distribution.transforms.base import Transform as Transform
-from argosy.distribution.transformed_distribution import TransformedDistribution as TransformedDistribution
+from argosy.distribution.transforms.base import TransformedDistribution as TransformedDistribution
 from argosy.distribution.uniform import Uniform as Uniform
 from argosy.distribution import constraint as constraint
 from argosy.distribution import kl as kl
-from argosy.distribution.kl import kl_divergence as kl_divergence
+from argosy.distribution.divergence import kl_divergence as kl_divergence
 from argosy.distribution.kl import register_kl as register_kl
 from argosy.distribution import transform as transform
 from argosy.distribution import variable as variable

@@ -10,13 +10,14 @@ import numpy as np
 
 from argosy.checked import checked
 from argosy.distribution.distribution import ExponentialFamily
+from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters
 from argosy.nn import functional as F
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Bernoulli", "off_the_ends"]
+__all__ = ["Bernoulli", "binary_divergence", "off_the_ends"]
 
 
 def off_the_ends(probs: Any) -> Any:
@@ -83,3 +84,14 @@ class Bernoulli(ExponentialFamily):
     @property
     def _mean_carrier_measure(self) -> float:
         return 0.0
+
+
+def binary_divergence(p: Any, q: Any) -> Any:
+    """The divergence of two trials with success probabilities ``p`` and ``q``."""
+    p, q = off_the_ends(p), off_the_ends(q)
+    return p * (p.log() - q.log()) + (1 - p) * ((-p).log1p() - (-q).log1p())
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _kl(p: Any, q: Any) -> Any:
+    return binary_divergence(p.probs, q.probs)

@@ -8,6 +8,7 @@ from typing import Any
 
 from argosy.distribution.dirichlet import Dirichlet
 from argosy.distribution.distribution import ExponentialFamily
+from argosy.distribution.kl import kl_divergence, register_kl
 from argosy.distribution.parameters import parameters
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -54,3 +55,8 @@ class Beta(ExponentialFamily):
     def _log_normalizer(self, *natural_parameters: Any) -> Tensor:
         a, b = natural_parameters
         return a.lgamma() + b.lgamma() - (a + b).lgamma()
+
+
+@register_kl(Beta, Beta)
+def _kl(p: Any, q: Any) -> Any:
+    return kl_divergence(p._dirichlet, q._dirichlet)

@@ -8,6 +8,7 @@ from typing import Any
 
 from argosy.distribution.bernoulli import off_the_ends
 from argosy.distribution.distribution import Distribution
+from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator
@@ -70,3 +71,11 @@ class Binomial(Distribution):
         ways = (n + 1.0).lgamma() - (n - k + 1.0).lgamma() - (k + 1.0).lgamma()
         p = off_the_ends(self.probs)
         return where(possible, ways + k * p.log() + (n - k) * (-p).log1p(), float("-inf"))
+
+
+@register_kl(Binomial, Binomial)
+def _kl(p: Any, q: Any) -> Any:
+    values = p.support()
+    mine, other = p.log_prob(values), q.log_prob(values)
+    possible = values <= p.total_count
+    return get_operator("where")(possible, mine.exp() * (mine - other), 0.0).sum(0)

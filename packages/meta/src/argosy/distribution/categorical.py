@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from argosy.distribution.distribution import Distribution
+from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters, sizes
 from argosy.nn import functional as F
 from argosy_autograd.modes import no_grad
@@ -63,3 +64,9 @@ class Categorical(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of :meth:`probs`."""
         return self.probs(value).log()
+
+
+@register_kl(Categorical, Categorical)
+def _kl(p: Any, q: Any) -> Any:
+    mine, other = F.log_softmax(p.logits, -1), F.log_softmax(q.logits, -1)
+    return (mine.exp() * (mine - other)).sum(-1, keepdim=True)  # Paddle keeps the axis

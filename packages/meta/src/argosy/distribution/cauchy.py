@@ -8,6 +8,7 @@ from math import log, pi
 from typing import Any, NoReturn
 
 from argosy.distribution.distribution import Distribution
+from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -60,3 +61,9 @@ class Cauchy(Distribution):
     def entropy(self) -> Tensor:
         """``log(4 pi scale)``."""
         return log(4 * pi) + self.scale.log()
+
+
+@register_kl(Cauchy, Cauchy)
+def _kl(p: Any, q: Any) -> Any:
+    apart = (p.scale + q.scale).square() + (p.loc - q.loc).square()
+    return apart.log() - (4 * p.scale * q.scale).log()

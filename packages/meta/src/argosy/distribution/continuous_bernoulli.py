@@ -9,6 +9,7 @@ from typing import Any
 
 from argosy.distribution.bernoulli import off_the_ends
 from argosy.distribution.distribution import Distribution
+from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -90,3 +91,11 @@ class ContinuousBernoulli(Distribution):
         x, p = self._value(value, self.dtype), self._safe()
         closed = ((-p + x * (2.0 * p - 1.0)).log1p() - (-p).log1p()) / self._log_odds(p)
         return get_operator("where")(self._apart(), closed, x)
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _kl(p: Any, q: Any) -> Any:
+    if p.batch_shape != q.batch_shape:
+        raise ValueError(f"kl_divergence: batch shapes {p.batch_shape} and {q.batch_shape} should be equal")
+    crossed = q._log_constant() + p.mean * q._log_odds(q.probs) + (-q.probs).log1p()
+    return -p.entropy() - crossed

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.distribution.distribution import ExponentialFamily
+from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator
@@ -61,3 +62,11 @@ class Dirichlet(ExponentialFamily):
     def _log_normalizer(self, *natural_parameters: Any) -> Tensor:
         (a,) = natural_parameters
         return a.lgamma().sum(-1) - a.sum(-1).lgamma()
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _kl(p: Any, q: Any) -> Any:
+    a, b = p.concentration, q.concentration
+    total = a.sum(-1)
+    norms = total.lgamma() - b.sum(-1).lgamma() - (a.lgamma() - b.lgamma()).sum(-1)
+    return norms + ((a - b) * (a.digamma() - total.digamma().unsqueeze(-1))).sum(-1)

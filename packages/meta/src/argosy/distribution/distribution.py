@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.checked import Checked
+from argosy.distribution.divergence import RULES, kl_divergence
 from argosy.distribution.parameters import as_value, event_sum, sizes
 from argosy_autograd.modes import no_grad
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Distribution"]
+__all__ = ["Distribution", "ExponentialFamily"]
 
 
 class Distribution(Checked):
@@ -62,8 +63,6 @@ class Distribution(Checked):
 
     def kl_divergence(self, other: Distribution) -> Tensor:
         """``E[log p(x) - log q(x)]`` under this distribution; see :func:`argosy.distribution.kl_divergence`."""
-        from argosy.distribution.kl import kl_divergence  # the rules there are for the classes derived from this one
-
         return kl_divergence(self, other)
 
     def prob(self, value: Tensor) -> Tensor:
@@ -127,3 +126,17 @@ class ExponentialFamily(Distribution):
                 parameter.stop_gradient = False
         normalizer = self._log_normalizer(*eta)
         return eta, normalizer, list(grad(normalizer.sum(), eta, create_graph=True))
+
+
+def _exponential_families(p: Any, q: Any) -> Any:
+    """The Bregman divergence of the log-normaliser (Nielsen and Nock, 2010)."""
+    if type(p) is not type(q):
+        raise NotImplementedError(f"kl_divergence({type(p).__name__}, {type(q).__name__}) has no rule; see register_kl")
+    eta, normalizer, slopes = p._differentiated()
+    found = q._log_normalizer(*q._natural_parameters) - normalizer
+    for mine, other, slope in zip(eta, q._natural_parameters, slopes, strict=True):
+        found = found - event_sum((other - mine) * slope, len(q.event_shape))
+    return found
+
+
+RULES[ExponentialFamily, ExponentialFamily] = _exponential_families

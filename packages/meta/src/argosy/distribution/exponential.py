@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from argosy.distribution.distribution import ExponentialFamily
+from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -71,3 +72,9 @@ class Exponential(ExponentialFamily):
     @property
     def _mean_carrier_measure(self) -> float:
         return 0.0
+
+
+@register_kl(Exponential, Exponential)
+def _kl(p: Any, q: Any) -> Any:
+    ratio = q.rate / p.rate
+    return ratio - 1 - ratio.log()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.distribution.distribution import ExponentialFamily
+from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -58,3 +59,10 @@ class Gamma(ExponentialFamily):
     @property
     def _mean_carrier_measure(self) -> float:
         return 0.0
+
+
+@register_kl(Gamma, Gamma)
+def _kl(p: Any, q: Any) -> Any:
+    a, b = p.concentration, q.concentration
+    norms = b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma()
+    return norms + (a - b) * a.digamma() + (q.rate - p.rate) * (a / p.rate)

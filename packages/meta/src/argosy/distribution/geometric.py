@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.distribution.bernoulli import binary_divergence
 from argosy.distribution.distribution import Distribution
 from argosy.distribution.exponential import TINY
+from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -66,3 +68,8 @@ class Geometric(Distribution):
     def cdf(self, k: Tensor | int) -> Tensor:
         """The probability of at most ``k`` failures."""
         return 1.0 - (1.0 - self.probs).pow(self._value(k, self.probs.dtype) + 1)
+
+
+@register_kl(Geometric, Geometric)
+def _kl(p: Any, q: Any) -> Any:
+    return binary_divergence(p.probs, q.probs) / p.probs  # of one trial, times the expected number of them

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from argosy.distribution.distribution import Distribution
+from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -63,3 +64,9 @@ class Laplace(Distribution):
         edge = float(np.finfo(dtype.numpy).eps) / 2 if dtype.in_numpy else 2.0**-9
         noise = get_operator("uniform")(list(self._extend_shape(shape)), dtype.name, edge - 1.0, 1.0 - edge)
         return self.loc - self.scale * noise.sign() * (-noise.abs()).log1p()
+
+
+@register_kl(Laplace, Laplace)
+def _kl(p: Any, q: Any) -> Any:
+    apart = (p.loc - q.loc).abs()
+    return (p.scale * (-apart / p.scale).exp() + apart) / q.scale + (q.scale / p.scale).log() - 1

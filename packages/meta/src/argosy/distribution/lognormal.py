@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.distribution.kl import kl_divergence, register_kl
 from argosy.distribution.normal import Normal
-from argosy.distribution.transformed_distribution import TransformedDistribution
+from argosy.distribution.transforms.base import TransformedDistribution
 from argosy.distribution.transforms.elementwise import ExpTransform
 from argosy_tensorcore.tensor import Tensor
 
@@ -35,3 +36,8 @@ class LogNormal(TransformedDistribution):
     def entropy(self) -> Tensor:
         """That of the normal, plus ``loc``."""
         return self._base.entropy() + self.loc
+
+
+@register_kl(LogNormal, LogNormal)
+def _kl(p: Any, q: Any) -> Any:
+    return kl_divergence(p._base, q._base)

@@ -8,6 +8,7 @@ from math import log, pi
 from typing import Any
 
 from argosy.distribution.distribution import Distribution
+from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.shape import broadcast_shapes
@@ -111,3 +112,13 @@ def mahalanobis(factor: Any, away: Any) -> Any:
     lengths = get_operator("triangular_solve")(spread, flat, upper=False).square().sum(-2)
     back = lengths.reshape([*batch, *samples])
     return back.transpose([*range(rank, rank + extra), *range(rank)])
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _kl(p: Any, q: Any) -> Any:
+    if p.event_shape != q.event_shape:
+        raise ValueError(f"kl_divergence: event shapes {p.event_shape} and {q.event_shape} should be equal")
+    mine, other = get_operator("broadcast_tensors")([p._factor, q._factor])
+    spread = get_operator("triangular_solve")(other, mine, upper=False).square().sum([-2, -1])
+    distance = mahalanobis(q._factor, p.loc - q.loc)
+    return half_log_det(q._factor) - half_log_det(p._factor) + 0.5 * (spread + distance - p.event_shape[0])

@@ -8,6 +8,7 @@ from math import log, pi
 from typing import Any
 
 from argosy.distribution.distribution import Distribution
+from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -64,3 +65,14 @@ class Normal(Distribution):
         if self._complex_gaussian:
             return -(away.conj() * away) - (2 * self.scale.log() + log(pi))
         return -0.5 * away.square() - (self.scale.log() + 0.5 * log(2 * pi))
+
+
+@register_kl(Normal, Normal)
+def _kl(p: Any, q: Any) -> Any:
+    if p._complex_gaussian != q._complex_gaussian:
+        raise ValueError("kl_divergence: one of the two normal distributions is complex, the other is not")
+    ratio = (p.scale / q.scale).square()
+    apart = (p.loc - q.loc) / q.scale
+    if p._complex_gaussian:
+        return ratio + apart.conj() * apart - 1.0 - ratio.log()
+    return 0.5 * (ratio + apart.square() - 1.0 - ratio.log())

@@ -8,6 +8,7 @@ from math import sqrt
 from typing import Any
 
 from argosy.distribution.distribution import Distribution
+from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator
@@ -53,3 +54,9 @@ class Poisson(Distribution):
         where = get_operator("where")
         gained = where((x == 0) & (self.rate == 0), 0.0, x * where(self.rate == 0, 0.0 * x, self.rate).log())
         return gained - self.rate - (x + 1).lgamma()
+
+
+@register_kl(Poisson, Poisson)
+def _kl(p: Any, q: Any) -> Any:
+    rate = get_operator("where")(p.rate > 0, p.rate, 1.0)
+    return p.rate * (rate.log() - q.rate.log()) - p.rate + q.rate

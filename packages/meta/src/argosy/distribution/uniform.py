@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.distribution.distribution import Distribution
+from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -57,3 +58,10 @@ class Uniform(Distribution):
     def entropy(self) -> Tensor:
         """``log(high - low)``."""
         return (self.high - self.low).log()
+
+
+@register_kl(Uniform, Uniform)
+def _kl(p: Any, q: Any) -> Any:
+    """Infinite unless the interval of ``q`` holds that of ``p``."""
+    within = (q.low <= p.low) & (p.high <= q.high)
+    return get_operator("where")(within, ((q.high - q.low) / (p.high - p.low)).log(), float("inf"))

@@ -132,6 +132,7 @@ class BatchNorm(Layer):
     evaluation, too. Names of the statistics, and ``in_place``, change nothing but names.
     """
 
+    _stays_in_float32 = True  # in Layer.float16() and bfloat16()
     _mean: Any
     _variance: Any
 

@@ -44,17 +44,17 @@ class Conversions:
 
     def float(self, excluded_layers: object = None) -> Self:
         """Convert what is floating to float32, but for layers whose class is ``excluded_layers``, or among these."""
-        return self._converted(as_dtype("float32"), _classes(excluded_layers, ()), "f")
+        return self._converted(as_dtype("float32"), _classes(() if excluded_layers is None else excluded_layers), "f")
 
     def float16(self, excluded_layers: object = None) -> Self:
         """Convert what is floating to float16, but for layers whose class is among ``excluded_layers`` (None:
         ``BatchNorm``)."""
-        return self._converted(as_dtype("float16"), _classes(excluded_layers, (_batch_norm(),)), "f")
+        return self._converted(as_dtype("float16"), _classes(excluded_layers), "f")
 
     def bfloat16(self, excluded_layers: object = None) -> Self:
         """Convert what is floating to bfloat16, but for layers whose class is among ``excluded_layers`` (None:
         ``BatchNorm``)."""
-        return self._converted(as_dtype("bfloat16"), _classes(excluded_layers, (_batch_norm(),)), "f")
+        return self._converted(as_dtype("bfloat16"), _classes(excluded_layers), "f")
 
     def half(self) -> Self:
         """``astype("float16")``."""
@@ -80,10 +80,13 @@ class Conversions:
         """``astype("float64")``."""
         return self.astype("float64")
 
-    def _converted(self, wanted: DType, excluded: tuple[Any, ...], kinds: str = "biufc") -> Self:
-        """Convert tensors of these kinds, but for those of layers that are ``excluded``."""
+    def _converted(self, wanted: DType, excluded: tuple[Any, ...] | None, kinds: str = "biufc") -> Self:
+        """Convert tensors of these kinds, but for those of layers that are ``excluded`` (None: those whose class stays
+        in float32)."""
         for layer in self.sublayers(include_self=True):
-            if type(layer) not in excluded:
+            kind = type(layer)
+            stays = vars(kind).get("_stays_in_float32", False) if excluded is None else kind in excluded
+            if not stays:
                 layer.__dict__["_dtype"] = wanted
                 for tensor in (*layer.parameters(include_sublayers=False), *layer.buffers(include_sublayers=False)):
                     if tensor.dtype.kind in kinds:
@@ -91,15 +94,9 @@ class Conversions:
         return self
 
 
-def _classes(excluded: object, default: tuple[Any, ...]) -> tuple[Any, ...]:
+def _classes(excluded: object) -> tuple[Any, ...] | None:
     if excluded is None:
-        return default
+        return None
     if not isinstance(excluded, (type, list, tuple)):
         raise TypeError(f"excluded_layers should be a Layer class or a list of them, got {excluded!r:.80}")
     return (excluded,) if isinstance(excluded, type) else tuple(excluded)
-
-
-def _batch_norm() -> type:
-    from argosy.nn.batch_norm import BatchNorm  # which derives from Layer, which derives from this
-
-    return BatchNorm

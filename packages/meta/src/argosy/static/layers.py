@@ -14,19 +14,31 @@ from argosy.creation import make_parameter
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.named_activations import activated
-from argosy.vision.ops.deformable import DeformConv2D
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore import naming
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "batch_norm", "bilinear_tensor_product", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
-    "deform_conv2d", "embedding", "fc", "group_norm", "instance_norm", "layer_norm", "prelu", "row_conv",
+    "batch_norm",
+    "bilinear_tensor_product",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "embedding",
+    "fc",
+    "group_norm",
+    "instance_norm",
+    "known_sizes",
+    "layer_norm",
+    "plain_attribute",
+    "prelu",
+    "row_conv",
     "spectral_norm",
 ]  # fmt: skip
 
 
-def _known(function: str, x: Tensor, axes: Sequence[int]) -> list[int]:
+def known_sizes(function: str, x: Tensor, axes: Sequence[int]) -> list[int]:
     """Sizes of these axes. Raises ValueError where one is open: parameters have shapes of numbers."""
     sizes = [x.shape[axis] for axis in axes]
     if not all(isinstance(n, int) for n in sizes):
@@ -65,7 +77,9 @@ def fc(
     total: Any = None
     for each, attr in zip(inputs, attributes, strict=True):
         kept = num_flatten_dims % each.ndim
-        flat = get_operator("reshape")(each, [*each.shape[:kept], prod(_known("fc", each, range(kept, each.ndim)))])
+        flat = get_operator("reshape")(
+            each, [*each.shape[:kept], prod(known_sizes("fc", each, range(kept, each.ndim)))]
+        )
         made = get_operator("matmul")(flat, _weight(owner, [flat.shape[-1], size], attr, each.dtype))
         total = made if total is None else total + made
     if bias_attr is not False:
@@ -73,7 +87,7 @@ def fc(
     return activated(total, activation)
 
 
-def _plain(attr: Any) -> Any:
+def plain_attribute(attr: Any) -> Any:
     """``attr``. Raises NotImplementedError for a weight of direction and length, which ``fc`` alone makes."""
     if hasattr(attr, "weight_norm_axis"):
         raise NotImplementedError("WeightNormParamAttr of other layers than static.nn.fc is not implemented")
@@ -104,14 +118,14 @@ def embedding(
     dtype: Any = "float32",
 ) -> Tensor:
     """Rows of a table of ``size`` [rows, width] for the integers of ``input``; zeros for ``padding_idx``."""
-    weight = _parameter(naming.generate("embedding"), list(size), dtype, _plain(param_attr))
+    weight = _parameter(naming.generate("embedding"), list(size), dtype, plain_attribute(param_attr))
     return F.embedding(input, weight, padding_idx=padding_idx)
 
 
 def _convolution(
     kind: Any, input: Tensor, filters: int, size: Any, rest: dict[str, Any], act: str | None, layout: str
 ) -> Tensor:
-    channels = _known(kind.__name__, input, [layout.index("C")])[0]
+    channels = known_sizes(kind.__name__, input, [layout.index("C")])[0]
     return activated(kind(channels, filters, size, data_format=layout, **rest)(input), act)
 
 
@@ -133,7 +147,7 @@ def conv2d(
 ) -> Tensor:
     """``act(nn.Conv2D(...)(input))``."""
     rest = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups or 1}
-    rest |= {"weight_attr": _plain(param_attr), "bias_attr": bias_attr}
+    rest |= {"weight_attr": plain_attribute(param_attr), "bias_attr": bias_attr}
     return _convolution(nn.Conv2D, input, num_filters, filter_size, rest, act, data_format)
 
 
@@ -155,31 +169,8 @@ def conv3d(
 ) -> Tensor:
     """``act(nn.Conv3D(...)(input))``."""
     rest = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups or 1}
-    rest |= {"weight_attr": _plain(param_attr), "bias_attr": bias_attr}
+    rest |= {"weight_attr": plain_attribute(param_attr), "bias_attr": bias_attr}
     return _convolution(nn.Conv3D, input, num_filters, filter_size, rest, act, data_format)
-
-
-@named
-def deform_conv2d(
-    x: Tensor,
-    offset: Tensor,
-    mask: Tensor | None,
-    num_filters: int,
-    filter_size: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    deformable_groups: int = 1,
-    im2col_step: int = 1,
-    weight_attr: Any = None,
-    bias_attr: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """``vision.ops.DeformConv2D(...)(x, offset, mask)``. im2col_step: taken as Paddle takes it, and of no effect."""
-    channels = _known("deform_conv2d", x, [1])[0]
-    settings = (stride, padding, dilation, deformable_groups, groups, _plain(weight_attr), bias_attr)
-    return DeformConv2D(channels, num_filters, filter_size, *settings)(x, offset, mask)
 
 
 @named
@@ -200,7 +191,7 @@ def conv2d_transpose(
     data_format: str = "NCHW",
 ) -> Tensor:
     """``act(nn.Conv2DTranspose(...)(input))``. Without ``filter_size`` it follows from ``output_size``."""
-    rest = (stride, padding, dilation, groups, _plain(param_attr), bias_attr)
+    rest = (stride, padding, dilation, groups, plain_attribute(param_attr), bias_attr)
     kind = nn.Conv2DTranspose
     return _transposed(kind, input, num_filters, output_size, filter_size, rest, act, data_format)
 
@@ -223,7 +214,7 @@ def conv3d_transpose(
     data_format: str = "NCDHW",
 ) -> Tensor:
     """``act(nn.Conv3DTranspose(...)(input))``. Without ``filter_size`` it follows from ``output_size``."""
-    rest = (stride, padding, dilation, groups, _plain(param_attr), bias_attr)
+    rest = (stride, padding, dilation, groups, plain_attribute(param_attr), bias_attr)
     kind = nn.Conv3DTranspose
     return _transposed(kind, input, num_filters, output_size, filter_size, rest, act, data_format)
 
@@ -238,13 +229,13 @@ def _transposed(
             raise ValueError(
                 f"static.nn.{kind.__name__}: filter_size, or output_size and padding in numbers, is needed"
             )
-        sizes, wanted = _known(kind.__name__, x, spatial), _each(output, len(spatial))
+        sizes, wanted = known_sizes(kind.__name__, x, spatial), _each(output, len(spatial))
         steps, pads, gaps = (_each(n, len(spatial)) for n in (stride, padding, dilation))
         size = [
             (w - (n - 1) * s + 2 * p - 1) // d + 1
             for w, n, s, p, d in zip(wanted, sizes, steps, pads, gaps, strict=True)
         ]
-    channels = _known(kind.__name__, x, [layout.index("C")])[0]
+    channels = known_sizes(kind.__name__, x, [layout.index("C")])[0]
     made = kind(
         channels, filters, size, stride=stride, padding=padding, dilation=dilation, groups=groups or 1,
         weight_attr=weight_attr, bias_attr=bias_attr, data_format=layout,
@@ -274,9 +265,9 @@ def batch_norm(
     use_global_stats: bool = False,
 ) -> Tensor:
     """``act(nn.BatchNorm(...)(input))``: by the batch's statistics unless ``is_test`` or ``use_global_stats``."""
-    (channels,) = _known("batch_norm", input, [1 if data_layout == "NCHW" else input.ndim - 1])
+    (channels,) = known_sizes("batch_norm", input, [1 if data_layout == "NCHW" else input.ndim - 1])
     layer = nn.BatchNorm(
-        channels, act=act, is_test=is_test, momentum=momentum, epsilon=epsilon, param_attr=_plain(param_attr),
+        channels, act=act, is_test=is_test, momentum=momentum, epsilon=epsilon, param_attr=plain_attribute(param_attr),
         bias_attr=bias_attr, data_layout=data_layout, moving_mean_name=moving_mean_name,
         moving_variance_name=moving_variance_name, use_global_stats=use_global_stats,
     )  # fmt: skip
@@ -299,9 +290,9 @@ def layer_norm(
 ) -> Tensor:
     """``input`` standardised over axes from ``begin_norm_axis`` on, scaled and shifted by parameters of one axis."""
     axes = range(begin_norm_axis % input.ndim, input.ndim)
-    sizes = _known("layer_norm", input, axes)
+    sizes = known_sizes("layer_norm", input, axes)
     owner, size, ones = name or naming.generate("layer_norm"), [prod(sizes)], Constant(1.0)
-    weight = _parameter(owner, size, input.dtype, _plain(param_attr), initial=ones) if scale else None
+    weight = _parameter(owner, size, input.dtype, plain_attribute(param_attr), initial=ones) if scale else None
     bias = _parameter(owner, size, input.dtype, bias_attr, True) if shift else None
     shaped = {key: p.reshape(sizes) for key, p in (("weight", weight), ("bias", bias)) if p is not None}
     return activated(F.layer_norm(input, sizes, epsilon=epsilon, **shaped), act)
@@ -319,8 +310,8 @@ def group_norm(
     name: str | None = None,
 ) -> Tensor:
     """``act(nn.GroupNorm(...)(input))``."""
-    (channels,) = _known("group_norm", input, [1 if data_layout == "NCHW" else input.ndim - 1])
-    rest = {"weight_attr": _plain(param_attr), "bias_attr": bias_attr, "data_format": data_layout}
+    (channels,) = known_sizes("group_norm", input, [1 if data_layout == "NCHW" else input.ndim - 1])
+    rest = {"weight_attr": plain_attribute(param_attr), "bias_attr": bias_attr, "data_format": data_layout}
     return activated(nn.GroupNorm(groups, channels, epsilon, **rest)(input), act)
 
 
@@ -329,11 +320,11 @@ def instance_norm(
     input: Tensor, epsilon: float = 1e-05, param_attr: Any = None, bias_attr: Any = None, name: str | None = None
 ) -> Tensor:
     """Each channel of each sample of [N, C, ...] standardised, then scaled and shifted (not where attrs are False)."""
-    (channels,) = _known("instance_norm", input, [1])
+    (channels,) = known_sizes("instance_norm", input, [1])
     weight, bias = None, None
     if param_attr is not False:
         owner = name or naming.generate("instance_norm")
-        weight = _parameter(owner, [channels], input.dtype, _plain(param_attr), initial=Constant(1.0))
+        weight = _parameter(owner, [channels], input.dtype, plain_attribute(param_attr), initial=Constant(1.0))
         bias = _parameter(owner, [channels], input.dtype, bias_attr, True)
     return F.instance_norm(input, weight=weight, bias=bias, eps=epsilon)
 
@@ -346,12 +337,12 @@ def prelu(x: Tensor, mode: str, param_attr: Any = None, data_format: str = "NCHW
         raise ValueError(f"static.nn.prelu(): mode is 'all', 'channel' or 'element', got {mode!r}")
     owner = name or naming.generate("prelu")
     if mode == "element":
-        shape = [1, *_known("prelu", x, range(1, x.ndim))]
-        weight = _parameter(owner, shape, x.dtype, _plain(param_attr), initial=Constant(0.25))
+        shape = [1, *known_sizes("prelu", x, range(1, x.ndim))]
+        weight = _parameter(owner, shape, x.dtype, plain_attribute(param_attr), initial=Constant(0.25))
         zero = get_operator("zeros_like")(x)
         return get_operator("maximum")(x, zero) + weight * get_operator("minimum")(x, zero)
-    shape = [1] if mode == "all" else _known("prelu", x, [channel])
-    weight = _parameter(owner, shape, x.dtype, _plain(param_attr), initial=Constant(0.25))
+    shape = [1] if mode == "all" else known_sizes("prelu", x, [channel])
+    weight = _parameter(owner, shape, x.dtype, plain_attribute(param_attr), initial=Constant(0.25))
     return F.prelu(x, weight, data_format=data_format)
 
 
@@ -366,8 +357,8 @@ def bilinear_tensor_product(
     bias_attr: Any = None,
 ) -> Tensor:
     """``x W_i y^T + b_i`` for each i below ``size``; x: [N, m], y: [N, n]."""
-    left, right = (_known("bilinear_tensor_product", each, [1])[0] for each in (x, y))
-    return activated(nn.Bilinear(left, right, size, _plain(param_attr), bias_attr)(x, y), act)
+    left, right = (known_sizes("bilinear_tensor_product", each, [1])[0] for each in (x, y))
+    return activated(nn.Bilinear(left, right, size, plain_attribute(param_attr), bias_attr)(x, y), act)
 
 
 @named
@@ -375,7 +366,7 @@ def spectral_norm(
     weight: Tensor, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None
 ) -> Tensor:
     """``weight`` over its largest singular value, as a matrix of rows along ``dim`` (Miyato et al., 2018)."""
-    shape = _known("spectral_norm", weight, range(weight.ndim))
+    shape = known_sizes("spectral_norm", weight, range(weight.ndim))
     return nn.SpectralNorm(shape, dim=dim, power_iters=power_iters, eps=eps)(weight)
 
 
@@ -385,9 +376,9 @@ def row_conv(input: Tensor, future_context_size: int, param_attr: Any = None, ac
     sequence [T, D] is one of N = 1."""
     if input.ndim == 2:
         return row_conv(input.unsqueeze(0), future_context_size, param_attr, act).squeeze(0)
-    (width,) = _known("row_conv", input, [2])
+    (width,) = known_sizes("row_conv", input, [2])
     owner = naming.generate("row_conv")
-    weight = _parameter(owner, [future_context_size + 1, width], input.dtype, _plain(param_attr))
+    weight = _parameter(owner, [future_context_size + 1, width], input.dtype, plain_attribute(param_attr))
     padded = F.pad(input, [0, future_context_size], data_format="NLC")
     steps = input.shape[1]
     total: Any = None

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from argosy.distributed.collective import all_reduce, barrier
 from argosy.distributed.data_parallel import DataParallel
-from argosy.distributed.environment import get_rank, get_world_size, init_parallel_env
+from argosy.distributed.environment import get_rank, get_world_size
 from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
+from argosy.distributed.group import init_parallel_env
 from argosy.distributed.reduction import ReduceOp
 from argosy.nn.layer import Layer
 from argosy_phi_ops.context import RankState

@@ -8,72 +8,11 @@ from typing import Any
 
 from argosy.distribution import variable
 from argosy.distribution.parameters import event_sum
-from argosy.distribution.transforms.base import Transform
+from argosy.distribution.transforms.base import Transform, require_transforms
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["ChainTransform", "IndependentTransform", "StackTransform"]
-
-
-def _require_transforms(owner: str, transforms: Any) -> None:
-    if not isinstance(transforms, Sequence) or not all(isinstance(t, Transform) for t in transforms):
-        raise TypeError(f"{owner}: transforms should be a sequence of transforms, got {transforms!r:.80}")
-
-
-class ChainTransform(Transform):
-    """``transforms`` one after another, the first one first."""
-
-    def __init__(self, transforms: Sequence[Transform]) -> None:
-        _require_transforms("ChainTransform", transforms)
-        self.transforms = transforms
-
-    def _is_injective(self) -> bool:
-        return all(t._is_injective() for t in self.transforms)
-
-    def _forward(self, x: Any) -> Any:
-        for t in self.transforms:
-            x = t.forward(x)
-        return x
-
-    def _inverse(self, y: Any) -> Any:
-        for t in reversed(self.transforms):
-            y = t.inverse(y)
-        return y
-
-    def _forward_log_det_jacobian(self, x: Any) -> Any:
-        found: Any = 0.0
-        rank = self._domain.event_rank
-        for t in self.transforms:
-            found = found + event_sum(t.forward_log_det_jacobian(x), rank - t._domain.event_rank)
-            x = t.forward(x)
-            rank += t._codomain.event_rank - t._domain.event_rank
-        return found
-
-    def _forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        for t in self.transforms:
-            shape = t.forward_shape(shape)
-        return shape
-
-    def _inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        for t in reversed(self.transforms):
-            shape = t.inverse_shape(shape)
-        return shape
-
-    @property
-    def _domain(self) -> variable.Variable:
-        rank = self.transforms[-1]._codomain.event_rank
-        for t in reversed(self.transforms):
-            rank = max(rank - t._codomain.event_rank + t._domain.event_rank, t._domain.event_rank)
-        first = self.transforms[0]._domain
-        return variable.Independent(first, rank - first.event_rank)
-
-    @property
-    def _codomain(self) -> variable.Variable:
-        rank = self.transforms[0]._domain.event_rank
-        for t in self.transforms:
-            rank = max(rank + t._codomain.event_rank - t._domain.event_rank, t._codomain.event_rank)
-        last = self.transforms[-1]._codomain
-        return variable.Independent(last, rank - last.event_rank)
+__all__ = ["IndependentTransform", "StackTransform"]
 
 
 class IndependentTransform(Transform):
@@ -119,7 +58,7 @@ class StackTransform(Transform):
     """A transform for each slice along ``axis``, whose size is their number."""
 
     def __init__(self, transforms: Sequence[Transform], axis: int = 0) -> None:
-        _require_transforms("StackTransform", transforms)
+        require_transforms("StackTransform", transforms)
         if not transforms:
             raise TypeError("StackTransform: transforms should hold one transform at least, got none")
         if not isinstance(axis, int):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from argosy.creation import to_tensor
@@ -68,6 +69,8 @@ def _size(n: Any) -> Any:
 
 Rule = Callable[[list[Any], dict[str, Any]], Any]
 RULES: dict[str, Rule] = {}
+_DOMAINS = ("argosy.vision.program_rules",)
+"""Modules of domain libraries with rules of their own, loaded with the first operator that has none without them."""
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
@@ -81,7 +84,14 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 def is_known(name: str) -> bool:
     """Whether :func:`run_operator` knows Paddle's operator ``name``."""
     plain = name.rstrip("_")
-    return plain in RULES or (plain in _SAME and find_operator(_SAME[plain]) is not None)
+    return (plain in _SAME and find_operator(_SAME[plain]) is not None) or _find_rule(plain) is not None
+
+
+def _find_rule(name: str) -> Rule | None:
+    if name not in RULES:
+        for module in _DOMAINS:
+            import_module(module)
+    return RULES.get(name)
 
 
 def run_operator(name: str, operands: list[Any], attributes: dict[str, Any]) -> Any:
@@ -95,6 +105,9 @@ def run_operator(name: str, operands: list[Any], attributes: dict[str, Any]) -> 
     if name.rstrip("_") in _SAME and find_operator(_SAME[name.rstrip("_")]) is not None:
         tensors = [as_operand(x) for x in operands if x is not None]
         return get_operator(_SAME[name.rstrip("_")])(*tensors, **attributes)
+    rule = _find_rule(name.rstrip("_"))
+    if rule is not None:
+        return rule(operands, attributes)
     raise NotImplementedError(f"Paddle's operator {name} is not read yet (attributes {sorted(attributes)})")
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import argosy.jit.paddle_format.detection
 import argosy.jit.paddle_format.layers
-import argosy.jit.paddle_format.tensors  # noqa: F401 (all three: their rules)
+import argosy.jit.paddle_format.tensors  # noqa: F401 (both: their rules)
 from argosy.jit.conversion.values import Mismatch
 from argosy.jit.paddle_format.arrays import ARRAYS, run_array_operator
 from argosy.jit.paddle_format.document import Block, Document, Step

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.audio.windows import get_window
 from argosy.checked import held
+from argosy.signal.windows import get_window
 from argosy_tensorcore.place import as_place
 from argosy_tensorcore.tensor import Tensor
 

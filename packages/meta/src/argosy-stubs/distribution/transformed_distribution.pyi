@@ -1,0 +1,3 @@
+"""Written by ``python -m argosy.api.stubs``."""
+
+from argosy.distribution.transforms.base import TransformedDistribution as TransformedDistribution
