@@ -79,6 +79,9 @@ class _Rewriter:
                 raise IncrementalError(f"output of type {value.type} does not run along the tokens")
         kept = [self.values[value] for value in self.source.state_updates]
         self.target.set_outputs(outputs, [*kept, *(v for pair in self.caches for v in pair)])
+        for name in ("tokens_limit", "positions_limit"):
+            if name in self.source.attributes:
+                self.target.attributes[name] = self.source.attributes[name]
         self.target.attributes["incremental"] = {"block_size": self.block_size, "layers": len(self.caches)}
         return self.target
 
@@ -170,8 +173,9 @@ class _Rewriter:
             self.roles[old] = (NONE,) * (old.ndim if isinstance(old.type, TensorType) else 0)
 
     def _attention(self, op: Operation) -> None:
-        given = get_operator(ATTENTION.removeprefix("phi.")).signature.regroup(op.operands, op.attributes)
-        query, key, value, sinks = (given.get(name) for name in ("query", "key", "value", "sinks"))
+        given = get_operator(op.kind).signature.regroup(op.operands, op.attributes)
+        query, key, value = (given[name] for name in ("query", "key", "value"))
+        sinks = given.get("sinks")
         if given["attn_mask"] is not None or not given["is_causal"]:
             raise IncrementalError(f"{_place(op)} must be causal (is_causal=True) and take no mask")
         for v in (query, key, value):

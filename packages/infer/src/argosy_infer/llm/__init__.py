@@ -1,5 +1,11 @@
-"""Generation with language models: the paged cache, sampling, and the loop around an incremental program."""
+"""Generation with language models: the paged cache, sampling, the loop around an incremental program, and text."""
 
+from argosy_infer.llm.chat import ChatError, ChatTemplate
 from argosy_infer.llm.generator import Generator, SamplingOptions
+from argosy_infer.llm.settings import GenerationSettings, SettingsError
+from argosy_infer.llm.tokenizer import TextStream, Tokenizer, TokenizerError
 
-__all__ = ["Generator", "SamplingOptions"]
+__all__ = [
+    "ChatError", "ChatTemplate", "GenerationSettings", "Generator", "SamplingOptions", "SettingsError", "TextStream",
+    "Tokenizer", "TokenizerError",
+]  # fmt: skip

@@ -5,7 +5,7 @@ cache.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -139,9 +139,9 @@ class Generator:
         prompt: Sequence[int],
         max_new_tokens: int,
         options: SamplingOptions | None = None,
-        stop: int | None = None,
+        stop: int | Collection[int] | None = None,
     ) -> Iterator[int]:
-        """New tokens after ``prompt``, one by one; ends before the token ``stop``.
+        """New tokens after ``prompt``, one by one; ends before the token ``stop``, or one of them.
 
         Raises ``ValueError`` for an empty prompt, :class:`InputError` for one that the model cannot take (ids outside
         of its vocabulary, more tokens than it has positions), when generation goes beyond its positions, too,
@@ -153,13 +153,14 @@ class Generator:
         if self._positions is not None and len(prompt) > self._positions:
             raise InputError(f"the prompt has {len(prompt)} tokens; the model has {self._positions} positions")
         options = options or SamplingOptions()
+        ends = frozenset(() if stop is None else (stop,) if isinstance(stop, int) else stop)
         sequence = self._next_sequence
         self._next_sequence += 1
         try:
             logits = self._prefill(prompt, sequence)
             for position in range(len(prompt), len(prompt) + max_new_tokens):
                 token = sample(logits[-1], options, position)
-                if token == stop:
+                if token in ends:
                     return
                 yield token
                 if position + 1 < len(prompt) + max_new_tokens:
@@ -182,7 +183,7 @@ class Generator:
         prompt: Sequence[int],
         max_new_tokens: int,
         options: SamplingOptions | None = None,
-        stop: int | None = None,
+        stop: int | Collection[int] | None = None,
     ) -> list[int]:
         """All new tokens at once; see :meth:`stream`."""
         return list(self.stream(prompt, max_new_tokens, options, stop))

@@ -1,7 +1,7 @@
 """What token ids and positions an incremental program takes, and whether those of a step are such.
 
 The tables that they are looked up in tell, and the checks of indices that operators left in the program. A table that
-is computed (rotary embeddings) has no end.
+is computed (rotary embeddings) has no end; the program's attribute ``positions_limit`` says which one the model has.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ _MOVES = frozenset({"prim.reshape", "prim.cast", "prim.broadcast", "prim.transpo
 
 
 def input_limit(program: Program, name: str) -> int | None:
-    """The least number that is too large for elements of the input ``name``; None where there is none."""
+    """The least number that is too large for elements of the input ``name``, by the program's attribute
+    ``<name>_limit`` and the tables that they are looked up in; None where there is none."""
     source = next(x for x in program.inputs if x.name_hint == name)
-    return min((n for value, n in _tables(program) if _origin(value) is source), default=None)
+    declared = program.attributes.get(f"{name}_limit")
+    limits = [declared] if isinstance(declared, int) else []
+    return min((*limits, *(n for value, n in _tables(program) if _origin(value) is source)), default=None)
 
 
 def _tables(program: Program) -> Iterator[tuple[Value, int]]:

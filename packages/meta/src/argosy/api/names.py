@@ -325,6 +325,7 @@ NAMES = {
         .decoder: CausalLM Decoder SequenceClassifier
         .encoder: Encoder EncoderClassifier EncoderConfig MaskedLM
         .gpt: GPT GPTConfig
+        .language_model: LanguageModel load
         .loading: build load_model save
     """,
     "argosy.nn": """

@@ -32,7 +32,7 @@ from argosy_pir.types import TensorType
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["save"]
+__all__ = ["export_program", "save"]
 
 _PIPELINE = "cse,dce"
 
@@ -76,6 +76,13 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
     names = _structured_names(owner)
     forward, *others = (_simplified(captured, names) for captured in programs.values())
     save_program(forward.program, forward.states, path, dict(zip(methods, others, strict=True)))
+
+
+def export_program(layer: Any, input_spec: Sequence[Any] | None = None) -> LoadedProgram:
+    """The forward function of ``layer`` (or a function) as the program that :func:`save` writes and
+    ``argosy_infer.load_program`` reads, sharing the layer's memory. Raises as :func:`save`."""
+    owner, forward = _owner(layer)
+    return _simplified(_capture(owner, forward, _specs(forward, input_spec)), _structured_names(owner))
 
 
 def _methods(layer: Any) -> list[str]:

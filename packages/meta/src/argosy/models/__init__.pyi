@@ -10,8 +10,10 @@ from argosy.models.encoder import EncoderClassifier as EncoderClassifier
 from argosy.models.encoder import EncoderConfig as EncoderConfig
 from argosy.models.gpt import GPT as GPT
 from argosy.models.gpt import GPTConfig as GPTConfig
+from argosy.models.language_model import LanguageModel as LanguageModel
 from argosy.models.encoder import MaskedLM as MaskedLM
 from argosy.models.decoder import SequenceClassifier as SequenceClassifier
 from argosy.models.loading import build as build
+from argosy.models.language_model import load as load
 from argosy.models.loading import load_model as load_model
 from argosy.models.loading import save as save

@@ -1,0 +1,71 @@
+"""Generation settings of a folder: what ``generation_config.json`` says of sampling and of where to stop."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from argosy_infer.llm.sampling import SamplingOptions
+
+__all__ = ["GenerationSettings", "SettingsError"]
+
+_NEUTRAL: dict[str, Any] = {
+    "repetition_penalty": 1.0, "no_repeat_ngram_size": 0, "num_beams": 1, "typical_p": 1.0, "min_p": 0.0,
+    "epsilon_cutoff": 0.0, "eta_cutoff": 0.0, "diversity_penalty": 0.0, "num_return_sequences": 1,
+}  # fmt: skip
+
+
+class SettingsError(ValueError):
+    """A ``generation_config.json`` that is damaged; the message names file and key."""
+
+
+@dataclass(frozen=True)
+class GenerationSettings:
+    """How a model is meant to generate: ``sampling`` (greedy unless it samples), tokens that end a text (``stop``), and
+    how many to make when nothing else is said. ``missing``: settings of the file that are not implemented."""
+
+    sampling: SamplingOptions = field(default_factory=SamplingOptions)
+    stop: tuple[int, ...] = ()
+    max_new_tokens: int = 128
+    missing: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> GenerationSettings:
+        """Those of a folder: of ``generation_config.json``, and the tokens that ``config.json`` ends at where that says
+        nothing of them. Raises SettingsError."""
+        own, model = (_table(folder, name) for name in ("generation_config.json", "config.json"))
+        ends = own.get("eos_token_id", model.get("eos_token_id"))
+        stop = tuple(ends) if isinstance(ends, list) else () if ends is None else (ends,)
+        if not all(isinstance(token, int) and not isinstance(token, bool) for token in stop):
+            raise SettingsError(f"generation_config.json: 'eos_token_id' should be whole numbers, got {ends!r:.80}")
+        missing = tuple(name for name, value in _NEUTRAL.items() if own.get(name) not in (None, value))
+        draws = bool(own.get("do_sample", False))
+        numbers = {name: _number(own, name) for name in ("temperature", "top_k", "top_p") if own.get(name) is not None}
+        try:
+            sampling = SamplingOptions(**{"temperature": 1.0, "top_k": 50, **numbers}) if draws else SamplingOptions()
+        except (TypeError, ValueError) as error:
+            raise SettingsError(f"generation_config.json: {error}") from None
+        return cls(sampling, stop, int(_number(own, "max_new_tokens") or 128), missing)
+
+
+def _number(table: dict[str, Any], name: str) -> Any:
+    value = table.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+        raise SettingsError(f"generation_config.json: {name!r} should be a number, got {value!r:.80}")
+    return value
+
+
+def _table(folder: str | os.PathLike[str], name: str) -> dict[str, Any]:
+    path = os.path.join(os.fspath(folder), name)
+    try:
+        with open(path, encoding="utf-8") as file:
+            table = json.load(file)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise SettingsError(f"{path} is no JSON text: {error}") from None
+    if not isinstance(table, dict):
+        raise SettingsError(f"{path}: expected a JSON object, got {type(table).__name__}")
+    return table

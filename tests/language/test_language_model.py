@@ -1,0 +1,132 @@
+"""Language models of folders with tokenizers: text in, text and vectors out."""
+
+import json
+
+import numpy as np
+import pytest
+import tokenizers
+
+import argosy as paddle
+from argosy import models
+from argosy_infer import SamplingOptions
+from language.weights_by_name import weights
+
+LLAMA = {
+    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 32, "intermediate_size": 48,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64,
+    "rms_norm_eps": 1e-6, "hidden_act": "silu", "tie_word_embeddings": True, "eos_token_id": 1,
+}  # fmt: skip
+BERT = {
+    "model_type": "bert", "architectures": ["BertModel"], "hidden_size": 32, "intermediate_size": 48,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 32, "hidden_act": "gelu",
+}  # fmt: skip
+
+
+def make_folder(folder, config):
+    library = tokenizers.Tokenizer(tokenizers.models.BPE())
+    library.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    library.decoder = tokenizers.decoders.ByteLevel()
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=280, special_tokens=["<s>", "</s>"], initial_alphabet=alphabet)
+    library.train_from_iterator(["the quick brown fox and the lazy dog"] * 3, trainer)
+    library.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"bos_token": "<s>", "eos_token": "</s>"}))
+    config = {**config, "vocab_size": library.get_vocab_size()}
+    (folder / "config.json").write_text(json.dumps(config))
+    model = models.build(models.ConfigFile(config))
+    for name, parameter in model.named_parameters():
+        parameter.set_value(weights(name, list(parameter.shape)))
+    models.save(model, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    return make_folder(tmp_path_factory.mktemp("llama"), LLAMA)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return make_folder(tmp_path_factory.mktemp("bert"), BERT)
+
+
+def test_text_follows_text(llama):
+    language = models.load(llama)
+    ids = language.tokenizer.encode("the quick")
+    made = language.generate(ids, max_new_tokens=20)
+    scores = language.logits([*ids, *made]).numpy()[0, len(ids) - 1 : -1]
+    assert made == scores.argmax(-1).tolist()
+    assert language.generate("the quick", max_new_tokens=20) == language.tokenizer.decode(made)
+    assert "".join(language.stream("the quick", max_new_tokens=20)) == language.tokenizer.decode(made)
+
+
+def test_tokens_are_drawn_as_the_folder_says_unless_told_otherwise(llama, tmp_path):
+    for path in llama.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "generation_config.json").write_text(json.dumps({"do_sample": True, "temperature": 2.0, "top_k": 0}))
+    language = models.load(tmp_path)
+    drawn, greedy = language.generate([5, 9], 24), language.generate([5, 9], 24, SamplingOptions())
+    assert drawn != greedy
+    assert greedy == models.load(llama).generate([5, 9], 24)
+    (tmp_path / "generation_config.json").write_text(json.dumps({"num_beams": 4}))
+    with pytest.raises(NotImplementedError, match="num_beams"):
+        models.load(tmp_path).generate([5, 9], 4)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"), [([[280]], "vocabulary"), ([-1], "vocabulary"), ([1.5], "whole numbers"), ([[[1]]], "whole")]
+)
+def test_ids_that_the_model_has_not_are_refused(llama, ids, message):
+    with pytest.raises(ValueError, match=message):
+        models.load(llama).logits(ids)
+
+
+def test_positions_beyond_the_model_are_refused_when_generating(llama):
+    with pytest.raises(ValueError, match="64"):
+        models.load(llama).generate([3] * 65, 4)
+
+
+def test_texts_become_the_mean_of_their_tokens(bert):
+    language = models.load(bert)
+    texts = ["the quick brown fox", "dog", "naïve 東京"]
+    made = language.embed(texts).numpy()
+    for text, vector in zip(texts, made, strict=True):
+        alone = language.hidden(language.tokenizer.encode(text)).numpy()[0].mean(0)
+        np.testing.assert_allclose(vector, alone, rtol=0, atol=1e-5 * np.abs(alone).max())
+    with pytest.raises(TypeError, match="generates no text"):
+        language.generate([1, 2], 3)
+
+
+@pytest.mark.parametrize("mode", ["mean", "cls", "max", "lasttoken"])
+def test_sentence_encoders_pool_as_their_modules_say(bert, tmp_path, mode):
+    for path in bert.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    kinds = ("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")
+    modules = [{"path": path, "type": f"sentence_transformers.models.{kind}"} for kind, path in kinds]
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    (tmp_path / "1_Pooling").mkdir()
+    names = {"mean": "mean_tokens", "cls": "cls_token", "max": "max_tokens", "lasttoken": "lasttoken"}
+    flags = {f"pooling_mode_{name}": kind == mode for kind, name in names.items()}
+    (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 32, **flags}))
+    language = models.load(tmp_path)
+    hidden = language.hidden(language.tokenizer.encode("the lazy dog")).numpy()[0]
+    expected = {"mean": hidden.mean(0), "cls": hidden[0], "max": hidden.max(0), "lasttoken": hidden[-1]}[mode]
+    made = language.embed(["the lazy dog", "the quick brown fox and the dog"]).numpy()[0]
+    np.testing.assert_allclose(made, expected / np.linalg.norm(expected), rtol=0, atol=1e-5)
+
+
+def test_modules_that_are_not_known_are_refused(bert, tmp_path):
+    for path in bert.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "modules.json").write_text(json.dumps([{"path": "", "type": "sentence_transformers.models.Dense"}]))
+    with pytest.raises(models.ConfigurationError, match="Dense"):
+        models.load(tmp_path)
+
+
+def test_a_folder_without_a_tokenizer_takes_ids(llama, tmp_path):
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).symlink_to(llama / name)
+    language = models.load(tmp_path, dtype="bfloat16")
+    assert language.logits([1, 2, 3]).dtype == paddle.bfloat16
+    with pytest.raises(models.ConfigurationError, match="tokenizer"):
+        language.generate("text")
