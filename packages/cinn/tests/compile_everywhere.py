@@ -35,7 +35,7 @@ ELEMENTS = [
     ("i32", "i32", False, (False, False)),
     ("i64", "i64", False, (False, False)),
 ]
-#: (m, n, k, layouts): with tails everywhere, without (and turned), and thin ones.
+#: (m, n, k, layouts): with tails everywhere, without (and turned), and skinny ones.
 SHAPES = [(37, 75, 503, "nn"), (37, 75, 503, "tn"), (37, 75, 503, "ss"), (64, 256, 512, "nt"),
           (2, 65, 333, "nn"), (2, 65, 333, "nt"), (70, 1, 300, "nn")]  # fmt: skip
 FLOATS = ("float32", "float64", "float16", "bfloat16")

@@ -5,7 +5,7 @@ import numpy as np
 from guarded import SIDES, guarded
 
 from argosy_cinn import CinnCompiler
-from argosy_cinn.plan.memory import Lifetime, plan
+from argosy_cinn.plan.memory import Lifetime, assign_offsets
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
@@ -56,7 +56,7 @@ def unguarded_report(executable):
     """An executable's report, with ``arena_bytes`` as they are without the pages that guard mode puts around values."""
     manifest = executable.manifest
     lifetimes = [Lifetime(i, int(nbytes), first, last) for i, (nbytes, first, last) in enumerate(manifest.lifetimes)]
-    return executable.report() | ({"arena_bytes": plan(lifetimes)[1]} if manifest.guard else {})
+    return executable.report() | ({"arena_bytes": assign_offsets(lifetimes)[1]} if manifest.guard else {})
 
 
 def check(function, *arguments, scale=1.0, options=None, states=()):

@@ -8,7 +8,7 @@ import pytest
 from programs import build
 from test_programs import mm
 
-from argosy_cinn import CinnCompiler, blame, explain, fallback
+from argosy_cinn import CinnCompiler, explain, fallback, fault_localization
 from argosy_cinn.assembly import assemble
 from argosy_cinn.plan import planning
 from argosy_cinn.runtime import CodegenError, ObjectCache
@@ -98,14 +98,14 @@ def test_an_operation_that_an_error_does_not_tell_is_found(monkeypatch, forgetfu
 
 
 def test_what_takes_too_long_to_find_is_told_as_far_as_it_is_known(monkeypatch):
-    monkeypatch.setattr(blame, "_PATIENCE", -1.0)
+    monkeypatch.setattr(fault_localization, "_PATIENCE", -1.0)
     made = program(lambda x: prim.tanh(prim.exp(x)))
 
     def attempt(part):
         if any(op.name == "prim.tanh" for op in part.block):
             raise ValueError("no")
 
-    named = blame.name_operations(ValueError("no"), made, attempt)
+    named = fault_localization.name_operations(ValueError("no"), made, attempt)
     assert str(named) == "no code for prim.exp, prim.tanh at model.py:17"
 
 
@@ -119,7 +119,7 @@ def test_beginnings_of_a_program_are_programs():
 
     made = build(function, [X], [X])
     for count in range(len(kept(made)) + 1):
-        part = blame.beginning(made, count)
+        part = fault_localization.beginning(made, count)
         part.verify()
         assert kept(part) == kept(made)[:count]
         assert part.state_updates == tuple(state.argument for state in part.states)

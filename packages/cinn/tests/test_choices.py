@@ -12,14 +12,14 @@ from argosy_cinn import CinnCompiler
 from argosy_cinn.assembly import segments
 from argosy_cinn.assembly.building import assembled, simplified_program
 from argosy_cinn.attention import tiles
-from argosy_cinn.blocks import rewrite as blocks
-from argosy_cinn.contraction import blocking, nest, orientation, thin
+from argosy_cinn.batch_tiling import rewrite as blocks
+from argosy_cinn.contraction import blocking, nest, orientation, skinny
 from argosy_cinn.forms import nest as nests
 from argosy_cinn.fuel import Budget
 from argosy_cinn.fusion import groups, memory, recompute
 from argosy_cinn.loops import nest as loops
 from argosy_cinn.loops import schedule
-from argosy_cinn.plan import overwriting, streaming
+from argosy_cinn.plan import buffer_reuse, streaming_stores
 from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime import ObjectCache, set_threads
 from argosy_cinn.target import Target
@@ -47,9 +47,9 @@ CHOICES = {
     "products turned": [
         (orientation, "_MOST_ROWS", HUGE), (orientation, "_DEEP", 0), (orientation, "_LEAST_TERMS", 0)
     ],
-    "no product is thin": [(thin, "MOST", 0)],
-    "past the caches": [(streaming, "Target", NO_CACHE)],
-    "small results over operands": [(overwriting, "LARGE", 0)],
+    "no product is skinny": [(skinny, "MOST", 0)],
+    "past the caches": [(streaming_stores, "Target", NO_CACHE)],
+    "small results over operands": [(buffer_reuse, "LARGE", 0)],
     "small batches in blocks": [
         (blocks, "_LEAST", 8), (blocks, "_MOST", 8), (blocks, "_NEAR", 1e-3), (blocks, "_AGAIN", 100.0)
     ],

@@ -180,10 +180,10 @@ def unpacked(x, w, accumulate="float32"):
     """Four-bit numbers where they lie in an int32, as `weight_only_linear` reads them."""
     wide = prim.cast(w, dtype="int32")
     parts = [prim.shift_left(wide, 28), prim.bitwise_and(wide, -16)]
-    return [thin(x, prim.cast(part, dtype=x.dtype), accumulate) for part in parts]
+    return [skinny(x, prim.cast(part, dtype=x.dtype), accumulate) for part in parts]
 
 
-def thin(x, w, accumulate="float32"):
+def skinny(x, w, accumulate="float32"):
     return prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(1,), accumulate=accumulate)
 
 
@@ -210,7 +210,7 @@ def test_pairs_of_bfloat16_give_sums_in_float32(rows, size, stored):
     )
 
     def program(x, w):
-        return unpacked(x, w) if stored == "int4" else [thin(x, prim.cast(w, dtype="bfloat16"))]
+        return unpacked(x, w) if stored == "int4" else [skinny(x, prim.cast(w, dtype="bfloat16"))]
 
     executable = CinnCompiler().compile(build(program, [x, w]), device("cpu"))
     operands = [Strided.from_array(a) for a in (x, w)]
@@ -235,7 +235,7 @@ def test_large_and_infinite_activations_times_bytes(special, stored):
     w = w.astype(ml_dtypes.bfloat16) if stored == "bfloat16" else w
     with np.errstate(all="ignore"):
         exact = (x.astype(np.float32)[:, 77:78] * w.astype(np.float32)[:, 77]).astype(np.float32)
-    program = build(lambda x, w: thin(x, prim.cast(w, dtype="bfloat16")), [x, w])
+    program = build(lambda x, w: skinny(x, prim.cast(w, dtype="bfloat16")), [x, w])
     (got,) = CinnCompiler().compile(program, device("cpu")).run([Strided.from_array(a) for a in (x, w)])
     np.testing.assert_array_equal(got.array(), exact)
 
@@ -244,7 +244,7 @@ def test_activations_in_float32_are_not_rounded_for_narrow_weights():
     """Pairs of bfloat16 are for operands that are exact in it."""
     x, w = values(RNG, (1, 300), "float32"), values(RNG, (64, 300), "int8")
     executable = CinnCompiler().compile(
-        build(lambda x, w: thin(x, prim.cast(w, dtype="float32")), [x, w]), device("cpu")
+        build(lambda x, w: skinny(x, prim.cast(w, dtype="float32")), [x, w]), device("cpu")
     )
     (got,) = executable.run([Strided.from_array(a) for a in (x, w)])
     wide = x.astype(np.float64), w.astype(np.float64).T

@@ -12,10 +12,10 @@ from test_memory_budget import ARGUMENTS, STATES, residual_layers
 from test_programs import f32, graphs, grow, layer_norm, mm, softmax
 
 from argosy_cinn import CinnCompiler
-from argosy_cinn.blocks import rewrite as blocks
+from argosy_cinn.batch_tiling import rewrite as blocks
 from argosy_cinn.fuel import KINDS, Budget, Steps, allowed
 from argosy_cinn.fusion import recompute
-from argosy_cinn.plan import overwriting, streaming
+from argosy_cinn.plan import buffer_reuse, streaming_stores
 from argosy_cinn.rewrites.simplify import RULES
 from argosy_cinn.runtime import ObjectCache
 from argosy_cinn.target import Target
@@ -160,16 +160,16 @@ def small_ones_too(monkeypatch):
     """What is done for large batches and results is done for small ones."""
     for name, value in (("_LEAST", 16), ("_MOST", 16), ("_NEAR", 6000 / Target.host().l2_bytes), ("_AGAIN", 100.0)):
         monkeypatch.setattr(blocks, name, value)
-    monkeypatch.setattr(overwriting, "LARGE", 0)
+    monkeypatch.setattr(buffer_reuse, "LARGE", 0)
     monkeypatch.setattr(recompute, "_LARGE", 0)
     target = SimpleNamespace(l3_bytes=0, vector_bits=Target.host().vector_bits)
-    monkeypatch.setattr(streaming, "Target", SimpleNamespace(host=lambda: target))
+    monkeypatch.setattr(streaming_stores, "Target", SimpleNamespace(host=lambda: target))
 
 
 @functools.cache
 def half_of_its_memory(name):
     function, arguments, states = PROGRAMS[name]
-    options = {"cache": ObjectCache(None), "without": ("blocks",)}
+    options = {"cache": ObjectCache(None), "without": ("batch-tiling",)}
     executable = CinnCompiler().compile(build(function, arguments, states), device("cpu"), options=options)
     return executable.report()["arena_bytes"] // 2
 
@@ -177,7 +177,7 @@ def half_of_its_memory(name):
 def options_of(name, without=(), **options):
     options |= {"cache": ObjectCache(None), "without": without}
     if name in CRAMPED:
-        options |= {"memory_budget": half_of_its_memory(name), "without": (*without, "blocks")}
+        options |= {"memory_budget": half_of_its_memory(name), "without": (*without, "batch-tiling")}
     return options
 
 

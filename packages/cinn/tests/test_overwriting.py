@@ -8,7 +8,7 @@ from programs import build, check, unguarded_report, values
 from argosy_cinn import CinnCompiler
 from argosy_cinn.assembly.building import assembled, simplified_program
 from argosy_cinn.fuel import Budget
-from argosy_cinn.plan import overwriting
+from argosy_cinn.plan import buffer_reuse
 from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
@@ -23,7 +23,7 @@ SQUARE = 4 * N * N
 
 @pytest.fixture(autouse=True)
 def small_ones_too(monkeypatch):
-    monkeypatch.setattr(overwriting, "LARGE", 0)
+    monkeypatch.setattr(buffer_reuse, "LARGE", 0)
 
 
 def product(x, w):

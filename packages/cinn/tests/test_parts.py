@@ -10,11 +10,11 @@ from argosy_cinn import CinnCompiler
 from argosy_cinn.forms.expressions import Graph
 from argosy_cinn.forms.indices import Index, Lookup, Position, Quotient, Remainder, Variable, delinearise, linearise, of
 from argosy_cinn.forms.nest import LoopNest, Reduction, Store
-from argosy_cinn.fusion.grids import GridLowering, KnownReads
+from argosy_cinn.fusion.group_lowering import GridLowering, KnownReads
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.loops.schedule import row_buffers
-from argosy_cinn.plan.memory import Lifetime, plan
+from argosy_cinn.plan.memory import Lifetime, assign_offsets
 from argosy_cinn.plan.planning import simplified
 from argosy_cinn.runtime import ObjectCache
 from argosy_hwadapt import device
@@ -145,7 +145,7 @@ def test_views_that_undo_each_other_leave_the_index_as_it_was():
 @given(st.lists(st.tuples(st.integers(1, 50_000), st.integers(0, 12), st.integers(0, 6)), max_size=30))
 def test_values_alive_at_the_same_time_never_overlap(recipe):
     lifetimes = [Lifetime(i, size, first, first + length) for i, (size, first, length) in enumerate(recipe)]
-    offsets, size = plan(lifetimes)
+    offsets, size = assign_offsets(lifetimes)
     for a in lifetimes:
         assert offsets[a.key] % 64 == 0
         assert offsets[a.key] + a.nbytes <= size

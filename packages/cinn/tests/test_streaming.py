@@ -8,7 +8,7 @@ from programs import build, check
 
 from argosy_cinn.assembly.building import assembled, simplified_program
 from argosy_cinn.fuel import Budget
-from argosy_cinn.plan import streaming
+from argosy_cinn.plan import streaming_stores
 from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
@@ -32,7 +32,7 @@ def far_and_near(x, w):
 def shrink(monkeypatch, nbytes):
     """A last-level cache of so many bytes."""
     target = SimpleNamespace(l3_bytes=nbytes, vector_bits=Target.host().vector_bits)
-    monkeypatch.setattr(streaming, "Target", SimpleNamespace(host=lambda: target))
+    monkeypatch.setattr(streaming_stores, "Target", SimpleNamespace(host=lambda: target))
 
 
 def marked(function, *arguments):

@@ -14,7 +14,7 @@ import pytest
 from programs import assert_equal, build
 
 from argosy_cinn import CinnCompiler
-from argosy_cinn.once import once
+from argosy_cinn.call_once import call_once
 from argosy_cinn.runtime import set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
@@ -63,7 +63,7 @@ def chain(depth, shape):
 def test_what_is_made_once_is_made_by_one_thread():
     made = []
 
-    @once
+    @call_once
     def thing():
         made.append(threading.get_ident())
         threading.Event().wait(0.02)  # others arrive meanwhile
@@ -82,11 +82,11 @@ def test_nobody_waits_for_what_another_thread_makes():
     """Two things, of which the second is made while the first one is, on another thread."""
     met = threading.Event()
 
-    @once
+    @call_once
     def slow():
         return met.wait(3600)
 
-    @once
+    @call_once
     def quick():
         return True
 
@@ -106,7 +106,7 @@ def test_nobody_waits_for_what_another_thread_makes():
 def test_a_child_makes_what_another_thread_was_making():
     begun, go_on = threading.Event(), threading.Event()
 
-    @once
+    @call_once
     def thing():
         begun.set()
         go_on.wait(3600)

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from argosy_cinn.blame import name_operations
 from argosy_cinn.control import CompileRegion
 from argosy_cinn.executable import Executable, Views
 from argosy_cinn.fallback import InterpretedExecutable, interpreted
+from argosy_cinn.fault_localization import name_operations
 from argosy_cinn.fuel import Budget
 from argosy_cinn.host import HostCall
 from argosy_cinn.plan.memory import Place

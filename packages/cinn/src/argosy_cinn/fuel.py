@@ -7,7 +7,7 @@ is told the count and the last step.
 
 Kinds: ``rewrite.<primitive>``, ``common`` (equal operations), ``control`` (native branches and loops), ``attention``,
 ``fuse``, ``recompute``, ``in-place``, ``stream``, ``siblings`` (two products from one
-read), ``blocks`` (large batches in blocks of rows), ``rematerialise`` (under a memory budget), ``winograd``
+read), ``batch-tiling`` (large batches in tiles of rows), ``rematerialise`` (under a memory budget), ``winograd``
 (convolutions by minimal filtering).
 """
 
@@ -24,7 +24,7 @@ from argosy_pir.core import Operation
 from argosy_pir.values import OpResult
 
 KINDS = (
-    "rewrite", "common", "control", "attention", "fuse", "recompute", "in-place", "stream", "siblings", "blocks",
+    "rewrite", "common", "control", "attention", "fuse", "recompute", "in-place", "stream", "siblings", "batch-tiling",
     "rematerialise", "winograd",
 )  # fmt: skip
 _UNLIMITED = 1 << 62
@@ -69,8 +69,8 @@ def _name(where: Any) -> str:
 class Budget:
     """What one compilation may do. It simplifies first, then fuses; either can be done again and does the same.
 
-    ``memory``: the bytes that its intermediate values may need (`argosy_cinn.plan.rematerialise`); ``guard``: how they
-    are guarded (`argosy_cinn.guard`)."""
+    ``memory``: the bytes that its intermediate values may need (`argosy_cinn.plan.rematerialisation`); ``guard``: how
+    they are guarded (`argosy_cinn.guard`)."""
 
     def __init__(
         self,

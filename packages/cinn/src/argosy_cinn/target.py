@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 
-from argosy_cinn.once import once_in_llvm
+from argosy_cinn.call_once import call_once_in_llvm
 from argosy_cinn.printers.types import bytes_of
 from argosy_hwadapt.cpu.tiles import request_tiles
 
@@ -141,7 +141,7 @@ class Target:
         return f"Target({self.cpu}, {self.vector_bits}-bit vectors)"
 
 
-@once_in_llvm
+@call_once_in_llvm
 def _host() -> Target:
     import llvmlite.binding as llvm
 

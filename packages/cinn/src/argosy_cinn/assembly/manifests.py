@@ -8,7 +8,7 @@ from typing import Any
 from argosy_cinn.assembly.assemble import Assembly
 from argosy_cinn.forms.form import Scratch
 from argosy_cinn.forms.index_check import RECORD, Record
-from argosy_cinn.plan.rematerialise import Again
+from argosy_cinn.plan.rematerialisation import Again
 from argosy_cinn.plan.steps import Plan
 from argosy_cinn.shapes import estimate, formula
 from argosy_cinn.store import program_cache
@@ -65,7 +65,7 @@ def _call_facts(assembly: Assembly, positions: Mapping[Operation, int]) -> list[
     return [
         CallFacts(
             i, call.kernel, formula(call.chunks), call.text,
-            formula(call.cost.read), formula(call.cost.written), formula(call.cost.operations),
+            formula(call.cost.read), formula(call.cost.written), formula(call.cost.operations),  # type: ignore[arg-type]
             sorted({positions[v.op] for v in call.made if isinstance(v, OpResult) and v.op in positions}),
         )
         for i, calls in enumerate(assembly.segments)

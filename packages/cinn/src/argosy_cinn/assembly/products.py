@@ -11,7 +11,7 @@ from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
 from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.packing import convert_element
 from argosy_cinn.contraction.problem import Prologue
-from argosy_cinn.contraction.thin import plan_thin
+from argosy_cinn.contraction.skinny import plan_skinny
 from argosy_cinn.contraction.winograd.plan import plan_winograd
 from argosy_cinn.contraction.winograd.weights import plan_winograd_weights
 from argosy_cinn.emitter import Emitter
@@ -164,9 +164,9 @@ def variants_of(b: Function, problem: Contraction) -> list[str]:
     few rows, which read the right operand where it lies. Each is a function: together they would be worse code."""
     if isinstance(problem.m, int) or problem.batch:
         return ["any"]
-    thin = plan_thin(replace(problem, m=1), b.module.target) is not None
+    skinny = plan_skinny(replace(problem, m=1), b.module.target) is not None
     few = not choose(replace(problem, m=_FEW_ROWS), b.module.target).packs_b
-    return [*(["one"] if thin else []), *(["few"] if few else []), "any"]
+    return [*(["one"] if skinny else []), *(["few"] if few else []), "any"]
 
 
 def variant(b: Function, problem: Contraction, kind: str) -> tuple[Contraction, Blocking | None]:

@@ -1,5 +1,5 @@
 """Matrix products, in the order one passes through: the problem (`problem`), its grid and chunks (`gemm`, or
-`thin` for few rows or columns), how it is cut (`blocking`) and which way round (`orientation`), the loops of a chunk
+`skinny` for few rows or columns), how it is cut (`blocking`) and which way round (`orientation`), the loops of a chunk
 (`nest`), copies into reading order (`packing`), and a register tile from operands to epilogue (`stage`) with its
 arithmetic (`tile`).
 

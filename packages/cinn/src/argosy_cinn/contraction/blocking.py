@@ -148,14 +148,14 @@ def _depth(problem: Contraction, size: int, packs_b: bool, format: Format, in_pl
 
 
 def _tile(m: Index, n: Index, lanes: int, registers: int) -> tuple[int, int]:
-    """(rows, vectors) of the register tile: as near to square in loads as fits, shrunk to narrow or thin
+    """(rows, vectors) of the register tile: as near to square in loads as fits, shrunk to narrow or skinny
     products.
     """
     budget = 24 if registers >= 32 else 12
     vectors = 4 if registers >= 32 else 2
     if isinstance(n, int):
         vectors = max(min(vectors, -(-n // lanes)), 1)
-    # thin: more columns hide the latency of fused multiply-adds
+    # few rows: more columns hide the latency of fused multiply-adds
     if isinstance(m, int) and 0 < m < budget // vectors:
         widest = 8 if registers >= 32 else 4
         if isinstance(n, int):
@@ -175,7 +175,7 @@ def _packs_better(tile_rows: int, vectors: int, n: Index, lanes: int) -> bool:
 
 
 def _amx_tile(m: Index, n: Index) -> tuple[int, int]:
-    """(rows, vectors) of four accumulators in tile registers: square, or one row of them for thin products."""
+    """(rows, vectors) of four accumulators in tile registers: square, or one row of them for skinny products."""
     rows = TILE if isinstance(m, int) and m <= TILE else 2 * TILE
     vectors = 4 * TILE // rows
     return rows, max(min(vectors, -(-n // TILE)), 1) if isinstance(n, int) else vectors

@@ -3,7 +3,7 @@
     chunks = grid(b, problem)                   # in the caller
     emit(b, problem, chunk, chunks)             # in the kernel that runs chunk after chunk
 
-Thin products have a plan of their own (`thin`), and so have convolutions by minimal filtering (`winograd`); the others
+Skinny products have a plan of their own (`skinny`), and so have convolutions by minimal filtering (`winograd`); others
 are blocked (`blocking`) into chunks of C (`nest`)
 made of register tiles (`stage`, `tile`).
 """
@@ -16,7 +16,7 @@ from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.nest import Nest
 from argosy_cinn.contraction.orientation import turned
 from argosy_cinn.contraction.problem import Contraction
-from argosy_cinn.contraction.thin import emit_thin, plan_thin, thin_grid
+from argosy_cinn.contraction.skinny import emit_skinny, plan_skinny, skinny_grid
 from argosy_cinn.contraction.winograd.chunk import emit_winograd, winograd_grid
 from argosy_cinn.contraction.winograd.plan import plan_winograd
 from argosy_cinn.contraction.winograd.weights import (
@@ -44,8 +44,8 @@ def grid(b: Function, problem: Contraction, blocking: Blocking | None = None) ->
     There are more row blocks for more threads. That moves no element between chains of sums, so it changes
     no bit.
     """
-    if blocking is None and (thin := plan_thin(problem, b.module.target)) is not None:
-        return thin_grid(b, problem, thin)
+    if blocking is None and (skinny := plan_skinny(problem, b.module.target)) is not None:
+        return skinny_grid(b, problem, skinny)
     if blocking is None and (plan := plan_winograd(problem, b.module.target)) is not None:
         return winograd_grid(b, problem, plan)
     if blocking is None and (weights := plan_winograd_weights(problem, b.module.target)) is not None:
@@ -94,10 +94,10 @@ def emit(b: Function, problem: Contraction, chunk: Value, chunks: Value, blockin
     """Emit the code of one chunk into a kernel; ``chunks`` is their number, as `grid` gave it."""
     if problem.location:
         b.comment(problem.location)
-    if blocking is None and (thin := plan_thin(problem, b.module.target)) is not None:
-        alike = thin.dots and thin.few_rows
+    if blocking is None and (skinny := plan_skinny(problem, b.module.target)) is not None:
+        alike = skinny.dots and skinny.few_rows
         for one in (problem,) if alike else (replace(problem, siblings=()), *problem.siblings):
-            emit_thin(b, one, thin, chunk)
+            emit_skinny(b, one, skinny, chunk)
         return
     if blocking is None and (plan := plan_winograd(problem, b.module.target)) is not None:
         emit_winograd(b, problem, plan, chunk, chunks)

@@ -1,4 +1,4 @@
-"""Thin products in pairs of bfloat16 (AVX512_BF16): what is multiplied is exact in bfloat16, sums are float32.
+"""Skinny products in pairs of bfloat16 (AVX512_BF16): what is multiplied is exact in bfloat16, sums are float32.
 
 A step takes a cache line of the wide operand. One of bfloat16 is multiplied as it lies. Bytes become bfloat16 by
 look-ups: of the bytes in 16 bits, five bits of one choose among 32 numbers (``vpermw``). What depends on five of a
@@ -7,7 +7,7 @@ five bits takes two: a whole int8 is ``8 * (v >> 3) + (v & 7)``. Both parts are 
 for the rounding of sums: that of ``k`` terms is at most about ``k * 2**-24 * sum(|x| * (|w| + 14))`` away. Even bytes
 of a line and odd ones are multiplied with even and odd terms, which are put side by side once for all rows.
 
-Two parts of opposite signs overflow where their sum would not: thin vectors with a number of 2**119 or more, or one
+Two parts of opposite signs overflow where their sum would not: skinny vectors with a number of 2**119 or more, or one
 that is not finite, take the long way (`PairTerms.safe`). Products of denormal numbers are zero, as the machine has it.
 """
 
@@ -75,9 +75,9 @@ def lookups_of(matrix: Matrix) -> tuple[Lookup, ...] | None:
 
 def multiplies_pairs(problem: Contraction, few_rows: bool, target: Target) -> bool:
     """Whether a product of few rows and its siblings are computed in pairs: the wide operand is contiguous along k."""
-    wide, thin = (problem.b, problem.a) if few_rows else (problem.a, problem.b)
+    wide, skinny = (problem.b, problem.a) if few_rows else (problem.a, problem.b)
     machine = target.vector_bits == 512 and target.has("avx512bf16") and target.has("avx512bw")
-    exact = problem.narrow or (exact_in_bfloat(thin.element) and thin.prologue is None)
+    exact = problem.narrow or (exact_in_bfloat(skinny.element) and skinny.prologue is None)
     if not machine or not exact or problem.compute != FLOAT:
         return False
     if wide.element == BFLOAT:
@@ -86,7 +86,7 @@ def multiplies_pairs(problem: Contraction, few_rows: bool, target: Target) -> bo
 
 
 class PairTerms:
-    """See `terms.Terms`. ``safe`` is None, or tells once thin vectors are prepared whether no part overflows."""
+    """See `terms.Terms`. ``safe`` is None, or tells once skinny vectors are prepared whether no part overflows."""
 
     def __init__(self, operands: Operands) -> None:
         self.operands = operands
@@ -96,10 +96,10 @@ class PairTerms:
         # Terms of even and of odd bytes go to sums of their own where there are too few others.
         self.chains = 2 if self.is_bytes and operands.count * len(self.lookups) < _ENOUGH else 1
         self.safe: Value | None = None
-        thin, stride = operands.thin, operands.thin_stride
-        plain = thin.element == BFLOAT and thin.prologue is None and isinstance(stride, int) and stride == 1
+        skinny, stride = operands.skinny, operands.skinny_stride
+        plain = skinny.element == BFLOAT and skinny.prologue is None and isinstance(stride, int) and stride == 1
         self._in_place = plain and not self.is_bytes
-        self._vectors, self._between = operands.thin_origin, operands.thin_step
+        self._vectors, self._between = operands.skinny_origin, operands.skinny_step
 
     @property
     def bytes_of_term(self) -> int:
@@ -132,10 +132,10 @@ class PairTerms:
             self.safe = b.icmp("ult", b.reduce("umax", largest), _LARGE)
 
     def _narrowed(self, t: int, k: Index) -> Value:
-        """Terms of a thin vector in bfloat16, zero beyond the last one."""
+        """Terms of a skinny vector in bfloat16, zero beyond the last one."""
         x, b = self.operands, self.operands.b
         mask = b.tail_mask(b.sub(x.k, k), self.width)
-        wide = x.thin_vector(t, k, self.width, mask)
+        wide = x.skinny_vector(t, k, self.width, mask)
         value = b.convert("fptrunc", wide, BFLOAT)
         return b.select(mask, value, b.zero(value.type))
 
@@ -152,7 +152,7 @@ class PairTerms:
     def step(self, rows: list[Index], k: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
         """See `Terms`."""
         x, b = self.operands, self.operands.b
-        thin = [self._thin(t, k, mask) for t in range(x.count)]
+        skinny = [self._thin(t, k, mask) for t in range(x.count)]
         found = list(sums)
         pairs = len(rows) * len(self.lookups) * x.count
         for r, row in enumerate(rows):
@@ -163,11 +163,11 @@ class PairTerms:
                     for half, factors in enumerate(parts):
                         chain = place + pairs * (half % self.chains)
                         for factor in factors:
-                            found[chain] = multiply_add(b, 2, factor, thin[t][half], found[chain])
+                            found[chain] = multiply_add(b, 2, factor, skinny[t][half], found[chain])
         return found
 
     def _thin(self, t: int, k: Index, mask: Value | None) -> list[Value]:
-        """Terms of a thin vector for each half of a line, as it is laid out."""
+        """Terms of a skinny vector for each half of a line, as it is laid out."""
         b, place = self.operands.b, self._place(t, k)
         type = vector(BFLOAT, _HALVES)
         if self._in_place:

@@ -104,7 +104,7 @@ class Contraction:
     are prefetched while the sums are made. It is a hint, and pays where they are larger than the cache.
 
     ``siblings`` are products of the same matrices that differ in what the prologue makes of an element of B, and in the
-    epilogue: the two halves of a byte, say. Where the product is thin, all of them come from one read of B.
+    epilogue: the two halves of a byte, say. Where the product is skinny, all of them come from one read of B.
 
     ``run``: terms of k that lie one stride apart in both operands; the next ones begin a `Matrix.jump` later (0: all
     are one run). It cuts the steps along k. B may be seen through a `Window`.

@@ -1,4 +1,4 @@
-"""Operands of a thin product, and how terms of k are multiplied: `FloatTerms` in the type of the sums.
+"""Operands of a skinny product, and how terms of k are multiplied: `FloatTerms` in the type of the sums.
 
 `pairs.PairTerms` does the same in pairs of bfloat16.
 """
@@ -14,7 +14,7 @@ from argosy_cinn.printers.types import Index, Value, bytes_of, is_float, vector
 
 
 class Operands:
-    """The wide operand and the ``count`` thin vectors of a chunk: where they are, and their elements.
+    """The wide operand and the ``count`` skinny vectors of a chunk: where they are, and their elements.
 
     ``few_rows``: the wide one is B. ``products`` are those that read it.
     """
@@ -23,20 +23,20 @@ class Operands:
         self.b, self.few_rows, self.count, self.batch = b, few_rows, count, batch
         self.products = (problem, *problem.siblings)
         self.compute, self.k = problem.compute, problem.k
-        self.wide, self.thin = (problem.b, problem.a) if few_rows else (problem.a, problem.b)
-        self.wide_origin, self.thin_origin = (origin(b, m, batch) for m in (self.wide, self.thin))
-        self.thin_stride = self.thin.column if few_rows else self.thin.row
-        self.thin_step = self.thin.row if few_rows else self.thin.column
+        self.wide, self.skinny = (problem.b, problem.a) if few_rows else (problem.a, problem.b)
+        self.wide_origin, self.skinny_origin = (origin(b, m, batch) for m in (self.wide, self.skinny))
+        self.skinny_stride = self.skinny.column if few_rows else self.skinny.row
+        self.skinny_step = self.skinny.row if few_rows else self.skinny.column
 
     def wide_of(self, product: Contraction) -> Matrix:
         """The wide operand as a product sees it."""
         return product.b if self.few_rows else product.a
 
-    def thin_vector(self, t: int, k: Index, lanes: int, mask: Value | None) -> Value:
-        """Terms of a thin vector from k on, converted and given to their prologue."""
+    def skinny_vector(self, t: int, k: Index, lanes: int, mask: Value | None) -> Value:
+        """Terms of a skinny vector from k on, converted and given to their prologue."""
         row, column = (t, k) if self.few_rows else (k, t)
-        cells = self._load(self.thin, self.thin_origin, row, column, int(self.few_rows), lanes, mask)
-        return self.made(self.thin, cells)
+        cells = self._load(self.skinny, self.skinny_origin, row, column, int(self.few_rows), lanes, mask)
+        return self.made(self.skinny, cells)
 
     def wide_vector(self, r: Index, k: Index, along_k: bool, lanes: int, mask: Value | None) -> Cells:
         """Elements of the wide operand from (r, k) on, along k or along r, as they are in memory."""
@@ -68,14 +68,14 @@ class Operands:
 
 class Terms(Protocol):
     """How ``width`` terms of k are multiplied at a time, into ``chains`` vectors of sums for each pair of a wide row
-    (as a product sees it) and a thin vector."""
+    (as a product sees it) and a skinny vector."""
 
     width: int
     chains: int
 
     @property
     def bytes_of_term(self) -> int:
-        """Bytes of a term of a thin vector, as it is read again and again."""
+        """Bytes of a term of a skinny vector, as it is read again and again."""
         ...
 
     def bytes(self) -> Index:
@@ -83,7 +83,7 @@ class Terms(Protocol):
         ...
 
     def prepare(self, memory: Value) -> None:
-        """Copy the thin vectors to where steps read them, unless they can be used in place."""
+        """Copy the skinny vectors to where steps read them, unless they can be used in place."""
         ...
 
     def step(self, rows: list[Index], k: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
@@ -92,17 +92,17 @@ class Terms(Protocol):
 
 
 class FloatTerms:
-    """One vector of the type of the sums at a time (floats, or integers); `place` tells where thin vectors are."""
+    """One vector of the type of the sums at a time (floats, or integers); `place` tells where skinny vectors are."""
 
     chains = 1
 
     def __init__(self, operands: Operands, lanes: int) -> None:
         self.operands, self.width = operands, lanes
         self.type = vector(operands.compute, lanes)
-        thin, stride = operands.thin, operands.thin_stride
-        plain = thin.prologue is None and thin.element == operands.compute
+        skinny, stride = operands.skinny, operands.skinny_stride
+        plain = skinny.prologue is None and skinny.element == operands.compute
         self._in_place = plain and isinstance(stride, int) and stride == 1
-        self._vectors, self._between = operands.thin_origin, operands.thin_step
+        self._vectors, self._between = operands.skinny_origin, operands.skinny_step
 
     @property
     def bytes_of_term(self) -> int:
@@ -126,18 +126,18 @@ class FloatTerms:
         for t in range(x.count):
             with b.loop(0, x.k, self.width) as k:
                 mask = b.tail_mask(b.sub(x.k, k.index), self.width)
-                b.store(x.thin_vector(t, k.index, self.width, mask), self.place(t, k.index))
+                b.store(x.skinny_vector(t, k.index, self.width, mask), self.place(t, k.index))
 
     def place(self, t: int, k: Index) -> Value:
-        """The address of a term of a thin vector."""
+        """The address of a term of a skinny vector."""
         b = self.operands.b
         return b.at(self._vectors, b.add(b.mul(t, self._between), k), self.operands.compute)
 
     def step(self, rows: list[Index], k: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
         """See `Terms`."""
         b = self.operands.b
-        thin = [b.masked_load(self.type, self.place(t, k), mask) for t in range(self.operands.count)]
-        terms = [(wide, x) for row in rows for wide in self._wide(row, k, mask) for x in thin]
+        skinny = [b.masked_load(self.type, self.place(t, k), mask) for t in range(self.operands.count)]
+        terms = [(wide, x) for row in rows for wide in self._wide(row, k, mask) for x in skinny]
         return [self.multiply_add(wide, x, total) for (wide, x), total in zip(terms, sums, strict=True)]
 
     def _wide(self, row: Index, k: Index, mask: Value | None) -> list[Value]:

@@ -17,8 +17,8 @@ import numpy as np
 from argosy_cinn.forms.fourier import FourierForm
 from argosy_cinn.fourier.butterfly import Number, multiplied
 from argosy_cinn.fourier.factors import radices
+from argosy_cinn.fourier.memory import Changed, Place, Scratch, Twisted, swapped
 from argosy_cinn.fourier.passes import emit_pass, numbers_table
-from argosy_cinn.fourier.places import Changed, Place, Scratch, Twisted, swapped
 from argosy_cinn.fourier.roots import chirps, roots
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I1, I8, LLVM_TYPES, Index, Value, bytes_of, vector, vector_constant

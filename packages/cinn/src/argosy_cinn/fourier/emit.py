@@ -13,9 +13,7 @@ from argosy_cinn.fourier.butterfly import Number, multiplied
 from argosy_cinn.fourier.convolution import emit_convolutions
 from argosy_cinn.fourier.factors import radices
 from argosy_cinn.fourier.groups import LineGroups
-from argosy_cinn.fourier.halves import emit_completed, emit_kept, emit_put_together, emit_taken_apart
-from argosy_cinn.fourier.passes import emit_pass, number_at, roots_table, transposed_in, transposed_out
-from argosy_cinn.fourier.places import (
+from argosy_cinn.fourier.memory import (
     Changed,
     Columns,
     Place,
@@ -27,7 +25,9 @@ from argosy_cinn.fourier.places import (
     scaled,
     swapped,
 )
-from argosy_cinn.fourier.squares import emit_squares
+from argosy_cinn.fourier.passes import emit_pass, number_at, roots_table, transposed_in, transposed_out
+from argosy_cinn.fourier.real_lines import emit_completed, emit_kept, emit_put_together, emit_taken_apart
+from argosy_cinn.fourier.square_lines import emit_squares
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I8, LLVM_TYPES, Index, Value, bytes_of

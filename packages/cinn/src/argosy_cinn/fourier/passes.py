@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.fourier.butterfly import Number, multiplied, transformed
-from argosy_cinn.fourier.places import Place, Rows, ask_for, stored
+from argosy_cinn.fourier.memory import Place, Rows, ask_for, stored
 from argosy_cinn.fourier.roots import roots
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I1, PTR, Index, Value, vector, vector_constant

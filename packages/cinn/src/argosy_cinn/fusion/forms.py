@@ -8,8 +8,8 @@ from argosy_cinn.forms.expressions import Expression, Graph
 from argosy_cinn.forms.indices import Index, SplitVariable, Variable, linearise, of
 from argosy_cinn.forms.nest import REDUCTIONS, ColumnReduction, LoopNest, Reduction, Store, partial, refine_map
 from argosy_cinn.forms.product import Epilogue, ProductForm
-from argosy_cinn.fusion.grids import SMALLEST_LANES, GridLowering
 from argosy_cinn.fusion.group import Group
+from argosy_cinn.fusion.group_lowering import SMALLEST_LANES, GridLowering
 from argosy_cinn.lowering.elements import Lowering
 from argosy_cinn.shapes import at_least_one, count
 from argosy_pir.values import OpResult, Value

@@ -14,7 +14,7 @@ from argosy_pir.values import Value
 
 if TYPE_CHECKING:
     from argosy_cinn.attention.regions import Region
-    from argosy_cinn.fusion.grids import KnownReads
+    from argosy_cinn.fusion.group_lowering import KnownReads
     from argosy_cinn.fusion.memory import Memory
 
 

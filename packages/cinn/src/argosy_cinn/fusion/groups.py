@@ -17,8 +17,8 @@ from math import prod
 
 from argosy_cinn.attention.regions import Region
 from argosy_cinn.fuel import allowed
-from argosy_cinn.fusion.grids import KnownReads
 from argosy_cinn.fusion.group import Group
+from argosy_cinn.fusion.group_lowering import KnownReads
 from argosy_cinn.fusion.kinds import ATTENTION, kind_of
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.lowering.classify import CONSTANT, CONTROL, HOST, INLINE

@@ -14,8 +14,8 @@ from argosy_cinn.forms.indices import Index, Variable, of
 from argosy_cinn.forms.nest import REDUCTIONS, LoopNest, phases
 from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.forms import lower_copy, lower_nest, lower_product
-from argosy_cinn.fusion.grids import KnownReads
 from argosy_cinn.fusion.group import Group, KernelKind
+from argosy_cinn.fusion.group_lowering import KnownReads
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.fusion.products import lay_out
 from argosy_cinn.fusion.reads import host_reads

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from math import prod
 
-from argosy_cinn.contraction.thin import MOST
+from argosy_cinn.contraction.skinny import MOST
 from argosy_cinn.dialect import PATCHES
 from argosy_cinn.forms.cost import COSTS
 from argosy_cinn.forms.dtypes import FLOATS
@@ -190,11 +190,11 @@ def are_siblings(x: Product, y: Product) -> bool:
     element: one read then serves both (the halves of bytes of four-bit weights)."""
     same = ("batch", "left_batch", "right_batch", "rows", "columns", "depth", "left_row", "right_column", "left_depth",
             "right_depth")  # fmt: skip
-    thin = isinstance(x.rows, int) and 0 < x.rows <= MOST and x.right_depth == 1
+    skinny = isinstance(x.rows, int) and 0 < x.rows <= MOST and x.right_depth == 1
     parts = x.right.function is not None and y.right.function is not None
     alike = all(getattr(x, name) == getattr(y, name) for name in same) and not (x.run or y.run)
     types = [(p.op.operand(0).dtype, p.op.operand(1).dtype, p.op.result.dtype) for p in (x, y)]
     memory = [(p.left.buffer, p.left.offset, p.right.buffer, p.right.offset, p.right.dtype) for p in (x, y)]
     left = [describe([p.left.function], {}) if p.left.function is not None else "" for p in (x, y)]
     pairs = (types, memory, left)
-    return thin and parts and alike and all(mine == other for mine, other in pairs)
+    return skinny and parts and alike and all(mine == other for mine, other in pairs)

@@ -64,7 +64,7 @@ def _has_scatter(op: Operation) -> bool:
     return op.attributes["kind"] == "set" or (dtype != "bool" and dtype not in NARROW)
 
 
-class Layout:
+class ReductionLayout:
     """The axes of a reduction as sizes: ``kept_outer`` x ``reduced`` x ``kept_inner`` in memory order."""
 
     __slots__ = ("kept_inner", "kept_outer", "reduced")
@@ -73,12 +73,12 @@ class Layout:
         self.kept_outer, self.reduced, self.kept_inner = kept_outer, reduced, kept_inner
 
 
-def reduction_layout(op: Operation) -> Layout | None:
+def reduction_layout(op: Operation) -> ReductionLayout | None:
     """The layout of a reduction over adjacent axes (others of size one aside), or of a cumulative; None for
     interleaved axes."""
     if op.name == "prim.cumulative":
         shape, axis = sizes(op.operand(0)), op.attributes["axis"]
-        return Layout(prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
+        return ReductionLayout(prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
     shape, axes = sizes(op.operand(0)), set(op.attributes["axes"])
     real = [i for i, n in enumerate(shape) if n != 1]
     chosen = [k for k, i in enumerate(real) if i in axes]
@@ -86,4 +86,4 @@ def reduction_layout(op: Operation) -> Layout | None:
         return None
     outer = [shape[i] for i in real[: chosen[0]]]
     inner = [shape[i] for i in real[chosen[-1] + 1 :]]
-    return Layout(prod(outer), prod(shape[i] for i in real if i in axes), prod(inner))
+    return ReductionLayout(prod(outer), prod(shape[i] for i in real if i in axes), prod(inner))

@@ -136,7 +136,7 @@ class ControlForm(Form):
         """That of the larger way of a branch; all steps of a loop, or one where it is not known how many there are."""
         ways = [_total(form.cost() for step in plan.steps for form in step.forms) for plan in self.inner_plans()]
         if self.op.name == "control.if":
-            return max(ways, key=lambda way: estimate(way.operations) + estimate(way.read) + estimate(way.written))
+            return max(ways, key=lambda way: estimate(way.operations) + estimate(way.read) + estimate(way.written))  # type: ignore[arg-type]
         total, times = _total(ways), self.steps or 1
         return Cost(times * total.read, times * total.written, times * total.operations)
 

@@ -35,8 +35,8 @@ def lifetimes_of(
     return [*(Lifetime(key, bytes_of[key], first[key], last[key]) for key in first), *found]
 
 
-def joined(lifetimes: Sequence[Lifetime], over: Mapping[Value, Value]) -> list[Lifetime]:
-    """The same, where values that take another's memory only make that one live longer."""
+def merge_lifetimes(lifetimes: Sequence[Lifetime], over: Mapping[Value, Value]) -> list[Lifetime]:
+    """The lifetimes where values that take another's memory only make that one live longer."""
     last: dict[Hashable, int] = {}
     for life in lifetimes:
         key = over.get(life.key, life.key)  # type: ignore[call-overload]

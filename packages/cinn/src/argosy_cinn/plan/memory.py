@@ -53,7 +53,7 @@ class Lifetime:
     last: int
 
 
-def plan(lifetimes: Sequence[Lifetime]) -> tuple[dict[Hashable, int], int]:
+def assign_offsets(lifetimes: Sequence[Lifetime]) -> tuple[dict[Hashable, int], int]:
     """Offset of every value, and the size of the arena in bytes."""
     placed = np.empty((4, len(lifetimes)), np.int64)  # first and last steps of what is placed, where it starts and ends
     offsets: dict[Hashable, int] = {}
@@ -99,7 +99,7 @@ class Arrangement:
     """
 
     def __init__(self, lifetimes: Sequence[Lifetime]) -> None:
-        offsets, _ = plan(lifetimes)
+        offsets, _ = assign_offsets(lifetimes)
         starts = [offsets[value.key] for value in lifetimes]
         self._order = sorted(range(len(lifetimes)), key=starts.__getitem__)
         self._colours = [

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from argosy_cinn.blocks.rewrite import rows_in_blocks
+from argosy_cinn.batch_tiling.rewrite import tile_batches
 from argosy_cinn.checks.rewrite import checks_as_notes, number_checks
 from argosy_cinn.complexes.split import split_complex
 from argosy_cinn.control import is_compiled, region_program
 from argosy_cinn.fourier.rewrite import absorb_factors, transforms_as_steps
 from argosy_cinn.fuel import allowed
-from argosy_cinn.fusion.grids import KnownReads
+from argosy_cinn.fusion.group_lowering import KnownReads
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.fusion.recompute import drop_recomputed
 from argosy_cinn.lowering.classify import HOST, OWN, PRODUCT, classify
 from argosy_cinn.lowering.elements import NotAligned, splat_constant
 from argosy_cinn.ordering.rewrite import sorts_as_orders
+from argosy_cinn.plan.construction import make_plan
 from argosy_cinn.plan.control import ControlForm, RegionPlan
-from argosy_cinn.plan.making import make_plan
 from argosy_cinn.plan.steps import Plan
 from argosy_cinn.rewrites.alignment import aligned
 from argosy_cinn.rewrites.narrow import widened
@@ -85,7 +85,7 @@ def simplified(program: Program) -> Program:
     sorts_as_orders(copy)
     simplify(copy)
     absorb_factors(copy)
-    rows_in_blocks(copy)
+    tile_batches(copy)
     checks_as_notes(copy)
     own_results(copy)
     for op in [op for op in copy.block if op.regions or classify(op) in (PRODUCT, OWN)]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_cinn.once import once
+from argosy_cinn.call_once import call_once
 from argosy_cinn.runtime.linking import Library
 from argosy_cinn.runtime.trampolines import Address, Trampolines, working
 
@@ -106,7 +106,7 @@ def _start(words: array[int]) -> int:
     return words.buffer_info()[0]
 
 
-@once
+@call_once
 def _trampoline() -> _ArrayCall | None:
     return working(_ArrayCall)
 

@@ -15,7 +15,7 @@ import os
 import sys
 from pathlib import Path
 
-from argosy_cinn.once import once
+from argosy_cinn.call_once import call_once
 from argosy_cinn.settings import APP_DATA, CACHE_DIR
 from argosy_hwadapt.files import read_regular_file, write_file
 from argosy_phi_ops.settings import CACHE_HOME
@@ -35,7 +35,7 @@ def cache_key(text: str, target_key: tuple[str, str, str], options: tuple[object
     return digest.hexdigest()
 
 
-@once
+@call_once
 def code_generator_version() -> tuple[str, str]:
     """(llvmlite's version, operating system): part of every key. llvmlite bundles its LLVM, so its version
     fixes both.
@@ -164,7 +164,7 @@ class ObjectCache:
         return True
 
 
-@once
+@call_once
 def default_cache() -> ObjectCache:
     """The user's cache: ``ARGOSY_CACHE_DIR`` (empty: none), else ``argosy/objects`` in the user's cache
     folder.

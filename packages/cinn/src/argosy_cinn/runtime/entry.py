@@ -13,7 +13,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from argosy_cinn.once import once
+from argosy_cinn.call_once import call_once
 from argosy_cinn.runtime.linking import Library
 from argosy_cinn.runtime.trampolines import Address, Trampolines, working
 
@@ -81,7 +81,7 @@ class _Calls(Trampolines):
         return True
 
 
-@once
+@call_once
 def _trampolines() -> _Calls | None:
     return working(_Calls)
 

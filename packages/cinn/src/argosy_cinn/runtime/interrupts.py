@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 
-from argosy_cinn.once import once
+from argosy_cinn.call_once import call_once
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I64, Value
 from argosy_cinn.runtime.entry import raises_errors
@@ -45,7 +45,7 @@ class Poll:
         return b.either(way, call, go)[0]
 
 
-@once
+@call_once
 def _library() -> Library | None:
     """The native side; None on an interpreter without these functions, where loops run to their end."""
     names = ("PyGILState_Ensure", "PyGILState_Release", "PyEval_SaveThread", "PyEval_RestoreThread",
@@ -56,7 +56,7 @@ def _library() -> Library | None:
     return link(cached_object(_TEXT), (POLL,), symbols=symbols)
 
 
-@once
+@call_once
 def _silent() -> Library:
     return link(cached_object(_SILENT), (POLL,))
 

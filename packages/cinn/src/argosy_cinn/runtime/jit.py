@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy_cinn.once import LLVM, once_in_llvm
+from argosy_cinn.call_once import LLVM, call_once_in_llvm
 from argosy_cinn.target import Target
 
 
@@ -63,7 +63,7 @@ def target_machine(target: Target) -> Any:
     )
 
 
-@once_in_llvm
+@call_once_in_llvm
 def initialized_llvm() -> Any:
     """``llvmlite.binding`` with the native target ready."""
     import llvmlite.binding as llvm
@@ -73,7 +73,7 @@ def initialized_llvm() -> Any:
     return llvm
 
 
-@once_in_llvm
+@call_once_in_llvm
 def _initialize_foreign() -> None:
     """Make LLVM's other code generators ready, which takes a moment."""
     llvm = initialized_llvm()

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from argosy_cinn.once import LLVM
+from argosy_cinn.call_once import LLVM
 from argosy_cinn.runtime.jit import CodegenError, initialized_llvm
 from argosy_cinn.runtime.objects import members
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from argosy_cinn.once import LLVM, once_in_llvm
+from argosy_cinn.call_once import LLVM, call_once_in_llvm
 from argosy_cinn.runtime.jit import CodegenError, parsed, target_machine
 from argosy_cinn.target import Target
 
@@ -45,7 +45,7 @@ def _emitted(library: Any, machine: Any, module: Any, text: str) -> bytes:
         library.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
-@once_in_llvm
+@call_once_in_llvm
 def _library() -> Any:
     """llvmlite's library with functions of our own, which take no lock."""
     from llvmlite.binding import ffi

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argosy_cinn.once import once
+from argosy_cinn.call_once import call_once
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import I64, PTR, VOID, Value, constant
 from argosy_cinn.runtime.jit import compile_object
@@ -71,7 +71,7 @@ class Trace:
         return [Slice(*row) for row in zip(*(c.tolist() for c in (words[:, 4], words[:, 5], start, end)), strict=True)]
 
 
-@once
+@call_once
 def _object() -> bytes:
     text = _TEXT.replace("$CLOCK", str(int(time.CLOCK_MONOTONIC))).replace("$CAPACITY", str(CAPACITY))
     return compile_object(text, Target.host())

@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from argosy_cinn.once import once
+from argosy_cinn.call_once import call_once
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import I64, PTR, VOID, Index, Value
 from argosy_cinn.runtime.cache import cache_key, default_cache
@@ -160,7 +160,7 @@ class Workers:
         return type.from_address(self._context + offset)
 
 
-@once
+@call_once
 def workers() -> Workers:
     """The process's workers, started on first use with `default_threads`."""
     made = Workers()
@@ -197,7 +197,7 @@ def _thread_key() -> int:
     return key.value
 
 
-@once
+@call_once
 def _runtime_object() -> bytes:
     target = Target.host()
     text = runtime_text(target)

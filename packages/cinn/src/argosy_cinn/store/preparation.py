@@ -14,8 +14,8 @@ from importlib import import_module
 from threading import Lock
 from typing import Any, Protocol
 
+from argosy_cinn.call_once import call_once
 from argosy_cinn.fuel import Budget
-from argosy_cinn.once import once
 from argosy_cinn.runtime import ObjectCache
 from argosy_cinn.store import program_cache
 from argosy_cinn.store.program_cache import Manifest
@@ -117,7 +117,7 @@ def _key(program: Program, recipe: str, options: Mapping[str, Any]) -> str:
     return hashlib.sha256(f"{key}|{around}|{_sources()}".encode()).hexdigest()
 
 
-@once
+@call_once
 def _sources() -> str:
     """A digest of the packages whose passes, operators and rules decide what a preparation makes."""
     digest = hashlib.sha256()

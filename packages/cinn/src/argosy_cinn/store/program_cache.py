@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from argosy_cinn.once import once
+from argosy_cinn.call_once import call_once
 from argosy_cinn.plan.memory import Recomputation
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
 from argosy_cinn.shapes import evaluated
@@ -205,7 +205,7 @@ def _attribute(value: Any) -> str:
     return repr(value)
 
 
-@once
+@call_once
 def _sources() -> str:
     """A digest of the code that decides what is generated."""
     import argosy_cinn

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from argosy_cinn.once import held_at_fork
+from argosy_cinn.call_once import held_at_fork
 from argosy_cinn.runtime.entry import AnsweringEntry
 from argosy_cinn.runtime.trace import Trace, clock
 

@@ -18,7 +18,7 @@ from argosy_cinn.contraction.packing import SLACK, pack_a
 from argosy_cinn.contraction.problem import Block, Cells, Contraction, Format, coordinates, origin
 from argosy_cinn.contraction.tile import NULL, TileArguments
 from argosy_cinn.contraction.winograd.plain import Line, PlainSums, not_finite
-from argosy_cinn.contraction.winograd.plan import POINTS, VECTORS, Plan
+from argosy_cinn.contraction.winograd.plan import POINTS, VECTORS, WinogradPlan
 from argosy_cinn.contraction.winograd.tiles import ROWS, Part, Tiles, call_vectors
 from argosy_cinn.contraction.winograd.transforms import MADE, SEEN, TAPS, of_products, of_taps, side_by_side
 from argosy_cinn.printers.llvm import Function
@@ -33,7 +33,7 @@ _STAGGER = 16
 _CHUNKS_PER_THREAD = 2
 
 
-def winograd_grid(b: Function, problem: Contraction, plan: Plan) -> Index:
+def winograd_grid(b: Function, problem: Contraction, plan: WinogradPlan) -> Index:
     """The number of chunks: parts of the images, and of the filters where threads want more."""
     others = _others(problem, plan)
     assert isinstance(problem.m, int)
@@ -41,7 +41,7 @@ def winograd_grid(b: Function, problem: Contraction, plan: Plan) -> Index:
     return b.mul(others, b.minimum(wanted, -(-problem.m // (2 * _FILTERS))))
 
 
-def _others(problem: Contraction, plan: Plan) -> int:
+def _others(problem: Contraction, plan: WinogradPlan) -> int:
     """Chunks for each part of the filters."""
     return plan.blocks * prod(n for i, n in enumerate(problem.batch) if i != plan.seen.axis)  # type: ignore[misc]
 
@@ -60,13 +60,13 @@ class _Chunk:
     end: Index
 
 
-def emit_winograd(b: Function, problem: Contraction, plan: Plan, chunk: Value, chunks: Value) -> None:
+def emit_winograd(b: Function, problem: Contraction, plan: WinogradPlan, chunk: Value, chunks: Value) -> None:
     """Emit the code of one chunk into a kernel."""
     _Winograd(b, problem, plan).emit(chunk, chunks)
 
 
 class _Winograd:
-    def __init__(self, b: Function, problem: Contraction, plan: Plan) -> None:
+    def __init__(self, b: Function, problem: Contraction, plan: WinogradPlan) -> None:
         self.b, self.problem, self.plan, self.seen = b, problem, plan, plan.seen
         assert isinstance(problem.m, int)
         self.filters = problem.m

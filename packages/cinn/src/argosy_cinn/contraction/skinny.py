@@ -1,10 +1,10 @@
 """Products with few rows or few columns: bound by reading the large operand once, so it is never copied.
 
 Let the *wide* operand have r rows of length k (B transposed for a product with few rows, A for one with few
-columns) and the *thin* one ``count`` vectors of length k. Two forms, by the direction in which the wide
+columns) and the *skinny* one ``count`` vectors of length k. Two forms, by the direction in which the wide
 operand is contiguous:
 
-- along k: `_dots` keeps one vector of partial sums for each (wide row, thin vector), several wide rows at a
+- along k: `_dots` keeps one vector of partial sums for each (wide row, skinny vector), several wide rows at a
   time, and adds its lanes at the end; the order of a sum depends on k and the vector width alone;
 - along r: `_sweeps` adds a few terms of k at a time to a block of results in the second-level cache, reading
   whole stretches of memory; each result is one chain over k in ascending order, as in `gemm`.
@@ -25,7 +25,7 @@ from argosy_cinn.runtime.workers import scratch
 from argosy_cinn.target import Target
 from argosy_hwadapt.cpu.features import physical_cores
 
-#: Most vectors on the thin side.
+#: Most vectors on the skinny side.
 MOST = 8
 _DOT_BLOCK = 64
 #: Bytes of results that rows of the wide operand are added to, which stay in the second-level cache.
@@ -36,13 +36,13 @@ _LINE = 64
 #: The second-level cache, as `Function.prefetch` counts: it has more lines on their way than the first one.
 _SECOND_LEVEL = 2
 _THIN_BYTES = 32 << 10
-#: Bytes of thin vectors that stay in the first-level cache (32 KiB) while the wide operand streams through it.
+#: Bytes of skinny vectors that stay in the first-level cache (32 KiB) while the wide operand streams through it.
 _RESIDENT_BYTES = 12 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class ThinPlan:
-    """How a thin product runs: ``few_rows`` (else few columns), ``dots`` (else sweeps), ``count`` thin
+class SkinnyPlan:
+    """How a skinny product runs: ``few_rows`` (else few columns), ``dots`` (else sweeps), ``count`` skinny
     vectors, ``block`` wide rows of a chunk, ``lanes`` of a vector; ``pairs``: terms are multiplied in pairs of
     bfloat16."""
 
@@ -54,8 +54,8 @@ class ThinPlan:
     pairs: bool = False
 
 
-def plan_thin(problem: Contraction, target: Target) -> ThinPlan | None:
-    """The plan of a product that is thin, or None."""
+def plan_skinny(problem: Contraction, target: Target) -> SkinnyPlan | None:
+    """The plan of a product that is skinny, or None."""
     if problem.run or problem.b.window is not None:
         return None
     few_rows = isinstance(problem.m, int) and problem.m <= MOST
@@ -76,9 +76,9 @@ def plan_thin(problem: Contraction, target: Target) -> ThinPlan | None:
     if rounds or problem.column_sums is not None or count == 0 or (isinstance(problem.k, int) and problem.k < lanes):
         return None
     if dots:
-        return ThinPlan(few_rows, True, count, _DOT_BLOCK, lanes, pairs)
+        return SkinnyPlan(few_rows, True, count, _DOT_BLOCK, lanes, pairs)
     if isinstance(along_r, int) and along_r == 1:
-        return ThinPlan(few_rows, False, count, _sweep_block(problem, few_rows, count), lanes)
+        return SkinnyPlan(few_rows, False, count, _sweep_block(problem, few_rows, count), lanes)
     return None
 
 
@@ -94,7 +94,7 @@ def _sweep_block(problem: Contraction, few_rows: bool, count: int) -> int:
     return min(-(-block // _LINE) * _LINE, fits // _LINE * _LINE)
 
 
-def thin_grid(b: Function, problem: Contraction, plan: ThinPlan) -> Index:
+def skinny_grid(b: Function, problem: Contraction, plan: SkinnyPlan) -> Index:
     """The number of chunks: batch elements x blocks of wide rows."""
     chunks = b.ceil_div(problem.n if plan.few_rows else problem.m, plan.block)
     for size in problem.batch:
@@ -102,13 +102,13 @@ def thin_grid(b: Function, problem: Contraction, plan: ThinPlan) -> Index:
     return chunks
 
 
-def emit_thin(b: Function, problem: Contraction, plan: ThinPlan, chunk: Value) -> None:
+def emit_skinny(b: Function, problem: Contraction, plan: SkinnyPlan, chunk: Value) -> None:
     """Emit the code of one chunk into a kernel."""
-    _Thin(b, problem, plan).emit(chunk)
+    _Skinny(b, problem, plan).emit(chunk)
 
 
-class _Thin:
-    def __init__(self, b: Function, problem: Contraction, plan: ThinPlan) -> None:
+class _Skinny:
+    def __init__(self, b: Function, problem: Contraction, plan: SkinnyPlan) -> None:
         self.b, self.problem, self.plan = b, problem, plan
         self.compute, self.lanes = problem.compute, plan.lanes
         self.type = vector(problem.compute, plan.lanes)
@@ -117,7 +117,7 @@ class _Thin:
         self.wide = problem.b if plan.few_rows else problem.a
         # Where arithmetic fills the time, the hardware's prefetchers see too little of what comes next.
         self.prefetches = plan.count > 1
-        # A wide row takes one sum for each of the products that read it, and each thin vector.
+        # A wide row takes one sum for each of the products that read it, and each skinny vector.
         self.products = (problem, *problem.siblings)
         self.sums = plan.count * len(self.products)
 
@@ -156,7 +156,7 @@ class _Thin:
             self._dots(floats, 1, 1)
 
     def _allocate(self, copies: Index) -> None:
-        """Results, sums that wait, and room for copies of the thin vectors."""
+        """Results, sums that wait, and room for copies of the skinny vectors."""
         b, plan = self.b, self.plan
         results = self.sums * plan.block * self.size
         waiting = results * self.lanes if plan.dots and plan.count > 2 else 0
@@ -167,7 +167,7 @@ class _Thin:
     # -- contiguous along k
 
     def _dots(self, terms: Terms, together: int, unroll: int) -> None:
-        """Blocks of k for which the thin vectors stay in the first-level cache; sums wait in scratch
+        """Blocks of k for which the skinny vectors stay in the first-level cache; sums wait in scratch
         memory between them. ``together`` wide rows at a time, ``unroll`` steps of k.
         """
         b, k = self.b, self.problem.k
@@ -209,7 +209,7 @@ class _Thin:
     def _dot_shape(self, terms: Terms) -> tuple[int, int]:
         """(wide rows at a time, steps of k at a time): enough independent sums to hide the latency of an addition.
 
-        Several rows share what is read of the thin vectors, which pays all the more where those do not stay in the
+        Several rows share what is read of the skinny vectors, which pays all the more where those do not stay in the
         first-level cache beside what streams through it.
         """
         count, k = self.plan.count, self.problem.k
@@ -241,7 +241,7 @@ class _Thin:
     def _dot_products(
         self, terms: Terms, rows: list[Index], k0: Index, depth: Index, unroll: int, start: list[Value]
     ) -> list[Value]:
-        """The lanewise sums of all (wide row, thin vector) pairs over a block of k, added to ``start``."""
+        """The lanewise sums of all (wide row, skinny vector) pairs over a block of k, added to ``start``."""
         b, width = self.b, terms.width
         step, end = width * unroll, b.add(k0, depth)
         whole = b.sub(end, b.rem(depth, step))
@@ -335,7 +335,7 @@ class _Thin:
             self._finish_columns()
 
     def _finish_rows(self, problem: Contraction, first: int) -> None:
-        """Few rows: the results of a thin vector are consecutive columns. A product's begin with number ``first``."""
+        """Few rows: the results of a skinny vector are consecutive columns. A product's begin with number ``first``."""
         b, lanes = self.b, self.lanes
         with b.loop(0, self.plan.count) as t, b.loop(0, self.rows, lanes) as j:
             place = b.at(self.results, b.add(b.mul(b.add(t.index, first), self.plan.block), j.index), self.compute)
@@ -347,7 +347,7 @@ class _Thin:
             problem.epilogue(b, cells)
 
     def _finish_columns(self) -> None:
-        """Few columns: a row of the product takes one result of each thin vector, of which there may be more than a
+        """Few columns: a row of the product takes one result of each skinny vector, of which there may be more than a
         vector has lanes."""
         b, problem, lanes = self.b, self.problem, self.lanes
         starts = range(0, self.plan.count, lanes)
@@ -357,7 +357,7 @@ class _Thin:
             problem.epilogue(b, Cells(self.batch, b.add(self.row0, i.index), 0, values, masks, flushed=self.plan.pairs))
 
     def _row_of_results(self, row: Value, start: int) -> Value:
-        """A vector of the results that a wide row has with the thin vectors from ``start`` on."""
+        """A vector of the results that a wide row has with the skinny vectors from ``start`` on."""
         b = self.b
         made = b.zero(vector(self.compute, self.lanes))
         for lane in range(min(self.lanes, self.plan.count - start)):

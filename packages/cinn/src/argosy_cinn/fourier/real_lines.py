@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from argosy_cinn.fourier.butterfly import Number, added, multiplied, subtracted
+from argosy_cinn.fourier.memory import Place, conjugated
 from argosy_cinn.fourier.passes import number_at, roots_table
-from argosy_cinn.fourier.places import Place, conjugated
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import Index
 

@@ -5,7 +5,7 @@ import pytest
 from programs import assert_equal, build, check
 
 from argosy_cinn import CinnCompiler
-from argosy_cinn.blocks import rewrite
+from argosy_cinn.batch_tiling import rewrite
 from argosy_cinn.plan.planning import simplified
 from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime import set_threads
@@ -72,7 +72,8 @@ def test_blocks_need_less_memory_and_can_be_left_out():
     arguments = f32(1600, 3), f32(1600, 2), f32(3, 20), f32(20, 2)
     program = build(step, arguments)
     blocks, whole = (
-        CinnCompiler().compile(program, device("cpu"), options=fresh(without=without)) for without in ((), ("blocks",))
+        CinnCompiler().compile(program, device("cpu"), options=fresh(without=without))
+        for without in ((), ("batch-tiling",))
     )
     assert blocks.report()["arena_bytes"] < whole.report()["arena_bytes"] / 5
     inputs = [Strided.from_array(a) for a in arguments]

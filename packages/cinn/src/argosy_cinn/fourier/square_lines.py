@@ -13,8 +13,8 @@ import numpy as np
 
 from argosy_cinn.forms.fourier import FourierForm
 from argosy_cinn.fourier.butterfly import Number, multiplied, transformed
+from argosy_cinn.fourier.memory import LINE, Scratch, scaled, stored, swapped
 from argosy_cinn.fourier.passes import roots_table
-from argosy_cinn.fourier.places import LINE, Scratch, scaled, stored, swapped
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import LLVM_TYPES, Index, Value, bytes_of, lanes_of, vector
 

@@ -2,8 +2,8 @@
 
 Each has a lock of its own, so that nobody waits for what he does not need. What is made may need other such things, and
 may need LLVM, but never itself, so that no two threads wait for each other. Whatever calls LLVM holds `LLVM`, asks for
-nothing else meanwhile, and makes what it needs of LLVM itself (`once_in_llvm`) under the same lock. All of the locks
-are re-entrant.
+nothing else meanwhile, and makes what it needs of LLVM itself (`call_once_in_llvm`) under the same lock. All of the
+locks are re-entrant.
 
 A process forks while no other thread is in LLVM: the child would wait forever for a thread that it does not have. What
 another thread was making of other things, the child makes again. Modules that another thread imports are waited for.
@@ -23,7 +23,7 @@ from weakref import WeakSet
 T = TypeVar("T")
 
 
-class Once(Generic[T]):
+class CallOnce(Generic[T]):
     """A function without arguments that runs once; later calls return the same result. ``cache_clear()`` forgets it.
 
     ``lock``: what is held while it runs, for what may run under that lock; its own by default.
@@ -55,17 +55,17 @@ class Once(Generic[T]):
         self._lock = threading.RLock()
 
 
-_alone: WeakSet[Once[Any]] = WeakSet()  # those with locks of their own
+_alone: WeakSet[CallOnce[Any]] = WeakSet()  # those with locks of their own
 
 
-def once(make: Callable[[], T]) -> Once[T]:
+def call_once(make: Callable[[], T]) -> CallOnce[T]:
     """Decorator for a function without arguments that must run once, even when several threads call it first."""
-    return Once(make)
+    return CallOnce(make)
 
 
-def once_in_llvm(make: Callable[[], T]) -> Once[T]:
-    """`once` for what is made of LLVM, and needed by those who hold `LLVM`."""
-    return Once(make, LLVM)
+def call_once_in_llvm(make: Callable[[], T]) -> CallOnce[T]:
+    """`call_once` for what is made of LLVM, and needed by those who hold `LLVM`."""
+    return CallOnce(make, LLVM)
 
 
 def held_at_fork(lock: Any) -> Any:
@@ -99,4 +99,4 @@ LLVM = held_at_fork(threading.RLock())
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_finish_imports, after_in_child=_renew_locks)
 
-__all__ = ["LLVM", "Once", "held_at_fork", "once", "once_in_llvm"]
+__all__ = ["LLVM", "CallOnce", "call_once", "call_once_in_llvm", "held_at_fork"]

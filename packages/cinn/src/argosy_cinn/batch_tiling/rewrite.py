@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from argosy_cinn.blocks.rows import RowWise
+from argosy_cinn.batch_tiling.rows import RowWise
 from argosy_cinn.fuel import allowed
 from argosy_cinn.rewrites.building import splat_of
 from argosy_cinn.rewrites.simplify import has_effect, remove_dead
@@ -43,7 +43,7 @@ _MANY = 6
 _AGAIN = 0.5
 
 
-def rows_in_blocks(program: Program) -> None:
+def tile_batches(program: Program) -> None:
     """Let a simplified ``program`` go through its largest batch in blocks, in place, where that saves traffic."""
     block = program.block
     if program.symbols() or any(has_effect(op) for op in block if op is not block.last and op.name != CHECK):
@@ -54,7 +54,7 @@ def rows_in_blocks(program: Program) -> None:
             continue
         rows = RowWise(program, source, 0)
         size = _block_rows(rows)
-        if size is not None and allowed("blocks", source):
+        if size is not None and allowed("batch-tiling", source):
             _rewrite(program, rows, size)
             return
 
@@ -275,4 +275,4 @@ def _axis_moved(value: Value, start: int, end: int) -> Value:
     return found
 
 
-__all__ = ["rows_in_blocks"]
+__all__ = ["tile_batches"]

@@ -16,7 +16,7 @@ _PATIENCE = 20.0
 
 
 def name_operations(error: Exception, program: Program, attempt: Callable[[Program], None]) -> Exception:
-    """``error``, or a `GroupError` from it that names the operations to blame. ``attempt`` compiles a program and
+    """``error``, or a `GroupError` from it that names the operations at fault. ``attempt`` compiles a program and
     raises what goes wrong."""
     operations = [op for op in program.block if op.results and op.name != "builtin.constant"]
     if isinstance(error, GroupError) or not operations:

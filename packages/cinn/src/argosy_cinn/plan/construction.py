@@ -1,6 +1,6 @@
 """From groups to a plan: the order of steps, what is written over what, and where every value lives.
 
-States are updated in place where that is safe (see `argosy_cinn.plan.in_place`); others are copied at the end.
+States are updated in place where that is safe (see `argosy_cinn.plan.state_updates`); others are copied at the end.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from argosy_cinn.forms.index_check import RECORD, RECORD_BYTES
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
-from argosy_cinn.plan.in_place import choose_in_place
-from argosy_cinn.plan.lifetimes import joined, lifetimes_of
-from argosy_cinn.plan.memory import Lifetime, Place, place_apart, plan
+from argosy_cinn.plan.buffer_reuse import choose_overwriting
+from argosy_cinn.plan.lifetimes import lifetimes_of, merge_lifetimes
+from argosy_cinn.plan.memory import Lifetime, Place, assign_offsets, place_apart
 from argosy_cinn.plan.order import ordered
-from argosy_cinn.plan.overwriting import choose_overwriting
-from argosy_cinn.plan.rematerialise import Facts, Schedule, rematerialised, step_cost
+from argosy_cinn.plan.rematerialisation import Facts, Schedule, rematerialised, step_cost
 from argosy_cinn.plan.siblings import with_siblings
+from argosy_cinn.plan.state_updates import choose_in_place
 from argosy_cinn.plan.steps import Plan, Step
-from argosy_cinn.plan.streaming import choose_streaming
+from argosy_cinn.plan.streaming_stores import choose_streaming
 from argosy_cinn.shapes import has_bytes, nbytes, sizes
 from argosy_pir.dims import SymExpr, is_static
 from argosy_pir.values import OpResult, Value
@@ -71,7 +71,7 @@ def make_plan(
     if budget is not None and not over:
 
         def placed(steps: Sequence[Step]) -> int:
-            return plan(lifetimes_of(steps, stored, places, copies))[1]
+            return assign_offsets(lifetimes_of(steps, stored, places, copies))[1]
 
         writers: dict[Value, int] = {
             argument: fusion.maker[value].number for value, argument in changed if value in in_place
@@ -81,7 +81,7 @@ def make_plan(
         orders = [sequence, schedule.freeing(after)]
         sequence, recomputation = rematerialised(schedule, orders, budget, placed)
     sequence = with_siblings(sequence, in_place)
-    lifetimes = joined(lifetimes_of(sequence, stored, places, copies), over)
+    lifetimes = merge_lifetimes(lifetimes_of(sequence, stored, places, copies), over)
     if checked and not inner:
         lifetimes.append(Lifetime(RECORD, RECORD_BYTES, 0, len(sequence)))
     places.update((key, Place(0)) for form in memory.native.values() for key in form.arenas())
@@ -90,7 +90,7 @@ def make_plan(
     if run_time is not None:
         _place_at_run_time(made, run_time)
     else:
-        offsets, made.arena_bytes = place_apart(lifetimes, guard) if guard else plan(lifetimes)
+        offsets, made.arena_bytes = place_apart(lifetimes, guard) if guard else assign_offsets(lifetimes)
         places.update((key, Place(0, offset)) for key, offset in offsets.items())
     places.update((value, places[first]) for value, first in over.items())
     return made
@@ -118,7 +118,7 @@ def _overwriting(steps: Sequence[Step], lifetimes: Sequence[Lifetime], budget: i
     """What `choose_overwriting` finds; nothing where a budget is not met by it: what is made again has memory of its
     own."""
     over = choose_overwriting(steps, lifetimes)
-    return over if budget is None or plan(joined(lifetimes, over))[1] <= budget else {}
+    return over if budget is None or assign_offsets(merge_lifetimes(lifetimes, over))[1] <= budget else {}
 
 
 # -- a budget
