@@ -26,23 +26,12 @@ WITHOUT_CIRCLES = ("hwadapt", "autograd", "cinn", "infer", "meta")
 WITH_FLOORS = ("hwadapt", "cinn", "infer")
 #: Libraries of the framework for one domain each: they use its core, which does not know them.
 DOMAINS = {
-    "audio", "distribution", "geometric", "hapi", "incubate", "inference", "models", "quantization", "science", "sparse",
-    "text", "vision",
+    "audio", "distribution", "geometric", "hapi", "incubate", "inference", "models", "quantization", "science",
+    "sparse", "text", "vision",
 }  # fmt: skip
 CORE = {
-    "amp",
-    "api",
-    "autograd",
-    "device",
-    "distributed",
-    "framework",
-    "io",
-    "jit",
-    "metric",
-    "nn",
-    "optimizer",
-    "static",
-}
+    "amp", "api", "autograd", "device", "distributed", "framework", "io", "jit", "metric", "nn", "optimizer", "static",
+}  # fmt: skip
 
 
 @cache

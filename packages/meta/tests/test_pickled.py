@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import argosy as paddle
-from argosy.pickled import NAME_TABLE, loads
+from argosy.framework.paddle_pickle import NAME_TABLE, loads
 from argosy_tensorcore.safetensors import CheckpointError
 
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from functools import partial
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
-from argosy.aliases import also_named
 from argosy.checked import named
+from argosy.framework.aliases import also_named
 from argosy_phi_ops.declare.composition import Composed
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.dtype import default_dtype

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlparse
 
-from argosy.serialization import load as _read_state
+from argosy.framework.serialization import load as _read_state
 from argosy.settings import user_cache
 
 __all__ = ["help", "list", "load", "load_state_dict_from_url"]

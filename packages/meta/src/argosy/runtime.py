@@ -24,8 +24,8 @@ extension.register_methods(
         **{name: f"argosy.nn.lazy:{name}" for name in ("initialize", "set_init_func")},
         **{name: f"argosy.signal:{name}" for name in ("istft", "stft")},
         **{name: f"argosy.sparse.creation:{name}" for name in ("to_sparse_coo", "to_sparse_csr")},
-        "create_parameter": "argosy.creation:create_parameter",
-        "create_tensor": "argosy.legacy:create_tensor",
+        "create_parameter": "argosy.framework.creation:create_parameter",
+        "create_tensor": "argosy.framework.typed_creation:create_tensor",
         "softmax": "argosy.compat.nn.functional:softmax",
     }
 )

@@ -11,8 +11,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from argosy.creation import as_tensor
-from argosy.legacy import create_tensor as create_tensor
+from argosy.framework.creation import as_tensor
+from argosy.framework.typed_creation import create_tensor as create_tensor
 
 _FAMILIES = (
     "array", "attribute", "creation", "linalg", "logic", "manipulation", "math", "ops", "random", "search",

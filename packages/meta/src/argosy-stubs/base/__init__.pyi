@@ -4,7 +4,7 @@ from argosy.device.places import CPUPlace as CPUPlace
 from argosy.framework.other_devices import CUDAPinnedPlace as CUDAPinnedPlace
 from argosy.framework.other_devices import CUDAPlace as CUDAPlace
 from argosy.static.executor import Executor as Executor
-from argosy.attributes import ParamAttr as ParamAttr
+from argosy.framework.param_attr import ParamAttr as ParamAttr
 from argosy.static.program import Program as Program
 from argosy.runtime import Tensor as _own_Variable
 from argosy.base import core as core
@@ -16,8 +16,8 @@ from argosy.base import dygraph as dygraph
 from argosy.base import framework as framework
 from argosy.framework.flags import get_flags as get_flags
 from argosy.static.scope import global_scope as global_scope
-from argosy.modes import in_dynamic_mode as _own_in_dygraph_mode
-from argosy.modes import in_pir_mode as in_pir_mode
+from argosy.framework.modes import in_dynamic_mode as _own_in_dygraph_mode
+from argosy.framework.modes import in_pir_mode as in_pir_mode
 from argosy.device.places import is_compiled_with_cinn as is_compiled_with_cinn
 from argosy.device.places import is_compiled_with_cuda as is_compiled_with_cuda
 from argosy.device.places import is_compiled_with_rocm as is_compiled_with_rocm

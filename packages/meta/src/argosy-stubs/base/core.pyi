@@ -26,7 +26,7 @@ from argosy.framework.core import default_xpu_generator as default_xpu_generator
 from argosy.framework.core import device_memory_stat_current_value as device_memory_stat_current_value
 from argosy.framework.core import device_memory_stat_peak_value as device_memory_stat_peak_value
 from argosy.framework.core import eager as eager
-from argosy.framework.reading import frombuffer as frombuffer
+from argosy.framework.readers import frombuffer as frombuffer
 from argosy.framework.core import get_cuda_device_count as get_cuda_device_count
 from argosy.framework.core import get_custom_device_count as get_custom_device_count
 from argosy.device.places import is_compiled_with_cinn as is_compiled_with_cinn

@@ -23,10 +23,10 @@ from argosy.framework.mode_restrictions import dygraph_not_support as dygraph_no
 from argosy.framework.mode_restrictions import dygraph_only as dygraph_only
 from argosy.framework.mode_restrictions import fake_interface_only as fake_interface_only
 from argosy.framework.flags import get_flags as get_flags
-from argosy.modes import in_dynamic_mode as _own_in_dygraph_mode
-from argosy.modes import in_dynamic_mode as in_dynamic_mode
-from argosy.modes import in_dynamic_or_pir_mode as in_dynamic_or_pir_mode
-from argosy.modes import in_pir_mode as in_pir_mode
+from argosy.framework.modes import in_dynamic_mode as _own_in_dygraph_mode
+from argosy.framework.modes import in_dynamic_mode as in_dynamic_mode
+from argosy.framework.modes import in_dynamic_or_pir_mode as in_dynamic_or_pir_mode
+from argosy.framework.modes import in_pir_mode as in_pir_mode
 from argosy.device.places import is_compiled_with_cinn as is_compiled_with_cinn
 from argosy.device.places import is_compiled_with_cuda as is_compiled_with_cuda
 from argosy.device.places import is_compiled_with_distribute as is_compiled_with_distribute
@@ -38,7 +38,7 @@ from argosy.static.program import program_guard as program_guard
 from argosy.framework.flags import set_flags as set_flags
 from argosy.framework.mode_restrictions import static_only as static_only
 from argosy.utils import unique_name as unique_name
-from argosy.modes import use_pir_api as use_pir_api
+from argosy.framework.modes import use_pir_api as use_pir_api
 EagerParamBase = _own_EagerParamBase
 Variable = _own_Variable
 _create_tensor = _own__create_tensor

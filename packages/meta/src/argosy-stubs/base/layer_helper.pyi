@@ -1,3 +1,3 @@
 """Written by ``python -m argosy.api.stubs``."""
 
-from argosy.common_ops_import import LayerHelper as LayerHelper
+from argosy.framework.layer_helper import LayerHelper as LayerHelper

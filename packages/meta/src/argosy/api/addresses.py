@@ -14,6 +14,11 @@ ADDRESSES = {
         argosy.nn.statistics: batch_norm=batch_norm_with_statistics
         argosy.vision.ops.suppression: multiclass_nms3
     """,
+    "argosy._legacy_C_ops": """
+        # Operators as older libraries call them past Paddle's functions.
+        argosy.vision.ops.legacy_operators: argsort box_coder distribute_fpn_proposals
+            fake_channel_wise_quantize_dequantize_abs_max generate_proposals_v2 matrix_nms multiclass_nms3
+    """,
     "argosy.autograd.py_layer": """
         # Where Paddle has ``PyLayer``, for code that takes it from there.
         argosy_autograd.pylayer: PyLayer PyLayerContext
@@ -21,12 +26,12 @@ ADDRESSES = {
     "argosy.base": """
         # What older scripts take from Paddle's inner package.
         .: core data_feeder dygraph framework layer_helper libpaddle
-        argosy.attributes: ParamAttr
         argosy.device.places: CPUPlace is_compiled_with_cinn is_compiled_with_cuda is_compiled_with_rocm
             is_compiled_with_xpu
         argosy.framework.flags: get_flags set_flags
+        argosy.framework.modes: in_dygraph_mode=in_dynamic_mode in_pir_mode
         argosy.framework.other_devices: CUDAPinnedPlace CUDAPlace
-        argosy.modes: in_dygraph_mode=in_dynamic_mode in_pir_mode
+        argosy.framework.param_attr: ParamAttr
         argosy.runtime: Variable=Tensor
         argosy.static.executor: Executor
         argosy.static.program: default_main_program default_startup_program device_guard name_scope Program
@@ -48,7 +53,7 @@ ADDRESSES = {
     """,
     "argosy.base.data_feeder": """
         # Where Paddle defines checks of arguments.
-        argosy.common_ops_import: check_dtype check_type check_variable_and_dtype convert_dtype
+        argosy.framework.layer_helper: check_dtype check_type check_variable_and_dtype convert_dtype
     """,
     "argosy.base.dygraph": """
         # The eager mode where older scripts look for it.
@@ -66,9 +71,9 @@ ADDRESSES = {
         argosy.framework.flags: get_flags set_flags
         argosy.framework.mode_restrictions: dygraph_not_support dygraph_only _dygraph_tracer=tracer
             fake_interface_only non_static_only static_only _stride_in_no_check_dy2st_diff=no_check_of_views
+        argosy.framework.modes: in_dygraph_mode=in_dynamic_mode in_dynamic_mode in_dynamic_or_pir_mode
+            in_pir_mode use_pir_api
         argosy.framework.other_devices: disable_signal_handler
-        argosy.modes: in_dygraph_mode=in_dynamic_mode in_dynamic_mode in_dynamic_or_pir_mode in_pir_mode
-            use_pir_api
         argosy.nn.parameter: EagerParamBase=Parameter Parameter
         argosy.runtime: Variable=Tensor
         argosy.static.places: cpu_places
@@ -79,7 +84,7 @@ ADDRESSES = {
     """,
     "argosy.base.layer_helper": """
         # Where Paddle defines ``LayerHelper``.
-        argosy.common_ops_import: LayerHelper
+        argosy.framework.layer_helper: LayerHelper
     """,
     "argosy.base.libpaddle": """
         # What libraries take from Paddle's extension module itself.
@@ -92,10 +97,30 @@ ADDRESSES = {
         argosy.hapi.monitors: ReduceLROnPlateau VisualDL WandbCallback
         argosy.hapi.progress: ProgBarLogger
     """,
+    "argosy.common_ops_import": """
+        # What authors of layers for older versions import.
+        argosy.framework.layer_helper: check_dtype check_type check_variable_and_dtype convert_dtype
+            convert_np_dtype_to_dtype_ default_main_program device_guard in_dygraph_mode LayerHelper Variable
+    """,
     "argosy.cost_model": """
         # Paddle's measured costs of operators. ``CostModel`` raises NotImplementedError: argosy estimates its
         # own.
         absent cost-table: CostModel
+    """,
+    "argosy.cuda": """
+        # Questions about CUDA under another framework's names, as Paddle keeps them.
+        argosy.device.cuda_runtime: check_error cudart current_device is_initialized mem_get_info
+        argosy.device.places: set_device
+        argosy.device.queries: device=device_guard device_count empty_cache is_available is_bf16_supported
+            synchronize
+        argosy.device.streams: current_stream Event get_device_capability get_device_name get_device_properties
+            get_stream_from_external ipc_collect is_current_stream_capturing max_memory_allocated
+            max_memory_reserved memory_allocated memory_reserved reset_max_memory_allocated
+            reset_max_memory_reserved reset_peak_memory_stats set_stream Stream stream=stream_guard
+            StreamContext
+        argosy.device.typed: BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor
+            get_rng_state HalfTensor IntTensor LongTensor manual_seed manual_seed_all=manual_seed set_rng_state
+            ShortTensor
     """,
     "argosy.distributed.communication.group": """
         # Where Paddle has groups, for code that takes them from there.
@@ -163,8 +188,8 @@ ADDRESSES = {
     """,
     "argosy.framework.io": """
         # Where Paddle keeps ``save`` and ``load``.
+        argosy.framework.serialization: load save
         argosy.nn.parameter: EagerParamBase=Parameter
-        argosy.serialization: load save
     """,
     "argosy.functional": """
         # Functions on tensors that Paddle also keeps under ``paddle.functional``.
@@ -307,6 +332,10 @@ ADDRESSES = {
     "argosy.quantization.base_quanter": """
         # Where Paddle defines ``BaseQuanter``.
         argosy.quantization.base: BaseQuanter
+    """,
+    "argosy.random": """
+        # Seeds and states of the generator of random numbers.
+        argosy.framework.random: get_rng_state initial_seed seed set_rng_state
     """,
     "argosy.special": """
         # Special functions: the operators that Paddle also keeps under ``paddle.special``, and those that it

@@ -16,36 +16,36 @@ NAMES = {
             science signal sparse special static sysconfig tensor text utils version vision
         .amp.support: autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype
             is_autocast_enabled
-        .attributes: ParamAttr
-        .background: async_save clear_async_save_task_queue
         .compat: disable_compat enable_compat
         .compat.nn.functional: softmax
-        .creation: as_tensor assign create_parameter from_numpy is_tensor to_tensor
         .device.description: get_default_device set_default_device
         .device.places: CPUPlace get_device is_compiled_with_cinn is_compiled_with_cuda
             is_compiled_with_custom_device is_compiled_with_distribute is_compiled_with_ipu
             is_compiled_with_rocm is_compiled_with_xpu set_device
         .distributed.data_parallel: DataParallel
-        .dtypes: get_default_dtype pstring raw set_default_dtype
+        .framework.: core
+        .framework.asynchronous_saving: async_save clear_async_save_task_queue
+        .framework.creation: as_tensor assign create_parameter from_numpy is_tensor to_tensor
+        .framework.default_dtype: get_default_dtype pstring raw set_default_dtype
         .framework.flags: get_flags set_flags
+        .framework.modes: disable_static enable_static in_dynamic_mode
         .framework.other_devices: CUDAPinnedPlace CUDAPlace disable_signal_handler get_cuda_rng_state
             set_cuda_rng_state XPUPinnedPlace
-        .framework.reading: batch check_shape MmapStorage
+        .framework.param_attr: ParamAttr
+        .framework.random: get_rng_state manual_seed=seed seed set_rng_state
+        .framework.readers: batch check_shape MmapStorage
+        .framework.serialization: load save
+        .framework.typed_creation: asarray BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor
+            FloatTensor HalfTensor IntTensor LongTensor ShortTensor
         .hapi.model: Model
         .hapi.operations: flops
         .hapi.summary: summary
         .jit.explanation: explain
-        .legacy: asarray BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor
-            IntTensor LongTensor ShortTensor
-        .modes: disable_static enable_static in_dynamic_mode
         .nn.lazy: LazyGuard
-        .random: get_rng_state manual_seed=seed seed set_rng_state
         .runtime: Tensor
-        .serialization: load save
+        .signal.window_functions: bartlett_window blackman_window hamming_window hann_window kaiser_window
         .static.program: device_guard
         .utils.dlpack: from_dlpack to_dlpack
-        .signal.window_functions: bartlett_window blackman_window hamming_window hann_window kaiser_window
-        argosy.framework.: core
         argosy_autograd: enable_grad grad is_grad_enabled no_grad set_grad_enabled
         argosy_tensorcore.dtype: bfloat16 bool=bool_ cdouble=complex128 cfloat=complex64 complex128 complex64
             double=float64 dtype=DType finfo float16 float32 float64 float8_e4m3fn float8_e5m2 float=float32
@@ -88,19 +88,6 @@ NAMES = {
         .layers: AvgPool1D AvgPool1d=AvgPool1D AvgPool2D AvgPool2d=AvgPool2D AvgPool3D AvgPool3d=AvgPool3D
             Linear Softmax Unfold
     """,
-    "argosy.cuda": """
-        argosy.device.places: set_device
-        argosy.device.queries: device=device_guard device_count empty_cache is_available is_bf16_supported
-            synchronize
-        argosy.device.streams: current_stream Event get_device_capability get_device_name get_device_properties
-            get_stream_from_external ipc_collect is_current_stream_capturing max_memory_allocated
-            max_memory_reserved memory_allocated memory_reserved reset_max_memory_allocated
-            reset_max_memory_reserved reset_peak_memory_stats set_stream Stream stream=stream_guard
-            StreamContext
-        argosy.device.typed: BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor
-            get_rng_state HalfTensor IntTensor LongTensor manual_seed manual_seed_all=manual_seed set_rng_state
-            ShortTensor
-    """,
     "argosy.device": """
         .: cuda custom_device xpu
         .description: Device
@@ -132,8 +119,7 @@ NAMES = {
             reduce_scatter scatter wait
         .data_parallel: DataParallel
         .dist_model: DistModel to_static
-        .environment: get_rank get_world_size is_available is_initialized ParallelEnv
-            ParallelMode
+        .environment: get_rank get_world_size is_available is_initialized ParallelEnv ParallelMode
         .group: destroy_process_group get_backend get_group Group init_parallel_env new_group
         .local_layer: LocalLayer
         .local_parts: dtensor_from_local dtensor_to_local local_map
@@ -174,12 +160,12 @@ NAMES = {
         .continuous_bernoulli: ContinuousBernoulli
         .dirichlet: Dirichlet
         .distribution: Distribution ExponentialFamily
+        .divergence: kl_divergence
         .exponential: Exponential
         .gamma: Gamma
         .geometric: Geometric
         .gumbel: Gumbel
         .independent: Independent
-        .divergence: kl_divergence
         .kl: register_kl
         .laplace: Laplace
         .lkj_cholesky: LKJCholesky
@@ -198,24 +184,23 @@ NAMES = {
     """,
     "argosy.framework": """
         .: core io recall_error
+        .asynchronous_saving: async_save
+        .default_dtype: get_default_dtype set_default_dtype
         .flags: get_flags set_flags
+        .layer_helper: LayerHelper
         .mode_restrictions: dygraph_not_support dygraph_only _dygraph_tracer=tracer
             _no_check_dy2st_diff=no_check_of_views
+        .modes: disable_static enable_static in_dynamic_mode in_dynamic_or_pir_mode in_pir_mode use_pir_api
         .other_devices: CUDAPinnedPlace CUDAPlace disable_signal_handler fp8_fp8_half_gemm_fused
             get_cuda_rng_state set_cuda_rng_state XPUPinnedPlace
-        .reading: batch check_shape MmapStorage
+        .param_attr: ParamAttr
+        .random: seed
+        .readers: batch check_shape MmapStorage
+        .serialization: load save
         argosy.: base random
-        argosy.attributes: ParamAttr
-        argosy.background: async_save
-        argosy.common_ops_import: LayerHelper
         argosy.device.places: CPUPlace _current_expected_place=expected_place
             _current_expected_place_=expected_place _get_paddle_place=place_named
-        argosy.dtypes: get_default_dtype set_default_dtype
-        argosy.modes: disable_static enable_static in_dynamic_mode in_dynamic_or_pir_mode in_pir_mode
-            use_pir_api
         argosy.nn.parameter: Parameter
-        argosy.random: seed
-        argosy.serialization: load save
         argosy.static.program: Block Program
         argosy_autograd: grad no_grad
         argosy_tensorcore.dtype: convert_np_dtype_to_dtype_=as_dtype dtype=DType
@@ -500,7 +485,7 @@ NAMES = {
         .python_functions: Print py_func WeightNormParamAttr
         .scope: global_scope Scope scope_guard
         .statistics: accuracy auc create_global_var ExponentialMovingAverage
-        argosy.creation: create_parameter
+        argosy.framework.creation: create_parameter
         argosy.jit.input_spec: InputSpec
         argosy.runtime: Variable=Tensor
         absent ipu: ipu_shard_guard IpuCompiledProgram IpuStrategy set_ipu_shard

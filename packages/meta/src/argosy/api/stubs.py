@@ -25,7 +25,7 @@ from argosy_phi_ops.listing import functions
 __all__ = ["MODULES", "path", "stub", "write"]
 
 _DEFINING = frozenset({
-    "argosy.cuda", "argosy.device.custom_device", "argosy.framework.core", "argosy.nn.functional.flash_attention",
+    "argosy.device.custom_device", "argosy.framework.core", "argosy.nn.functional.flash_attention",
     "argosy.nn.layer", "argosy.nn.quant.quantized_linear", "argosy.quantization.imperative",
     "argosy.static.quantization", "argosy.vision.transforms.transforms",
 })  # fmt: skip

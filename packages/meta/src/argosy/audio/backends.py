@@ -11,7 +11,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
 from argosy.checked import named
-from argosy.serialization import replace_file
+from argosy.framework.serialization import replace_file
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["AudioInfo", "get_current_backend", "info", "list_available_backends", "load", "save", "set_backend"]

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.checked import named
-from argosy.creation import assign
-from argosy.random import seed as start
+from argosy.framework.creation import assign
+from argosy.framework.random import seed as start
 from argosy_phi_ops.declare.composition import find_function
 from argosy_tensorcore.tensor import Tensor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.random import seed as _seed
+from argosy.framework.random import seed as _seed
 from argosy_phi_ops.context import context
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor

@@ -18,7 +18,7 @@ from argosy.device import (
     is_compiled_with_xpu,
 )
 from argosy.framework.other_devices import CUDAPinnedPlace, CUDAPlace
-from argosy.framework.reading import frombuffer
+from argosy.framework.readers import frombuffer
 from argosy.runtime import Tensor
 from argosy_autograd.modes import is_grad_enabled, set_grad_enabled
 from argosy_phi_ops.context import context

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from argosy.creation import to_tensor
-from argosy.legacy import create_tensor as _made
-from argosy.modes import disable_static, enable_static
+from argosy.framework.creation import to_tensor
+from argosy.framework.modes import disable_static, enable_static
+from argosy.framework.typed_creation import create_tensor as _made
 from argosy.static.session import in_static_mode
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator

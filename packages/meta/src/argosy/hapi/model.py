@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from argosy.checked import held
+from argosy.framework.random import get_rng_state, set_rng_state
+from argosy.framework.serialization import load, loadable_path, save_together
 from argosy.hapi.callbacks import Callbacks, LRScheduler, ModelCheckpoint, default_callbacks
 from argosy.hapi.precision import Precision
 from argosy.hapi.progress import ProgBarLogger
@@ -20,8 +22,6 @@ from argosy.metric.metric import Metric
 from argosy.nn.layer import Layer
 from argosy.nn.state import misfit
 from argosy.optimizer.checkpoint import GENERATOR
-from argosy.random import get_rng_state, set_rng_state
-from argosy.serialization import load, loadable_path, save_together
 from argosy_autograd.modes import no_grad
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy.checked import checked
-from argosy.creation import to_tensor
+from argosy.framework.creation import to_tensor
 from argosy.metric.metric import Metric, as_array
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator as op

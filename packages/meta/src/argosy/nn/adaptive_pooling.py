@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.aliases import also_named
+from argosy.framework.aliases import also_named
 from argosy.nn.pooling import Pool
 from argosy_tensorcore.tensor import Tensor
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from argosy.attributes import ParamAttr
+from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Uniform
 from argosy.nn.layer import Layer

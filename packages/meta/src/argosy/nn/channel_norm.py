@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.aliases import also_named
-from argosy.attributes import ParamAttr
 from argosy.checked import check_choice
+from argosy.framework.aliases import also_named
+from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.conv_settings import LAYOUTS
 from argosy.nn.initializer import Constant, Normal

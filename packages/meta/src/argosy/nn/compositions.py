@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.aliases import also_named
 from argosy.checked import named
+from argosy.framework.aliases import also_named
 from argosy.nn.regularization import dropout, overwritten
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor

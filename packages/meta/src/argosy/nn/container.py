@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from argosy.aliases import also_named
 from argosy.checked import checked
+from argosy.framework.aliases import also_named
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.aliases import also_named
 from argosy.checked import Sizes, check_choice
+from argosy.framework.aliases import also_named
 from argosy.nn import functional as F
 from argosy.nn.initializer import Uniform
 from argosy.nn.layer import Layer

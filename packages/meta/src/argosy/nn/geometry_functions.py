@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.aliases import also_named
 from argosy.checked import Sizes, check_choice, named
+from argosy.framework.aliases import also_named
 from argosy.nn.conv_settings import LAYOUTS
 from argosy.nn.integers import Integral
 from argosy_phi_ops.declare.operator import get_operator

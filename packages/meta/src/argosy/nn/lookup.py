@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from argosy.aliases import also_named
 from argosy.checked import named
+from argosy.framework.aliases import also_named
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.dispatch import write

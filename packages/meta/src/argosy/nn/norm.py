@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.aliases import also_named
+from argosy.framework.aliases import also_named
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.integers import Integral

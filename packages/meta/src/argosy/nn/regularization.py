@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argosy.aliases import also_named
 from argosy.checked import named
+from argosy.framework.aliases import also_named
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.tensor import Tensor

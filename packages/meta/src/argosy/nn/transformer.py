@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from argosy.attributes import ParamAttr
-from argosy.creation import to_tensor
+from argosy.framework.creation import to_tensor
+from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.attention import MultiHeadAttention
 from argosy.nn.common import Linear

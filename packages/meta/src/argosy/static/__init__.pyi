@@ -19,7 +19,7 @@ from argosy.static.differentiation import append_backward as append_backward
 from argosy.static.statistics import auc as auc
 from argosy.static.places import cpu_places as cpu_places
 from argosy.static.statistics import create_global_var as create_global_var
-from argosy.creation import create_parameter as create_parameter
+from argosy.framework.creation import create_parameter as create_parameter
 from argosy.static.places import cuda_places as cuda_places
 from argosy.static.program import data as data
 from argosy.static.program import default_main_program as default_main_program

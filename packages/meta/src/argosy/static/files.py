@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from argosy import pickled
 from argosy.checked import checked
+from argosy.framework import paddle_pickle as pickled
+from argosy.framework.serialization import load as load_states
+from argosy.framework.serialization import loadable_path, replace_file, save_together
 from argosy.jit.paddle_format.program import load_paddle_program
-from argosy.serialization import load as load_states
-from argosy.serialization import loadable_path, replace_file, save_together
 from argosy.static.executor import Executor
 from argosy.static.program import Program, default_main_program
 from argosy_infer.export import LoadedProgram, load_program, save_program

@@ -8,9 +8,9 @@ from math import prod
 from typing import Any
 
 from argosy import nn
-from argosy.attributes import as_param_attr
 from argosy.checked import named
-from argosy.creation import make_parameter
+from argosy.framework.creation import make_parameter
+from argosy.framework.param_attr import as_param_attr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.named_activations import activated

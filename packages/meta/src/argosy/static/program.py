@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
+from argosy.framework.random import seed
 from argosy.jit.input_spec import InputSpec
-from argosy.random import seed
 from argosy.static.recorder import ProgramTracer
 from argosy.static.session import being_built, built
 from argosy_phi_ops.capture.live_tensors import live_tensors

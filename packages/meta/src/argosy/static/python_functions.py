@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.attributes import ParamAttr
+from argosy.framework.param_attr import ParamAttr
 from argosy.library import custom_op
 from argosy_pir.dims import SymExpr
 from argosy_tensorcore.dtype import as_dtype

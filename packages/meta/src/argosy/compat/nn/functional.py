@@ -7,7 +7,7 @@ from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.checked import named
-from argosy.creation import assign
+from argosy.framework.creation import assign
 from argosy.nn import functional as F
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.dtype import as_dtype

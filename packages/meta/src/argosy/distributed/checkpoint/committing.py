@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from argosy.distributed.checkpoint.metadata import SAVE, Metadata, metadata_file, part_file, part_of
 from argosy.distributed.checkpoint.parts import Array
-from argosy.serialization import replace_file
+from argosy.framework.serialization import replace_file
 from argosy_tensorcore.safetensors import save_file
 
 __all__ = ["Commit"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from argosy.creation import to_tensor
+from argosy.framework.creation import to_tensor
 from argosy_phi_ops.declare.composition import find_function
 from argosy_phi_ops.declare.operator import find_operator, get_operator
 from argosy_pir import dims

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from argosy.attributes import as_param_attr
 from argosy.checked import Checked, blame_inputs
-from argosy.creation import make_parameter
+from argosy.framework.creation import make_parameter
+from argosy.framework.param_attr import as_param_attr
 from argosy.nn import state, traversal
 from argosy.nn.conversions import Conversions
 from argosy.nn.hooks import CHANGES, HookHandle, Hooks
@@ -89,7 +89,7 @@ class Layer(Checked, Conversions, Internals):
     @property
     def _helper(self) -> Any:
         """What layers written like Paddle's own ask for default types and parameters."""
-        from argosy.common_ops_import import LayerHelper
+        from argosy.framework.layer_helper import LayerHelper
 
         return LayerHelper(self._full_name)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from typing import Any
 
-from argosy.attributes import ParamAttr
-from argosy.creation import to_tensor
+from argosy.framework.creation import to_tensor
+from argosy.framework.param_attr import ParamAttr
 from argosy.nn.initializer import Assign
 from argosy.nn.layer import Layer
 from argosy_autograd.modes import no_grad

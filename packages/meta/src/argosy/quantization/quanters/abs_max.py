@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.attributes import ParamAttr
+from argosy.framework.param_attr import ParamAttr
 from argosy.nn.initializer import Constant
 from argosy.quantization.base import BaseQuanter
 from argosy.quantization.factory import QuanterFactory

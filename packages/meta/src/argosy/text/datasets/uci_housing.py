@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argosy.dtypes import get_default_dtype
+from argosy.framework.default_dtype import get_default_dtype
 from argosy.io.dataset import Dataset
 from argosy.vision.datasets.files import found, mode_of
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from argosy.framework.paddle_pickle import loads
 from argosy.io.dataset import Dataset
-from argosy.pickled import loads
 from argosy.vision.datasets.files import LIMIT, backend_of, found, mode_of, reading
 from argosy.vision.image import pillow
 

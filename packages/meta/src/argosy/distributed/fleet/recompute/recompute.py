@@ -13,8 +13,8 @@ import numpy as np
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.amp.casting import applied, current
 from argosy.distributed.fleet.layers.mpu.random import get_rng_state_tracker
+from argosy.framework.random import get_rng_state, set_rng_state
 from argosy.jit.arguments import tensors_in
-from argosy.random import get_rng_state, set_rng_state
 from argosy_autograd.errors import DifferentiationError
 from argosy_autograd.hooks import saved_tensors_hooks
 from argosy_autograd.modes import enable_grad, is_grad_enabled

@@ -90,7 +90,7 @@ class PipelineLayer(Layer):
         ]
 
     def _built(self, number: int, given: Any) -> Callable[..., Any]:
-        from argosy.random import seed
+        from argosy.framework.random import seed
 
         seed(1234 + number)
         if isinstance(given, LocalSharedLayerDesc):

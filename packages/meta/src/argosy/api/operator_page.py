@@ -1,4 +1,4 @@
-"""The page of operators: ``python -m argosy.operator_page`` writes ``docs/OPERATORS.md`` in the working directory.
+"""The page of operators: ``python -m argosy.api.operator_page`` writes ``docs/OPERATORS.md`` in the working directory.
 
 What a subsystem can do with an operator follows from its decomposition: it is expanded on its own samples, and the
 primitives found there are looked up in the subsystem's tables.
@@ -31,7 +31,7 @@ _INEXACT = ("float", "bfloat", "complex")
 def page() -> str:
     """The text of the page."""
     head = (
-        "# Operators\n\nWritten by `python -m argosy.operator_page`; a test compares. What each operator's "
+        "# Operators\n\nWritten by `python -m argosy.api.operator_page`; a test compares. What each operator's "
         "decomposition\ninto primitives says about it, on its own samples:\n\n"
         "- **gradient**: some result depends on some operand through primitives that have derivatives;\n"
         "- **compiled**: natively, or with calls of the host for the primitives of the dtypes named;\n"

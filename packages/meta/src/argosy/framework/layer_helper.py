@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from argosy.attributes import as_param_attr
-from argosy.creation import make_parameter
-from argosy.dtypes import get_default_dtype
-from argosy.modes import in_dynamic_mode as in_dygraph_mode
+from argosy.framework.creation import make_parameter
+from argosy.framework.default_dtype import get_default_dtype
+from argosy.framework.modes import in_dynamic_mode as in_dygraph_mode
+from argosy.framework.param_attr import as_param_attr
 from argosy.runtime import Tensor as Variable
 from argosy.static import default_main_program, device_guard
 from argosy_tensorcore import naming

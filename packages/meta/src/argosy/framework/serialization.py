@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from argosy import pickled
+from argosy.framework import paddle_pickle as pickled
 from argosy.static.scope import Variable
 from argosy_hwadapt.files import content_key, member_path, write_file, write_files
 from argosy_tensorcore.dtype import bfloat16
@@ -41,8 +41,9 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, protocol: int = 4, *
     name); atomically: on any error what was there stays.
 
     obj: tensors or arrays in nested dicts (with string keys), lists and tuples, beside numbers, strings, booleans,
-    None. protocol: of the pickle, in Paddle's formats. Raises :class:`~argosy.pickled.UnsavableError` naming the place
-    of anything else, NotImplementedError for other formats, OSError from the disk.
+    None. protocol: of the pickle, in Paddle's formats. Raises
+    :class:`~argosy.framework.paddle_pickle.UnsavableError` naming the place of anything else, NotImplementedError for
+    other formats, OSError from the disk.
     """
     if configs:
         raise TypeError(f"save() has no argument {sorted(configs)}")

@@ -1,15 +1,12 @@
-"""Questions about CUDA under another framework's names, as Paddle keeps them: there is no CUDA device, and what would
-need one says so."""
+"""Questions about the CUDA runtime: there is no CUDA device, and what would need one says so."""
 
 from __future__ import annotations
 
 from typing import NoReturn
 
-from argosy.api import lazy_names, targets
 from argosy.device.streams import refusing
 
-__all__ = [*targets(__name__), "check_error", "cudart", "current_device", "is_initialized", "mem_get_info"]
-__getattr__, __dir__ = lazy_names(__name__, globals())
+__all__ = ["check_error", "cudart", "current_device", "is_initialized", "mem_get_info"]
 
 mem_get_info = refusing("cuda.mem_get_info", "CUDA device")
 cudart = refusing("cuda.cudart", "CUDA device")

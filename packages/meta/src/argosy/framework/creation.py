@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
-from argosy.aliases import also_named
-from argosy.attributes import ParamAttr, as_param_attr
 from argosy.checked import checked
+from argosy.framework.aliases import also_named
+from argosy.framework.param_attr import ParamAttr, as_param_attr
 from argosy.static.session import note_parameter
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.dispatch import deliver, suspended

@@ -7,7 +7,7 @@ import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, BinaryIO
 
-from argosy.serialization import save
+from argosy.framework.serialization import save
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["async_save", "clear_async_save_task_queue"]
