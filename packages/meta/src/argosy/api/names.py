@@ -183,7 +183,7 @@ NAMES = {
         .uniform: Uniform
     """,
     "argosy.framework": """
-        .: core io recall_error
+        .: core io random recall_error
         .asynchronous_saving: async_save
         .default_dtype: get_default_dtype set_default_dtype
         .flags: get_flags set_flags
@@ -197,7 +197,7 @@ NAMES = {
         .random: seed
         .readers: batch check_shape MmapStorage
         .serialization: load save
-        argosy.: base random
+        argosy.: base
         argosy.device.places: CPUPlace _current_expected_place=expected_place
             _current_expected_place_=expected_place _get_paddle_place=place_named
         argosy.nn.parameter: Parameter

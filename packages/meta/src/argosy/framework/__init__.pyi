@@ -36,7 +36,7 @@ from argosy.framework.modes import in_pir_mode as in_pir_mode
 from argosy.framework import io as io
 from argosy.framework.serialization import load as load
 from argosy_autograd.modes import no_grad as no_grad
-from argosy import random as random
+from argosy.framework import random as random
 from argosy.framework import recall_error as recall_error
 from argosy.framework.serialization import save as save
 from argosy.framework.random import seed as seed
