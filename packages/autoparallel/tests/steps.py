@@ -217,7 +217,7 @@ def _operand(application, number, x, rng):
         sizes = [application.operands[0].shape[axis] for axis in axes]
         columns = [rng.integers(-1, n + 1, shape[:-1]) for n in sizes]
         return np.stack(columns, -1).astype(dtype)
-    square = PRIMITIVES[application.kind].category == "decomposition"
+    square = PRIMITIVES[application.name.removeprefix("prim.")].category == "decomposition"
     return value_of(shape, dtype, square, rng)
 
 

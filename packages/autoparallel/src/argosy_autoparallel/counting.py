@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from argosy_hwadapt import Communicator
+from argosy_hwadapt.calls import Call
+from argosy_hwadapt.communicator import BaseCommunicator, Handle
 from argosy_phi_ops.context import context
 
 __all__ = ["CountedCommunicator", "Counts", "count_collectives"]
@@ -58,7 +60,7 @@ def count_collectives() -> Iterator[Counts]:
         active.remove(counts)
 
 
-class CountedCommunicator:
+class CountedCommunicator(BaseCommunicator):
     """A communicator that tells the active counters of its rank."""
 
     def __init__(self, inner: Communicator) -> None:
@@ -71,30 +73,12 @@ class CountedCommunicator:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
-    def all_reduce(self, send: Any, recv: Any, op: str = "sum") -> None:
-        """See :meth:`Communicator.all_reduce`."""
-        self._count("all_reduce", 2 * send.nbytes * (self.size - 1) / self.size)
-        self.inner.all_reduce(send, recv, op=op)
-
-    def all_gather(self, send: Any, recv: Any) -> None:
-        """See :meth:`Communicator.all_gather`."""
-        self._count("all_gather", send.nbytes * (self.size - 1))
-        self.inner.all_gather(send, recv)
-
-    def reduce_scatter(self, send: Any, recv: Any, op: str = "sum") -> None:
-        """See :meth:`Communicator.reduce_scatter`."""
-        self._count("reduce_scatter", send.nbytes * (self.size - 1) / self.size)
-        self.inner.reduce_scatter(send, recv, op=op)
-
-    def all_to_all(self, send: Any, recv: Any) -> None:
-        """See :meth:`Communicator.all_to_all`."""
-        self._count("all_to_all", send.nbytes * (self.size - 1) / self.size)
-        self.inner.all_to_all(send, recv)
-
-    def broadcast(self, buffer: Any, root: int) -> None:
-        """See :meth:`Communicator.broadcast`."""
-        self._count("broadcast", buffer.nbytes if self.rank == root else 0)
-        self.inner.broadcast(buffer, root)
+    def start(self, call: Call) -> Handle:
+        """See :meth:`Communicator.start`."""
+        share = _SENT.get(call.kind)
+        if share is not None:
+            self._count(call.kind, share(self, call))
+        return self.inner.start(call)
 
     def send(self, buffer: Any, peer: int, tag: int = 0) -> None:
         """See :meth:`Communicator.send`."""
@@ -104,3 +88,18 @@ class CountedCommunicator:
     def _count(self, kind: str, nbytes: float) -> None:
         for counts in context().values.get(_ACTIVE, ()):
             counts.add(kind, nbytes)
+
+
+_SENT: dict[str, Callable[[CountedCommunicator, Call], float]] = {
+    "all_reduce": lambda c, call: 2 * call.send.nbytes * (c.size - 1) / c.size,
+    "all_gather": lambda c, call: call.send.nbytes * (c.size - 1),
+    "reduce_scatter": lambda c, call: call.send.nbytes * (c.size - 1) / c.size,
+    "all_to_all": lambda c, call: _to_others(c, call) * call.send.itemsize,
+    "broadcast": lambda c, call: call.send.nbytes if c.rank == call.agreed["root"] else 0,
+}
+"""From a kind to the bytes that a rank sends."""
+
+
+def _to_others(c: CountedCommunicator, call: Call) -> float:
+    counts = call.own.get("send_counts")
+    return float(call.send.size * (c.size - 1) / c.size if counts is None else sum(counts) - counts[c.rank])

@@ -1,35 +1,58 @@
-"""The one collective contract: what ranks can do together, and the checks that every implementation shares.
+"""The one collective contract: what ranks can do together, at once or started now and waited for later.
 
-Operands are C-contiguous numpy arrays on the host. Entry-point group ``argosy.communicators``.
+A communicator writes :meth:`BaseCommunicator.start` and a few others; :class:`BaseCommunicator` makes every form of
+every operation of them. Operands are C-contiguous numpy arrays on the host. Entry-point group ``argosy.communicators``.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from argosy_hwadapt import calls
+from argosy_hwadapt.calls import REDUCE_OPS, Array, Call
 
-#: Names of the reductions. ``avg`` is the sum divided by the number of ranks, for inexact dtypes only.
-REDUCE_OPS = ("sum", "prod", "max", "min", "avg")
+__all__ = [
+    "DONE", "PERMUTE_TAG", "REDUCE_OPS", "Array", "BaseCommunicator", "Call", "Communicator", "Handle", "accumulator",
+    "reduce_arrays",
+]  # fmt: skip
+
+PERMUTE_TAG = 32767
+"""The tag of :meth:`Communicator.permute`'s messages, the largest that every MPI has; senders use smaller ones."""
 
 _UFUNCS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum, "avg": np.add}
 _NARROW_FLOATS = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
+class Handle(Protocol):
+    """An operation that was started. Until it is done its operands belong to it."""
+
+    def done(self) -> bool:
+        """Return whether :meth:`wait` would return (or raise) at once; asking moves the operation on."""
+
+    def wait(self) -> None:
+        """Return once the operation is done, here. Raises the operation's errors; may be called again."""
+
+
 class Communicator(Protocol):
     """A group of ranks, seen from one of them.
 
-    Collectives must be called by every rank of the group, in the same order, with operands of equal size
-    and dtype; ``send`` and ``recv`` may be the same array where their sizes agree. Errors: ValueError and
-    TypeError for an operand that is wrong by itself, CollectiveMismatch where ranks disagree (if the
-    implementation can tell), RankFailure when a rank of the group is gone. After an error the communicator
-    is of no more use.
+    Collectives must be called by every rank of the group, in the same order, with operands of equal size and dtype;
+    ``send`` and ``recv`` may be the same array where their sizes agree. Each has two forms that ranks may mix: the
+    plain one returns when it is done, ``start_...`` returns a handle at once. Calls are compared when they are
+    started, in order within the group. Errors: ValueError and TypeError for an operand that is wrong by itself,
+    CollectiveMismatch where ranks disagree (if the implementation can tell), RankFailure when a rank of the group is
+    gone. After an error the communicator is of no more use.
     """
 
     rank: int  #: of this process or thread, from 0
     size: int  #: number of ranks
     name: str  #: of the implementation
+
+    def start(self, call: Call) -> Handle:
+        """Start a call made by :mod:`argosy_hwadapt.calls`; all forms come here. Never waits for another rank."""
 
     def all_reduce(self, send: Array, recv: Array, op: str = "sum") -> None:
         """Combine ``send`` of all ranks elementwise into ``recv``; all ranks get the same bits.
@@ -43,11 +66,23 @@ class Communicator(Protocol):
     def reduce_scatter(self, send: Array, recv: Array, op: str = "sum") -> None:
         """Combine ``send`` of all ranks; rank r keeps part r of ``size`` equal parts in ``recv``."""
 
-    def all_to_all(self, send: Array, recv: Array) -> None:
-        """Give part r of ``send`` to rank r; ``recv`` holds the parts received, in order of their ranks."""
+    def all_to_all(
+        self, send: Array, recv: Array, send_counts: Sequence[int] | None = None,
+        recv_counts: Sequence[int] | None = None,
+    ) -> None:  # fmt: skip
+        """Give part r of ``send`` to rank r; ``recv`` holds the parts received, in order of their ranks.
+
+        Parts are equal, or part r has ``send_counts[r]`` elements and ``recv_counts[r]`` come from rank r.
+        """
 
     def broadcast(self, buffer: Array, root: int) -> None:
         """Copy ``buffer`` of rank ``root`` into ``buffer`` of every other rank."""
+
+    def permute(self, send: Array, recv: Array, pairs: Sequence[tuple[int, int]]) -> None:
+        """Send ``send`` along ``pairs`` of (source, target); ``recv`` of a rank that is no target gets zeros.
+
+        By messages: ranks that are in no pair need not call.
+        """
 
     def send(self, buffer: Array, peer: int, tag: int = 0) -> None:
         """Send a copy of ``buffer``; never waits for the receiver, so that neighbours may send to
@@ -56,13 +91,27 @@ class Communicator(Protocol):
 
     def recv(self, buffer: Array, peer: int, tag: int = 0) -> None:
         """Wait for a message of this tag from ``peer``; messages of one tag arrive in the order
-        they were sent.
+        they were sent, in receives in the order they were started.
         """
 
     def barrier(self) -> None:
         """Wait until every rank is here."""
 
-    def split(self, color: int, key: int) -> "Communicator | None":
+    def start_all_reduce(self, send: Array, recv: Array, op: str = "sum") -> Handle:
+        """Start :meth:`all_reduce`; the other ``start_`` forms alike."""
+
+    def start_all_gather(self, send: Array, recv: Array) -> Handle: ...
+    def start_reduce_scatter(self, send: Array, recv: Array, op: str = "sum") -> Handle: ...
+    def start_all_to_all(
+        self, send: Array, recv: Array, send_counts: Sequence[int] | None = None,
+        recv_counts: Sequence[int] | None = None,
+    ) -> Handle: ...  # fmt: skip
+    def start_broadcast(self, buffer: Array, root: int) -> Handle: ...
+    def start_permute(self, send: Array, recv: Array, pairs: Sequence[tuple[int, int]]) -> Handle: ...
+    def start_recv(self, buffer: Array, peer: int, tag: int = 0) -> Handle: ...
+    def start_barrier(self) -> Handle: ...
+
+    def split(self, color: int, key: int) -> Communicator | None:
         """Form one new group per ``color``, ordered by (key, rank); a negative colour joins none
         and gets None.
         """
@@ -74,46 +123,114 @@ class Communicator(Protocol):
         """Leave the group; later operations of this object fail."""
 
 
-def check_array(what: str, array: Any) -> None:
-    """Raise TypeError or ValueError unless the operand is a C-contiguous numpy array."""
-    if not isinstance(array, np.ndarray):
-        raise TypeError(f"{what} must be a numpy array, got {type(array).__name__}")
-    if not array.flags.c_contiguous:
-        raise ValueError(f"{what} must be C-contiguous, got shape {array.shape} with strides {array.strides}")
+class BaseCommunicator:
+    """Every form of every operation, made of :meth:`start` and :meth:`send`, which a communicator writes.
+
+    See :class:`Communicator` for what they mean.
+    """
+
+    rank: int
+    size: int
+    name: str
+
+    def start(self, call: Call) -> Handle:
+        """See :meth:`Communicator.start`."""
+        raise NotImplementedError
+
+    def send(self, buffer: Array, peer: int, tag: int = 0) -> None:
+        """See :meth:`Communicator.send`."""
+        raise NotImplementedError
+
+    def all_reduce(self, send: Array, recv: Array, op: str = "sum") -> None:
+        """See :meth:`Communicator.all_reduce`."""
+        self.start(calls.all_reduce(self.size, send, recv, op)).wait()
+
+    def start_all_reduce(self, send: Array, recv: Array, op: str = "sum") -> Handle:
+        """See :meth:`Communicator.all_reduce`."""
+        return self.start(calls.all_reduce(self.size, send, recv, op).in_background())
+
+    def all_gather(self, send: Array, recv: Array) -> None:
+        """See :meth:`Communicator.all_gather`."""
+        self.start(calls.all_gather(self.size, send, recv)).wait()
+
+    def start_all_gather(self, send: Array, recv: Array) -> Handle:
+        """See :meth:`Communicator.all_gather`."""
+        return self.start(calls.all_gather(self.size, send, recv).in_background())
+
+    def reduce_scatter(self, send: Array, recv: Array, op: str = "sum") -> None:
+        """See :meth:`Communicator.reduce_scatter`."""
+        self.start(calls.reduce_scatter(self.size, send, recv, op)).wait()
+
+    def start_reduce_scatter(self, send: Array, recv: Array, op: str = "sum") -> Handle:
+        """See :meth:`Communicator.reduce_scatter`."""
+        return self.start(calls.reduce_scatter(self.size, send, recv, op).in_background())
+
+    def all_to_all(
+        self, send: Array, recv: Array, send_counts: Sequence[int] | None = None,
+        recv_counts: Sequence[int] | None = None,
+    ) -> None:  # fmt: skip
+        """See :meth:`Communicator.all_to_all`."""
+        self.start(calls.all_to_all(self.size, send, recv, send_counts, recv_counts)).wait()
+
+    def start_all_to_all(
+        self, send: Array, recv: Array, send_counts: Sequence[int] | None = None,
+        recv_counts: Sequence[int] | None = None,
+    ) -> Handle:  # fmt: skip
+        """See :meth:`Communicator.all_to_all`."""
+        return self.start(calls.all_to_all(self.size, send, recv, send_counts, recv_counts).in_background())
+
+    def broadcast(self, buffer: Array, root: int) -> None:
+        """See :meth:`Communicator.broadcast`."""
+        self.start(calls.broadcast(self.rank, self.size, buffer, root)).wait()
+
+    def start_broadcast(self, buffer: Array, root: int) -> Handle:
+        """See :meth:`Communicator.broadcast`."""
+        return self.start(calls.broadcast(self.rank, self.size, buffer, root).in_background())
+
+    def barrier(self) -> None:
+        """See :meth:`Communicator.barrier`."""
+        self.start(calls.barrier()).wait()
+
+    def start_barrier(self) -> Handle:
+        """See :meth:`Communicator.barrier`."""
+        return self.start(calls.barrier().in_background())
+
+    def recv(self, buffer: Array, peer: int, tag: int = 0) -> None:
+        """See :meth:`Communicator.recv`."""
+        self.start(calls.recv(self.size, buffer, peer, tag)).wait()
+
+    def start_recv(self, buffer: Array, peer: int, tag: int = 0) -> Handle:
+        """See :meth:`Communicator.recv`."""
+        return self.start(calls.recv(self.size, buffer, peer, tag).in_background())
+
+    def permute(self, send: Array, recv: Array, pairs: Sequence[tuple[int, int]]) -> None:
+        """See :meth:`Communicator.permute`."""
+        self.start_permute(send, recv, pairs).wait()
+
+    def start_permute(self, send: Array, recv: Array, pairs: Sequence[tuple[int, int]]) -> Handle:
+        """See :meth:`Communicator.permute`."""
+        sources = [source for source, target in pairs if target == self.rank]
+        calls.check_permute(self.size, send, recv, pairs)
+        for source, target in pairs:
+            if source == self.rank:
+                self.send(send, target, PERMUTE_TAG)
+        if sources:
+            return self.start_recv(recv, sources[0], PERMUTE_TAG)
+        recv.fill(0)
+        return DONE
 
 
-def check_pair(kind: str, send: Any, recv: Any, send_parts: int, recv_parts: int) -> None:
-    """Check both operands of a collective: equal dtypes, and ``send_parts`` to ``recv_parts`` in size."""
-    check_array(f"{kind}: send", send)
-    check_array(f"{kind}: recv", recv)
-    check_writable(kind, recv)
-    if send.dtype != recv.dtype:
-        raise TypeError(f"{kind}: send has dtype {send.dtype}, recv has {recv.dtype}; they must be equal")
-    if send.size * recv_parts != recv.size * send_parts or send.size % send_parts:
-        raise ValueError(
-            f"{kind}: send has {send.size} elements and recv {recv.size}; "
-            f"expected a ratio of {send_parts} to {recv_parts}"
-        )
+class _Done:
+    def done(self) -> bool:
+        """Return True."""
+        return True
+
+    def wait(self) -> None:
+        """Return at once."""
 
 
-def check_writable(kind: str, array: Array) -> None:
-    """Raise ValueError if an operand that receives is read-only."""
-    if not array.flags.writeable:
-        raise ValueError(f"{kind}: the receiving array is read-only")
-
-
-def check_op(kind: str, op: str, dtype: np.dtype[Any]) -> None:
-    """Raise ValueError for an unknown reduction and TypeError for an average of integers."""
-    if op not in REDUCE_OPS:
-        raise ValueError(f"{kind}: reduction {op!r} is unknown; there are {', '.join(REDUCE_OPS)}")
-    if op == "avg" and dtype.kind in "biu":
-        raise TypeError(f"{kind}: 'avg' needs an inexact dtype, got {dtype}; sum and divide instead")
-
-
-def check_peer(kind: str, peer: int, size: int) -> None:
-    """Raise ValueError for a rank outside the group."""
-    if not 0 <= peer < size:
-        raise ValueError(f"{kind}: rank {peer} is not in a group of {size}")
+DONE = _Done()
+"""The handle of an operation that was done when it was started."""
 
 
 def reduce_arrays(arrays: list[Array], op: str) -> Array:
@@ -129,4 +246,4 @@ def reduce_arrays(arrays: list[Array], op: str) -> Array:
 
 def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the dtype in which values of ``dtype`` are summed."""
-    return np.dtype("float32") if dtype.name in _NARROW_FLOATS else dtype
+    return np.dtype("float32") if dtype.itemsize <= 2 and dtype.name in _NARROW_FLOATS else dtype

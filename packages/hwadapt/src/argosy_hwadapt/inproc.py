@@ -4,6 +4,8 @@ Real data moves, and because all ranks are in sight, mistakes that hang other co
 once: ranks that call different collectives, ranks that left or died, groups in which everybody waits.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from collections import defaultdict, deque
@@ -12,33 +14,30 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from argosy_hwadapt.communicator import (
-    Array,
-    check_array,
-    check_op,
-    check_pair,
-    check_peer,
-    check_writable,
-    reduce_arrays,
-)
+from argosy_hwadapt import calls
+from argosy_hwadapt.calls import Array, Call
+from argosy_hwadapt.communicator import BaseCommunicator, reduce_arrays
 from argosy_hwadapt.errors import CollectiveMismatch, CommunicatorError, RankFailure
-from argosy_hwadapt.rendezvous import Call, Meeting, Wait, World
+from argosy_hwadapt.rendezvous import Letter, Meeting, Wait, World, disagreement
 
 T = TypeVar("T")
 
 
 class _Group:
-    """Some ranks of a world: the meeting they gather at next, and the letters they sent each other."""
+    """Some ranks of a world: their meetings by number, and the letters they send each other."""
 
     def __init__(self, world: World, ranks: tuple[int, ...]) -> None:
         self.world, self.ranks = world, ranks
-        self.meeting = Meeting(ranks)
-        self.letters: defaultdict[tuple[int, int, int], deque[tuple[Call, Array]]] = defaultdict(deque)
+        self.meetings: dict[int, Meeting] = {}
+        self.sent: defaultdict[tuple[int, int, int], deque[Letter]] = defaultdict(deque)
+        self.asked: defaultdict[tuple[int, int, int], deque[Letter]] = defaultdict(deque)
 
 
-class InprocCommunicator:
+class InprocCommunicator(BaseCommunicator):
     """A group of threads, seen from one of them. Implements
     :class:`argosy_hwadapt.communicator.Communicator`.
+
+    Starting never waits, so one thread may also be several ranks.
     """
 
     name = "inproc"
@@ -46,87 +45,39 @@ class InprocCommunicator:
     def __init__(self, group: _Group, rank: int) -> None:
         self.rank, self.size = rank, len(group.ranks)
         self._group, self._world = group, group.world
+        self._me = group.ranks[rank]
+        self._count = 0
         self._closed = False
 
     def __repr__(self) -> str:
         return f"InprocCommunicator(rank {self.rank} of {self.size})"
 
-    # Collectives: check one's own operands, then meet the others.
-
-    def all_reduce(self, send: Array, recv: Array, op: str = "sum") -> None:
-        """See :meth:`Communicator.all_reduce`."""
-        check_pair("all_reduce", send, recv, 1, 1)
-        check_op("all_reduce", op, send.dtype)
-        self._meet(_data_call("all_reduce", send, recv, op=op), _all_reduce)
-
-    def all_gather(self, send: Array, recv: Array) -> None:
-        """See :meth:`Communicator.all_gather`."""
-        check_pair("all_gather", send, recv, 1, self.size)
-        self._meet(_data_call("all_gather", send, recv), _all_gather)
-
-    def reduce_scatter(self, send: Array, recv: Array, op: str = "sum") -> None:
-        """See :meth:`Communicator.reduce_scatter`."""
-        check_pair("reduce_scatter", send, recv, self.size, 1)
-        check_op("reduce_scatter", op, send.dtype)
-        self._meet(_data_call("reduce_scatter", send, recv, op=op), _reduce_scatter)
-
-    def all_to_all(self, send: Array, recv: Array) -> None:
-        """See :meth:`Communicator.all_to_all`."""
-        check_pair("all_to_all", send, recv, 1, 1)
-        if send.size % self.size:
-            raise ValueError(f"all_to_all: {send.size} elements do not divide into {self.size} equal parts")
-        self._meet(_data_call("all_to_all", send, recv), _all_to_all)
-
-    def broadcast(self, buffer: Array, root: int) -> None:
-        """See :meth:`Communicator.broadcast`."""
-        check_array("broadcast: buffer", buffer)
-        check_peer("broadcast", root, self.size)
-        if self.rank != root:
-            check_writable("broadcast", buffer)
-        self._meet(_data_call("broadcast", buffer, buffer, root=root), _broadcast)
-
-    def barrier(self) -> None:
-        """See :meth:`Communicator.barrier`."""
-        self._meet(Call("barrier", {}, ()), lambda calls: None)
-
-    def split(self, color: int, key: int) -> "InprocCommunicator | None":
-        """See :meth:`Communicator.split`."""
-        outcome: list[_Group | None] = [None]
-        self._meet(Call("split", {}, (), (color, key, outcome)), self._split_groups)
-        group = outcome[0]
-        if group is None:
-            return None
-        return InprocCommunicator(group, group.ranks.index(self._group.ranks[self.rank]))
-
-    # Point to point.
+    def start(self, call: Call) -> _Started:
+        """See :meth:`Communicator.start`. The last rank to arrive moves the data."""
+        return _Started(self._world, self._me, call, self._ask(call) if call.kind == "recv" else self._meet(call))
 
     def send(self, buffer: Array, peer: int, tag: int = 0) -> None:
         """See :meth:`Communicator.send`."""
-        check_array("send: buffer", buffer)
-        check_peer("send", peer, self.size)
-        call = Call("send", {"dtype": str(buffer.dtype), "size": buffer.size, "to": peer, "tag": tag}, ())
+        call = calls.send(self.size, buffer, peer, tag)
+        route = self.rank, peer, tag
         with self._world.condition:
             self._check_usable(call)
-            self._group.letters[self.rank, peer, tag].append((call, buffer.copy()))
+            waiting = self._group.asked[route]
+            letter = waiting.popleft() if waiting else Letter(self._me)
+            letter.sent = call
+            if letter.asked is not None:
+                letter.deliver(self._group.ranks[peer])
+            else:
+                call.send = call.send.copy()
+                self._group.sent[route].append(letter)
             self._world.progress()
 
-    def recv(self, buffer: Array, peer: int, tag: int = 0) -> None:
-        """See :meth:`Communicator.recv`."""
-        check_array("recv: buffer", buffer)
-        check_writable("recv", buffer)
-        check_peer("recv", peer, self.size)
-        call = Call("recv", {"dtype": str(buffer.dtype), "size": buffer.size, "from": peer, "tag": tag}, ())
-        letters = self._group.letters[peer, self.rank, tag]
-        sender = {self._group.ranks[peer]}
-        with self._world.condition:
-            self._check_usable(call)
-            self._world.wait(self._group.ranks[self.rank], Wait(call, lambda: bool(letters), lambda: sender))
-            sent, message = letters.popleft()
-        if (message.dtype, message.size) != (buffer.dtype, buffer.size):
-            raise CollectiveMismatch(f"message does not fit: rank {peer} called {sent}; this rank calls {call}")
-        buffer.reshape(-1)[:] = message.reshape(-1)
-
-    # Life.
+    def split(self, color: int, key: int) -> InprocCommunicator | None:
+        """See :meth:`Communicator.split`."""
+        call = Call("split", own={"color": color, "key": key})
+        self.start(call).wait()
+        group = call.own["group"]
+        return None if group is None else InprocCommunicator(group, group.ranks.index(self._me))
 
     def abort(self, reason: str) -> None:
         """See :meth:`Communicator.abort`."""
@@ -137,28 +88,43 @@ class InprocCommunicator:
         """See :meth:`Communicator.close`."""
         self._closed = True
 
-    # The meeting.
-
-    def _meet(self, call: Call, finish: Callable[[list[Call]], None]) -> None:
-        """Wait for all ranks; the last one to arrive moves the data, outside the lock."""
+    def _ask(self, call: Call) -> Letter:
+        route = call.own["from"], self.rank, call.own["tag"]
         with self._world.condition:
             self._check_usable(call)
-            meeting = self._group.meeting
-            meeting.calls[self._group.ranks[self.rank]] = call
-            if meeting.complete:
-                self._group.meeting = Meeting(self._group.ranks)
+            arrived = self._group.sent[route]
+            letter = arrived.popleft() if arrived else Letter(self._group.ranks[call.own["from"]])
+            letter.asked = call
+            if letter.sent is not None:
+                letter.deliver(self._me)
             else:
-                wait = Wait(call, lambda: meeting.done, meeting.missing)
-                self._world.wait(self._group.ranks[self.rank], wait)
-        if not meeting.done:
-            self._conclude(meeting, finish)
-        if meeting.error is not None:
-            raise CollectiveMismatch(str(meeting.error))
+                self._group.asked[route].append(letter)
+        return letter
 
-    def _conclude(self, meeting: Meeting, finish: Callable[[list[Call]], None]) -> None:
-        meeting.error = meeting.mismatch()
-        if meeting.error is None:
-            finish(meeting.in_order())
+    def _meet(self, call: Call) -> Meeting:
+        with self._world.condition:
+            self._check_usable(call)
+            self._count += 1
+            meeting = self._group.meetings.setdefault(self._count, Meeting(self._group.ranks))
+            meeting.join(self._me, call)
+            last = meeting.complete
+            if last:
+                del self._group.meetings[self._count]
+            if meeting.error is not None:
+                self._world.progress()
+        if last and meeting.error is None:
+            self._conclude(meeting)
+        return meeting
+
+    def _conclude(self, meeting: Meeting) -> None:
+        try:
+            if meeting.calls[self._me].kind == "split":
+                self._split_groups(meeting.in_order())
+            else:
+                _MOVES[meeting.calls[self._me].kind](meeting.in_order())
+        except _Unlike as unlike:
+            ranks = [meeting.ranks[place] for place in unlike.args]
+            meeting.error = disagreement({rank: meeting.calls[rank] for rank in ranks})
         with self._world.condition:
             meeting.done = True
             self._world.progress()
@@ -166,12 +132,11 @@ class InprocCommunicator:
     def _split_groups(self, calls: list[Call]) -> None:
         members: dict[int, list[tuple[int, int]]] = {}
         for rank, call in enumerate(calls):
-            color, key, _ = call.private
-            members.setdefault(color, []).append((key, rank))
+            members.setdefault(call.own["color"], []).append((call.own["key"], rank))
         for color, keyed in members.items():
             group = _Group(self._world, tuple(self._group.ranks[rank] for _, rank in sorted(keyed)))
             for _, rank in keyed:
-                calls[rank].private[2][0] = group if color >= 0 else None
+                calls[rank].own["group"] = group if color >= 0 else None
 
     def _check_usable(self, call: Call) -> None:
         if self._closed:
@@ -179,42 +144,82 @@ class InprocCommunicator:
         self._world.check()
 
 
-def _data_call(kind: str, send: Array, recv: Array, **agreed: Any) -> Call:
-    return Call(kind, {"dtype": str(send.dtype), "size": send.size, **agreed}, (send.reshape(-1), recv.reshape(-1)))
+class _Started:
+    """The handle of one rank's part in a meeting, or of a letter that it asked for."""
+
+    __slots__ = ("_call", "_event", "_rank", "_world")
+
+    def __init__(self, world: World, rank: int, call: Call, event: Meeting | Letter) -> None:
+        self._world, self._rank, self._call, self._event = world, rank, call, event
+
+    def done(self) -> bool:
+        """See :meth:`argosy_hwadapt.communicator.Handle.done`."""
+        return self._event.done or self._world.failure is not None
+
+    def wait(self) -> None:
+        """See :meth:`argosy_hwadapt.communicator.Handle.wait`."""
+        event = self._event
+        if not event.done:
+            with self._world.condition:
+                self._world.wait(self._rank, Wait(self._call, lambda: event.done, event.missing))
+        if event.error is not None:
+            raise CollectiveMismatch(str(event.error))
 
 
 # Each takes the calls in rank order. Operands may alias, so results are complete before any is written.
 
 
 def _all_reduce(calls: list[Call]) -> None:
-    total = reduce_arrays([call.operands[0] for call in calls], str(calls[0].agreed["op"]))
+    total = reduce_arrays([call.send for call in calls], str(calls[0].agreed["op"]))
     for call in calls:
-        call.operands[1][:] = total
+        call.recv[:] = total
 
 
 def _all_gather(calls: list[Call]) -> None:
-    whole = np.concatenate([call.operands[0] for call in calls])
+    whole = np.concatenate([call.send for call in calls])
     for call in calls:
-        call.operands[1][:] = whole
+        call.recv[:] = whole
 
 
 def _reduce_scatter(calls: list[Call]) -> None:
-    total = reduce_arrays([call.operands[0] for call in calls], str(calls[0].agreed["op"]))
+    total = reduce_arrays([call.send for call in calls], str(calls[0].agreed["op"]))
     for call, part in zip(calls, total.reshape(len(calls), -1), strict=True):
-        call.operands[1][:] = part
+        call.recv[:] = part
 
 
 def _all_to_all(calls: list[Call]) -> None:
-    parts = np.stack([call.operands[0].reshape(len(calls), -1) for call in calls])
-    for rank, call in enumerate(calls):
-        call.operands[1][:] = parts[:, rank].reshape(-1)
+    if "parts" in calls[0].agreed:
+        _check_counts(calls)
+        parts = [np.split(call.send, np.cumsum(call.own["send_counts"])[:-1]) for call in calls]
+    else:
+        parts = [list(call.send.reshape(len(calls), -1)) for call in calls]
+    arrived = [np.concatenate([mine[rank] for mine in parts]) for rank in range(len(calls))]
+    for call, whole in zip(calls, arrived, strict=True):
+        call.recv[:] = whole
+
+
+def _check_counts(calls: list[Call]) -> None:
+    for source, sender in enumerate(calls):
+        for target, receiver in enumerate(calls):
+            if sender.own["send_counts"][target] != receiver.own["recv_counts"][source]:
+                raise _Unlike(source, target)
+
+
+class _Unlike(Exception):
+    """Two members whose calls do not belong together."""
 
 
 def _broadcast(calls: list[Call]) -> None:
     root = calls[int(calls[0].agreed["root"])]  # type: ignore[call-overload]
     for call in calls:
         if call is not root:
-            call.operands[1][:] = root.operands[0]
+            call.recv[:] = root.send
+
+
+_MOVES: dict[str, Callable[[list[Call]], None]] = {
+    "all_reduce": _all_reduce, "all_gather": _all_gather, "reduce_scatter": _reduce_scatter,
+    "all_to_all": _all_to_all, "broadcast": _broadcast, "barrier": lambda calls: None,
+}  # fmt: skip
 
 
 # Running ranks.
@@ -229,14 +234,23 @@ def run_ranks(fn: Callable[[InprocCommunicator], T], size: int, timeout: float =
     """
     if size < 1:
         raise ValueError(f"run_ranks needs at least one rank, got {size}")
-    world = World(size)
-    group = _Group(world, tuple(range(size)))
-    ranks = [_RankThread(fn, InprocCommunicator(group, rank), world) for rank in range(size)]
+    members = communicators(size)
+    world = members[0]._world
+    ranks = [_RankThread(fn, member, world) for member in members]
     for thread in ranks:
         thread.start()
     _join(ranks, world, timeout)
     _raise_first([thread.error for thread in ranks])
     return [thread.result for thread in ranks]
+
+
+def communicators(size: int) -> list[InprocCommunicator]:
+    """Return the communicators of ``size`` ranks, in their order, for a thread each or all for one thread.
+
+    One thread for all must start operations, and wait only for those that are done.
+    """
+    group = _Group(World(size), tuple(range(size)))
+    return [InprocCommunicator(group, rank) for rank in range(size)]
 
 
 class _RankThread(threading.Thread):

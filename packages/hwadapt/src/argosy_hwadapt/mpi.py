@@ -1,7 +1,8 @@
 """The communicator over MPI, for ranks that are processes. mpi4py is imported only here.
 
 Ranks compare what they call before data moves (:mod:`argosy_hwadapt.agreement`), and know who waits for whom
-(:mod:`argosy_hwadapt.waits`), so that disagreement ends in an error with both lines, like that of threads.
+(:mod:`argosy_hwadapt.waits`), so that disagreement ends in an error with both lines, like that of threads. What is
+started moves on (:mod:`argosy_hwadapt.progress`) while somebody waits for anything, and in a thread while nobody does.
 
 mpi4py is imported when a communicator is made, because importing it starts MPI. The extra
 ``argosy-hwadapt[mpi]`` brings both mpi4py and an MPI.
@@ -11,26 +12,19 @@ from __future__ import annotations
 
 import atexit
 import sys
-import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from argosy_hwadapt import calls
 from argosy_hwadapt.agreement import Agreement, as_text, record
 from argosy_hwadapt.board import TEXT, forget_segments, shared_memory
-from argosy_hwadapt.communicator import (
-    Array,
-    accumulator,
-    check_array,
-    check_op,
-    check_pair,
-    check_peer,
-    check_writable,
-    reduce_arrays,
-)
+from argosy_hwadapt.calls import Array, Call
+from argosy_hwadapt.communicator import BaseCommunicator, accumulator, reduce_arrays
 from argosy_hwadapt.errors import CollectiveMismatch, CommunicatorError, RankFailure
-from argosy_hwadapt.rendezvous import call_site
+from argosy_hwadapt.progress import Operation, Steps
 from argosy_hwadapt.waits import Waits
 
 _OPS = {"sum": "SUM", "prod": "PROD", "max": "MAX", "min": "MIN", "avg": "SUM"}
@@ -68,12 +62,13 @@ def _checked(comm: Any, check: bool) -> MpiCommunicator:
     return made
 
 
-class MpiCommunicator:
+class MpiCommunicator(BaseCommunicator):
     """An MPI communicator of our own. Implements :class:`argosy_hwadapt.communicator.Communicator`.
 
     Data moves as bytes, so that every dtype does. Reductions use MPI's where it knows the dtype; floats of
     8 and 16 bits are gathered and added in float32 in rank order, as :mod:`argosy_hwadapt.inproc` does.
-    ``members`` are its ranks' numbers in ``waits``; ``check`` as in :func:`world`.
+    ``members`` are its ranks' numbers in ``waits``; ``check`` as in :func:`world`. Without checks all ranks must use
+    the same form of a collective, plain or started.
     """
 
     name = "mpi"
@@ -86,105 +81,48 @@ class MpiCommunicator:
         self.size: int = comm.size
         self._closed = False
         self._waits, self._members = waits, members
+        self._count = self._issued = 0  # collectives started, and those given to MPI, which pairs them by order
+        self._failure: Exception | None = None
+        self._asked: dict[tuple[int, int], deque[Call]] = {}
         memory = shared_memory(comm, Agreement.nbytes(comm.size)) if check else None
-        self._agreement = Agreement(memory, comm, members, waits) if check else None
+        self._agreement = Agreement(memory, comm, members, self.rank) if check else None
 
     def __repr__(self) -> str:
         return f"MpiCommunicator(rank {self.rank} of {self.size})"
 
-    def all_reduce(self, send: Array, recv: Array, op: str = "sum") -> None:
-        """See :meth:`Communicator.all_reduce`."""
-        check_pair("all_reduce", send, recv, 1, 1)
-        check_op("all_reduce", op, send.dtype)
-        self.agree("all_reduce", dtype=send.dtype, size=send.size, op=op)
-        if accumulator(send.dtype) != send.dtype:
-            recv.reshape(-1)[:] = reduce_arrays(self._gathered(send), op)
-            return
-        source = self._mpi.IN_PLACE if send is recv else _apart(send, recv)
-        self._run("all_reduce", self._comm.Allreduce, source, recv, self._op(op, send.dtype))
-        self._average(recv, op)
-
-    def all_gather(self, send: Array, recv: Array) -> None:
-        """See :meth:`Communicator.all_gather`."""
-        check_pair("all_gather", send, recv, 1, self.size)
-        self.agree("all_gather", dtype=send.dtype, size=send.size)
-        self._run("all_gather", self._comm.Allgather, _bytes(_apart(send, recv)), _bytes(recv))
-
-    def reduce_scatter(self, send: Array, recv: Array, op: str = "sum") -> None:
-        """See :meth:`Communicator.reduce_scatter`."""
-        check_pair("reduce_scatter", send, recv, self.size, 1)
-        check_op("reduce_scatter", op, send.dtype)
-        self.agree("reduce_scatter", dtype=send.dtype, size=send.size, op=op)
-        if accumulator(send.dtype) != send.dtype:
-            received = np.empty_like(send)
-            self._run("reduce_scatter", self._comm.Alltoall, _bytes(send), _bytes(received))
-            recv.reshape(-1)[:] = reduce_arrays(list(received.reshape(self.size, -1)), op)
-            return
-        self._run(
-            "reduce_scatter",
-            self._comm.Reduce_scatter_block,
-            _apart(send, recv),
-            recv,
-            self._op(op, send.dtype),
-        )
-        self._average(recv, op)
-
-    def all_to_all(self, send: Array, recv: Array) -> None:
-        """See :meth:`Communicator.all_to_all`."""
-        check_pair("all_to_all", send, recv, 1, 1)
-        if send.size % self.size:
-            raise ValueError(f"all_to_all: {send.size} elements do not divide into {self.size} equal parts")
-        self.agree("all_to_all", dtype=send.dtype, size=send.size)
-        self._run("all_to_all", self._comm.Alltoall, _bytes(_apart(send, recv)), _bytes(recv))
-
-    def broadcast(self, buffer: Array, root: int) -> None:
-        """See :meth:`Communicator.broadcast`."""
-        check_array("broadcast: buffer", buffer)
-        check_peer("broadcast", root, self.size)
-        if self.rank != root:
-            check_writable("broadcast", buffer)
-        self.agree("broadcast", dtype=buffer.dtype, size=buffer.size, root=root)
-        self._run("broadcast", self._comm.Bcast, _bytes(buffer), root)
+    def start(self, call: Call) -> _Started:
+        """See :meth:`Communicator.start`."""
+        self._check_open(call.kind)
+        if call.kind == "recv":
+            steps = self._receive(call)
+        else:
+            self._count += 1
+            steps = self._collective(call, self._count)
+        operation = Operation(steps)
+        self._waits.progress.add(operation, call.background)
+        return _Started(self._waits, call, operation)
 
     def send(self, buffer: Array, peer: int, tag: int = 0) -> None:
         """See :meth:`Communicator.send`. The call and its line travel with the data."""
-        check_array("send: buffer", buffer)
-        check_peer("send", peer, self.size)
-        call = record("send", {**_operand(buffer), "to": self._members[peer], "tag": tag}, call_site())
-        message = np.concatenate([np.frombuffer(call.ljust(TEXT, b"\0"), np.uint8), _bytes(buffer)])
-        request = self._run("send", self._comm.Isend, message, peer, tag)
-        self._waits.outbox.keep(request, message, self._members[peer])
-
-    def recv(self, buffer: Array, peer: int, tag: int = 0) -> None:
-        """See :meth:`Communicator.recv`. Raises CollectiveMismatch for a message of another dtype or size."""
-        check_array("recv: buffer", buffer)
-        check_writable("recv", buffer)
-        check_peer("recv", peer, self.size)
-        call = record("recv", {**_operand(buffer), "from": self._members[peer], "tag": tag}, call_site())
-        message = self._receive(call, peer, tag)
-        sent = message[:TEXT].tobytes().rstrip(b"\0")
-        if not sent.startswith(record("send", _operand(buffer), "").rstrip(b")\n") + b","):
-            raise CollectiveMismatch(
-                f"message does not fit: rank {self._members[peer]} called {as_text(sent)}; "
-                f"rank {self._members[self.rank]} calls {as_text(call)}"
-            )
-        _bytes(buffer)[:] = message[TEXT:]
-
-    def barrier(self) -> None:
-        """See :meth:`Communicator.barrier`. Comparing calls is one."""
-        self.agree("barrier")
-        if self._agreement is None:
-            self._run("barrier", self._comm.Barrier)
+        call = calls.send(self.size, buffer, peer, tag)
+        call.own["to"] = self._members[peer]
+        self._check_open("send")
+        written = record(call.text(), call.site).ljust(TEXT, b"\0")
+        message = np.concatenate([np.frombuffer(written, np.uint8), _bytes(buffer)])
+        with self._waits.progress.lock:
+            request = self._run("send", self._comm.Isend, message, peer, tag)
+            self._waits.outbox.keep(request, message, self._members[peer])
 
     def split(self, color: int, key: int) -> MpiCommunicator | None:
-        """See :meth:`Communicator.split`."""
-        self.agree("split")
-        part = self._run("split", self._comm.Split, color if color >= 0 else self._mpi.UNDEFINED, key)
-        if part == self._mpi.COMM_NULL:
-            return None
-        places = part.group.Translate_ranks(list(range(part.size)), self._comm.group)
-        members = tuple(self._members[place] for place in places)
-        return MpiCommunicator(part, self._waits, members, self._agreement is not None)
+        """See :meth:`Communicator.split`. Each rank calls MPI once all are here, after what was started before."""
+        self.start(Call("split")).wait()
+        with self._waits.progress.lock:
+            part = self._run("split", self._comm.Split, color if color >= 0 else self._mpi.UNDEFINED, key)
+            if part == self._mpi.COMM_NULL:
+                return None
+            places = part.group.Translate_ranks(list(range(part.size)), self._comm.group)
+            members = tuple(self._members[place] for place in places)
+            return MpiCommunicator(part, self._waits, members, self._agreement is not None)
 
     def abort(self, reason: str) -> None:
         """End all processes, which is what MPI offers; the reason goes to the launcher's standard error."""
@@ -196,7 +134,7 @@ class MpiCommunicator:
         """See :meth:`Communicator.close`."""
         if not self._closed:
             self._flush()
-            self._comm.Free()
+            self._waits.progress.locked(self._comm.Free)
         self._closed = True
 
     # Beyond the contract.
@@ -206,63 +144,188 @@ class MpiCommunicator:
 
         Raises CollectiveMismatch where another rank's kind or ``agreed`` differs. Does nothing without checks.
         """
-        if self._closed:
-            raise CommunicatorError(f"{self!r} is closed, so {kind} is impossible")
+        self._check_open(kind)
         if self._agreement is not None:
-            self._agreement.compare(record(kind, agreed, call_site()))
+            self.start(Call(kind, agreed)).wait()
 
     def finish(self) -> None:
-        """Deliver what was sent, and say that this rank's program has ended: who waits for it, now or later, fails
-        with RankFailure. Called at the end of the process by itself.
+        """Deliver what was sent and started, and say that this rank's program has ended: who waits for it, now or
+        later, fails with RankFailure. Called at the end of the process by itself.
         """
         error = getattr(sys, "last_value", None)
         if error is None:
             self._flush()
         self._waits.leave("has ended its program" if error is None else f"has failed: {type(error).__name__}: {error}")
+        self._waits.progress.stop()
 
     def _flush(self) -> None:
-        """Wait until the messages sent have left this process's memory."""
-        self._waits.wait(lambda: "the delivery of what it has sent", self._waits.outbox.receivers)
+        """Wait until what others have or will get of this rank has left its memory."""
+        progress, outbox = self._waits.progress, self._waits.outbox
 
-    def _run(self, kind: str, operation: Callable[..., Any], *args: Any) -> Any:
+        def leaving() -> set[int] | None:
+            moving = progress.moving()
+            receivers: set[int] = progress.locked(outbox.receivers)
+            return receivers if receivers or moving else None
+
+        self._waits.wait(lambda: "the delivery of what it has sent", leaving)
+
+    # The steps of an operation.
+
+    def _collective(self, call: Call, number: int) -> Steps:
+        started = call.background
+        if self._agreement is not None:
+            form = "+" if started else ""
+            try:
+                records = yield from self._agreement.compare(number, record(call.text(own=False), form + call.site))
+            except CollectiveMismatch as error:
+                self._failure = error
+                raise
+            started = any(b"\n+" in each for each in records)
+        while self._issued != number - 1:
+            if self._failure is not None:
+                raise CollectiveMismatch(str(self._failure))
+            yield set()
+        moves = _MOVES.get(call.kind)
+        if moves is not None and not (call.kind == "barrier" and self._agreement is not None):
+            yield from moves(self, call, started)
+        else:
+            self._issued = number
+
+    def _move(self, started: bool, name: str, *args: Any, last: bool = True) -> Steps:
+        """Let MPI move data: in the form that waits where all ranks of the group are here and wait, too."""
+        request = self._run(name, getattr(self._comm, f"I{name.lower()}" if started else name), *args)
+        self._issued += last
+        while request is not None and not self._run(name, request.Test):
+            yield self._waits.ended(self._members)
+
+    def _receive(self, call: Call) -> Steps:
+        """Look for the message once the receives before it have theirs; what does not fit is an error here."""
+        peer, tag = call.own["from"], call.own["tag"]
+        queue = self._asked.setdefault((peer, tag), deque())
+        queue.append(call)
+        call.own["from"] = self._members[peer]
+        status = self._mpi.Status()
+        while queue[0] is not call or (found := self._run("recv", self._comm.Improbe, peer, tag, status)) is None:
+            yield {self._members[peer]}
+        message = np.empty(status.Get_count(self._mpi.BYTE), np.uint8)
+        request = self._run("recv", found.Irecv, message)
+        queue.popleft()
+        while not self._run("recv", request.Test):
+            yield set()
+        sent = message[:TEXT].tobytes().rstrip(b"\0")
+        fits = Call("send", call.agreed).text().encode().rstrip(b")")
+        if not sent.startswith(fits + b","):
+            raise CollectiveMismatch(
+                f"message does not fit: rank {self._members[peer]} called {as_text(sent)}; "
+                f"rank {self._members[self.rank]} calls {call}"
+            )
+        _bytes(call.recv)[:] = message[TEXT:]
+
+    def _check_open(self, kind: str) -> None:
         if self._closed:
             raise CommunicatorError(f"{self!r} is closed, so {kind} is impossible")
+
+    def _run(self, kind: str, operation: Callable[..., Any], *args: Any) -> Any:
         try:
             return operation(*args)
         except self._mpi.Exception as cause:
             raise RankFailure(f"{kind} on {self!r}: {cause}") from cause
 
-    def _receive(self, call: bytes, peer: int, tag: int) -> Array:
-        """Wait for a message by asking for it, which unlike ``Recv`` leaves the core to ranks that compute."""
-        status, found = self._mpi.Status(), []
+    def _op(self, call: Call) -> Any:
+        return getattr(self._mpi, (_BOOL_OPS if call.send.dtype.kind == "b" else _OPS)[str(call.agreed["op"])])
 
-        def missing() -> set[int]:
-            message = self._run("recv", self._comm.Improbe, peer, tag, status)
-            found.extend([] if message is None else [message])
-            return set() if found else {self._members[peer]}
-
-        self._waits.wait(lambda: as_text(call), missing)
-        received = np.empty(status.Get_count(self._mpi.BYTE), np.uint8)
-        request = self._run("recv", found[0].Irecv, received)
-        while not self._run("recv", request.Test):
-            time.sleep(0)
-        return received
-
-    def _gathered(self, send: Array) -> list[Array]:
-        whole = np.empty((self.size, send.size), send.dtype)
-        self._run("all_reduce", self._comm.Allgather, _bytes(send), _bytes(whole))
-        return list(whole)
-
-    def _op(self, op: str, dtype: np.dtype[Any]) -> Any:
-        return getattr(self._mpi, (_BOOL_OPS if dtype.kind == "b" else _OPS)[op])
-
-    def _average(self, recv: Array, op: str) -> None:
-        if op == "avg":
-            np.divide(recv, self.size, out=recv)
+    def _average(self, call: Call) -> None:
+        if call.agreed["op"] == "avg":
+            np.divide(call.recv, self.size, out=call.recv)
 
 
-def _operand(array: Array) -> dict[str, Any]:
-    return {"dtype": array.dtype, "size": array.size}
+class _Started:
+    """The handle of an operation over MPI."""
+
+    __slots__ = ("_call", "_operation", "_waits")
+
+    def __init__(self, waits: Waits, call: Call, operation: Operation) -> None:
+        self._waits, self._call, self._operation = waits, call, operation
+
+    def done(self) -> bool:
+        """See :meth:`argosy_hwadapt.communicator.Handle.done`."""
+        if self._operation.missing is not None:
+            self._waits.progress.advance()
+        return self._operation.missing is None
+
+    def wait(self) -> None:
+        """See :meth:`argosy_hwadapt.communicator.Handle.wait`."""
+        if self._operation.missing is not None:
+            self._waits.wait(lambda: str(self._call), self._missing)
+        if self._operation.error is not None:
+            raise self._operation.error
+
+    def _missing(self) -> set[int] | None:
+        self._waits.progress.advance()
+        return self._operation.missing
+
+
+# Each moves the data of one kind of collective. ``c`` is the communicator.
+
+
+def _all_reduce(c: MpiCommunicator, call: Call, started: bool) -> Steps:
+    send, recv = call.send, call.recv
+    if accumulator(send.dtype) != send.dtype:
+        whole = np.empty((c.size, send.size), send.dtype)
+        yield from c._move(started, "Allgather", _bytes(send), _bytes(whole))
+        recv[:] = reduce_arrays(list(whole), str(call.agreed["op"]))
+        return
+    source = c._mpi.IN_PLACE if send is recv else _apart(send, recv)
+    yield from c._move(started, "Allreduce", source, recv, c._op(call))
+    c._average(call)
+
+
+def _all_gather(c: MpiCommunicator, call: Call, started: bool) -> Steps:
+    yield from c._move(started, "Allgather", _bytes(_apart(call.send, call.recv)), _bytes(call.recv))
+
+
+def _reduce_scatter(c: MpiCommunicator, call: Call, started: bool) -> Steps:
+    send, recv = call.send, call.recv
+    if accumulator(send.dtype) != send.dtype:
+        received = np.empty_like(send)
+        yield from c._move(started, "Alltoall", _bytes(send), _bytes(received))
+        recv[:] = reduce_arrays(list(received.reshape(c.size, -1)), str(call.agreed["op"]))
+        return
+    yield from c._move(started, "Reduce_scatter_block", _apart(send, recv), recv, c._op(call))
+    c._average(call)
+
+
+def _all_to_all(c: MpiCommunicator, call: Call, started: bool) -> Steps:
+    send, recv = _apart(call.send, call.recv), call.recv
+    if "parts" not in call.agreed:
+        yield from c._move(started, "Alltoall", _bytes(send), _bytes(recv))
+        return
+    mine = np.array([call.own["send_counts"], call.own["recv_counts"]], np.int64)
+    counts = np.empty((c.size, 2, c.size), np.int64)
+    yield from c._move(started, "Allgather", mine, counts, last=False)
+    if (wrong := np.argwhere(counts[:, 0] != counts[:, 1].T)).size:  # every rank comes to the same answer
+        source, target = wrong[0]
+        c._failure = CollectiveMismatch(
+            f"ranks disagree: rank {c._members[source]} sends {counts[source, 0, target]} elements to rank "
+            f"{c._members[target]}, which expects {counts[target, 1, source]}; rank {c._members[c.rank]} calls {call}"
+        )
+        raise c._failure
+    sizes = (mine * send.itemsize).tolist()
+    yield from c._move(started, "Alltoallv", [_bytes(send), sizes[0]], [_bytes(recv), sizes[1]])
+
+
+def _broadcast(c: MpiCommunicator, call: Call, started: bool) -> Steps:
+    yield from c._move(started, "Bcast", _bytes(call.recv), call.agreed["root"])
+
+
+def _barrier(c: MpiCommunicator, call: Call, started: bool) -> Steps:
+    yield from c._move(started, "Barrier")
+
+
+_MOVES: dict[str, Callable[[MpiCommunicator, Call, bool], Steps]] = {
+    "all_reduce": _all_reduce, "all_gather": _all_gather, "reduce_scatter": _reduce_scatter,
+    "all_to_all": _all_to_all, "broadcast": _broadcast, "barrier": _barrier,
+}  # fmt: skip
 
 
 def _bytes(array: Array) -> Array:

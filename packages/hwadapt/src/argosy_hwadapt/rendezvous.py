@@ -4,29 +4,11 @@ All waiting is on one condition of a :class:`World`, so that a group in which ev
 once instead of by a timeout.
 """
 
-import sys
 import threading
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Callable
 
+from argosy_hwadapt.calls import Call
 from argosy_hwadapt.errors import CollectiveMismatch, RankFailure
-
-
-class Call:
-    """One rank's part in an operation: what it asked for, its operands and the line that asked."""
-
-    __slots__ = ("agreed", "kind", "operands", "private", "site")
-
-    def __init__(self, kind: str, agreed: dict[str, Hashable], operands: tuple[Any, ...], private: Any = None):
-        self.kind = kind
-        self.agreed = agreed  # must be equal on all ranks of the group
-        self.operands = operands
-        self.private = private  # may differ
-        self.site = call_site()
-
-    def __str__(self) -> str:
-        details = ", ".join(f"{name}={value}" for name, value in self.agreed.items())
-        return f"{self.kind}({details}) at {self.site}"
 
 
 class Wait:
@@ -111,7 +93,7 @@ class Meeting:
         self.ranks = ranks
         self.calls: dict[int, Call] = {}
         self.done = False
-        self.error: CollectiveMismatch | None = None
+        self.error: Exception | None = None
 
     @property
     def complete(self) -> bool:
@@ -126,26 +108,43 @@ class Meeting:
         """Return the calls in the order of the group's ranks."""
         return [self.calls[rank] for rank in self.ranks]
 
-    def mismatch(self) -> CollectiveMismatch | None:
-        """Return an error naming two calls that do not belong together, if there are any."""
-        first = self.calls[self.ranks[0]]
-        for rank in self.ranks[1:]:
-            other = self.calls[rank]
-            if (other.kind, other.agreed) != (first.kind, first.agreed):
-                return CollectiveMismatch(
-                    f"ranks disagree: rank {self.ranks[0]} calls {first}; rank {rank} calls {other}"
-                )
-        return None
+    def join(self, rank: int, call: Call) -> None:
+        """Add a rank's call; one that does not belong to those that are here ends the meeting with an error."""
+        first_rank, first = next(iter(self.calls.items()), (rank, call))
+        self.calls[rank] = call
+        if self.error is None and (first.kind, first.agreed) != (call.kind, call.agreed):
+            self.error, self.done = disagreement({first_rank: first, rank: call}), True
 
 
-def call_site() -> str:
-    """Return file and line of the innermost frame outside argosy's packages: the user's line, if there is one."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+class Letter:
+    """A message on its way: asked for, sent, or both."""
+
+    def __init__(self, sender: int) -> None:
+        self.sender = sender
+        self.sent: Call | None = None
+        self.asked: Call | None = None
+        self.done = False
+        self.error: Exception | None = None
+
+    def missing(self) -> set[int]:
+        """Return the sender while it has not sent."""
+        return {self.sender} if self.sent is None else set()
+
+    def deliver(self, receiver: int) -> None:
+        """Copy what was sent to where it was asked for, or note that it does not fit."""
+        sent, asked = self.sent, self.asked
+        assert sent is not None
+        assert asked is not None
+        if sent.agreed != asked.agreed:
+            self.error = CollectiveMismatch(
+                f"message does not fit: rank {self.sender} called {sent}; rank {receiver} calls {asked}"
+            )
+        else:
+            asked.recv[:] = sent.send
+        self.done = True
 
 
-def _is_ours(module: str) -> bool:
-    top = module.partition(".")[0]
-    return top == "argosy" or top.startswith("argosy_")
+def disagreement(calls: dict[int, Call]) -> CollectiveMismatch:
+    """Return the error that names ranks whose calls do not belong together."""
+    parts = "; ".join(f"rank {rank} calls {call}" for rank, call in sorted(calls.items()))
+    return CollectiveMismatch(f"ranks disagree: {parts}")

@@ -9,7 +9,7 @@ whether it may go on. Computing ranks are never suspected, however long they tak
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from argosy_hwadapt.board import Board
 from argosy_hwadapt.errors import CollectiveMismatch, CommunicatorError, RankFailure
 from argosy_hwadapt.outbox import Outbox
+from argosy_hwadapt.progress import Progress
 
 _SPINS = 200
 _LOOK = 0.15
@@ -32,12 +33,14 @@ class Waits:
     """All ranks' present waits, seen from ``rank``. Ranks are numbered as in the communicator of all.
 
     ``memory`` (zeroed, of :meth:`nbytes`) is shared by all; None where ranks run on several machines: then nobody
-    looks at anybody, and a wait ends only when what it waits for comes. ``outbox`` moves on while this rank waits.
+    looks at anybody, and a wait ends only when what it waits for comes. ``outbox`` and ``progress``,
+    what this rank has sent and started, move on while it waits.
     """
 
     def __init__(self, memory: Any, rank: int, size: int) -> None:
         self.rank, self.size = rank, size
         self.outbox = Outbox()
+        self.progress = Progress()
         self._turn = 0
         self._board: Board | None = None
         if memory is not None:
@@ -52,14 +55,14 @@ class Waits:
         """Return the bytes that ``size`` ranks need."""
         return size * (_ROW + 16 + size)
 
-    def wait(self, describe: Callable[[], str], missing: Callable[[], set[int]]) -> None:
-        """Return once ``missing()``, the ranks that something is expected from, is empty.
+    def wait(self, describe: Callable[[], str], missing: Callable[[], set[int] | None]) -> None:
+        """Return once ``missing()``, the ranks that something is expected from, is None; it may be empty before.
 
         ``describe()`` is the call, for the others' messages. Raises RankFailure when a rank that this one needs has
         ended, CollectiveMismatch when ranks wait for each other in a circle.
         """
         for _ in range(_SPINS):
-            if not missing():
+            if missing() is None:
                 return
             time.sleep(0)
         self._begin(describe())
@@ -73,15 +76,19 @@ class Waits:
         if self._board is not None and self._states[self.rank] != _GAVE_UP:
             self._publish(_ENDED, how)
 
-    def _watch(self, missing: Callable[[], set[int]]) -> None:
+    def ended(self, ranks: Sequence[int]) -> set[int]:
+        """Return those of ``ranks`` that communicate no more."""
+        return set() if self._board is None else {rank for rank in ranks if self._states[rank] < 0}
+
+    def _watch(self, missing: Callable[[], set[int] | None]) -> None:
         pause, before, look = 2e-5, None, time.monotonic() + _LOOK
-        while needed := missing():
-            self.outbox.receivers()
+        while (needed := missing()) is not None:
+            self.progress.locked(self.outbox.receivers)
             self._beat(needed)
             if self._board is not None and time.monotonic() > look:
                 before = self._look(before)
                 look = time.monotonic() + _LOOK
-            time.sleep(pause)
+            time.sleep(pause if needed else 0)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     # Odd states are waits, even ones are computation, negative ones the end. A new number is a new wait.

@@ -63,19 +63,11 @@ def join(ambient: Context, communicator: Communicator) -> Environment:
 
 def _world() -> Communicator:
     rank, size = detected()
-    if size == 1:
-        from argosy.distributed.solo import SoloCommunicator
-
-        return SoloCommunicator()
-    return _mpi_world(rank, size)
-
-
-def _mpi_world(rank: int, size: int) -> Communicator:
     from argosy.distributed.checked import checking
+    from argosy_hwadapt.communicators import open_world
     from argosy_hwadapt.errors import CommunicatorError
-    from argosy_hwadapt.mpi import world
 
-    found = world(check=checking())
+    found = open_world("solo" if size == 1 else "mpi", check=checking())
     if (found.rank, found.size) != (rank, size):
         raise CommunicatorError(
             f"the environment announces rank {rank} of {size}, but MPI says rank {found.rank} of {found.size}: start "

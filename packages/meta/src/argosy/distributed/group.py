@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from argosy.distributed.environment import environment
-from argosy.distributed.solo import SoloCommunicator
 from argosy.distributed.task import Postbox
 from argosy_autoparallel.groups import communicators, ensure_groups
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_hwadapt.communicator import Communicator
+from argosy_hwadapt.solo import SoloCommunicator
 from argosy_phi_ops.context import context
 
 __all__ = [

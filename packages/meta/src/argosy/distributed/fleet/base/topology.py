@@ -10,7 +10,7 @@ from typing import Any
 
 from argosy.distributed.environment import environment, get_rank, get_world_size
 from argosy.distributed.group import Group, world_group
-from argosy.distributed.solo import SoloCommunicator
+from argosy_hwadapt.solo import SoloCommunicator
 
 __all__ = ["CommunicateTopology", "HybridCommunicateGroup", "ParallelMode"]
 
