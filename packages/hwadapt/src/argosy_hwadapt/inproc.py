@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -251,6 +251,13 @@ def communicators(size: int) -> list[InprocCommunicator]:
     """
     group = _Group(World(size), tuple(range(size)))
     return [InprocCommunicator(group, rank) for rank in range(size)]
+
+
+def subgroup(members: Sequence[InprocCommunicator], ranks: Sequence[int]) -> list[InprocCommunicator]:
+    """Return the communicators of a group of ``ranks``, in that order, of :func:`communicators`."""
+    world = members[0]
+    group = _Group(world._world, tuple(world._group.ranks[rank] for rank in ranks))
+    return [InprocCommunicator(group, place) for place in range(len(group.ranks))]
 
 
 class _RankThread(threading.Thread):

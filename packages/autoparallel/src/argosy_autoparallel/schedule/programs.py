@@ -1,0 +1,89 @@
+"""The lists of partitioned programs: what each rank's program communicates, in order, for the static check.
+
+What is computed in between is left out. Bodies of loops and branches count once, as they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from argosy_autoparallel.schedule.instructions import Instruction, Receive, Ref, Send, Start, Wait
+from argosy_autoparallel.schedule.lists import InstructionList
+from argosy_autoparallel.schedule.verify import Verified, verify
+from argosy_pir.core import Operation
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+
+__all__ = ["list_of", "verify_programs"]
+
+_COLLECTIVES = {
+    "all_reduce": "all_reduce", "all_gather": "all_gather", "reduce_scatter": "reduce_scatter",
+    "all_to_all": "all_to_all", "broadcast_rank": "broadcast", "permute": "permute",
+}  # fmt: skip
+
+
+def verify_programs(programs: Sequence[Program]) -> Verified:
+    """Check that the programs of all ranks, in their order, communicate alike. Raises
+    :class:`~argosy_autoparallel.schedule.lists.ScheduleError` naming both ranks and their lines.
+    """
+    return verify([list_of(program) for program in programs])
+
+
+def list_of(program: Program) -> InstructionList:
+    """The list of a program's communication, each operation started and waited for where it stands."""
+    instructions: list[Instruction] = []
+    given: dict[Ref, TensorType] = {}
+    for number, op in enumerate(program.walk()):
+        if op.dialect == "prim":
+            instructions += _instructions(op, number, given)
+    return InstructionList(tuple(instructions), {}, given)
+
+
+def _instructions(op: Operation, number: int, given: dict[Ref, TensorType]) -> list[Instruction]:
+    name, a = op.name.removeprefix("prim."), op.attributes
+    line = "" if op.location.is_unknown else str(op.location)
+    value, result = Ref("value", (number,)), Ref("result", (number,))
+    if name == "recv":
+        return [Receive(result, op.results[0].type, _member(a, a["peer"]), _tag(a), line=line), Wait(result, line=line)]  # type: ignore[arg-type]
+    if name != "send" and name not in _COLLECTIVES:
+        return []
+    type = op.operand(0).type
+    assert isinstance(type, TensorType)
+    if name == "send":
+        given[value] = type
+        return [Send(value, _member(a, a["peer"]), _tag(a), line=line)]
+    given[value] = _flat(name, type, a)
+    group = () if name == "permute" else tuple(a["group"])
+    start = Start(_COLLECTIVES[name], value, result, group, _options(name, a), line=line)
+    return [start, Wait(result, line=line)]
+
+
+def _member(attributes: Mapping[str, Any], peer: int) -> int:
+    group = tuple(attributes.get("group", ()))
+    return int(group[peer] if group else peer)
+
+
+def _tag(attributes: Mapping[str, Any]) -> int:
+    return int(attributes.get("tag", 0))
+
+
+def _flat(name: str, type: TensorType, attributes: Mapping[str, Any]) -> TensorType:
+    """The type with the axis that is joined or split in front, as it travels."""
+    axis = {"all_to_all": "split_axis"}.get(name, "axis")
+    if axis not in attributes or not type.shape:
+        return type
+    at = int(attributes[axis])
+    return type.with_shape((type.shape[at], *type.shape[:at], *type.shape[at + 1 :]))
+
+
+def _options(name: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    names = {
+        "kind": "op",
+        "root": "root",
+        "pairs": "pairs",
+        "axis": "axis",
+        "split_axis": "split",
+        "concat_axis": "join",
+    }
+    return tuple(sorted((new, attributes[old]) for old, new in names.items() if old in attributes))

@@ -1,0 +1,57 @@
+"""The static check of lists, before anything runs.
+
+It finds messages without a partner or of another shape or dtype, collectives that a group's members start in different
+orders, circles of waits, values that are read before they are there or after they were freed, and how much memory the
+values take at most. Lists do not depend on data, so what passes runs, unless a piece raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from argosy_autoparallel.schedule.instructions import Ref
+from argosy_autoparallel.schedule.lists import InstructionList
+from argosy_autoparallel.schedule.machine import Machine
+from argosy_autoparallel.schedule.matching import Place
+
+__all__ = ["Peak", "Verified", "verify"]
+
+
+class Peak(NamedTuple):
+    """The most bytes that values of a rank take: on the device, on the host, on disk; where the device's are most, and
+    what they are then."""
+
+    device: int
+    host: int
+    disk: int
+    at: Place | None
+    values: dict[Ref, int]
+
+
+class Verified(NamedTuple):
+    """What the check knows of lists that passed: the peak of each rank, and the values that are left on each."""
+
+    peaks: tuple[Peak, ...]
+    left: tuple[tuple[Ref, ...], ...]
+
+
+def verify(lists: Sequence[InstructionList]) -> Verified:
+    """Check the lists of all ranks, rank by rank in order. Raises :class:`ScheduleError` at the first mismatch, with
+    the ranks, the instructions and the user's lines.
+    """
+    machine = Machine(lists)
+    waiting = set(range(len(lists)))
+    while waiting:
+        moved = False
+        for rank in sorted(waiting):
+            while not machine.ended(rank) and machine.ready(rank):
+                machine.step(rank)
+                moved = True
+            if machine.ended(rank):
+                waiting.discard(rank)
+        if waiting and not moved:
+            raise machine.stuck()
+    machine.finish()
+    peaks = tuple(Peak(m.peak["device"], m.peak["host"], m.peak["disk"], m.at, m.values) for m in machine.memory)
+    return Verified(peaks, tuple(tuple(values) for values in machine.values))
