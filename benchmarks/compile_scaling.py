@@ -52,10 +52,11 @@ def watch_stages(spent: dict[str, float]) -> None:
     import argosy.jit.lowering as lowering
     import argosy.jit.static_function as static_function
     import argosy_cinn.assembly.building as building
+    import argosy_cinn.pipeline as pipeline
 
     places: tuple[tuple[Any, str, str], ...] = (
         (static_function, "trace", "capture"), (lowering, "simplify", "passes"),
-        (building, "simplified_program", "simplify"), (building, "plan_program", "plan"),
+        (pipeline, "lowered", "simplify"), (building, "plan_program", "plan"),
         (building, "assemble", "emit"), (building, "compile_objects", "llvm"),
     )  # fmt: skip
     for module, name, stage in places:

@@ -83,7 +83,7 @@ def test_what_changes_code_is_part_of_the_key(name: str, monkeypatch: pytest.Mon
 def test_every_setting_that_changes_code_is_tried_above() -> None:
     """So that a new one is, too."""
     assert {setting.name for setting in settings.declared() if setting.changes_code} <= set(OTHERS)
-    assert {of_the_compiler.CACHE_DIR.name, of_the_framework.VERIFY.name} <= {s.name for s in settings.declared()}
+    assert {of_the_compiler.CACHE_DIR.name, of_the_framework.LOG.name} <= {s.name for s in settings.declared()}
 
 
 def test_values_come_from_text_of_their_type(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,9 @@ from test_attention import Attention, causal, where
 from test_gemm import scale_and_add_nothing, sum_columns
 from test_totality import CALLS, DTYPES
 
-from argosy_cinn.assembly.building import assembled, simplified_program
+from argosy_cinn.assembly.building import assembled
 from argosy_cinn.fuel import Budget
+from argosy_cinn.pipeline import lowered
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime.jit import compile_object
@@ -137,7 +138,7 @@ def convolutions(target):
 
 def text(program, target):
     """The LLVM assembly of a program."""
-    _, assembly = assembled(simplified_program(to_primitives(program)), target, Budget())
+    _, assembly = assembled(lowered(to_primitives(program), target), target, Budget())
     return assembly.module.text()
 
 

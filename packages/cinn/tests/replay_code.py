@@ -19,9 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from argosy_cinn.assembly.building import assembled, simplified_program
+from argosy_cinn.assembly.building import assembled
 from argosy_cinn.assembly.manifests import manifest_from
 from argosy_cinn.fuel import Budget
+from argosy_cinn.pipeline import lowered
 from argosy_cinn.store import program_cache
 from argosy_cinn.target import Target
 from argosy_phi_ops.context import own_context
@@ -57,7 +58,7 @@ def digest(line):
     try:
         budget = Budget.of(options)
         with own_context(), budget.simplifying():
-            program = simplified_program(Program.parse(text))
+            program = lowered(Program.parse(text), Target.host())
         plan, assembly = assembled(program, Target.host(), budget)
         manifest = json.dumps(asdict(manifest_from(program, plan, assembly)))
         return [hashlib.sha256(part.encode()).hexdigest()[:16] for part in (assembly.module.text(), manifest)]

@@ -5,7 +5,7 @@ import pytest
 from programs import build, check
 
 from argosy_cinn import CinnCompiler
-from argosy_cinn.complexes.functions import BINARY, UNARY
+from argosy_cinn.complex_lowering.functions import BINARY, UNARY
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building

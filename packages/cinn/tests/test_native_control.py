@@ -7,13 +7,12 @@ import pytest
 from programs import assert_equal, on_host
 
 from argosy_cinn import CinnCompiler, explain
-from argosy_cinn.rewrites import simplify
 from argosy_cinn.runtime import set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building, context
 from argosy_phi_ops.reference.interpreter import interpret
-from argosy_pir import Builder, Program, TensorType
+from argosy_pir import Builder, Program, TensorType, effects
 from argosy_pir.core import Block, Operation, Region
 from argosy_pir.dialect import get_definition
 from argosy_tensorcore.storage import Strided
@@ -248,7 +247,7 @@ def test_a_signal_ends_a_loop(loop, size, alarm):
 def test_effects_within_nests_are_looked_for_once(monkeypatch):
     """Whether an operation has an effect is asked of each that it contains, once."""
     asked = []
-    monkeypatch.setattr(simplify, "get_definition", lambda name: asked.append(name) or get_definition(name))
+    monkeypatch.setattr(effects, "get_definition", lambda name: asked.append(name) or get_definition(name))
     depth = 40
     program = Program("nest")
     flag = program.add_input(TensorType((), "bool"))
@@ -264,5 +263,5 @@ def test_effects_within_nests_are_looked_for_once(monkeypatch):
     with building(builder):
         program.set_outputs(way(0))
     operations = sum(1 for _ in program.walk())
-    assert not simplify.has_effect(program.block.first)
+    assert effects.is_pure(program.block.first)
     assert len(asked) <= operations

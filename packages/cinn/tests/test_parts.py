@@ -14,9 +14,10 @@ from argosy_cinn.fusion.group_lowering import GridLowering, KnownReads
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.loops.schedule import row_buffers
+from argosy_cinn.pipeline import lowered
 from argosy_cinn.plan.memory import Lifetime, assign_offsets
-from argosy_cinn.plan.planning import simplified
 from argosy_cinn.runtime import ObjectCache
+from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
@@ -74,7 +75,7 @@ def test_groups_know_all_that_must_run_before_them(steps):
         return [prim.copy(x) for x in found[3::3]] or [found[-1]]
 
     made = build(program, [np.zeros((64, 64), np.float32)] * 3)
-    memory = Memory(simplified(made))
+    memory = Memory(lowered(made, Target.host()))
     fusion = Fusion(memory)
     before: dict[int, set[int]] = {}
 
@@ -100,7 +101,7 @@ def layers(x, w, count):
 
 def fused(program):
     """The fusion of a program, and what it knows of its groups."""
-    memory = Memory(simplified(program))
+    memory = Memory(lowered(program, Target.host()))
     reads = KnownReads(memory)
     return Fusion(memory, reads), reads, memory
 

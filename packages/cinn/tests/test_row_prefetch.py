@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from programs import build, check
 
-from argosy_cinn.assembly.building import assembled, simplified_program
+from argosy_cinn.assembly.building import assembled
 from argosy_cinn.fuel import Budget
 from argosy_cinn.loops import nest, schedule
+from argosy_cinn.pipeline import lowered
 from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
@@ -34,7 +35,7 @@ def f32(*shape):
 def text(function, *shapes, cache=1 << 16):
     """The code of a program for a machine with a second-level cache of so many bytes."""
     arguments = [np.zeros(shape, np.float32) for shape in shapes]
-    program = simplified_program(to_primitives(build(function, arguments)))
+    program = lowered(to_primitives(build(function, arguments)), Target.host())
     host = Target.host()
     target = Target(host.triple, host.cpu, host.features, host.l1_bytes, cache, host.l3_bytes)
     return assembled(program, target, Budget())[1].module.text()

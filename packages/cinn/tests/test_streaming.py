@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from programs import build, check
 
-from argosy_cinn.assembly.building import assembled, simplified_program
+from argosy_cinn.assembly.building import assembled
 from argosy_cinn.fuel import Budget
+from argosy_cinn.pipeline import lowered
 from argosy_cinn.plan import streaming_stores
 from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.target import Target
@@ -37,7 +38,7 @@ def shrink(monkeypatch, nbytes):
 
 def marked(function, *arguments):
     """For each stored value, in order, whether it goes past the caches."""
-    program = simplified_program(to_primitives(build(function, arguments)))
+    program = lowered(to_primitives(build(function, arguments)), Target.host())
     plan, assembly = assembled(program, Target.host(), Budget())
     stores = [s.streaming for step in plan.steps for form in step.forms for s in form.stores]
     assert ("!nontemporal" in assembly.module.text()) == any(stores)

@@ -5,7 +5,8 @@ import pytest
 from programs import build, check, values
 
 from argosy_cinn.lowering.classify import HOST, classify
-from argosy_cinn.plan.planning import simplified
+from argosy_cinn.pipeline import lowered
+from argosy_cinn.target import Target
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError, OperatorError
 from argosy_phi_ops.primitives import PRIMITIVES
@@ -99,7 +100,11 @@ def program_of(name, dtype):
 
 
 def host_calls(program):
-    return [op.name for op in simplified(program).block if op is not None and op.results and classify(op) == HOST]
+    return [
+        op.name
+        for op in lowered(program, Target.host()).block
+        if op is not None and op.results and classify(op) == HOST
+    ]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -314,11 +314,12 @@ def _code_of(static: Program, options: Mapping[str, Any]) -> _Code:
 
 def attempt(program: Program, options: Mapping[str, Any]) -> None:
     """Make the code of a program, and throw it away. Raises whatever goes wrong."""
-    from argosy_cinn.assembly.building import build, simplified_program
+    from argosy_cinn.assembly.building import build
+    from argosy_cinn.pipeline import lowered
 
     budget = Budget.of(options)
     with own_context(), budget.simplifying():
-        simplified = simplified_program(to_primitives(program, options))
+        simplified = lowered(to_primitives(program, options), Target.host())
     build(simplified, Target.host(), options, budget)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from argosy_cinn.fuel import Budget
+from argosy_cinn.target import Target
 from argosy_phi_ops.context import own_context
 from argosy_pir.program import Program
 
@@ -21,10 +22,10 @@ class Simplified:
         """The program; equal each time."""
         if self._made is not None:
             return self._made
-        from argosy_cinn.assembly.building import simplified_program
+        from argosy_cinn.pipeline import lowered
 
         with own_context(), self._budget.simplifying():
-            made = simplified_program(self._program())
+            made = lowered(self._program(), Target.host())
         if self._keep:
             self._made = made
         return made

@@ -11,7 +11,6 @@ from argosy_cinn.fourier.factors import around, has_radices, radices, split
 from argosy_cinn.fourier.rewrite import _pieces
 from argosy_cinn.fourier.roots import root, roots
 from argosy_cinn.runtime import set_threads
-from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_tensorcore.storage import Strided
@@ -173,14 +172,13 @@ def test_lines_of_whole_vectors_in_either_precision(n, dtype):
     native(transform(axes=(1,), kind="c2c"), numbers((33, n), dtype))
 
 
-def test_lines_with_a_length_of_whole_vectors_are_two_steps(monkeypatch):
+def test_lines_with_a_length_of_whole_vectors_are_two_steps():
     """Steps whose groups of lines overlap cost more than passes over whole lines, and are not made."""
-    monkeypatch.setattr(Target, "lanes", lambda self, type: {"float": 16, "double": 8}[type])
     pairs = {"float32": {256: (16, 16), 320: (16, 20), 496: (16, 31), 360: None, 500: None, 240: None, 272: None},
              "float64": {128: (8, 16), 192: (8, 24), 256: (16, 16), 208: None, 240: None, 120: None}}  # fmt: skip
     for real_type, lengths in pairs.items():
         for n, parts in lengths.items():
-            assert _pieces("c2c", (4096, n), 1, real_type) == parts, (real_type, n)
+            assert _pieces("c2c", (4096, n), 1, real_type, 512) == parts, (real_type, n)
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((3, 17), 1), ((5, 34, 3), 1), ((2, 61 * 4), 1), ((59, 2), 0)])

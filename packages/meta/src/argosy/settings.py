@@ -1,6 +1,6 @@
 """Settings of the framework; :func:`argosy_phi_ops.settings.declared` has those of the packages below, too.
 
-``ARGOSY_DUMP``, ``ARGOSY_VERIFY`` and ``ARGOSY_LOG`` change what is shown and checked, never what is computed.
+``ARGOSY_LOG`` changes what is shown, never what is computed.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from argosy_phi_ops.settings import CACHE_HOME, NUMBER, SWITCH, TEXT, Setting
 
 __all__ = [
     "CHECK_COLLECTIVES", "CURRENT_ENDPOINT", "ENDPOINTS", "LAUNCHERS", "LOCAL_RANK", "LOG", "MPIEXEC",
-    "VERIFY", "announced", "log", "user_cache",
+    "announced", "log", "user_cache",
 ]  # fmt: skip
 
-VERIFY = Setting("ARGOSY_VERIFY", SWITCH, False, "1 verifies captured programs after each pass that runs")
 LOG = Setting("ARGOSY_LOG", TEXT, "", "events to print, separated by commas: compile")
 CHECK_COLLECTIVES = Setting(
     "ARGOSY_CHECK_COLLECTIVES", SWITCH, True, "0 leaves out that ranks compare their calls before each collective"

@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 __all__ = [
     "CACHE_HOME", "CHECK_INDEX", "COUNT", "DETERMINISTIC", "DUMP", "EAGER", "FUEL", "FUEL_LOG", "MEMORY", "NUMBER",
-    "NUM_THREADS", "SWITCH", "TEXT", "VALUES", "Kind", "Setting", "child_environment", "code_key", "declared",
+    "NUM_THREADS", "SWITCH", "TEXT", "VALUES", "VERIFY", "Kind", "Setting", "child_environment", "code_key", "declared",
     "export", "one_of",
 ]  # fmt: skip
 
@@ -173,6 +173,7 @@ FUEL: Setting[int | None] = Setting(
     "how many optimisations may happen in this process, whose programs are then compiled anew",
     changes_code=True,
 )
+VERIFY = Setting("ARGOSY_VERIFY", SWITCH, False, "1 verifies programs after each pass that runs")
 DUMP = Setting("ARGOSY_DUMP", TEXT, "", "a folder that receives programs before and after each pass")
 CACHE_HOME = Setting("XDG_CACHE_HOME", TEXT, "", "the user's folder of caches, instead of .cache in the home folder")
 FUEL_LOG = Setting("ARGOSY_FUEL_LOG", TEXT, "", "a file that receives how many optimisations happened, and the last")

@@ -9,14 +9,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argosy_pir.core import Operation
 
+_PURE = frozenset({PURE})
+_INSIDE = frozenset({PURE, TERMINATOR})
+
 
 def is_pure(op: Operation) -> bool:
     """Whether nothing happens but the results: the operation is known as pure, and so is all in its
     regions."""
-    definition = get_definition(op.name)
-    if definition is None or PURE not in definition.traits:
-        return False
-    return all(_is_pure_inside(inner) for region in op.regions for block in region.blocks for inner in block)
+    return _has_no_effect(op, _PURE)
 
 
 def is_dead(op: Operation) -> bool:
@@ -24,6 +24,9 @@ def is_dead(op: Operation) -> bool:
     return not any(result._uses for result in op.results) and is_pure(op)
 
 
-def _is_pure_inside(op: Operation) -> bool:
+def _has_no_effect(op: Operation, allowed: frozenset[str]) -> bool:
+    """Whether the operation has one of the ``allowed`` traits, and so has all in its regions, ends of blocks aside."""
     definition = get_definition(op.name)
-    return (definition is not None and TERMINATOR in definition.traits) or is_pure(op)
+    if definition is None or allowed.isdisjoint(definition.traits):
+        return False
+    return all(_has_no_effect(inner, _INSIDE) for region in op.regions for block in region.blocks for inner in block)

@@ -8,7 +8,8 @@ from typing import Any
 from argosy_cinn.assembly.assemble import Assembly, assemble
 from argosy_cinn.assembly.manifests import manifest_from
 from argosy_cinn.fuel import Budget
-from argosy_cinn.plan.planning import plan_program, simplified
+from argosy_cinn.pipeline import lowered
+from argosy_cinn.plan.planning import plan_program
 from argosy_cinn.plan.steps import Plan
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.recursion import deep_recursion
@@ -22,12 +23,6 @@ from argosy_pir.program import Program
 
 #: Lines of LLVM assembly that are worth a module of their own.
 _LEAST_LINES = 2000
-
-
-def simplified_program(program: Program) -> Program:
-    """A copy of a program of primitives in the normal form that plans are made of."""
-    with deep_recursion():
-        return simplified(program)
 
 
 def build(
@@ -48,15 +43,15 @@ def _parts(module: Module) -> int:
 
 def generated_code(program: Program) -> str:
     """The LLVM assembly of a program, to be looked at; under the limits that the environment sets."""
-    _, assembly = assembled(simplified_program(to_primitives(program)), Target.host(), Budget.of({}))
+    _, assembly = assembled(lowered(to_primitives(program), Target.host()), Target.host(), Budget.of({}))
     return assembly.module.text()
 
 
 def assembled(program: Program, target: Target, budget: Budget, traced: bool = False) -> tuple[Plan, Assembly]:
     """The plan of a simplified program, and its LLVM module."""
     with deep_recursion(), budget.fusing():
-        plan = plan_program(program, budget.memory, budget.guard)
+        plan = plan_program(program, target, budget.memory, budget.guard)
         return plan, assemble(plan, target, traced)
 
 
-__all__ = ["assembled", "build", "generated_code", "simplified_program"]
+__all__ = ["assembled", "build", "generated_code"]

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from argosy_cinn.lowering.classify import INLINE, PRODUCT, REDUCE
-from argosy_cinn.rewrites.simplify import has_effect
 from argosy_cinn.shapes import Size, sizes
 from argosy_pir.core import Operation
+from argosy_pir.effects import is_pure
 from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value
 
@@ -364,7 +364,7 @@ def _keep_effects(
     last = program.block.last
     before: Operation | None = None
     for op in operations:
-        if op is not last and has_effect(op):
+        if op is not last and not is_pure(op):
             if before is not None:
                 needs[op].add(before)
             before = op

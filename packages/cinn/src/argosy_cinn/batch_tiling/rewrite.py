@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from argosy_cinn.batch_tiling.rows import RowWise
-from argosy_cinn.fuel import allowed
 from argosy_cinn.rewrites.building import splat_of
-from argosy_cinn.rewrites.simplify import has_effect, remove_dead
 from argosy_cinn.shapes import count, sizes
-from argosy_cinn.target import Target
 from argosy_phi_ops import prim
 from argosy_phi_ops.checks.index_errors import CHECK
 from argosy_phi_ops.context import building
@@ -25,7 +23,10 @@ from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.attributes import Dense
 from argosy_pir.builder import Builder
 from argosy_pir.core import Block, Operation, Region
+from argosy_pir.effects import is_pure
+from argosy_pir.passes.registry import Pass, register_pass
 from argosy_pir.program import Program
+from argosy_pir.rewrite.fuel import spend
 from argosy_pir.types import ITEM_SIZES, TensorType
 from argosy_pir.values import OpResult, Value
 
@@ -43,20 +44,29 @@ _MANY = 6
 _AGAIN = 0.5
 
 
-def tile_batches(program: Program) -> None:
-    """Let a simplified ``program`` go through its largest batch in blocks, in place, where that saves traffic."""
-    block = program.block
-    if program.symbols() or any(has_effect(op) for op in block if op is not block.last and op.name != CHECK):
-        return
-    reach = _reach(program)
-    for source in _sources(program):
-        if reach[sizes(source)[0]] <= 2 * _budget():
-            continue
-        rows = RowWise(program, source, 0)
-        size = _block_rows(rows)
-        if size is not None and allowed("batch-tiling", source):
-            _rewrite(program, rows, size)
-            return
+@register_pass("batch-tiling")
+@dataclass(frozen=True)
+class BatchTiling(Pass):
+    """Lets a simplified program go through its largest batch in blocks of rows where that saves traffic;
+    ``cache_bytes``: of the cache that blocks are made for, the second one."""
+
+    cache_bytes: int = 1 << 20
+
+    def run(self, program: Program) -> bool:
+        """Make one loop, or none; True where there is one."""
+        block, budget = program.block, _NEAR * self.cache_bytes
+        if program.symbols() or not all(is_pure(op) for op in block if op is not block.last and op.name != CHECK):
+            return False
+        reach = _reach(program)
+        for source in _sources(program):
+            if reach[sizes(source)[0]] <= 2 * budget:
+                continue
+            rows = RowWise(program, source, 0)
+            size = _block_rows(rows, budget)
+            if size is not None and spend("batch-tiling", source):
+                _rewrite(program, rows, size)
+                return True
+        return False
 
 
 def _sources(program: Program) -> list[Value]:
@@ -67,10 +77,6 @@ def _sources(program: Program) -> list[Value]:
 
 
 # -- gain
-
-
-def _budget() -> float:
-    return _NEAR * Target.host().l2_bytes
 
 
 def _reach(program: Program) -> Counter[int]:
@@ -85,12 +91,11 @@ def _reach(program: Program) -> Counter[int]:
     return found
 
 
-def _block_rows(rows: RowWise) -> int | None:
+def _block_rows(rows: RowWise, budget: float) -> int | None:
     """How many rows a block should have; None where blocks save nothing."""
     moved = _moved(rows)
     near = sum(map(_bytes, moved))
     row = near / rows.size
-    budget = _budget()
     if near <= 2 * budget or not (rows.totals or _most_alive(rows, moved) >= _MANY):
         return None
     size = min(_MOST, 1 << (max(int(budget / row), 1).bit_length() - 1))
@@ -159,7 +164,6 @@ def _rewrite(program: Program, rows: RowWise, size: int) -> None:
         left = rows.left()
         whole = [_joined(y, v, rows, ended.get(v)) for v, y in zip(left, made, strict=False)]
     _replace(rows, dict(zip([*left, *rows.totals], [*whole, *made[len(left) :]], strict=True)))
-    remove_dead(program.block)
 
 
 def _replace(rows: RowWise, found: Mapping[Value, Value]) -> None:
@@ -275,4 +279,4 @@ def _axis_moved(value: Value, start: int, end: int) -> Value:
     return found
 
 
-__all__ = ["tile_batches"]
+__all__ = ["BatchTiling"]

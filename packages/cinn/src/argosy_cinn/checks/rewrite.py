@@ -6,10 +6,11 @@ That is done after loops over blocks of rows have been made: a reduction over a 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from argosy_cinn.dialect import NOTE
-from argosy_cinn.rewrites.simplify import simplify_until
+from argosy_cinn.rewrites.simplify import simplify_operations
 from argosy_cinn.shapes import count
 from argosy_phi_ops import prim
 from argosy_phi_ops.checks.index_errors import CHECK
@@ -17,6 +18,7 @@ from argosy_phi_ops.context import building
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
 from argosy_pir.dims import Dim
+from argosy_pir.passes.registry import Pass, register_pass
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
@@ -25,22 +27,45 @@ from argosy_pir.values import Value
 SITE = "site"
 
 
-def number_checks(program: Program) -> None:
-    """Number the checks of ``program`` in order; what is made of one keeps its number."""
-    for number, op in enumerate(op for op in program.walk() if op.name == CHECK):
-        op.attributes.setdefault(SITE, number)
+@register_pass("number-index-checks")
+@dataclass(frozen=True)
+class NumberIndexChecks(Pass):
+    """Numbers the checks of indices in order; what is made of one keeps its number."""
+
+    def run(self, program: Program) -> bool:
+        """Number those in regions and functions, too; True where one had no number."""
+        changed = False
+        for number, op in enumerate(op for op in program.walk() if op.name == CHECK):
+            changed |= SITE not in op.attributes
+            op.attributes.setdefault(SITE, number)
+        return changed
 
 
-def checks_as_notes(program: Program) -> None:
-    """Rewrite the checks of the body of a simplified ``program`` in place; those in regions wait until these are
+@register_pass("lower-index-checks")
+@dataclass(frozen=True)
+class LowerIndexChecks(Pass):
+    """Rewrites the checks of a simplified program's own block as notes; those in regions wait until these are
     programs."""
-    for op in [op for op in program.block if op.name == CHECK]:
-        builder, before = Builder.before(op), op.previous
-        with building(builder, op.location):
-            _note(builder, op)
-        first = program.block.first if before is None else before.next
-        simplify_until(first, op)
-        op.erase()
+
+    def run(self, program: Program) -> bool:
+        """Rewrite all; True where there were any."""
+        checks = [op for op in program.block if op.name == CHECK]
+        for op in checks:
+            builder, before = Builder.before(op), op.previous
+            with building(builder, op.location):
+                _note(builder, op)
+            simplify_operations(_from(program.block.first if before is None else before.next, op))
+            op.erase()
+        return bool(checks)
+
+
+def _from(first: Operation | None, end: Operation) -> list[Operation]:
+    """The operations from ``first`` to ``end``, exclusively."""
+    found: list[Operation] = []
+    while first is not None and first is not end:
+        found.append(first)
+        first = first.next
+    return found
 
 
 def _note(builder: Builder, op: Operation) -> None:
@@ -72,4 +97,4 @@ def _spread(dim: Dim, size: Dim) -> Value:
     return prim.broadcast_to(_number(dim), (size,))
 
 
-__all__ = ["SITE", "checks_as_notes", "number_checks"]
+__all__ = ["SITE", "LowerIndexChecks", "NumberIndexChecks"]

@@ -7,6 +7,7 @@ factors of what comes in and goes out ride along.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -14,18 +15,17 @@ import numpy as np
 from argosy_cinn.dialect import FOURIER
 from argosy_cinn.fourier.factors import around, filling, fits_square, has_radices, split
 from argosy_cinn.fourier.lengths import Lines, has_transform
-from argosy_cinn.fuel import allowed
-from argosy_cinn.printers.types import LLVM_TYPES
-from argosy_cinn.rewrites.building import defined_by, splat_of
-from argosy_cinn.rewrites.simplify import remove_dead
+from argosy_cinn.rewrites.building import defined_by, replacements, splat_of
 from argosy_cinn.shapes import sizes
-from argosy_cinn.target import Target
 from argosy_phi_ops.context import building
 from argosy_phi_ops.primitives.checks import REAL_OF
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
+from argosy_pir.passes.registry import Pass, register_pass
 from argosy_pir.program import Program
-from argosy_pir.types import TensorType
+from argosy_pir.rewrite.driver import apply_patterns
+from argosy_pir.rewrite.fuel import spend
+from argosy_pir.types import ITEM_SIZES, TensorType
 from argosy_pir.values import OpResult, Value
 
 #: Numbers of the longest line that is transformed at once: as many as scratch memory in a cache holds with their
@@ -43,17 +43,27 @@ _NEAR, _SEVERAL = (1 << 14, 1 << 16), 8
 _COMPLEX_OF = {"float32": "complex64", "float64": "complex128"}
 
 
-def transforms_as_steps(program: Program) -> None:
-    """Rewrite every ``prim.fft`` of ``program`` that there is code for, in place."""
-    for op in list(program.block):
-        if op.name == "prim.fft" and _is_known(op) and not _has_steps(op) and _has_lengths(op):
+@register_pass("expand-transforms")
+@dataclass(frozen=True)
+class ExpandTransforms(Pass):
+    """Rewrites every ``prim.fft`` that there is code for as steps, for vector registers of ``vector_bits``."""
+
+    vector_bits: int = 256
+
+    def run(self, program: Program) -> bool:
+        """Rewrite the program's own block; True where anything changed."""
+        bits = self.vector_bits
+        known = [op for op in program.block if op.name == "prim.fft" and _is_known(op)]
+        others = [op for op in known if not _has_steps(op, bits) and _has_lengths(op) and spend("rewrite.fft", op)]
+        for op in others:
             _replace_lengths(op)
-    for op in list(program.block):
-        if op.name == "prim.fft" and _is_known(op) and _has_steps(op) and allowed("rewrite.fft", op):
+        steps = [op for op in program.block if op.name == "prim.fft" and _is_known(op) and _has_steps(op, bits)]
+        steps = [op for op in steps if spend("rewrite.fft", op)]
+        for op in steps:
             value, before = _multiple(op.operand(0)) or (op.operand(0), 1.0)
             last, after = _scaled_result(op)
-            last.replace_with([_stepped(op, value, before * after)])
-    remove_dead(program.block)
+            last.replace_with([_stepped(op, value, before * after, bits)])
+        return bool(others or steps)
 
 
 def _is_known(op: Operation) -> bool:
@@ -62,7 +72,7 @@ def _is_known(op: Operation) -> bool:
     return bool(op.attributes["axes"]) and all(isinstance(n, int) and n > 0 for n in numbers)
 
 
-def _has_steps(op: Operation) -> bool:
+def _has_steps(op: Operation, vector_bits: int) -> bool:
     a, x, y = op.attributes, sizes(op.operand(0)), sizes(op.result)
     last = a["axes"][-1]
     if a["kind"] == "c2r" and x[last] < y[last] // 2 + 1:
@@ -70,7 +80,7 @@ def _has_steps(op: Operation) -> bool:
     real = REAL_OF.get(op.operand(0).dtype, op.operand(0).dtype)
     whole = y if a["kind"] == "c2r" else x
     return all(
-        (has_radices(whole[i]) and whole[i] <= _LONGEST) or _pieces(a["kind"], whole, i, real) is not None
+        (has_radices(whole[i]) and whole[i] <= _LONGEST) or _pieces(a["kind"], whole, i, real, vector_bits) is not None
         for i in a["axes"]
     )
 
@@ -83,8 +93,6 @@ def _has_lengths(op: Operation) -> bool:
 
 def _replace_lengths(op: Operation) -> None:
     """One transform for each axis, of lengths that there are steps for."""
-    if not allowed("rewrite.fft", op):
-        return
     a, x = op.attributes, op.operand(0)
     *others, last = a["axes"]
     builder = Builder.before(op)
@@ -99,10 +107,10 @@ def _replace_lengths(op: Operation) -> None:
     op.replace_with([x])
 
 
-def _pieces(kind: str, shape: tuple[int, ...], axis: int, real: str) -> tuple[int, int] | None:
+def _pieces(kind: str, shape: tuple[int, ...], axis: int, real: str, vector_bits: int) -> tuple[int, int] | None:
     """The two lengths that the lines along an axis are taken apart into, where that is possible and better."""
     n, others, inner = shape[axis], prod(shape[:axis]), prod(shape[axis + 1 :])
-    lanes = Target.host().lanes(LLVM_TYPES[real])
+    lanes = vector_bits // (8 * ITEM_SIZES[real])
     if not has_radices(n):
         return around(n, lanes, _LONGEST) if kind == "c2c" and inner == 1 else None
     if inner == 1 and kind == "c2c" and fits_square(n, others, lanes):
@@ -119,7 +127,7 @@ def _pieces(kind: str, shape: tuple[int, ...], axis: int, real: str) -> tuple[in
 # -- steps
 
 
-def _stepped(op: Operation, value: Value, scale: float) -> Value:
+def _stepped(op: Operation, value: Value, scale: float, vector_bits: int) -> Value:
     """The steps of a transform, of ``value`` times ``scale``."""
     a = op.attributes
     *others, last = a["axes"]
@@ -129,17 +137,20 @@ def _stepped(op: Operation, value: Value, scale: float) -> Value:
         kind = a["kind"] if axis == last else "c2c"
         factor = scale if axis == order[-1] else 1.0
         length = sizes(op.result)[axis]
-        value = _along(builder, value, axis, kind, length, a["inverse"], factor)
+        pieces = _pieces(kind, sizes(value), axis, REAL_OF.get(value.dtype, value.dtype), vector_bits)
+        value = _steps_of_axis(builder, value, axis, kind, length, a["inverse"], factor, pieces)
     return value
 
 
-def _along(builder: Builder, x: Value, axis: int, kind: str, length: int, inverse: bool, scale: float) -> Value:
-    """The steps along one axis; ``length`` is the size of the result."""
+def _steps_of_axis(
+    builder: Builder, x: Value, axis: int, kind: str, length: int, inverse: bool, scale: float,
+    pieces: tuple[int, int] | None,
+) -> Value:  # fmt: skip
+    """The steps along one axis; ``length`` is the size of the result, ``pieces`` what lines are taken apart into."""
     shape = sizes(x)
     real = REAL_OF.get(x.dtype, x.dtype)
     outer, n, inner = prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
     made = TensorType((*shape[:axis], length, *shape[axis + 1 :]), real if kind == "c2r" else _COMPLEX_OF[real])
-    pieces = _pieces(kind, shape, axis, real)
     if pieces is not None:
         if n <= _NEAR[outer >= _SEVERAL] or not has_radices(n):
             lines, steps = (1, outer, n), (0, n, 1)
@@ -174,17 +185,26 @@ def _step(
 # -- factors
 
 
-def absorb_factors(program: Program) -> None:
-    """Let transforms of a simplified ``program`` multiply with the real numbers that their operands are multiplied
-    with."""
-    for op in list(program.block):
-        source = _source(op.operand(0)) if op.name == FOURIER else None
-        if source is not None and allowed("rewrite.fft", op):
-            value, factor = source
-            attributes = {**op.attributes, "scale": op.attributes["scale"] * factor}
-            made = Builder.before(op).create(FOURIER, (value,), attributes, (op.result.type,)).result
-            op.replace_with([made])
-    remove_dead(program.block)
+def _absorbed(op: Operation) -> Value | None:
+    source = _source(op.operand(0))
+    if source is None:
+        return None
+    value, factor = source
+    attributes = {**op.attributes, "scale": op.attributes["scale"] * factor}
+    return Builder.before(op).create(FOURIER, (value,), attributes, (op.result.type,)).result
+
+
+_PATTERNS = replacements("rewrite.fft", {FOURIER: _absorbed})
+
+
+@register_pass("absorb-factors")
+@dataclass(frozen=True)
+class AbsorbFactors(Pass):
+    """Lets transforms multiply with the real numbers that their operands are multiplied with."""
+
+    def run(self, program: Program) -> bool:
+        """Rewrite the program's own block; True where anything changed."""
+        return apply_patterns(program.block, _PATTERNS, max_iterations=1, fold=False).changed
 
 
 def _source(value: Value) -> tuple[Value, float] | None:

@@ -22,9 +22,9 @@ from argosy_cinn.fusion.reads import host_reads
 from argosy_cinn.kinds import lowered
 from argosy_cinn.lowering.classify import CONTROL, HOST, OWN, PRODUCT, UPDATE, reduction_layout
 from argosy_cinn.lowering.elements import Lowering
-from argosy_cinn.rewrites.simplify import has_effect
 from argosy_cinn.shapes import at_least_one, count, sizes
 from argosy_pir.core import Operation
+from argosy_pir.effects import is_pure
 from argosy_pir.values import Value
 
 
@@ -203,5 +203,5 @@ _KINDS: dict[str, KernelKind] = {HOST: HostCall(), CONTROL: Control(), PRODUCT: 
 def kind_of(op: Operation, classified: str) -> KernelKind:
     """The kind of kernel that an operation becomes which was classified so."""
     if classified == OWN:
-        return _ALONE[has_effect(op)]
+        return _ALONE[not is_pure(op)]
     return _KINDS.get(classified, NEST)

@@ -57,7 +57,7 @@ def has_product(source: str, accumulate: str) -> bool:
 
 
 def _has_scatter(op: Operation) -> bool:
-    """Narrow floats accumulate in float32, see `argosy_cinn.rewrites.narrow`."""
+    """Narrow floats accumulate in float32, see `argosy_cinn.rewrites.widening`."""
     dtype = op.result.dtype
     if dtype not in DTYPES or op.operand(1).dtype not in DTYPES:
         return False

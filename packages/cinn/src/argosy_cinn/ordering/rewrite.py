@@ -4,15 +4,18 @@ up by it, fused with whatever reads it. Of a top-k, no more is looked up than is
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from argosy_cinn.dialect import ORDER
 from argosy_cinn.forms.dtypes import DTYPES
-from argosy_cinn.fuel import allowed
+from argosy_cinn.rewrites.building import replacements
 from argosy_cinn.shapes import sizes
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
+from argosy_pir.passes.registry import Pass, register_pass
 from argosy_pir.program import Program
+from argosy_pir.rewrite.driver import apply_patterns
 from argosy_pir.types import TensorType
 from argosy_pir.values import OpResult, Value
 
@@ -22,14 +25,14 @@ _LONGEST = 1 << 31
 _FEW = 8
 
 
-def sorts_as_orders(program: Program) -> None:
-    """Rewrite every ``prim.sort`` of ``program`` that there is code for, in place."""
-    for op in list(program.block):
-        if op.name == "prim.sort" and _has_order(op) and allowed("rewrite.sort", op):
-            builder = Builder.before(op)
-            with building(builder):
-                results = _sorted(op, builder)
-            op.replace_with(results)
+@register_pass("sort-to-order")
+@dataclass(frozen=True)
+class SortToOrder(Pass):
+    """Rewrites every ``prim.sort`` that there is code for as an order and look-ups by it."""
+
+    def run(self, program: Program) -> bool:
+        """Rewrite the program's own block; True where anything changed."""
+        return apply_patterns(program.block, _PATTERNS, max_iterations=1, fold=False).changed
 
 
 def _has_order(op: Operation) -> bool:
@@ -37,7 +40,9 @@ def _has_order(op: Operation) -> bool:
     return all(x.dtype in DTYPES for x in op.operands) and (not isinstance(length, int) or length < _LONGEST)
 
 
-def _sorted(op: Operation, builder: Builder) -> list[Value]:
+def _sorted(op: Operation) -> list[Value] | None:
+    if not _has_order(op):
+        return None
     a = op.attributes
     first = op.operands[0]
     if 0 in first.shape or first.shape[a["axis"]] == 1:
@@ -47,7 +52,7 @@ def _sorted(op: Operation, builder: Builder) -> list[Value]:
     wanted = _wanted(op)
     if wanted is not None:
         shape[a["axis"]] = wanted
-    order = builder.create(ORDER, op.operands[: a["keys"]], attributes, (TensorType(shape, "int32"),)).result
+    order = Builder.before(op).create(ORDER, op.operands[: a["keys"]], attributes, (TensorType(shape, "int32"),)).result
     results = [_looked_up(x, order, a["axis"]) for x in op.operands]
     return results if wanted is None else [_padded(x, y, a["axis"]) for x, y in zip(results, op.operands, strict=True)]
 
@@ -87,3 +92,6 @@ def _looked_up(x: Value, order: Value, axis: int) -> Value:
     taken = prim.gather(moved, places, axes=(rank - 1,), batch=rank - 1)
     found = prim.transpose(taken, permutation=back)
     return found
+
+
+_PATTERNS = replacements("rewrite.sort", {"prim.sort": _sorted})

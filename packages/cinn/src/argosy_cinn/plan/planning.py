@@ -1,4 +1,4 @@
-"""From a program of primitives to a plan: simplify, decide what is in memory, fuse, order and place.
+"""From a lowered program to a plan: decide what is in memory, fuse, order and place.
 
 Branches and loops whose regions have native code are planned with them: a region becomes a program of its own (see
 `argosy_cinn.control`), whose plan lies inside that of the program around it.
@@ -8,47 +8,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from argosy_cinn.batch_tiling.rewrite import tile_batches
-from argosy_cinn.checks.rewrite import checks_as_notes, number_checks
-from argosy_cinn.complexes.split import split_complex
 from argosy_cinn.control import is_compiled, region_program
-from argosy_cinn.fourier.rewrite import absorb_factors, transforms_as_steps
 from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.group_lowering import KnownReads
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.fusion.recompute import drop_recomputed
-from argosy_cinn.lowering.classify import HOST, OWN, PRODUCT, classify
+from argosy_cinn.lowering.classify import HOST
 from argosy_cinn.lowering.elements import NotAligned, splat_constant
-from argosy_cinn.ordering.rewrite import sorts_as_orders
+from argosy_cinn.pipeline import lowered
 from argosy_cinn.plan.construction import make_plan
 from argosy_cinn.plan.control import ControlForm, RegionPlan
 from argosy_cinn.plan.steps import Plan
-from argosy_cinn.rewrites.alignment import aligned
-from argosy_cinn.rewrites.narrow import widened
-from argosy_cinn.rewrites.simplify import inline_calls, simplify
 from argosy_cinn.shapes import NotSymbolic, sizes
+from argosy_cinn.target import Target
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.scalars import decode_scalar
-from argosy_pir.values import BlockArgument, OpResult, Value
+from argosy_pir.values import Value
 
 
-def plan_program(program: Program, budget: int | None = None, guard: str = "") -> Plan:
-    """The plan of a simplified program; ``budget``: the bytes that its intermediate values may need; ``guard``: on
+def plan_program(program: Program, target: Target, budget: int | None = None, guard: str = "") -> Plan:
+    """The plan of a lowered program; ``budget``: the bytes that its intermediate values may need; ``guard``: on
     which side they are guarded, if at all. Raises `NotSymbolic` where that depends on sizes known at run time."""
     if budget is not None and program.symbols():
         raise NotSymbolic("what to keep under a memory budget depends on sizes")
-    return _planned(program, "" if program.symbols() else None, inner=False, budget=budget, guard=guard)
+    run_time = "" if program.symbols() else None
+    return _planned(program, target, run_time, inner=False, budget=budget, guard=guard)
 
 
-def _planned(program: Program, run_time: str | None, inner: bool, budget: int | None = None, guard: str = "") -> Plan:
+def _planned(
+    program: Program, target: Target, run_time: str | None, inner: bool, budget: int | None = None, guard: str = ""
+) -> Plan:
     """``run_time``: sizes are known then, see `make_plan`. ``inner``: a region, whose arguments may begin anywhere in
     memory."""
     native: dict[Operation, ControlForm] = {}
     for op in program.block:
         prefix = f"{run_time}_{len(native)}" if run_time is not None else None
-        flow = _control_flow(op, prefix) if op.regions else None
+        flow = _control_flow(op, target, prefix) if op.regions else None
         if flow is not None:
             native[op] = flow
     symbolic = run_time is not None
@@ -73,37 +70,6 @@ def _fused(
     return memory, fusion
 
 
-def simplified(program: Program) -> Program:
-    """A copy of a program of primitives in the normal form that plans are made of."""
-    copy = program.clone()
-    number_checks(copy)
-    inline_calls(copy)
-    transforms_as_steps(copy)
-    split_complex(copy)
-    widened(copy)
-    aligned(copy)
-    sorts_as_orders(copy)
-    simplify(copy)
-    absorb_factors(copy)
-    tile_batches(copy)
-    checks_as_notes(copy)
-    own_results(copy)
-    for op in [op for op in copy.block if op.regions or classify(op) in (PRODUCT, OWN)]:
-        _own_constants(op)
-    return copy
-
-
-def _own_constants(op: Operation) -> None:
-    """Give what a branch, a loop, a product or a sort takes memory of its own where it is a number repeated to a size
-    known at run time: others read it as a number, or from the program's constants."""
-    assert op.parent is not None
-    for i, value in enumerate(op.operands):
-        if _is_constant(value) and not all(isinstance(n, int) for n in value.shape):
-            copy = Operation("prim.copy", (value,), (value.type,), location=op.location)
-            op.parent.insert_before(op, copy)
-            op.set_operand(i, copy.result)
-
-
 def _refuse_hosts(memory: Memory) -> None:
     for op, kind in memory.kinds.items():
         if kind == HOST:
@@ -111,42 +77,18 @@ def _refuse_hosts(memory: Memory) -> None:
             raise NotSymbolic(f"'{op.name}'{where} runs on the host")
 
 
-def own_results(program: Program) -> None:
-    """Give every output and new state a value of its own: what is returned twice, or as it came, is copied."""
-    block = program.block
-    last = block.last
-    assert last is not None
-    kept = {id(state.argument): i for i, state in enumerate(program.states)}
-    outputs = len(last.operands) - len(program.states)
-    seen: set[Value] = set()
-    for i in range(len(last.operands) - 1, -1, -1):  # states first: an output that is a state's new value is the copy
-        value = last.operand(i)
-        unchanged = i >= outputs and kept.get(id(value)) == i - outputs
-        if unchanged:
-            continue
-        if value in seen or isinstance(value, BlockArgument) or _is_constant(value):
-            copy = Operation("prim.copy", (value,), (value.type,), location=last.location)
-            block.insert_before(last, copy)
-            last.set_operand(i, copy.result)
-        seen.add(value)
-
-
-def _is_constant(value: Value) -> bool:
-    return isinstance(value, OpResult) and value.op.name == "builtin.constant"
-
-
 # -- control flow
 
 
-def _control_flow(op: Operation, run_time: str | None) -> ControlForm | None:
+def _control_flow(op: Operation, target: Target, run_time: str | None) -> ControlForm | None:
     """The plan of a branch or loop with its regions; None where a part of it has no native code."""
     if not is_compiled(op) or not op.results or not _has_known_steps(op) or not allowed("control", op):
         return None
     regions: list[RegionPlan] = []
     for i, region in enumerate(op.regions):
         program, captured = region_program(region.blocks[0], f"{op.name}.{i}")
-        program = simplified(program)
-        plan = _planned(program, f"{run_time}_{i}" if run_time is not None else None, inner=True)
+        program = lowered(program, target)
+        plan = _planned(program, target, f"{run_time}_{i}" if run_time is not None else None, inner=True)
         if any(step.group.kind.on_host for step in plan.steps):
             return None
         regions.append(RegionPlan(program, captured, plan))
@@ -171,4 +113,4 @@ def _constant_integer(value: Value) -> int:
     return int(decode_scalar(data, value.dtype)) if data is not None else 0  # type: ignore[arg-type]
 
 
-__all__ = ["own_results", "plan_program", "simplified"]
+__all__ = ["plan_program"]

@@ -10,23 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from argosy_cinn.rewrites.building import replacements
 from argosy_cinn.shapes import count, estimate, sizes
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
-from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
+from argosy_pir.passes.registry import Pass, register_pass
 from argosy_pir.program import Program
+from argosy_pir.rewrite.driver import apply_patterns
 from argosy_pir.values import OpResult, Value
-
-
-def aligned(program: Program) -> None:
-    """Rewrite the products of ``program`` whose contracted axes are not so, in place."""
-    for op in list(program.block):
-        if op.name == "prim.dot_general" and len(op.attributes["lhs_contract"]) > 1:
-            with building(Builder.before(op)):
-                result = _aligned(op)
-            if result is not None:
-                op.replace_with([result])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +71,8 @@ def _consecutive(axes: Sequence[int], shape: tuple[int, ...]) -> bool:
 
 def _aligned(op: Operation) -> Value | None:
     a = op.attributes
+    if len(a["lhs_contract"]) < 2:
+        return None
     sides = [
         _Side(op.operand(i), tuple(a[f"{side}_batch"]), tuple(a[f"{side}_contract"]))
         for i, side in enumerate(("lhs", "rhs"))
@@ -95,3 +88,16 @@ def _aligned(op: Operation) -> Value | None:
         lhs_batch=left.batch, rhs_batch=right.batch, accumulate=a["accumulate"],
     )  # fmt: skip
     return result
+
+
+_PATTERNS = replacements("align-contractions", {"prim.dot_general": _aligned})
+
+
+@register_pass("align-contractions")
+@dataclass(frozen=True)
+class AlignContractions(Pass):
+    """Rewrites products over several axes so that these follow each other, in one order on both sides."""
+
+    def run(self, program: Program) -> bool:
+        """Rewrite the program's own block; True where anything changed."""
+        return apply_patterns(program.block, _PATTERNS, max_iterations=1, fold=False).changed

@@ -1,8 +1,9 @@
-"""What rules are written with: constants, operations before the one that is rewritten, and what a value is made by."""
+"""What rules are written with: constants, operations before the one that is rewritten, what a value is made by, and
+patterns made of rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,38 @@ from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.attributes import Dense
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
+from argosy_pir.rewrite.pattern import Pattern, Rewriter
 from argosy_pir.types import TensorType
 from argosy_pir.values import OpResult, Value
 
-#: What replaces the result of an operation; None where the rule does not apply.
-Rule = Callable[[Operation], "Value | None"]
+#: What replaces the results of an operation; None where the rule does not apply.
+Rule = Callable[[Operation], "Value | Sequence[Value] | None"]
+
+
+class Replacement(Pattern):
+    """A rule for operations of one name as a pattern: primitives that it calls are put before the operation."""
+
+    def __init__(self, name: str, root: str, rule: Rule, benefit: int = 1) -> None:
+        self.name, self.root, self.benefit = name, root, benefit
+        self._rule = rule
+
+    def rewrite(self, op: Operation, rewriter: Rewriter) -> bool:
+        """Put what the rule gives in the place of ``op``."""
+        ambient = context()
+        around, ambient.builder = ambient.builder, Builder.before(op)  # `building` takes as long as most rules
+        try:
+            made = self._rule(op)
+        finally:
+            ambient.builder = around
+        if made is None:
+            return False
+        rewriter.replace(op, [made] if isinstance(made, Value) else made)
+        return True
+
+
+def replacements(name: str, rules: Mapping[str, Rule]) -> list[Pattern]:
+    """Patterns of one name from rules by the names of operations."""
+    return [Replacement(name, root, rule) for root, rule in rules.items()]
 
 
 def splat_of(value: Value) -> Any:

@@ -10,7 +10,7 @@ from argosy_phi_ops.reference.kernels import kernel_for
 from argosy_pir.core import Operation
 from argosy_pir.values import Value
 
-_FOLDABLE = frozenset(name for name, p in PRIMITIVES.items() if p.category == "elementwise") | {
+FOLDABLE = frozenset(name for name, p in PRIMITIVES.items() if p.category == "elementwise") | {
     "broadcast",
     "reshape",
     "transpose",
@@ -22,7 +22,7 @@ _FOLDABLE = frozenset(name for name, p in PRIMITIVES.items() if p.category == "e
 def fold_constants(op: Operation) -> Value | None:
     """Elementwise and layout operations of splat constants are splat constants."""
     name = op.kind
-    if name not in _FOLDABLE or not op.operands:
+    if name not in FOLDABLE or not op.operands:
         return None
     numbers = [splat_of(v) for v in op.operands]
     if any(n is None for n in numbers):

@@ -7,17 +7,21 @@ in memory only where neither can be. A 1x1 convolution reads its input in place.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 
 from argosy_cinn.dialect import PATCHES
-from argosy_cinn.rewrites.building import emit
+from argosy_cinn.rewrites.building import Replacement, emit
 from argosy_cinn.rewrites.interleaved import interleaved
 from argosy_cinn.rewrites.phases import by_phases, is_spread
 from argosy_cinn.shapes import estimate, sizes
 from argosy_phi_ops.context import context
 from argosy_pir.core import Operation
 from argosy_pir.dims import is_static
+from argosy_pir.passes.registry import Pass, register_pass
+from argosy_pir.program import Program
+from argosy_pir.rewrite.driver import apply_patterns
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 
@@ -29,7 +33,21 @@ _MANY_TERMS = 256
 _MOST_TAPS, _FEW_FILTERS = 64, 4
 
 
-def as_product(op: Operation) -> Value | None:
+@register_pass("lower-convolutions")
+@dataclass(frozen=True)
+class LowerConvolutions(Pass):
+    """Rewrites convolutions as products of weights and patches; dilated ones by phases where minimal filtering, in
+    vector registers of ``vector_bits``, then makes them faster."""
+
+    vector_bits: int = 256
+
+    def run(self, program: Program) -> bool:
+        """Rewrite the program's own block; True where anything changed."""
+        rule = Replacement("rewrite.conv", "prim.conv", lambda op: _as_product(op, self.vector_bits))
+        return apply_patterns(program.block, [rule], max_iterations=1, fold=False).changed
+
+
+def _as_product(op: Operation, vector_bits: int) -> Value | None:
     """A ``prim.conv`` as a product of weights and patches; None where there is nothing to sum or to compute."""
     x, w = op.operands
     groups = op.attributes["groups"]
@@ -40,7 +58,7 @@ def as_product(op: Operation) -> Value | None:
         return None
     if is_spread(op):
         return by_phases(op)
-    if (apart := interleaved(op)) is not None:
+    if (apart := interleaved(op, vector_bits)) is not None:
         return apart
     patches = _patches(x, (n, groups, channels // groups, *window, *spatial), op)
     terms, places = depth * prod(window), prod(spatial)

@@ -17,12 +17,11 @@ from argosy_cinn.contraction.winograd.plan import Images, plan_images
 from argosy_cinn.contraction.winograd.transforms import TAPS
 from argosy_cinn.contraction.winograd.weights import plan_gradient
 from argosy_cinn.dialect import KEPT
-from argosy_cinn.fuel import allowed
 from argosy_cinn.rewrites.building import constant, emit
 from argosy_cinn.shapes import sizes
-from argosy_cinn.target import Target
 from argosy_phi_ops.context import context
 from argosy_pir.core import Operation
+from argosy_pir.rewrite.fuel import spend
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 
@@ -59,7 +58,7 @@ class _Axis:
         return low, self.made + TAPS - 1 - self.seen - low
 
 
-def interleaved(op: Operation) -> Value | None:
+def interleaved(op: Operation, vector_bits: int) -> Value | None:
     """A ``prim.conv`` by the phases of its image; None where that is not possible, or not worth it."""
     x, w = op.operands
     static = all(isinstance(n, int) for v in (x, w, op.result) for n in v.shape)
@@ -69,9 +68,9 @@ def interleaved(op: Operation) -> Value | None:
         return None
     ones = (1, 1)
     if tuple(a["strides"]) == ones != tuple(a["rhs_dilation"]) and sizes(w)[2:] == (TAPS, TAPS):
-        return _result(op, _axes(op, a["rhs_dilation"], sizes(op.result)))
+        return _result(op, _axes(op, a["rhs_dilation"], sizes(op.result)), vector_bits)
     if tuple(a["rhs_dilation"]) == ones != tuple(a["strides"]) and sizes(op.result)[2:] == (TAPS, TAPS):
-        return _gradient(op, _axes(op, a["strides"], sizes(w))) if a["groups"] == 1 else None
+        return _gradient(op, _axes(op, a["strides"], sizes(w)), vector_bits) if a["groups"] == 1 else None
     return None
 
 
@@ -80,23 +79,23 @@ def _axes(op: Operation, spread: Sequence[int], places: Sequence[int]) -> list[_
     return [_Axis(n, d, low, m) for n, d, (low, _), m in along]
 
 
-def _result(op: Operation, axes: list[_Axis]) -> Value | None:
+def _result(op: Operation, axes: list[_Axis], vector_bits: int) -> Value | None:
     """The convolution itself, its phases put in their places."""
     x, w = op.operands
     groups, filters = op.attributes["groups"], sizes(w)[0]
     images = _images(sizes(w)[1], sizes(x)[0], axes)
-    if plan_images(images, filters // groups, Target.host()) is None or not allowed("winograd", op):
+    if plan_images(images, filters // groups, vector_bits) is None or not spend("winograd", op):
         return None
     phases = _phases(x, [axis.before for axis in axes], [axis.seen for axis in axes], axes)
     return _in_place(_convolution(phases, w, axes, groups), sizes(x)[0], axes)
 
 
-def _gradient(op: Operation, axes: list[_Axis]) -> Value | None:
+def _gradient(op: Operation, axes: list[_Axis], vector_bits: int) -> Value | None:
     """A gradient of weights: [channels, samples, ...] and [filters, samples, ...] of the image and the result."""
     x, g = op.operands
     (channels, samples), filters = sizes(x)[:2], sizes(g)[0]
     seen, of_result = (_images(n, samples, axes) for n in (channels, filters))
-    if plan_gradient(seen, of_result, Target.host()) is None or not allowed("winograd", op):
+    if plan_gradient(seen, of_result, vector_bits) is None or not spend("winograd", op):
         return None
     flat = (1, 0, 2, 3)
     before, none = [axis.before for axis in axes], [0] * len(axes)

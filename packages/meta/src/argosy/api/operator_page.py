@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from argosy_autograd.rules import NOT_APPLICABLE
-from argosy_cinn.plan.planning import plan_program, simplified
+from argosy_cinn.pipeline import lowered
+from argosy_cinn.plan.planning import plan_program
+from argosy_cinn.target import Target
 from argosy_phi_ops.declare.composition import find_composed
 from argosy_phi_ops.declare.expansion import Expansion
 from argosy_phi_ops.declare.index import COMPOSED, MODULES
@@ -103,7 +105,7 @@ def _gradient(found: Sequence[Expansion]) -> str:
 def _compiled(found: Sequence[Expansion]) -> str:
     hosts = set()
     for expansion in found:
-        for step in plan_program(simplified(expansion.program.clone())).steps:
+        for step in plan_program(lowered(expansion.program.clone(), Target.host()), Target.host()).steps:
             if step.group.kind.on_host:
                 op = step.group.operation
                 dtype = (op.operands or op.results)[0].dtype

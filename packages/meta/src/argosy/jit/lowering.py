@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 import argosy_phi_ops.passes.decompose  # noqa: F401  (registers its pass)
-from argosy.settings import VERIFY
 from argosy_hwadapt import device
 from argosy_phi_ops.compiler import Executable, available_compilers, get_compiler
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.process_fuel import process_fuel, settle
-from argosy_phi_ops.settings import DUMP
+from argosy_phi_ops.settings import DUMP, VERIFY
 from argosy_phi_ops.user_line import warn_user
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program

@@ -71,6 +71,6 @@ def _key(op: Operation, ignore: tuple[str, ...]) -> Any:
             operands[0], operands[1] = operands[1], operands[0]
     types = tuple([result.type for result in op.results])
     attributes: Mapping[str, Attribute] = op.attributes
-    if ignore and attributes:
+    if ignore and not attributes.keys().isdisjoint(ignore):
         attributes = {name: value for name, value in attributes.items() if name not in ignore}
     return (op.name, tuple(operands), types, attributes_key(attributes) if attributes else None)

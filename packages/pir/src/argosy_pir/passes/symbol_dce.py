@@ -25,6 +25,8 @@ class SymbolDeadCode(Pass):
 
     def run(self, program: Program) -> bool:
         """Keep what the body and the program's attributes reach; True where a function went."""
+        if not program.functions:
+            return False
         pending = [*referenced_functions(program.region), *_symbols(tuple(program.attributes.values()))]
         reached: set[str] = set()
         while pending:

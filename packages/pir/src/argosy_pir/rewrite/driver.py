@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from argosy_pir.core import Block, Operation
 from argosy_pir.effects import is_dead
 from argosy_pir.folding import fold_operation
@@ -11,7 +13,7 @@ from argosy_pir.values import OpResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from argosy_pir.core import Region
     from argosy_pir.program import Program
@@ -38,16 +40,19 @@ class RewriteResult:
 
 
 def apply_patterns(
-    target: Program | Region | Block, patterns: Iterable[Pattern], max_iterations: int = 10, fold: bool = True
+    target: Program | Region | Block | Sequence[Operation],
+    patterns: Iterable[Pattern],
+    max_iterations: int = 10,
+    fold: bool = True,
 ) -> RewriteResult:
-    """Rewrite ``target`` (a program or a region with all that is inside; a block alone) with ``patterns``; with
-    ``fold`` also fold operations and remove dead ones.
+    """Rewrite ``target`` (a program or a region with all that is inside; a block or some operations, without their
+    regions) with ``patterns``; with ``fold`` also fold operations and remove dead ones.
 
     Iteration one looks at every operation in order, and at what takes the place of one before it goes on, so that
     patterns see operands in their final form. Each later iteration looks at what changes touched further up; a pattern
     is not tried where its name is out of fuel.
     """
-    operations = list(target) if isinstance(target, Block) else list(target.walk())
+    operations = list(target) if isinstance(target, (Block, Sequence)) else list(target.walk())
     return _Driver(patterns, fold).run(operations, max_iterations)
 
 
@@ -69,7 +74,7 @@ class _Driver:
 
     def run(self, operations: Sequence[Operation], max_iterations: int) -> RewriteResult:
         """Process generations of operations until one is empty or the bound is reached."""
-        while operations:
+        while operations := self._with_work(operations):
             if self.result.iterations == max_iterations:
                 self.result.converged = False
                 break
@@ -81,6 +86,12 @@ class _Driver:
                 self._settle(op)
             operations = list(self._next)
         return self.result
+
+    def _with_work(self, operations: Sequence[Operation]) -> Sequence[Operation]:
+        """Those that something could be done to."""
+        if self._fold or self._everywhere:
+            return operations
+        return [op for op in operations if op.name in self._by_root]
 
     def _settle(self, op: Operation) -> None:
         """Visit an operation, then what has taken its place, in order."""
@@ -98,7 +109,7 @@ class _Driver:
             fresh = _between(block, previous, following, op)  # type: ignore[arg-type]
             for made in fresh:
                 self._next.pop(made, None)
-            waiting.extend((made, depth + 1) for made in reversed(fresh))
+            waiting += [(made, depth + 1) for made in reversed(self._with_work(fresh))]
 
     def _visit(self, op: Operation) -> bool:
         """Whether anything was done to an operation."""

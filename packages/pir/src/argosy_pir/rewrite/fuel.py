@@ -70,6 +70,11 @@ def _described(where: Any) -> str:
 _current: ContextVar[Session | None] = ContextVar("argosy_pir_session", default=None)
 
 
+def current_session() -> Session | None:
+    """The session that counts what happens now, if any."""
+    return _current.get()
+
+
 def fuel_left() -> bool:
     """Whether another transformation may happen now."""
     session = _current.get()

@@ -146,14 +146,14 @@ def plan_winograd(problem: Contraction, target: Target) -> WinogradPlan | None:
     seen = _images(problem) if problem.minimal else None
     if seen is None or not isinstance(problem.m, int):
         return None
-    return plan_images(seen, problem.m, target)
+    return plan_images(seen, problem.m, target.vector_bits)
 
 
-def plan_images(seen: Images, filters: int, target: Target) -> WinogradPlan | None:
+def plan_images(seen: Images, filters: int, vector_bits: int) -> WinogradPlan | None:
     """The plan of a convolution of images with so many filters, or None where a plain product is as fast."""
-    if target.vector_bits != 512 or min(seen.channels, filters) < FEWEST:
+    if vector_bits != 512 or min(seen.channels, filters) < FEWEST:
         return None
-    lanes = target.lanes(FLOAT)
+    lanes = vector_bits // 32
     plan = WinogradPlan(seen, *cut(seen, max(_MOST_BYTES // (4 * POINTS * seen.channels), VECTORS * lanes)), lanes)
     fits = 4 * POINTS * seen.channels * lanes * plan.vectors <= _MOST_SCRATCH
     return plan if fits and _share_of_plain(plan, filters) < WORTHWHILE else None

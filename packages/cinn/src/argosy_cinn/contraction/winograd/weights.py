@@ -76,14 +76,14 @@ class WeightsPlan:
 def plan_winograd_weights(problem: Contraction, target: Target) -> WeightsPlan | None:
     """The plan of a gradient of weights that minimal filtering makes faster, or None."""
     found = _images(problem) if problem.minimal else None
-    return plan_gradient(*found, target) if found is not None else None
+    return plan_gradient(*found, target.vector_bits) if found is not None else None
 
 
-def plan_gradient(seen: Images, gradient: Images, target: Target) -> WeightsPlan | None:
+def plan_gradient(seen: Images, gradient: Images, vector_bits: int) -> WeightsPlan | None:
     """The plan of a gradient of weights that are seen by the images of a result's gradient, or None."""
-    if target.vector_bits != 512 or min(seen.channels, gradient.channels) < FEWEST:
+    if vector_bits != 512 or min(seen.channels, gradient.channels) < FEWEST:
         return None
-    lanes = target.lanes(FLOAT)
+    lanes = vector_bits // 32
     channels = _equal_part(seen.channels, _MOST, lanes)
     filters = _equal_part(gradient.channels, _MOST, ROWS)
     most = max(_MOST_BYTES // (4 * POINTS * (channels + filters)), VECTORS * lanes)

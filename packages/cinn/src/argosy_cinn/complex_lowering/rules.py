@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from argosy_cinn.complexes.functions import BINARY, UNARY, Pair, is_complex, modulus, multiplied, number
+from argosy_cinn.complex_lowering.functions import BINARY, UNARY, Pair, is_complex, modulus, multiplied, number
 from argosy_phi_ops import prim
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.primitives.checks import REAL_OF

@@ -3,31 +3,20 @@ products of dtypes that no instruction multiplies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 from argosy_cinn.forms.dtypes import DTYPES, NARROW, SMALL_INTEGERS
 from argosy_cinn.lowering.classify import has_product
+from argosy_cinn.rewrites.building import Rule, replacements
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
-from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
+from argosy_pir.passes.registry import Pass, register_pass
 from argosy_pir.program import Program
+from argosy_pir.rewrite.driver import apply_patterns
 from argosy_pir.values import Value
 
 #: What combining booleans by a sum or product is.
 _OF_BOOLEANS = {"add": "max", "mul": "min"}
-
-
-def widened(program: Program) -> None:
-    """Rewrite such operations of ``program``, in place."""
-    for op in list(program.block):
-        rule = _RULES.get(op.name)
-        if rule is None or not all(v.dtype in DTYPES for v in (*op.operands, *op.results)):
-            continue
-        with building(Builder.before(op)):
-            result = rule(op)
-        if result is not None:
-            op.replace_with([result])
 
 
 def _scatter(op: Operation) -> Value | None:
@@ -64,8 +53,26 @@ def _conv(op: Operation) -> Value | None:
     return result
 
 
-_RULES: dict[str, Callable[[Operation], Value | None]] = {
+_RULES: dict[str, Rule] = {
     "prim.scatter": _scatter,
     "prim.dot_general": _dot,
     "prim.conv": _conv,
 }
+
+
+def _with_code(rule: Rule) -> Rule:
+    """A rule for operations on dtypes that there is code for."""
+    return lambda op: rule(op) if all(v.dtype in DTYPES for v in (*op.operands, *op.results)) else None
+
+
+_PATTERNS = replacements("widen-narrow", {name: _with_code(rule) for name, rule in _RULES.items()})
+
+
+@register_pass("widen-narrow")
+@dataclass(frozen=True)
+class WidenNarrow(Pass):
+    """Rewrites operations on narrow dtypes that have code for wider ones only: done there, and rounded once."""
+
+    def run(self, program: Program) -> bool:
+        """Rewrite the program's own block; True where anything changed."""
+        return apply_patterns(program.block, _PATTERNS, max_iterations=1, fold=False).changed

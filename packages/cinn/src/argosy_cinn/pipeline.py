@@ -1,0 +1,63 @@
+"""The passes of the compiler, as one list: from a program of primitives to the form that plans are made of.
+
+`argosy.explain` shows this list, with ``ARGOSY_DUMP`` each of them leaves its result, and on the command line any of
+them runs alone: ``python -m argosy_pir opt program.pir -p "inline,split-complex"``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from argosy_cinn.batch_tiling.rewrite import BatchTiling
+from argosy_cinn.checks.rewrite import LowerIndexChecks, NumberIndexChecks
+from argosy_cinn.complex_lowering.split import SplitComplex
+from argosy_cinn.fourier.rewrite import AbsorbFactors, ExpandTransforms
+from argosy_cinn.ordering.rewrite import SortToOrder
+from argosy_cinn.recursion import deep_recursion
+from argosy_cinn.rewrites.alignment import AlignContractions
+from argosy_cinn.rewrites.convolution import LowerConvolutions
+from argosy_cinn.rewrites.copies import CopyConstants, CopyResults
+from argosy_cinn.rewrites.simplify import Simplify
+from argosy_cinn.rewrites.widening import WidenNarrow
+from argosy_cinn.target import Target
+from argosy_phi_ops.settings import VERIFY
+from argosy_pir.passes import Pass, PassManager
+from argosy_pir.passes.cse import CommonSubexpressions
+from argosy_pir.passes.dce import DeadCode
+from argosy_pir.passes.inline import Inline
+from argosy_pir.passes.symbol_dce import SymbolDeadCode
+from argosy_pir.program import Program
+from argosy_pir.rewrite.fuel import current_session
+
+
+def lowering_passes(target: Target) -> tuple[Pass, ...]:
+    """The passes for a machine, of which they know what their options say."""
+    return (
+        NumberIndexChecks(),
+        Inline(),
+        SymbolDeadCode(),
+        ExpandTransforms(target.vector_bits),
+        SplitComplex(),
+        WidenNarrow(),
+        AlignContractions(),
+        SortToOrder(),
+        LowerConvolutions(target.vector_bits),
+        DeadCode(),
+        Simplify(),
+        CommonSubexpressions(ignore=("phase",)),
+        AbsorbFactors(),
+        DeadCode(),
+        BatchTiling(target.l2_bytes),
+        DeadCode(),
+        LowerIndexChecks(),
+        CopyResults(),
+        CopyConstants(),
+    )
+
+
+def lowered(program: Program, target: Target, dump: Path | None = None) -> Program:
+    """A copy of a program of primitives after all passes; ``dump`` is a folder that receives the results of each."""
+    copy = program.clone()
+    with deep_recursion():
+        PassManager(lowering_passes(target), verify=VERIFY.read(), dump=dump, session=current_session()).run(copy)
+    return copy
