@@ -487,7 +487,7 @@ def _trained(make, dtype: str, at_once: bool, monkeypatch) -> list[np.ndarray]:
         p.name = f"{name}_{at_once}_{dtype}"
     optimizer = make(parameters)
     if not at_once:
-        monkeypatch.setattr(type(optimizer), "_rule", lambda _: None)
+        monkeypatch.setattr(type(optimizer), "_native_pass", lambda _: None)
     for _ in range(3):
         for p in parameters:
             p.grad = tensor(rng.standard_normal(p.shape), False, dtype)

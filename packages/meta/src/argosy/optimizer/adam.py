@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from argosy.optimizer import checkpoint
 from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.native_pass import NativePass, Options, has_update_of
 from argosy.optimizer.optimizer import Optimizer, Pairs
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager import native
@@ -189,28 +190,36 @@ class Adam(Optimizer):
     def _is_lazy(self, parameter: Tensor) -> bool:
         return self._lazy_mode and "sparse_gradient" in parameter.__dict__
 
-    def _rule(self) -> str | None:
-        return "adam" if not self._amsgrad and self._follows(Adam, AdamW) else None
-
-    def _states(self, parameter: Tensor) -> list[Tensor]:
-        return [self._accumulator(name, parameter) for name in ("moment1", "moment2")]
-
-    def _alike(self, parameter: Tensor, options: Mapping[str, Any], shared: Any) -> Any:
-        return id(shared[id(parameter)]), self._decay_of(parameter, options), self._is_lazy(parameter)
-
-    def _scalars(self, parameter: Tensor, rate: Any, options: Mapping[str, Any], shared: Any) -> Sequence[Any] | None:
-        correction = shared[id(parameter)]
-        held = native.numbers(rate, correction.root, correction.first)
-        if held is None or self._is_lazy(parameter):
-            return None
-        rate, root, first = held
-        betas = (self._beta1, 1 - self._beta1, self._beta2, 1 - self._beta2)
-        kept = rate.dtype.type(1) - rate * rate.dtype.type(self._decay_of(parameter, options))
-        return (*betas, kept, rate * root * first, root * root.dtype.type(self._epsilon))
+    def _native_pass(self) -> NativePass | None:
+        return _AdamPass(self, "adam") if not self._amsgrad and has_update_of(self, Adam, AdamW) else None
 
     def _decay_of(self, parameter: Tensor, options: Mapping[str, Any]) -> float:
         """How much of it a parameter loses in a step, times the rate: decoupled decay."""
         return 0.0
+
+
+class _AdamPass(NativePass):
+    __slots__ = ()
+
+    def states(self, parameter: Tensor) -> list[Tensor]:
+        """Both moments."""
+        return [self.optimizer._accumulator(name, parameter) for name in ("moment1", "moment2")]
+
+    def group_key(self, parameter: Tensor, options: Options, shared: Any) -> Any:
+        """Correction, decay and laziness."""
+        adam = self.optimizer
+        return id(shared[id(parameter)]), adam._decay_of(parameter, options), adam._is_lazy(parameter)
+
+    def scalars(self, parameter: Tensor, rate: Any, options: Options, shared: Any) -> Sequence[Any] | None:
+        """Factors of the moments and of the parameter, and the corrected step size and epsilon."""
+        adam, correction = self.optimizer, shared[id(parameter)]
+        numbers = native.numbers(rate, correction.root, correction.first)
+        if numbers is None or adam._is_lazy(parameter):
+            return None
+        rate, root, first = numbers
+        betas = (adam._beta1, 1 - adam._beta1, adam._beta2, 1 - adam._beta2)
+        remaining = rate.dtype.type(1) - rate * rate.dtype.type(adam._decay_of(parameter, options))
+        return (*betas, remaining, rate * root * first, root * root.dtype.type(adam._epsilon))
 
 
 class AdamW(Adam):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.native_pass import NativePass, Options, has_update_of
 from argosy.optimizer.optimizer import Optimizer
 from argosy_phi_ops.eager import native
 from argosy_phi_ops.eager.dispatch import write
@@ -31,10 +32,15 @@ class SGD(Optimizer):
     def _update(self, parameter: Tensor, value: Any, grad: Any, rate: Any, shared: Any) -> Tensor:
         return value - rate * grad  # type: ignore[no-any-return]
 
-    def _rule(self) -> str | None:
-        return "sgd" if self._follows(SGD) else None
+    def _native_pass(self) -> NativePass | None:
+        return _SGDPass(self, "sgd") if has_update_of(self, SGD) else None
 
-    def _scalars(self, parameter: Tensor, rate: Any, options: Mapping[str, Any], shared: Any) -> Sequence[Any] | None:
+
+class _SGDPass(NativePass):
+    __slots__ = ()
+
+    def scalars(self, parameter: Tensor, rate: Any, options: Options, shared: Any) -> Sequence[Any] | None:
+        """The rate."""
         return native.numbers(rate)
 
 
@@ -76,14 +82,20 @@ class Momentum(Optimizer):
         step = grad + new * self._momentum if self._nesterov else new
         return value - rate * step  # type: ignore[no-any-return]
 
-    def _rule(self) -> str | None:
-        if not self._follows(Momentum):
+    def _native_pass(self) -> NativePass | None:
+        if not has_update_of(self, Momentum):
             return None
-        return "nesterov" if self._nesterov else "momentum"
+        return _MomentumPass(self, "nesterov" if self._nesterov else "momentum")
 
-    def _states(self, parameter: Tensor) -> list[Tensor]:
-        return [self._accumulator("velocity", parameter)]
 
-    def _scalars(self, parameter: Tensor, rate: Any, options: Mapping[str, Any], shared: Any) -> Sequence[Any] | None:
-        held = native.numbers(rate)
-        return None if held is None else (*held, self._momentum, self._rescale)
+class _MomentumPass(NativePass):
+    __slots__ = ()
+
+    def states(self, parameter: Tensor) -> list[Tensor]:
+        """The velocity."""
+        return [self.optimizer._accumulator("velocity", parameter)]
+
+    def scalars(self, parameter: Tensor, rate: Any, options: Options, shared: Any) -> Sequence[Any] | None:
+        """Rate, momentum and the factor of gradients."""
+        rates = native.numbers(rate)
+        return None if rates is None else (*rates, self.optimizer._momentum, self.optimizer._rescale)

@@ -16,13 +16,13 @@ from argosy.optimizer import checkpoint
 from argosy.optimizer.fused import FusedStorage
 from argosy.optimizer.internals import Internals
 from argosy.optimizer.lr import LRScheduler
+from argosy.optimizer.native_pass import NativePass
 from argosy.optimizer.rate import Rate
 from argosy.static.differentiation import append_backward
 from argosy.static.program import program_of
 from argosy.static.session import being_built
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture.tracer import Tracer, active_tracer
-from argosy_phi_ops.eager import native
 from argosy_phi_ops.eager.dispatch import suspended, write
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -194,7 +194,9 @@ class Optimizer(Checked, FusedStorage, Internals):
             self._create_optimization_pass({"params": pairs, **options})
             return
         shared = self._shared(pairs, options)
-        for parameter, grad in self._left_over(pairs, options, shared):
+        native_pass = self._native_pass()
+        left = pairs if native_pass is None else native_pass.update(pairs, options, shared)
+        for parameter, grad in left:
             self._update_one(parameter, grad, options, shared)
 
     @contextmanager
@@ -208,51 +210,8 @@ class Optimizer(Checked, FusedStorage, Internals):
         finally:
             vars(self).update(before)
 
-    def _left_over(self, pairs: Pairs, options: Mapping[str, Any], shared: Any) -> Pairs:
-        """Update parameters and their states in native passes over many of them, where the rule has such a pass; the
-        pairs that are left. It is never more than a quicker :meth:`_update`: see :meth:`_follows`."""
-        rule = self._rule()
-        if rule is None or not native.updating():
-            return pairs
-        groups: dict[Any, list[tuple[Tensor, Tensor]]] = {}
-        rates: dict[Any, Any] = {}
-        left = []
-        for pair in pairs:
-            parameter = pair[0]
-            if self._wants_master(parameter):
-                left.append(pair)
-                continue
-            rate = self._rate_of(parameter, options)
-            key = (parameter.payload.dtype, id(rate), self._alike(parameter, options, shared))
-            groups.setdefault(key, []).append(pair)
-            rates[key] = rate  # kept, so that no other one gets its id
-        for key, group in groups.items():
-            scalars = self._scalars(group[0][0], rates[key], options, shared)
-            if scalars is None or not self._updated(rule, group, scalars):
-                left += [pair for pair in group if scalars is None or not self._updated(rule, [pair], scalars)]
-        return left
-
-    def _updated(self, rule: str, pairs: Pairs, scalars: Sequence[Any]) -> bool:
-        """Run the native pass of a rule; False where nothing was done."""
-        states = [self._states(p) for p, _ in pairs]
-        tensors = [x for (p, g), held in zip(pairs, states, strict=True) for x in (p, g, *held)]
-        arrays = 2 + len(states[0])
-        return native.update(rule, tensors, scalars, (0, *range(2, arrays)), arrays)
-
-    def _rule(self) -> str | None:
-        """The native pass that does what :meth:`_update` says, see :func:`argosy_phi_ops.eager.native.update`."""
-        return None
-
-    def _states(self, parameter: Tensor) -> list[Tensor]:
-        """What its native pass reads and writes besides a parameter and its gradient."""
-        return []
-
-    def _alike(self, parameter: Tensor, options: Mapping[str, Any], shared: Any) -> Any:
-        """Parameters with equal values here and the same rate have the same :meth:`_scalars`."""
-        return None
-
-    def _scalars(self, parameter: Tensor, rate: Any, options: Mapping[str, Any], shared: Any) -> Sequence[Any] | None:
-        """The numbers that the native pass takes; None where they are no arrays on the host."""
+    def _native_pass(self) -> NativePass | None:
+        """The native pass that does what :meth:`_update` says; None where there is none."""
         return None
 
     def _update_one(self, parameter: Tensor, grad: Tensor, options: Mapping[str, Any], shared: Any) -> None:
@@ -280,11 +239,6 @@ class Optimizer(Checked, FusedStorage, Internals):
         if isinstance(chosen, (int, float)):
             return grad + parameter * float(chosen)
         return chosen(parameter, grad)
-
-    def _follows(self, *classes: type[Optimizer]) -> bool:
-        """Whether the update rule is that of the first class, unchanged, and starts as one of ``classes`` says."""
-        own = type(self)
-        return own._update is classes[0]._update and any(own._shrunk is each._shrunk for each in classes)
 
     def _shrunk(self, parameter: Tensor, value: Any, rate: Any, options: Mapping[str, Any]) -> Any:
         """The value that the update starts from; AdamW decays it here."""
