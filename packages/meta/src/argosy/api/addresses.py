@@ -100,7 +100,8 @@ ADDRESSES = {
     "argosy.common_ops_import": """
         # What authors of layers for older versions import.
         argosy.framework.layer_helper: check_dtype check_type check_variable_and_dtype convert_dtype
-            convert_np_dtype_to_dtype_ default_main_program device_guard in_dygraph_mode LayerHelper Variable
+            convert_np_dtype_to_dtype_ in_dygraph_mode LayerHelper Variable
+        argosy.static.program: default_main_program device_guard
     """,
     "argosy.cost_model": """
         # Paddle's measured costs of operators. ``CostModel`` raises NotImplementedError: argosy estimates its

@@ -17,7 +17,7 @@ __all__ = [
 
 def _maker(name: str, dtype: str) -> Any:
     def make(*args: Any) -> Tensor:
-        from argosy import to_tensor
+        from argosy.framework.creation import to_tensor
 
         if len(args) == 1 and not isinstance(args[0], int):
             return to_tensor(args[0], dtype=dtype)

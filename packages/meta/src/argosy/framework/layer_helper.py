@@ -10,14 +10,13 @@ from argosy.framework.default_dtype import get_default_dtype
 from argosy.framework.modes import in_dynamic_mode as in_dygraph_mode
 from argosy.framework.param_attr import as_param_attr
 from argosy.runtime import Tensor as Variable
-from argosy.static import default_main_program, device_guard
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.dtype import as_dtype as convert_np_dtype_to_dtype_
 
 __all__ = [
     "LayerHelper", "Variable", "check_dtype", "check_type", "check_variable_and_dtype", "convert_dtype",
-    "convert_np_dtype_to_dtype_", "default_main_program", "device_guard", "in_dygraph_mode",
+    "convert_np_dtype_to_dtype_", "in_dygraph_mode",
 ]  # fmt: skip
 
 
