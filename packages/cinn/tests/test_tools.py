@@ -43,7 +43,7 @@ def test_every_stage_is_a_file(dumped):
     folder, x, w = dumped
     names = {p.name for p in folder.iterdir()}
     assert names == {"program.pir", "simplified.pir", "kernels.txt", "code.ll", "code.s", "code.o", "manifest.json",
-                     "inputs.npz"}  # fmt: skip
+                     "inputs.npz", "passes"}  # fmt: skip
     Program.parse((folder / "program.pir").read_text()).verify()
     assert "define" in (folder / "code.ll").read_text()
     assert "segment0" in (folder / "code.s").read_text()

@@ -56,6 +56,7 @@ from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_phi_ops.settings import code_key
 from argosy_phi_ops.user_line import warn_user
 from argosy_pir.garbage import uncollected
+from argosy_pir.passes import print_pipeline
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
@@ -71,6 +72,12 @@ class CinnCompiler:
     """Compiles programs of operators, primitives and control flow for the host."""
 
     name = "cinn"
+
+    def passes(self) -> str:
+        """The passes that a program of primitives goes through, as the text of a pipeline."""
+        from argosy_cinn.pipeline import lowering_passes  # a process that finds all its programs never loads it
+
+        return print_pipeline(lowering_passes(Target.host()))
 
     def compile(
         self,
@@ -277,10 +284,14 @@ class _Code:
     def dump(self, program: Program, name: str) -> Path:
         """Write all stages; returns the folder."""
         from argosy_cinn.assembly.building import assembled
+        from argosy_cinn.pipeline import lowered
 
         simplified = self.simplified()
         _, assembly = assembled(simplified, Target.host(), self.budget)
-        return dump(name, program, simplified, self.manifest, self.library.code, assembly.module.text())
+        folder = dump(name, program, simplified, self.manifest, self.library.code, assembly.module.text())
+        with own_context(), self.budget.simplifying():
+            lowered(program, Target.host(), folder / "passes")
+        return folder
 
 
 def _code_of(static: Program, options: Mapping[str, Any]) -> _Code:

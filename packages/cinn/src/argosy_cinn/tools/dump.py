@@ -1,6 +1,7 @@
 """Compilations as folders: with ``ARGOSY_DUMP=folder`` every program leaves each of its stages there.
 
-A folder ``<number>-<name>.cinn`` holds ``program.pir`` (primitives, as given), ``simplified.pir``, ``kernels.txt``
+A folder ``<number>-<name>.cinn`` holds ``program.pir`` (primitives, as given), ``passes/`` (after each pass of
+the compiler, headed by the command that runs it), ``simplified.pir`` (after all), ``kernels.txt``
 (what is fused, with memory and lines), ``code.ll`` (LLVM), ``code.s`` (assembly), ``code.o`` and ``manifest.json``
 (what `argosy_cinn.tools.replay` runs), and, once it has run, ``inputs.npz``: the arguments of its first call, as bytes,
 and the sizes that were not known before. Programs with such sizes leave ``kernels.txt`` then, too.

@@ -21,8 +21,8 @@ def explain(function: Any, *args: Any, measure: bool = True, repeats: int = 10, 
     function: a function, a method, a Layer, or what ``to_static`` made of one; a whole training step is fine.
     measure: run it, ``repeats`` times plain and instrumented, on copies of its states, which stay as they are.
 
-    The report shows itself: captured and decomposed program, each kernel with the traffic it should need, the time it
-    takes, its share of what the machine can do and the lines it comes from, and the memory plan with its largest
+    The report shows itself: passes, captured and decomposed program, each kernel with the traffic it should need, the
+    time it takes, its share of what the machine can do and the lines it comes from, and the memory plan with its largest
     buffers. ``report["kernels"]`` is one section's text; ``report.save("x.html")`` writes everything.
     """
     from argosy_cinn.tools.report import Report
@@ -31,6 +31,7 @@ def explain(function: Any, *args: Any, measure: bool = True, repeats: int = 10, 
     with lowering.recorded() as stages:
         compiled, call = static.prepare(*args, **kwargs)
     report = Report(f"{static.__name__}: one program of {sum(1 for _ in compiled.program.block)} operations")
+    report.add("passes", lowering.passes(static._backend))
     for title, text in stages:
         report.add(title, text)
     _add_compiled(report, compiled, call, measure, repeats)

@@ -22,7 +22,7 @@ from argosy_phi_ops.user_line import warn_user
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
 
-__all__ = ["PIPELINE", "Backend", "Configured", "build", "choose_compiler", "lower", "recorded", "simplify"]
+__all__ = ["PIPELINE", "Backend", "Configured", "build", "choose_compiler", "lower", "passes", "recorded", "simplify"]
 
 
 class Configured(NamedTuple):
@@ -96,6 +96,12 @@ def recorded() -> Iterator[list[tuple[str, str]]]:
         yield _stages
     finally:
         _stages = previous
+
+
+def passes(backend: Backend) -> str:
+    """All passes that a captured program goes through, the compiler's included, as the text of a pipeline."""
+    compiler: Any = get_compiler(_compiler_for(backend)[0])
+    return ",".join([PIPELINE, *([compiler.passes()] if hasattr(compiler, "passes") else [])])
 
 
 def build(program: Program, backend: Backend, communicators: Any = ()) -> Executable:
