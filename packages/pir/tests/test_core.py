@@ -2,7 +2,8 @@
 
 import pytest
 
-from argosy_pir import Block, Builder, IRError, Operation, Program, Region, TensorType
+from argosy_pir import Block, Builder, IRError, Operation, Program, Region, TensorType, print_program
+from argosy_pir.program import program_of
 from argosy_pir.values import VALUE_OPERATORS, Value, set_value_operators
 
 T = TensorType((2, 3), "float32")
@@ -132,3 +133,18 @@ def test_values_refuse_arithmetic_without_a_provider():
         assert x == x  # identity, never an operation
     finally:
         set_value_operators(installed)  # other packages in this process need theirs
+
+
+def test_a_program_becomes_another():
+    """Inputs, states, functions and attributes come with their program; the other one is empty afterwards."""
+    text = """program @b(%x: tensor<[2], int32>) state(%s = "s": tensor<[2], int32>) attributes {a = 1} {
+  %y = test.neg(%x) : tensor<[2], int32>
+  return(%y; %s)
+}
+"""
+    program, other = Program("a"), Program.parse(text)
+    program.become(other)
+    program.verify()
+    assert print_program(program) == text
+    assert program_of(program.block.first) is program
+    assert (len(other.block), other.states) == (0, [])

@@ -12,6 +12,7 @@ Memory Management for Large Language Model Serving with PagedAttention", SOSP 20
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from argosy_infer.errors import IncrementalError
@@ -20,16 +21,17 @@ from argosy_infer.roles import BATCH, NONE, TOKENS, Roles, result_roles
 from argosy_phi_ops.checks.index_errors import CHECK
 from argosy_phi_ops.context import building
 from argosy_phi_ops.declare.operator import get_operator
-from argosy_phi_ops.passes.decompose import decompose_operation
+from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
 from argosy_pir.dims import SymExpr
+from argosy_pir.passes import Pass, register_pass
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 
-__all__ = ["ATTENTION", "make_incremental"]
+__all__ = ["ATTENTION", "MakeIncremental", "make_incremental"]
 
 ATTENTION = "phi.scaled_dot_product_attention"
 _INT = "int64"
@@ -45,11 +47,25 @@ def make_incremental(program: Program, block_size: int = 16, rows: int | None = 
     the tokens of a single one read what is cached together. Raises :class:`IncrementalError` naming the operation that
     mixes positions.
     """
-    source = program.clone()
-    for op in list(source.walk()):
-        if op.dialect == "phi" and op.name != ATTENTION:
-            decompose_operation(op)
-    return _Rewriter(source, block_size, rows).run()
+    made = program.clone()
+    Decompose(keep=(ATTENTION.removeprefix("phi."),)).run(made)
+    MakeIncremental(block_size, rows).run(made)
+    return made
+
+
+@register_pass("make-incremental")
+@dataclass(frozen=True)
+class MakeIncremental(Pass):
+    """Makes the incremental form of a program of primitives and attention, as :func:`make_incremental` describes it,
+    for caches of blocks of ``block_size`` tokens and ``rows`` sequences (none: any number)."""
+
+    block_size: int = 16
+    rows: int | None = None
+
+    def run(self, program: Program) -> bool:
+        """Rewrite the program; what cannot be proven raises :class:`IncrementalError`."""
+        program.become(_Rewriter(program, self.block_size, self.rows).run())
+        return True
 
 
 class _Rewriter:

@@ -198,6 +198,16 @@ class Program:
             made.add_function(function.clone(mapping))
         return made
 
+    def become(self, other: Program) -> None:
+        """Take over all that ``other`` is, which is nothing afterwards: what a pass does that makes a program anew."""
+        self.name, self.attributes, self.functions = other.name, other.attributes, other.functions
+        self.states, self._names, self.region = other.states, other._names, other.region
+        self.region.parent = self
+        for function in self.functions.values():
+            function.parent = self
+        other.functions, other.states, other._names, other.region = {}, [], set(), Region([Block()])
+        other.region.parent = other
+
     def verify(self) -> None:
         """Check every rule; raises ``VerifyError`` at the first that is broken."""
         from argosy_pir.verifier import verify_program
