@@ -39,26 +39,21 @@ class Tokenizer:
     def read(cls, folder: str | os.PathLike[str]) -> Tokenizer:
         """The tokenizer of a folder. Raises TokenizerError for files that are missing or damaged, and ImportError
         naming what to install."""
-        try:
-            from tokenizers import Tokenizer as Library
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                "tokenizers need the library of that name: python -m pip install argosy-infer[text]", name=error.name
-            ) from error
         path = os.path.join(os.fspath(folder), "tokenizer.json")
         if not os.path.isfile(path):
             raise TokenizerError(f"{path} does not exist")
-        try:
-            library = Library.from_file(path)
-        except BaseException as error:  # the library raises Exception itself, and a panic that is none
-            if isinstance(error, (KeyboardInterrupt, SystemExit)):
-                raise
-            raise TokenizerError(f"{path} is no tokenizer: {error}") from None
-        library.no_padding()
-        library.no_truncation()
+        with open(path, encoding="utf-8", errors="replace") as file:
+            library = _library_of(file.read(), path)
         config = _read_config(folder)
         texts = {name: _text_of(config[name]) for name in _SPECIAL if config.get(name) is not None}
         return cls(library, texts, ChatTemplate.read(folder, config, texts))
+
+    @classmethod
+    def from_json(
+        cls, text: str, special: Mapping[str, str], template: ChatTemplate | None = None, path: str = "tokenizer.json"
+    ) -> Tokenizer:
+        """The tokenizer of the text of a ``tokenizer.json``. Raises as :meth:`read`, naming ``path``."""
+        return cls(_library_of(text, path), special, template)
 
     def __len__(self) -> int:
         """How many tokens there are."""
@@ -132,6 +127,24 @@ class TextStream:
             return ""
         self._context, self._shown = self._shown, len(self._ids)
         return now[len(before) :]
+
+
+def _library_of(text: str, path: str) -> Any:
+    """The library's object for its JSON form."""
+    try:
+        from tokenizers import Tokenizer as Library
+    except ModuleNotFoundError as error:
+        install = "python -m pip install argosy-infer[text]"
+        raise ImportError(f"tokenizers need the library of that name: {install}", name=error.name) from error
+    try:
+        library = Library.from_str(text)
+    except BaseException as error:  # the library raises Exception itself, and a panic that is none
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            raise
+        raise TokenizerError(f"{path} is no tokenizer: {error}") from None
+    library.no_padding()
+    library.no_truncation()
+    return library
 
 
 def _read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from argosy.jit.export import export_program
 from argosy.models.configuration import ConfigurationError
 from argosy.models.decoder import SequenceClassifier
 from argosy.models.encoder import Encoder, EncoderClassifier, MaskedLM
+from argosy.models.gguf_tokenizer import read_tokenizer
 from argosy.models.loading import load_model
 from argosy.models.pooling import Pooling
 from argosy.nn.layer import Layer
@@ -26,12 +27,16 @@ Ids = Sequence[int]
 
 
 def load(folder: str | os.PathLike[str], dtype: str | None = None) -> LanguageModel:
-    """The language model of a folder that transformers (or sentence-transformers) wrote.
+    """The language model of a folder that transformers (or sentence-transformers) wrote, or of a GGUF file.
 
     The weights are mapped from the files (see :func:`argosy.models.load_model`); ``dtype`` converts them. Raises
     ConfigurationError, CheckpointError and TokenizerError naming the file and what was expected there.
     """
     model = load_model(folder, dtype)
+    if os.fspath(folder).endswith(".gguf"):
+        tokenizer = read_tokenizer(folder)
+        end = None if tokenizer is None else tokenizer.id_of("eos_token")
+        return LanguageModel(model, tokenizer, GenerationSettings(stop=() if end is None else (end,)))
     has_tokenizer = os.path.isfile(os.path.join(os.fspath(folder), "tokenizer.json"))
     tokenizer = Tokenizer.read(folder) if has_tokenizer else None
     return LanguageModel(model, tokenizer, GenerationSettings.read(folder), Pooling.read(folder))

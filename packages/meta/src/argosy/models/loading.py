@@ -11,6 +11,7 @@ from argosy.models.configuration import ConfigFile
 from argosy.models.decoder import CausalLM, SequenceClassifier
 from argosy.models.families import FAMILIES
 from argosy.models.files import ModelFiles, write_folder
+from argosy.models.gguf import GgufFile, write_gguf
 from argosy.models.weights import collect_weights, fill_weights
 from argosy.nn.layer import Layer
 from argosy.nn.lazy import LazyGuard
@@ -45,14 +46,18 @@ def build(config: ConfigFile) -> Layer:
 
 
 def load_model(folder: str | os.PathLike[str], dtype: str | None = None) -> Layer:
-    """The model of a folder, in evaluation mode, its weights mapped from the files.
+    """The model of a folder, or of a GGUF file, in evaluation mode, its weights mapped from the files.
 
     Matrices that a file holds as one tensor are views of its pages: nothing is read before it is used, and training
     writes to private copies of pages. ``dtype`` converts the weights, which makes copies. Raises ConfigurationError and
     CheckpointError naming file, key or tensor.
     """
-    config = ConfigFile.read(folder)
-    files = ModelFiles(folder)
+    files: GgufFile | ModelFiles
+    if os.fspath(folder).endswith(".gguf"):
+        files = GgufFile(folder)
+        config = files.config
+    else:
+        config, files = ConfigFile.read(folder), ModelFiles(folder)
     with LazyGuard():
         model = build(config)
     fill_weights(model, family_of(config), files, os.fspath(folder), dtype)
@@ -60,12 +65,17 @@ def load_model(folder: str | os.PathLike[str], dtype: str | None = None) -> Laye
     return model
 
 
-def save(model: Layer, folder: str | os.PathLike[str]) -> None:
-    """Write ``model``, which ``load_model`` or ``build`` made, as a folder that transformers reads. Raises TypeError
-    for another layer."""
+def save(model: Layer, folder: str | os.PathLike[str], format: str = "F32") -> None:
+    """Write ``model``, which ``load_model`` or ``build`` made, as a folder that transformers reads, or as a GGUF file
+    whose matrices have ``format`` where the path ends so. Raises TypeError for another layer, ValueError for what GGUF
+    files cannot hold."""
     config = model.__dict__.get(_CONFIG)
     if config is None:
         raise TypeError(
             f"save() takes models that load() or build() made, whose config.json is known; got {type(model).__name__}"
         )
-    write_folder(folder, json.loads(json.dumps(config.values)), collect_weights(model, family_of(config)))
+    tensors = collect_weights(model, family_of(config))
+    if os.fspath(folder).endswith(".gguf"):
+        write_gguf(folder, config, tensors, format)
+    else:
+        write_folder(folder, json.loads(json.dumps(config.values)), tensors)

@@ -1,0 +1,204 @@
+"""GGUF files beside the same model in a folder: written by us, and by the library with llama.cpp's order of rows."""
+
+import json
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+import tokenizers
+
+import argosy as paddle
+from argosy import models
+from argosy_tensorcore.safetensors import CheckpointError, save_file
+from language.weights_by_name import weights
+
+RECORDS = Path(__file__).parent / "records"
+CASES = ["llama", "llama-biases-tied", "qwen2", "qwen3", "gemma2"]
+
+
+def model_of(case, folder):
+    record = json.loads((RECORDS / f"{case}.json").read_text())
+    (folder / "config.json").write_text(json.dumps(record["config"]))
+    save_file({name: weights(name, shape) for name, shape in record["tensors"].items()}, folder / "model.safetensors")
+    return record, models.load_model(folder)
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("llama")
+    model = model_of("llama", folder)[1]
+    models.save(model, folder / "model.gguf")
+    return folder / "model.gguf"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_file_gives_what_the_folder_gives(case, tmp_path):
+    record, model = model_of(case, tmp_path)
+    if "rope_theta" in record["config"].get("rope_parameters", {}):
+        assert record["config"]["rope_parameters"]["rope_type"] == "default"
+    ids = paddle.to_tensor(record["ids"])
+    expected = model(ids).numpy()
+    if case == "gemma2":  # a GGUF file does not hold the scale: it is that of the head
+        record["config"]["query_pre_attn_scalar"] = record["config"]["head_dim"]
+        (tmp_path / "config.json").write_text(json.dumps(record["config"]))
+        model = models.load_model(tmp_path)
+        expected = model(ids).numpy()
+    models.save(model, tmp_path / "model.gguf")
+    made = models.load_model(tmp_path / "model.gguf")(ids).numpy()
+    np.testing.assert_allclose(made, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+def test_rows_of_queries_lie_as_llama_cpp_wants_them(llama):
+    """The order of Hugging Face's converter: within a head, rows of both halves alternate."""
+    stored = {tensor.name: tensor.data for tensor in gguf.GGUFReader(llama).tensors}
+    query = weights("model.layers.0.self_attn.q_proj.weight", [32, 32])
+    expected = query.reshape(4, 2, 4, 32).swapaxes(1, 2).reshape(32, 32)
+    np.testing.assert_array_equal(stored["blk.0.attn_q.weight"], expected)
+    np.testing.assert_array_equal(
+        stored["blk.0.attn_v.weight"], weights("model.layers.0.self_attn.v_proj.weight", [16, 32])
+    )
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_0", "Q4_K", "Q6_K"])
+def test_blocks_are_what_the_library_makes_of_them(kind, tmp_path):
+    """A Llama whose rows are whole blocks; formats that the library only reads are random bytes."""
+    wide = kind.endswith("_K")
+    width = 256 if wide else 32
+    config = json.loads((RECORDS / "llama.json").read_text())["config"]
+    config |= {"hidden_size": width, "intermediate_size": 2 * width, "num_hidden_layers": 1}
+    config["head_dim"] = width // 4
+    model = models.build(models.ConfigFile(config))
+    path = tmp_path / "model.gguf"
+    models.save(model, path, "F32" if wide else kind)
+    if wide:
+        _with_random_blocks(path, gguf.GGMLQuantizationType[kind])
+    stored = {tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors}
+    loaded = models.load_model(path)
+    tensor = stored["blk.0.ffn_down.weight"]
+    assert tensor.tensor_type.name == kind
+    expected = gguf.dequantize(tensor.data, tensor.tensor_type).T
+    made = loaded.model.layers[0].mlp.down_proj.weight
+    assert made.dtype == {"F16": paddle.float16, "BF16": paddle.bfloat16}.get(kind, paddle.float32)
+    np.testing.assert_array_equal(made.astype("float32").numpy(), expected)
+
+
+def _with_random_blocks(path, kind):
+    """The file with the second matrix of its perceptron in ``kind``."""
+    size, nbytes = gguf.GGML_QUANT_SIZES[kind]
+
+    def blocks_of(array):
+        rows, columns = array.shape
+        blocks = np.random.RandomState(0).randint(0, 256, (rows, columns // size, nbytes)).astype(np.uint8)
+        scale = np.frombuffer(np.array([0.01], np.float16).tobytes(), np.uint8)
+        blocks[..., :2] = blocks[..., 2:4] = blocks[..., -2:] = scale  # random bytes may be a scale that is NaN
+        return blocks.reshape(rows, -1)
+
+    rewrite(path, f"{path}.new", quantised={"blk.0.ffn_down.weight": (blocks_of, kind)})
+    Path(f"{path}.new").replace(path)
+
+
+def rewrite(source, path, add=lambda writer: None, quantised=()):
+    """The file ``source`` with more metadata, or with tensors in other formats, at ``path``."""
+    reader, writer = gguf.GGUFReader(source), gguf.GGUFWriter(path, "llama")
+    for name, field in reader.fields.items():
+        if not name.startswith(("GGUF.", "general.architecture")):
+            writer.add_key_value(name, field.contents(), field.types[0])
+    add(writer)
+    for tensor in reader.tensors:
+        if tensor.name in quantised:
+            make, kind = quantised[tensor.name]
+            writer.add_tensor(tensor.name, make(tensor.data), raw_dtype=kind)
+        else:
+            writer.add_tensor(tensor.name, np.array(tensor.data))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def test_text_is_generated_from_a_file(llama):
+    folder = models.LanguageModel(models.load_model(llama.parent))
+    assert models.load(llama).generate([3, 17, 5], 12) == folder.generate([3, 17, 5], 12)
+
+
+@pytest.mark.parametrize("length", [0, 3, 4, 20, 40, 200, 1000, -40])
+def test_files_that_are_cut_short_are_refused(llama, tmp_path, length):
+    (tmp_path / "cut.gguf").write_bytes(llama.read_bytes()[:length])
+    with pytest.raises(CheckpointError, match=r"cut\.gguf"):
+        models.load_model(tmp_path / "cut.gguf")
+
+
+def test_damaged_files_are_read_or_refused_by_name(llama, tmp_path):
+    """Bytes of the header changed at random: never another error, never memory for what a header claims."""
+    whole, draw = llama.read_bytes(), np.random.RandomState(1)
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for at in draw.randint(0, 1500, draw.randint(1, 4)):
+            damaged[at] = draw.randint(256)
+        (tmp_path / "damaged.gguf").write_bytes(damaged)
+        said = "damaged.gguf"
+        try:
+            models.load_model(tmp_path / "damaged.gguf")
+        except (CheckpointError, models.ConfigurationError) as error:
+            said = str(error)
+        assert "damaged.gguf" in said
+
+
+def test_what_a_file_cannot_hold_is_refused(tmp_path):
+    model = model_of("mixtral", tmp_path)[1]
+    with pytest.raises(ValueError, match="knows llama"):
+        models.save(model, tmp_path / "model.gguf")
+    model = model_of("llama-yarn", tmp_path)[1]
+    with pytest.raises(ValueError, match="plain rotary"):
+        models.save(model, tmp_path / "model.gguf")
+    with pytest.raises(ValueError, match="format is one of"):
+        models.save(model_of("llama", tmp_path)[1], tmp_path / "model.gguf", "Q2_K")
+    assert not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.parametrize("cut", ["default", "llama-bpe", "qwen2"])
+def test_the_tokenizer_of_a_file_gives_the_ids_of_the_library(llama, tmp_path, cut):
+    library = tokenizers.Tokenizer(tokenizers.models.BPE())
+    byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=cut == "default")
+    split = [] if cut == "default" else [tokenizers.pre_tokenizers.Split(tokenizers.Regex(PATTERNS[cut]), "isolated")]
+    library.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([*split, byte_level])
+    library.decoder = tokenizers.decoders.ByteLevel()
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=320, special_tokens=["<s>", "</s>"], initial_alphabet=alphabet)
+    library.train_from_iterator(["the quick brown fox's 12345 dogs' tails\n"] * 4, trainer)
+    model = json.loads(library.to_str())["model"]
+    tokens = sorted(model["vocab"], key=model["vocab"].get)
+
+    def add(writer):
+        writer.add_tokenizer_model("gpt2")
+        writer.add_tokenizer_pre(cut)
+        writer.add_token_list(tokens)
+        writer.add_token_types([3 if token in ("<s>", "</s>") else 1 for token in tokens])
+        writer.add_token_merges([" ".join(merge) for merge in model["merges"]])
+        writer.add_eos_token_id(1)
+        writer.add_chat_template("{% for m in messages %}{{ m.content }}</s>{% endfor %}")
+
+    path = tmp_path / "text.gguf"
+    rewrite(llama, path, add)
+    language = models.load(path)
+    for text in ["the fox's 1234567 tails\n\n  and 東京</s> ", "", "<s>x"]:
+        assert language.tokenizer.encode(text) == library.encode(text).ids
+        assert language.tokenizer.decode(language.tokenizer.encode(text)) == library.decode(library.encode(text).ids)
+    assert language.generation.stop == (1,)
+    assert language.tokenizer.chat([{"role": "user", "content": "dogs"}])[-1] == 1
+
+
+PATTERNS = {
+    name: r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|" + digits
+    + r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    for name, digits in (("llama-bpe", r"\p{N}{1,3}"), ("qwen2", r"\p{N}"))
+}  # fmt: skip
+
+
+def test_tokenizers_that_are_not_implemented_say_so(llama, tmp_path):
+    path = tmp_path / "text.gguf"
+    rewrite(llama, path, lambda writer: writer.add_tokenizer_model("llama"))
+    with pytest.raises(NotImplementedError, match="'llama'"):
+        models.load(path)
+    assert models.load_model(path) is not None
