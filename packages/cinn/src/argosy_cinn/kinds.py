@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Where a kind of kernel is found (``module:name`` within this package): its emitters by family of schedules, and,
-    where nothing is fused into it, the ``operation`` that it is made of, with its ``lowering`` to a form."""
+    """Where a kind of kernel is found (``module:name``, in this package where it begins with a dot): its emitters by
+    family of schedules, and, where nothing is fused into it, the ``operation`` that it is made of, with its
+    ``lowering`` to a form."""
 
     emitters: Mapping[str, str]
     operation: str = ""
@@ -31,14 +32,14 @@ class Kind:
 
 
 KINDS = {
-    "nest": Kind({"chunks": "loops.nest:EMITTER"}),
-    "product": Kind({"chunks": "assembly.products:EMITTER"}),
-    "attention": Kind({"chunks": "attention.emit:EMITTER"}),
-    "sum of parts": Kind({"chunks": "attention.emit:SUM_EMITTER"}),
-    "order": Kind({"chunks": "ordering.emit:EMITTER"}, operation=ORDER, lowering="ordering.lowering:lower_order"),
-    "fourier": Kind({"chunks": "fourier.emit:EMITTER"}, operation=FOURIER, lowering="fourier.lowering:lower_fourier"),
-    "index check": Kind({"chunks": "checks.emit:EMITTER"}, operation=NOTE, lowering="checks.lowering:lower_check"),
-    "control": Kind({"chunks": "assembly.control:EMITTER"}),
+    "nest": Kind({"chunks": ".loops.nest:EMITTER"}),
+    "product": Kind({"chunks": ".assembly.products:EMITTER"}),
+    "attention": Kind({"chunks": ".attention.emit:EMITTER"}),
+    "sum of parts": Kind({"chunks": ".attention.emit:SUM_EMITTER"}),
+    "order": Kind({"chunks": ".ordering.emit:EMITTER"}, operation=ORDER, lowering=".ordering.lowering:lower_order"),
+    "fourier": Kind({"chunks": ".fourier.emit:EMITTER"}, operation=FOURIER, lowering=".fourier.lowering:lower_fourier"),
+    "index check": Kind({"chunks": ".checks.emit:EMITTER"}, operation=NOTE, lowering=".checks.lowering:lower_check"),
+    "control": Kind({"chunks": ".assembly.control:EMITTER"}),
 }
 #: The kind of what an operation becomes alone.
 KIND_OF_OPERATION = {kind.operation: name for name, kind in KINDS.items() if kind.operation}
@@ -51,7 +52,7 @@ def emitter_of(kind: str, family: str) -> Emitter:
     return emitter
 
 
-def lowered(op: Operation) -> Form:
+def lower_alone(op: Operation) -> Form:
     """The form of an operation that is a kernel alone."""
     form: Form = _found(KINDS[KIND_OF_OPERATION[op.name]].lowering)(op)
     return form
@@ -60,4 +61,4 @@ def lowered(op: Operation) -> Form:
 @cache
 def _found(name: str) -> Any:
     module, _, attribute = name.partition(":")
-    return getattr(import_module(f"argosy_cinn.{module}"), attribute)
+    return getattr(import_module(module, __package__), attribute)

@@ -19,7 +19,7 @@ from argosy_cinn.fusion.group_lowering import KnownReads
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.fusion.products import lay_out
 from argosy_cinn.fusion.reads import host_reads
-from argosy_cinn.kinds import lowered
+from argosy_cinn.kinds import lower_alone
 from argosy_cinn.lowering.classify import CONTROL, HOST, OWN, PRODUCT, UPDATE, reduction_layout
 from argosy_cinn.lowering.elements import Lowering
 from argosy_cinn.shapes import at_least_one, count, sizes
@@ -168,7 +168,7 @@ class Alone(KernelKind):
 
     def lower(self, group: Group, memory: Memory, stored: Container[Value]) -> list[Form]:
         """The form that is registered for the operation."""
-        return [lowered(group.operation)]
+        return [lower_alone(group.operation)]
 
 
 class HostCall(KernelKind):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from argosy_cinn import dialect
 from argosy_cinn.forms.dtypes import DTYPES, FLOATS, INTEGERS, NARROW, PARTS, SMALL_INTEGERS
 from argosy_cinn.forms.nest import REDUCTIONS
+from argosy_cinn.kinds import KIND_OF_OPERATION
 from argosy_cinn.lowering.elements import is_inline
 from argosy_cinn.shapes import count, estimate, sizes
 from argosy_pir.core import Operation
@@ -23,7 +23,7 @@ def classify(op: Operation) -> str:
 
     ``inline``: computed inside its users' loops or in a loop of its own. ``reduce``, ``product`` (a matrix product).
     ``update``: a copy of an operand, some elements of which are written over. ``scan``: a cumulative. ``constant``.
-    ``own``: a kernel of its own (orders that sort, Fourier transforms, notes of indices). ``control`` (which `Memory`
+    ``own``: a kernel alone, see `argosy_cinn.kinds`. ``control`` (which `Memory`
     is told): a branch or loop with native regions.
     ``host``: there is no native code, the reference kernel runs it between native segments.
     """
@@ -33,7 +33,7 @@ def classify(op: Operation) -> str:
         return HOST
     if op.name in REDUCTIONS:
         return REDUCE if op.result.dtype in DTYPES and reduction_layout(op) is not None else HOST
-    if op.name in (dialect.ORDER, dialect.FOURIER, dialect.NOTE):
+    if op.name in KIND_OF_OPERATION:
         return OWN
     if op.name == "prim.dot_general":
         return PRODUCT if has_product(op.operand(0).dtype, op.attributes["accumulate"] or op.result.dtype) else HOST
