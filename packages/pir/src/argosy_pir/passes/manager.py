@@ -7,7 +7,8 @@ from time import perf_counter
 
 from argosy_pir.errors import IRError, PassError
 from argosy_pir.garbage import uncollected
-from argosy_pir.passes.pipeline import parse_pipeline, print_pipeline
+from argosy_pir.passes.pipeline import parse_pipeline
+from argosy_pir.passes.printing import print_pipeline
 from argosy_pir.rewrite.fuel import Session, observed
 from argosy_pir.text.printer import print_program
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from re import ASCII
 from re import compile as compile_pattern
 
 from argosy_pir.errors import PassError
+from argosy_pir.passes.printing import WORDS
 from argosy_pir.passes.registry import Pass, get_pass
-from argosy_pir.text.strings import quote, unquote
+from argosy_pir.text.strings import unquote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from dataclasses import Field
     from typing import Any
 
 _TOKEN = compile_pattern(r'\s*("(?:[^"\\]|\\.)*+"|[^\s{}\[\],="]++|.)', ASCII)
-_BARE = compile_pattern(r"[A-Za-z_@/][\w./@-]*", ASCII)
-_WORDS = {"true": True, "false": False, "none": None}
 
 
 def parse_pipeline(text: str) -> list[Pass]:
@@ -31,30 +29,6 @@ def parse_pipeline(text: str) -> list[Pass]:
         if reader.peek():
             reader.expect(",")
     return passes
-
-
-def print_pipeline(passes: Iterable[Pass]) -> str:
-    """The text that :func:`parse_pipeline` reads back; options at their defaults are left out."""
-    return ",".join(map(_print_pass, passes))
-
-
-def _print_pass(step: Pass) -> str:
-    options = []
-    for field in fields(step):  # type: ignore[arg-type]
-        value = getattr(step, field.name)
-        if field.default is MISSING or value != field.default:
-            options.append(f"{field.name.replace('_', '-')}={_print_value(value)}")
-    return step.name + ("{" + ",".join(options) + "}" if options else "")
-
-
-def _print_value(value: Any) -> str:
-    if isinstance(value, tuple):
-        return "[" + ",".join(map(_print_value, value)) + "]"
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return value if _BARE.fullmatch(value) and value not in _WORDS else quote(value)
-    return repr(value)
 
 
 class _Reader:
@@ -113,8 +87,8 @@ class _Reader:
         token = self._word("a value")
         if token[0] == '"':
             return unquote(token[1:-1])
-        if token in _WORDS:
-            return _WORDS[token]
+        if token in WORDS:
+            return WORDS[token]
         for convert in (int, float):
             try:
                 return convert(token)

@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from importlib import import_module
 
 from argosy_pir.errors import PassError
+from argosy_pir.passes.printing import print_pipeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ class Pass:
         raise NotImplementedError(f"pass {type(self).__name__} does not implement run")
 
     def __str__(self) -> str:
-        from argosy_pir.passes.pipeline import print_pipeline
-
         return print_pipeline([self])
 
 
