@@ -22,7 +22,7 @@ from enum import Enum
 from importlib import import_module
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 NAMES = Path(__file__).parent / "parity" / "records" / "names.json"
 PAGE = Path(__file__).parents[1] / "docs" / "COVERAGE.md"
@@ -88,8 +88,20 @@ def resolve(dotted: str) -> Any:
     return owner, found
 
 
+def missing(dotted: str) -> str:
+    """How a name is missing: ``absent``, or a function that only ``refuses``; empty where it is there."""
+    try:
+        found = resolve(dotted)[1]
+    except (AttributeError, ImportError):
+        return "absent"
+    returned = getattr(found, "__annotations__", {}) if callable(found) and not isinstance(found, type) else {}
+    return "refuses" if returned.get("return") in ("NoReturn", NoReturn) else ""
+
+
 def executed(watch: Watch, dotted: str) -> bool:
-    """Whether the run executed the name."""
+    """Whether the run executed the name; one that is missing was not."""
+    if missing(dotted):
+        return False
     owner, found = resolve(dotted)
     if isinstance(owner, type):
         return _member(watch, owner, found, dotted.rpartition(".")[2])
@@ -179,21 +191,27 @@ def page(found: set[str]) -> str:
     """``docs/COVERAGE.md`` of the names executed."""
     areas: dict[str, list[str]] = json.loads(NAMES.read_text())
     total, hit = 0, 0
-    rows, missing = [], []
+    rows, others = [], []
     for area, names in areas.items():
         run = [name for name in names if name in found]
         total, hit = total + len(names), hit + len(run)
         rows.append(f"| {area} | {len(names)} | {len(run)} | {len(run) / len(names):.1%} |")
-        missing += [f"- {area}: `{name}`" for name in names if name not in found]
+        others += [f"- {area}: `{name}`{_remark(name)}" for name in names if name not in found]
     head = (
         "# Paddle's public names that the suite executes\n\nWritten by `tests/coverage_of_names.py` from runs of the "
         "suite; see there what counts (what was not run here may well be "
-        "executed by the rest: the share is a lower bound). Signatures are compared by "
+        "executed by the rest: the share is a lower bound). A name that is absent, or that only refuses, is listed as "
+        "such and counts as not executed. Signatures are compared by "
         "`tests/parity/test_signatures.py`.\n\n"
         "| area | names | executed | share |\n|---|---|---|---|\n"
     )
     last = f"| **all** | {total} | {hit} | {hit / total:.1%} |"
-    return head + "\n".join([*rows, last]) + "\n\n## Not executed\n\n" + ("\n".join(missing) or "None.") + "\n"
+    return head + "\n".join([*rows, last]) + "\n\n## Not executed\n\n" + ("\n".join(others) or "None.") + "\n"
+
+
+def _remark(name: str) -> str:
+    how = missing(name)
+    return f" ({how})" if how else ""
 
 
 def renewed(before: str, found: set[str]) -> str:
@@ -203,9 +221,11 @@ def renewed(before: str, found: set[str]) -> str:
 
 
 def counted(text: str) -> set[str]:
-    """The names that a page counts as executed: all but those that it lists."""
-    listed = {line.partition("`")[2].rstrip("`") for line in text.splitlines() if line.startswith("- ")}
-    return {name for names in json.loads(NAMES.read_text()).values() for name in names} - listed
+    """The names that a page counts as executed: of the areas in its table all but those that it lists."""
+    table, _, rest = text.partition(LATER)[0].partition("\n## Not executed")
+    listed = {line.split("`")[1] for line in rest.splitlines() if line.startswith("- ")}
+    areas: dict[str, list[str]] = json.loads(NAMES.read_text())
+    return {name for area, names in areas.items() if f"\n| {area} |" in table for name in names} - listed
 
 
 def main(folders: list[str], keep: bool = False) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from coverage_of_names import LATER, counted, page, renewed
+from coverage_of_names import LATER, counted, missing, page, renewed
 
 WATCHED = """
 import sys
@@ -47,9 +47,20 @@ def test_the_page_counts_by_area_and_lists_the_rest() -> None:
     assert "`io.DataLoader`" not in text
 
 
+def test_what_is_missing_is_told_from_what_was_not_run() -> None:
+    """Absent names and functions that only refuse are marked, and no call of another makes them executed."""
+    assert [missing(name) for name in ("io.DataLoader", "device.cuda.synchronize", "distributed.no_such_name")] == [
+        "", "refuses", "absent",
+    ]  # fmt: skip
+    assert "- device: `device.cuda.synchronize` (refuses)" in page({"io.DataLoader"})
+
+
 def test_a_page_tells_what_it_counts() -> None:
     """Parts of the suite add up: what a page counts can be read from it."""
-    assert counted(page({"io.DataLoader", "abs"})) == {"io.DataLoader", "abs"}
+    text = page({"io.DataLoader", "abs", "device.get_device"})
+    assert counted(text) == {"io.DataLoader", "abs", "device.get_device"}
+    without = "\n".join(line for line in text.splitlines() if not line.startswith(("| device |", "- device: ")))
+    assert counted(without) == {"io.DataLoader", "abs"}
 
 
 def test_what_others_wrote_on_the_page_stays() -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from parity.public_names import MODULES
+
 NAMES = Path(__file__).parents[1] / "parity" / "records" / "names.json"
 MORE = {
     "vision": ("vision", "vision.transforms", "vision.datasets", "vision.models", "vision.ops"),
@@ -48,6 +50,8 @@ def collect(root: ModuleType) -> list[Example]:
 
 def _names(root: ModuleType) -> Iterator[tuple[str, str]]:
     for area, names in json.loads(NAMES.read_text()).items():
+        if area in MODULES:  # beyond the areas of which examples are recorded
+            continue
         for name in names:
             bare = area == "nn.functional" and not name.startswith("nn.")
             yield area, f"nn.functional.{name}" if bare else name
