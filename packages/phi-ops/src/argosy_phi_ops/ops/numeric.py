@@ -335,11 +335,3 @@ def multigammaln(x: Tensor, p: int) -> Tensor:
 @multigammaln.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.uniform(2, 5, (2, 3)), 3)
-
-
-def _powers(x: Tensor, coefficients: Sequence[float]) -> Tensor:
-    """Horner's rule; coefficients ascend."""
-    result: Any = prim.constant(coefficients[-1], x.dtype, x.shape)
-    for coefficient in reversed(coefficients[:-1]):
-        result = prim.add(prim.mul(result, x), coefficient)
-    return result

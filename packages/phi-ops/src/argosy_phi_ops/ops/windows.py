@@ -9,7 +9,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import OperatorError, ShapeError
-from argosy_phi_ops.ops import norms
+from argosy_phi_ops.ops.norms import length
 from argosy_phi_ops.ops.arguments import axis_of, table
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.dtype import as_dtype
@@ -147,7 +147,7 @@ def renorm(x: Tensor, p: float, axis: int, max_norm: float) -> Tensor:
         raise OperatorError(f"renorm: p {p} should be positive and max_norm {max_norm} not negative")
     at = axis_of("renorm", axis, x.ndim)
     rest = tuple(i for i in range(x.ndim) if i != at)
-    lengths = norms.length(x, p, rest)
+    lengths = length(x, p, rest)
     long = prim.gt(lengths, float(max_norm))
     scale = prim.select(long, prim.div(float(max_norm), prim.select(long, lengths, 1.0)), 1.0)
     return prim.mul(x, prim.broadcast(scale, shape=x.shape, axes=(at,)))
