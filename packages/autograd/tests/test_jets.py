@@ -11,7 +11,7 @@ import argosy_autograd as ag
 from argosy_autograd.derived import derive
 from argosy_autograd.errors import DifferentiationError
 from argosy_phi_ops import get_operator
-from argosy_phi_ops.ops.special import _NODES, _WEIGHTS
+from argosy_phi_ops.ops.special.gamma import _NODES, _WEIGHTS
 from argosy_pir import TensorType
 from argosy_tensorcore.dtype import float64
 from argosy_tensorcore.tensor import Tensor

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import AxisError, DTypeError
-from argosy_phi_ops.ops.subscript import parse
+from argosy_phi_ops.ops.common.subscript_keys import parse
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir.types import TensorType
 from argosy_tensorcore.tensor import Tensor

@@ -13,8 +13,12 @@ from argosy_phi_ops.declare.signature import ATTRIBUTE
 __all__ = ["LAYERS", "functions", "layer_functions", "methods"]
 
 LAYERS = frozenset(
-    {"activation", "attention", "convolution", "image", "loss", "nn", "normalization", "pooling", "vision"}
-)
+    f"nn.{name}"
+    for name in (
+        "activation", "adaptive_pooling", "attention", "common", "convolution", "loss", "normalization", "pooling",
+        "vision",
+    )
+)  # fmt: skip
 """Modules of operators that are the functions behind layers."""
 
 

@@ -118,7 +118,7 @@ def _special(name: str) -> object | None:
     if name in _UNARY:
         return _method(get_operator(_UNARY[name]))
     if name in ("getitem", "setitem", "contains"):
-        subscript = import_module("argosy_phi_ops.ops.subscript")
+        subscript = import_module("argosy_phi_ops.ops.indexing.subscript_methods")
         found: object = getattr(subscript, name + "_method")
         return found
     return None

@@ -9,7 +9,7 @@ from argosy.framework.aliases import also_named
 from argosy.nn.conv_settings import LAYOUTS
 from argosy.nn.integers import Integral
 from argosy_phi_ops.declare.operator import get_operator
-from argosy_phi_ops.ops.window_counts import window_count
+from argosy_phi_ops.ops.common.windows import window_count
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [

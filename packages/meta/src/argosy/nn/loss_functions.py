@@ -8,7 +8,7 @@ from typing import Any
 
 from argosy.checked import named
 from argosy_phi_ops.declare.operator import get_operator
-from argosy_phi_ops.ops.arguments import alike
+from argosy_phi_ops.ops.common.arguments import check_same_shape
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -96,7 +96,7 @@ def triplet_margin_with_distance_loss(
     """The triplet loss under ``distance_function`` (by default the Euclidean distance)."""
     if margin < 0:
         raise ValueError(f"triplet_margin_loss: argument 'margin' should not be negative, got {margin}")
-    alike("triplet_margin_loss", input=input, positive=positive, negative=negative)
+    check_same_shape("triplet_margin_loss", input=input, positive=positive, negative=negative)
     distance: Any = distance_function or get_operator("pairwise_distance")
     near, far = distance(input, positive), distance(input, negative)
     if swap:
@@ -120,7 +120,7 @@ def poisson_nll_loss(
     """
     if epsilon <= 0:
         raise ValueError(f"poisson_nll_loss: epsilon must be positive, got {epsilon}")
-    alike("poisson_nll_loss", input=input, label=label)
+    check_same_shape("poisson_nll_loss", input=input, label=label)
     loss = input.exp() - label * input if log_input else input - label * (input + epsilon).log()
     if full:
         stirling = label * label.log() - label + 0.5 * (2 * math.pi * label).log()
@@ -221,7 +221,7 @@ def multi_label_margin_loss(input: Any, label: Any, reduction: str = "mean", nam
 @named
 def log_loss(input: Any, label: Any, epsilon: float = 1e-4, name: str | None = None) -> Tensor:
     """``-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)``, elementwise."""
-    alike("log_loss", input=input, label=label)
+    check_same_shape("log_loss", input=input, label=label)
     return -label * (input + epsilon).log() - (1 - label) * (1 - input + epsilon).log()  # type: ignore[no-any-return]
 
 
@@ -259,7 +259,7 @@ def sigmoid_focal_loss(
     name: str | None = None,
 ) -> Tensor:
     """Binary cross entropy that well classified elements hardly count in (Lin et al., 2017), over ``normalizer``."""
-    alike("sigmoid_focal_loss", logit=logit, label=label)
+    check_same_shape("sigmoid_focal_loss", logit=logit, label=label)
     cross = get_operator("binary_cross_entropy_with_logits")(logit, label, reduction="none")
     chance = get_operator("sigmoid")(logit)
     missed = chance * (1 - label) + (1 - chance) * label

@@ -175,8 +175,9 @@ def composed(**options: Any) -> Callable[[Callable[..., Any]], Composed]:
     """Decorator: declare a composed function.
 
     Options: ``aliases`` (other names of parameters), ``inplace`` (a variant ``name_`` exists), ``out`` (the result can
-    be put in a given tensor), ``form`` (another way to write the call, of :mod:`argosy_phi_ops.ops.forms`), ``rows``
-    (a tensor in place of a list of tensors is the list of its rows).
+    be put in a given tensor), ``form`` (another way to write the call, of
+    :mod:`argosy_phi_ops.declare.call_overloads`), ``rows`` (a tensor in place of a list of tensors is the list of its
+    rows).
     """
 
     def declare(body: Callable[..., Any]) -> Composed:

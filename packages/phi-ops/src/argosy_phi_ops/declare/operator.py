@@ -282,7 +282,7 @@ def operator(**options: Any) -> Callable[[Callable[..., Any]], Operator]:
     float32, and the results rounded once),
     ``aliases`` (other names of parameters), ``keywords`` (those of :mod:`.keywords` that it takes), ``positional_out``
     (``out`` may also come last among the positional arguments), ``form`` (another way to write the call, of
-    :mod:`argosy_phi_ops.ops.forms`).
+    :mod:`argosy_phi_ops.declare.call_overloads`).
     """
 
     def declare(body: Callable[..., Any]) -> Operator:

@@ -1,4 +1,4 @@
-"""Arithmetic of two and more operands beyond the four rules: quotients, remainders, extremes, mixtures."""
+"""Arithmetic, elementwise: the four rules, powers and roots, quotients, extremes, mixtures."""
 
 from __future__ import annotations
 
@@ -10,10 +10,84 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, get_operator, operator
 from argosy_phi_ops.errors import DTypeError, OperatorError, ShapeError
-from argosy_phi_ops.ops.arguments import integer_pairs, pairs, size_of
+from argosy_phi_ops.ops.common.arguments import complex_too, integer_pairs, pairs, positive, real
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING, INTEGER
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
+
+
+@operator(
+    axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"}, keywords=("alpha",)
+)
+def add(x: Tensor, y: Tensor) -> Tensor:
+    """``x + y`` with broadcasting; of two booleans whether either holds."""
+    return prim.logical_or(x, y) if x.dtype == "bool" == y.dtype else prim.add(x, y)
+
+
+add.reference(KERNELS["add"])
+
+add.samples(pairs)
+
+
+@operator(
+    axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"}, keywords=("alpha",)
+)
+def subtract(x: Tensor, y: Tensor) -> Tensor:
+    """``x - y`` with broadcasting."""
+    return prim.sub(x, y)
+
+
+subtract.reference(KERNELS["sub"])
+
+subtract.samples(pairs)
+
+
+@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+def multiply(x: Tensor, y: Tensor) -> Tensor:
+    """``x * y`` with broadcasting; of two booleans whether both hold."""
+    return prim.logical_and(x, y) if x.dtype == "bool" == y.dtype else prim.mul(x, y)
+
+
+multiply.reference(KERNELS["mul"])
+
+multiply.samples(pairs)
+
+
+@operator(
+    axes="..., ... -> ...",
+    promote="divide",
+    inplace=True,
+    aliases={"input": "x", "other": "y"},
+    keywords=("rounding_mode",),
+)
+def divide(x: Tensor, y: Tensor) -> Tensor:
+    """True division ``x / y`` with broadcasting; integers divide in float32."""
+    return prim.div(x, y)
+
+
+divide.reference(KERNELS["div"])
+
+
+@divide.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal((2, 3)), rng.uniform(1, 2, (2, 1)))
+    yield Sample(rng.integers(0, 9, 3), rng.integers(1, 9, 3))
+
+
+@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y", "exponent": "y"})
+def pow_(x: Tensor, y: Tensor) -> Tensor:
+    """``x`` to the power ``y`` with broadcasting."""
+    return prim.pow(x, y)
+
+
+pow_.reference(KERNELS["pow"])
+
+
+@pow_.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.uniform(0.1, 2, (2, 3)), rng.standard_normal(3))
+    yield Sample(rng.integers(1, 5, 3), rng.integers(0, 4, 3))
+    yield Sample(rng.standard_normal((2, 3)).astype(np.float32), 2.0)
 
 
 def quotients(rng: np.random.Generator) -> Iterator[Sample]:
@@ -29,6 +103,7 @@ def floor_divide(x: Tensor, y: Tensor) -> Tensor:
 
 
 floor_divide.reference(KERNELS["floor_div"])
+
 floor_divide.samples(quotients)
 
 
@@ -39,6 +114,7 @@ def remainder(x: Tensor, y: Tensor) -> Tensor:
 
 
 remainder.reference(KERNELS["floor_mod"])
+
 remainder.samples(quotients)
 
 
@@ -49,6 +125,7 @@ def maximum(x: Tensor, y: Tensor) -> Tensor:
 
 
 maximum.reference(KERNELS["maximum"])
+
 maximum.samples(pairs)
 
 
@@ -59,6 +136,7 @@ def minimum(x: Tensor, y: Tensor) -> Tensor:
 
 
 minimum.reference(KERNELS["minimum"])
+
 minimum.samples(pairs)
 
 
@@ -85,68 +163,6 @@ def fmin(x: Tensor, y: Tensor) -> Tensor:
 
 
 fmin.samples(with_nan)
-
-
-@operator(axes="..., ... -> ...", promote="wide")
-def atan2(x: Tensor, y: Tensor) -> Tensor:
-    """The angle of the point with ordinate `x` and abscissa `y`, in radians; of integers in float64."""
-    return prim.atan2(x, y)
-
-
-atan2.samples(pairs)
-
-
-@operator(axes="..., ... -> ...", promote="float", inplace=True, upcast=True)
-def hypot(x: Tensor, y: Tensor) -> Tensor:
-    """``sqrt(x^2 + y^2)`` without overflow in between."""
-    a, b = size_of(x), size_of(y)
-    first = prim.lt(b, a)  # one of two that are equal: maximum would share the derivative, and cut off further ones
-    larger, smaller = prim.select(first, a, b), prim.select(first, b, a)
-    nothing = prim.eq(larger, 0.0)
-    ratio = prim.div(smaller, prim.select(nothing, 1.0, larger))
-    length = prim.mul(larger, prim.sqrt(prim.add(prim.mul(ratio, ratio), 1.0)))
-    return prim.select(prim.is_inf(larger), larger, prim.select(nothing, 0.0, length))
-
-
-hypot.samples(pairs)
-
-
-@operator(axes="..., ... -> ...", promote="widest float", upcast=True)
-def logaddexp(x: Tensor, y: Tensor) -> Tensor:
-    """``log(exp(x) + exp(y))`` without overflow."""
-    below = prim.lt(x, y)
-    larger = prim.select(below, y, x)
-    both = prim.logical_and(prim.eq(x, y), prim.is_inf(x))  # equal infinities would give NaN below
-    difference = prim.select(both, 0.0, prim.select(below, prim.sub(x, y), prim.sub(y, x)))
-    return prim.add(larger, prim.log1p(prim.exp(difference)))
-
-
-logaddexp.samples(pairs)
-
-
-@operator(axes="..., ... -> ...", promote="widest float")
-def nextafter(x: Tensor, y: Tensor) -> Tensor:
-    """The next representable number after `x` towards `y`."""
-    return prim.nextafter(x, y)
-
-
-nextafter.samples(pairs)
-
-
-@operator(axes="..., ... -> ...", promote="binary", inplace=True)
-def copysign(x: Tensor, y: Tensor) -> Tensor:
-    """The magnitude of `x` with the sign of `y` (of floating zeros, too)."""
-    if y.dtype in FLOATING:
-        y = prim.select(prim.eq(y, 0.0), prim.div(1.0, y), y)
-    negative = prim.lt(y, 0)
-    magnitude = prim.abs(x)
-    return prim.select(negative, prim.neg(magnitude), magnitude)
-
-
-@copysign.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield from pairs(rng)
-    yield Sample(np.array([1.0, -2.0]), np.array([-0.0, 0.0]))
 
 
 @operator(axes="..., ... -> ...", promote="binary")
@@ -252,3 +268,86 @@ def add_n(inputs: Sequence[Tensor]) -> Tensor:
 @add_n.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample([rng.standard_normal((2, 3)) for _ in range(3)])
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def sqrt(x: Tensor) -> Tensor:
+    """The square root elementwise."""
+    return prim.sqrt(x)
+
+
+sqrt.reference(KERNELS["sqrt"])
+
+sqrt.samples(positive)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def rsqrt(x: Tensor) -> Tensor:
+    """``1 / sqrt(x)`` elementwise."""
+    return prim.rsqrt(x)
+
+
+rsqrt.reference(KERNELS["rsqrt"])
+
+rsqrt.samples(positive)
+
+
+@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+def square(x: Tensor) -> Tensor:
+    """``x * x`` elementwise."""
+    return prim.mul(x, x)
+
+
+square.reference(lambda x: KERNELS["mul"](x, x))
+
+square.samples(real)
+
+
+@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+def reciprocal(x: Tensor) -> Tensor:
+    """``1 / x`` elementwise."""
+    return prim.div(1.0, x)
+
+
+reciprocal.samples(positive)
+
+
+@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+def neg(x: Tensor) -> Tensor:
+    """``-x`` elementwise."""
+    return prim.neg(x)
+
+
+neg.reference(KERNELS["neg"])
+
+neg.samples(real)
+
+
+@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+def abs_(x: Tensor) -> Tensor:
+    """``|x|`` elementwise; real for complex `x`."""
+    return x if x.dtype == "bool" else prim.abs(x)
+
+
+abs_.samples(complex_too)
+
+
+@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+def sign(x: Tensor) -> Tensor:
+    """-1, 0 or 1 elementwise; ``x / |x|`` for complex `x`."""
+    return prim.sign(x)
+
+
+sign.samples(complex_too)
+
+
+@operator()
+def increment(x: Tensor, value: float = 1.0) -> Tensor:
+    """``x + value`` of a tensor with one element."""
+    return prim.add(x, value if not x.dtype.startswith(("int", "uint")) else int(value))
+
+
+@increment.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(rng.standard_normal(1))
+    yield Sample(np.array([3]), 2.0)

@@ -11,7 +11,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import DTypeError
-from argosy_phi_ops.ops.arguments import axis_of
+from argosy_phi_ops.ops.common.arguments import axis_of
 from argosy_phi_ops.primitives.checks import COMPLEX
 from argosy_tensorcore.tensor import Tensor
 

@@ -1,4 +1,4 @@
-"""Reductions over axes, and cumulations along one."""
+"""Reductions over axes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.declare.call_overloads import keepdim_first
 from argosy_phi_ops.declare.operator import Sample, operator
-from argosy_phi_ops.declare.promotion import kind_of
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, ones_at, restore
-from argosy_phi_ops.ops.forms import keepdim_first
-from argosy_phi_ops.primitives.checks import BOOL, COMPLEX, FLOATING, REAL_OF
+from argosy_phi_ops.ops.common.arguments import Axes, axes_of, ones_at, restore
+from argosy_phi_ops.primitives.checks import BOOL, COMPLEX, FLOATING
 from argosy_phi_ops.reference.kernels.registry import quiet
 from argosy_tensorcore.tensor import Tensor
 
@@ -42,7 +41,7 @@ def reducible(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.asarray(rng.standard_normal()))
 
 
-def _as(x: Tensor, dtype: str | None) -> Tensor:
+def in_dtype(x: Tensor, dtype: str | None) -> Tensor:
     return x if dtype is None or x.dtype == dtype else prim.cast(x, dtype=dtype)
 
 
@@ -51,7 +50,7 @@ def sum_(x: Tensor, axis: Axes = None, dtype: str | None = None, keepdim: bool =
     """The sum over `axis` (all by default); booleans and int32 are summed in int64 unless `dtype` says otherwise."""
     if dtype is None and x.dtype in ("bool", "int32"):
         dtype = "int64"
-    x = _as(x, dtype)
+    x = in_dtype(x, dtype)
     axes = axes_of("sum", axis, x.ndim)
     return keep(prim.reduce_sum(x, axes=axes), x.shape, axes, keepdim)
 
@@ -75,7 +74,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 @operator(aliases={"input": "x", "dim": "axis"})
 def mean(x: Tensor, axis: Axes = None, keepdim: bool = False, dtype: str | None = None) -> Tensor:
     """The mean over `axis` (all by default); of integers rounded towards zero, NaN of no elements."""
-    x = _as(x, dtype)
+    x = in_dtype(x, dtype)
     axes = axes_of("mean", axis, x.ndim)
     total = prim.reduce_sum(x, axes=axes)
     return keep(prim.div(total, count_of(x.shape, axes, x.dtype)), x.shape, axes, keepdim)
@@ -90,7 +89,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 @operator(aliases={"input": "x", "dim": "axis"}, positional_out=True)
 def prod(x: Tensor, axis: Axes = None, keepdim: bool = False, dtype: str | None = None) -> Tensor:
     """The product over `axis` (all by default)."""
-    x = _as(x, dtype or ("int64" if x.dtype == "bool" else None))
+    x = in_dtype(x, dtype or ("int64" if x.dtype == "bool" else None))
     axes = axes_of("prod", axis, x.ndim)
     return keep(prim.reduce_prod(x, axes=axes), x.shape, axes, keepdim)
 
@@ -209,98 +208,12 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([[-np.inf, -np.inf], [np.inf, 1.0]]), 1)
 
 
-def squared_deviation(x: Tensor, axes: Sequence[int]) -> Tensor:
-    """The sum over `axes` of squared distances from their mean; real for complex `x`."""
-    middle = prim.div(prim.reduce_sum(x, axes=axes), count_of(x.shape, axes, x.dtype))
-    distance = prim.sub(x, restore(middle, x.shape, axes))
-    if x.dtype in COMPLEX:
-        distance = prim.abs(distance)
-    return prim.reduce_sum(prim.mul(distance, distance), axes=axes)
-
-
-def _variance(name: str, x: Tensor, axis: Axes, correction: float) -> tuple[Tensor, tuple[int, ...]]:
-    axes = axes_of(name, axis, x.ndim)
-    real = REAL_OF.get(x.dtype, x.dtype)
-    degrees = count_of(x.shape, axes, real) - correction
-    if isinstance(degrees, float):
-        degrees = max(degrees, 0.0)
-    return prim.div(squared_deviation(x, axes), degrees), axes
-
-
-@operator(promote="float", aliases={"input": "x", "dim": "axis"})
-def var(
-    x: Tensor, axis: Axes = None, unbiased: bool | None = None, keepdim: bool = False, correction: float = 1
-) -> Tensor:
-    """The mean squared distance from the mean over `axis`, dividing by the count less `correction` (or `unbiased`)."""
-    variance, axes = _variance("var", x, axis, float(correction if unbiased is None else unbiased))
-    return keep(variance, x.shape, axes, keepdim)
-
-
-@var.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    x = rng.standard_normal((2, 3, 4))
-    yield Sample(x)
-    yield Sample(x, [1, 2], unbiased=False, keepdim=True)
-    yield Sample(x, 0, correction=0)
-
-
-@operator(promote="float")
-def std(x: Tensor, axis: Axes = None, unbiased: bool = True, keepdim: bool = False) -> Tensor:
-    """The square root of the variance; see :func:`var`."""
-    variance, axes = _variance("std", x, axis, float(unbiased))
-    return keep(prim.sqrt(variance), x.shape, axes, keepdim)
-
-
-@std.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    x = rng.standard_normal((2, 3, 4))
-    yield Sample(x)
-    yield Sample(x, 1, unbiased=False, keepdim=True)
-
-
-def indexed(rng: np.random.Generator) -> Iterator[Sample]:
-    """Flattened, along an axis, kept, with ties."""
-    x = rng.integers(0, 4, (3, 5))
-    yield Sample(x)
-    yield Sample(x, 1)
-    yield Sample(x.astype(np.float32), 0, keepdim=True, dtype="int32")
-    yield Sample(x, keepdim=True)
-
-
-def _flat_or_along(primitive: Any, x: Tensor, axis: int | None, keepdim: bool, dtype: str) -> Tensor:
-    shape = x.shape
-    if axis is None:
-        size: Any = x.type.size
-        found = primitive(prim.reshape(x, shape=(size,)), axis=0, dtype=dtype)
-        return prim.reshape(found, shape=(1,) * len(shape)) if keepdim else found
-    at = axis_of(primitive.name, axis, len(shape))
-    return keep(primitive(x, axis=at, dtype=dtype), shape, (at,), keepdim)
-
-
-@operator()
-def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: str = "int64") -> Tensor:
-    """The index of the first maximum along `axis`, or in the flattened tensor."""
-    return _flat_or_along(prim.argmax, x, axis, keepdim, dtype)
-
-
-argmax.samples(indexed)
-
-
-@operator()
-def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: str = "int64") -> Tensor:
-    """The index of the first minimum along `axis`, or in the flattened tensor."""
-    return _flat_or_along(prim.argmin, x, axis, keepdim, dtype)
-
-
-argmin.samples(indexed)
-
-
 @operator(aliases={"input": "x"})
 def nansum(x: Tensor, axis: Axes = None, dtype: str | None = None, keepdim: bool = False) -> Tensor:
     """The sum over `axis` of the elements that are not NaN; int32 is summed in int64."""
     if dtype is None and x.dtype in ("bool", "int32"):
         dtype = "int64"
-    x = _as(x, dtype)
+    x = in_dtype(x, dtype)
     axes = axes_of("nansum", axis, x.ndim)
     return keep(prim.reduce_sum(prim.select(prim.is_nan(x), 0, x), axes=axes), x.shape, axes, keepdim)
 
@@ -329,49 +242,6 @@ def nanmean(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
 nanmean.samples(with_nan)
 
 
-def cumulated(rng: np.random.Generator) -> Iterator[Sample]:
-    """Flattened and along an axis."""
-    x = rng.standard_normal((3, 4))
-    yield Sample(x)
-    yield Sample(x, 0)
-    yield Sample(x.astype(np.float32), -1)
-
-
-def _cumulated(name: str, x: Tensor, axis: int | None, kind: str) -> Tensor:
-    if axis is None:
-        x, axis = prim.reshape(x, shape=(x.type.size,)), 0
-    return prim.cumulative(x, axis=axis_of(name, axis, x.ndim), kind=kind) if x.ndim else x
-
-
-@operator(inplace=True, aliases={"input": "x", "dim": "axis"})
-def cumsum(x: Tensor, axis: int | None = None, dtype: str | None = None) -> Tensor:
-    """The running sum along `axis`, or over the flattened tensor; booleans and integers are summed in int64."""
-    if dtype is None and kind_of(x.dtype) < 2 and x.dtype != "int64":
-        dtype = "int64"
-    return _cumulated("cumsum", _as(x, dtype), axis, "sum")
-
-
-cumsum.samples(cumulated)
-
-
-@operator(inplace=True, aliases={"input": "x"})
-def cumprod(x: Tensor, dim: int | None = None, dtype: str | None = None) -> Tensor:
-    """The running product along `dim`, or over the flattened tensor."""
-    return _cumulated("cumprod", _as(x, dtype), dim, "prod")
-
-
-cumprod.samples(cumulated)
-
-
-@operator(promote="float")
-def logcumsumexp(x: Tensor, axis: int | None = None, dtype: str | None = None) -> Tensor:
-    """The running ``log(sum(exp(x)))`` along `axis`, or over the flattened tensor."""
-    return _cumulated("logcumsumexp", _as(x, dtype), axis, "logsumexp")
-
-
-logcumsumexp.samples(cumulated)
-
-
 @operator()
 def numel(x: Tensor) -> Tensor:
     """The number of elements as a 0-D int64 tensor."""
@@ -384,15 +254,17 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator()
-def trace(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The sum of the diagonal `offset` of each matrix over `axis1` and `axis2`."""
-    first, second = axis_of("trace", axis1, x.ndim), axis_of("trace", axis2, x.ndim)
-    rows, columns = (prim.iota(shape=x.shape, axis=i, dtype="int64") for i in (first, second))
-    on = prim.eq(columns, prim.add(rows, offset))
-    return prim.reduce_sum(prim.select(on, x, 0), axes=tuple(sorted((first, second))))
+def reduce_as(x: Tensor, target: Tensor) -> Tensor:
+    """`x` summed over the axes along which `target`, which broadcasts to it, is repeated."""
+    extra = x.ndim - target.ndim
+    axes = tuple(i for i in range(x.ndim) if i < extra or (target.shape[i - extra] == 1 and x.shape[i] != 1))
+    if extra < 0 or any(i not in axes and x.shape[i] != target.shape[i - extra] for i in range(x.ndim)):
+        raise ShapeError(f"reduce_as: target {target.type} does not broadcast to x {x.type}")
+    if x.dtype == "bool":
+        x = prim.cast(x, dtype="int64")
+    return prim.reshape(prim.reduce_sum(x, axes=axes), shape=target.shape)
 
 
-@trace.samples
+@reduce_as.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield Sample(rng.standard_normal((3, 4)))
-    yield Sample(rng.standard_normal((2, 3, 4)), offset=1, axis1=-1, axis2=1)
+    yield Sample(rng.standard_normal((2, 3, 4)), rng.standard_normal((3, 1)))

@@ -12,11 +12,47 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.declare.promotion import kind_of
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.ops.arguments import Axes, axes_of, axis_of, in_float32, section
-from argosy_phi_ops.ops.forms import lower_median
+from argosy_phi_ops.ops.common.arguments import axis_of, section
 from argosy_phi_ops.ops.reduction import keep
-from argosy_tensorcore.dtype import as_dtype, default_dtype
+from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
+
+
+def indexed(rng: np.random.Generator) -> Iterator[Sample]:
+    """Flattened, along an axis, kept, with ties."""
+    x = rng.integers(0, 4, (3, 5))
+    yield Sample(x)
+    yield Sample(x, 1)
+    yield Sample(x.astype(np.float32), 0, keepdim=True, dtype="int32")
+    yield Sample(x, keepdim=True)
+
+
+def _flat_or_along(primitive: Any, x: Tensor, axis: int | None, keepdim: bool, dtype: str) -> Tensor:
+    shape = x.shape
+    if axis is None:
+        size: Any = x.type.size
+        found = primitive(prim.reshape(x, shape=(size,)), axis=0, dtype=dtype)
+        return prim.reshape(found, shape=(1,) * len(shape)) if keepdim else found
+    at = axis_of(primitive.name, axis, len(shape))
+    return keep(primitive(x, axis=at, dtype=dtype), shape, (at,), keepdim)
+
+
+@operator()
+def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: str = "int64") -> Tensor:
+    """The index of the first maximum along `axis`, or in the flattened tensor."""
+    return _flat_or_along(prim.argmax, x, axis, keepdim, dtype)
+
+
+argmax.samples(indexed)
+
+
+@operator()
+def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: str = "int64") -> Tensor:
+    """The index of the first minimum along `axis`, or in the flattened tensor."""
+    return _flat_or_along(prim.argmin, x, axis, keepdim, dtype)
+
+
+argmin.samples(indexed)
 
 
 def _with_indices(x: Tensor, axis: int, descending: bool) -> tuple[Tensor, Tensor]:
@@ -93,65 +129,6 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((3, 6)), 2)
     yield Sample(rng.standard_normal((3, 6)), 1, 0, keepdim=True)
     yield Sample(rng.standard_normal(()), 1)
-
-
-@operator(aliases={"input": "x", "dim": "axis"}, form=lower_median)
-def median(x: Tensor, axis: Axes = None, keepdim: bool = False, mode: str = "avg") -> Tensor:
-    """The middle element over `axis` in sorted order; NaN if any is, and of no elements.
-
-    Of an even number the mean of the middle two (`mode` "avg"), of integers in the default dtype, of narrow floats in
-    float32. Mode "min" takes the lower one as it is; along one axis it gives its index, too.
-    """
-    if mode == "min" and axis is not None:
-        return _lower_median(x, axis, keepdim)
-    if mode != "min" and kind_of(x.dtype) < 2:
-        x = prim.cast(x, dtype=default_dtype().name)
-    elif mode != "min":
-        x = in_float32(x)
-    axes = axes_of("median", axis, x.ndim)
-    count: Any = 1
-    for i in axes:
-        count = count * x.shape[i]
-    kept = tuple(i for i in range(x.ndim) if i not in axes)
-    shape = tuple(x.shape[i] for i in kept)
-    if isinstance(count, int) and count == 0:
-        return keep(prim.constant(float("nan"), x.dtype, shape), x.shape, axes, keepdim)
-    flat = prim.reshape(prim.transpose(x, permutation=(*kept, *axes)), shape=(*shape, count))
-    ordered = prim.sort(flat, axis=len(kept), keys=1)
-    ordered = ordered[0] if isinstance(ordered, tuple) else ordered
-    low, high = (
-        prim.reshape(section(ordered, len(kept), i, i + 1), shape=shape) for i in ((count - 1) // 2, count // 2)
-    )
-    middle = low if mode == "min" else prim.mul(prim.add(low, high), 0.5)
-    if kind_of(x.dtype) == 2:
-        middle = prim.select(prim.reduce_or(prim.is_nan(flat), axes=(len(kept),)), float("nan"), middle)
-    return keep(middle, x.shape, axes, keepdim)
-
-
-def _lower_median(x: Tensor, axis: Axes, keepdim: bool) -> tuple[Tensor, Tensor]:
-    if not isinstance(axis, int):
-        raise NotImplementedError("median: mode='min' over several axes is not implemented")
-    at = axis_of("median", axis, x.ndim)
-    size = x.shape[at]
-    if not isinstance(size, int):
-        raise NotImplementedError("median: mode='min' along an axis of symbolic size is not implemented")
-    values, order = kthvalue(x, (size - 1) // 2 + 1, at, keepdim)
-    if kind_of(x.dtype) != 2:
-        return values, order
-    places = prim.select(prim.is_nan(x), prim.iota(shape=x.shape, axis=at, dtype="int64"), size)
-    first = prim.reduce_min(places, axes=(at,))  # of the NaNs, which the result then is one of
-    first = prim.reshape(first, shape=values.shape)
-    missing = prim.lt(first, size)
-    return prim.select(missing, float("nan"), values), prim.select(missing, first, order)
-
-
-@median.samples
-def _(rng: np.random.Generator) -> Iterator[Sample]:
-    x = rng.standard_normal((3, 4))
-    yield Sample(x)
-    yield Sample(x, 0, keepdim=True)
-    yield Sample(np.array([1.0, np.nan, 2.0]))
-    yield Sample(np.array([[1.0, np.nan, 2.0], [3.0, 1.0, 2.0]]), 1, mode="min")
 
 
 @operator(aliases={"input": "values"}, keywords=("side", "sorter"))

@@ -1,5 +1,5 @@
 """Attention on arrays [batch, sequence, heads, dim], for eager execution: products of all heads at once, in place
-otherwise. What :mod:`argosy_phi_ops.ops.nn` decomposes gives the same up to rounding.
+otherwise. What :mod:`argosy_phi_ops.ops.nn.attention` decomposes gives the same up to rounding.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from argosy.checked import Sizes
 from argosy.nn.initializer import Normal
 from argosy.nn.layer import Layer
 from argosy.sparse.nn import functional as F
-from argosy_phi_ops.ops.arguments import per_axis
+from argosy_phi_ops.ops.common.arguments import per_axis
 
 __all__ = ["Conv2D", "Conv3D", "SubmConv2D", "SubmConv3D"]
 

@@ -16,8 +16,8 @@ from argosy.checked import named
 from argosy.sparse.nn.functional.neighbours import Window, rule_book
 from argosy.sparse.tensors import SparseCooTensor, scattered
 from argosy_phi_ops.declare.operator import get_operator as op
-from argosy_phi_ops.ops.arguments import per_axis
-from argosy_phi_ops.ops.convolution import padding_pairs
+from argosy_phi_ops.ops.common.arguments import per_axis
+from argosy_phi_ops.ops.common.windows import padding_pairs
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [

@@ -10,7 +10,7 @@ from argosy.sparse.nn.functional.convolution import channels_of, window_of
 from argosy.sparse.nn.functional.neighbours import rule_book
 from argosy.sparse.tensors import SparseCooTensor
 from argosy_phi_ops.declare.operator import get_operator as op
-from argosy_phi_ops.ops.arguments import per_axis
+from argosy_phi_ops.ops.common.arguments import per_axis
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["max_pool3d"]

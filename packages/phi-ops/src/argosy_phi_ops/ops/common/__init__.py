@@ -1,0 +1,1 @@
+"""What bodies of operators share: arguments, windows, loops, keys of subscripts."""

@@ -1,0 +1,1 @@
+"""Indexing: slices, masks, gathers, scatters, subscripts."""

@@ -1,0 +1,1 @@
+"""Manipulation of shapes, axes and copies of elements."""

@@ -1,0 +1,70 @@
+"""Casts and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
+from argosy_phi_ops.reference.kernels import KERNELS
+from argosy_tensorcore.tensor import Tensor
+
+
+@operator()
+def cast(x: Tensor, dtype: str) -> Tensor:
+    """The elements converted to `dtype`."""
+    return prim.cast(x, dtype=dtype)
+
+
+cast.reference(KERNELS["cast"])
+
+
+def castable(rng: np.random.Generator) -> Iterator[Sample]:
+    """Between floats and integers, and to the same dtype."""
+    yield Sample(rng.standard_normal((2, 3)) * 5, "int32")
+    yield Sample(rng.integers(0, 3, 4), "bool")
+    yield Sample(rng.standard_normal(3), "float64")
+
+
+cast.samples(castable)
+
+
+@operator()
+def astype(x: Tensor, dtype: str) -> Tensor:
+    """The elements converted to `dtype`, as :func:`cast`."""
+    return prim.cast(x, dtype=dtype)
+
+
+astype.reference(KERNELS["cast"])
+
+astype.samples(castable)
+
+
+def copied(rng: np.random.Generator) -> Iterator[Sample]:
+    """A matrix and a 0-D tensor."""
+    yield Sample(rng.standard_normal((2, 3)))
+    yield Sample(np.asarray(True))
+
+
+@operator()
+def clone(x: Tensor) -> Tensor:
+    """A copy in memory of its own, through which gradients flow."""
+    return prim.copy(x)
+
+
+clone.reference(KERNELS["copy"])
+
+clone.samples(copied)
+
+
+@operator()
+def assign(x: Tensor) -> Tensor:
+    """A copy in memory of its own, as :func:`clone`."""
+    return prim.copy(x)
+
+
+assign.reference(KERNELS["copy"])
+
+assign.samples(copied)

@@ -1,0 +1,229 @@
+"""Linear maps with weights quantised to 8 or 4 bits (Dettmers et al., LLM.int8(), 2022; Frantar et al., GPTQ, 2023).
+
+A quantised weight is [out, in] (the transpose of what it was made from), one scale for each output, or for each output
+and group of inputs. Four-bit weights lie two to a byte, [out / 2, in]: byte (i, k) holds output ``i`` in its low half
+and output ``i + out / 2`` in its high half. All of it is ordinary primitives: a compiler that computes operands of
+products where they are read never puts the weight into memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import Sample, operator
+from argosy_phi_ops.errors import DTypeError, OperatorError, ShapeError
+from argosy_phi_ops.reference.kernels.registry import Array
+from argosy_tensorcore.tensor import Tensor
+
+_LARGEST = {"weight_only_int8": 127.0, "llm.int8": 127.0, "weight_only_int4": 7.0}
+
+_GROUPS = (-1, 64, 128)
+
+
+@operator(promote="none")
+def weight_quantize(
+    x: Tensor, algo: str = "weight_only_int8", arch: int | None = None, group_size: int = -1
+) -> tuple[Tensor, Tensor]:
+    """The quantised weight (int8) and its scales, of a weight ``x`` [in, out].
+
+    ``algo`` is "weight_only_int8", "weight_only_int4" (two outputs to a byte) or "llm.int8". Scales are [out], or with
+    a ``group_size`` of 64 or 128 inputs [in / group_size, out]; in the dtype of ``x``, for "llm.int8" in float32.
+    ``arch`` (of a GPU) is of no effect: the layout is the same on every device.
+    """
+    largest = _largest(algo)
+    size, out = x.shape
+    groups = _group_count("weight_quantize", size, group_size)
+    if algo == "weight_only_int4" and out % 2:
+        raise ShapeError(f"weight_quantize: weight_only_int4 needs an even number of outputs, got {x.type}")
+    wide = prim.reshape(prim.cast(x, dtype="float32"), shape=(groups, size // groups, out))
+    scale = prim.div(prim.reduce_max(prim.abs(wide), axes=(1,)), largest)  # [groups, out]
+    nonzero = prim.select(prim.eq(scale, 0.0), prim.constant(1.0, "float32", scale.shape), scale)
+    rounded = prim.round(prim.div(wide, prim.broadcast(nonzero, shape=wide.shape, axes=(0, 2))))
+    within = prim.maximum(prim.minimum(rounded, largest), -largest)
+    whole = prim.transpose(prim.cast(prim.reshape(within, shape=(size, out)), dtype="int8"), permutation=(1, 0))
+    kept = scale if algo == "llm.int8" else prim.cast(scale, dtype=x.dtype)
+    return _packed(whole, algo), prim.reshape(kept, shape=(out,)) if group_size == -1 else kept
+
+
+@operator(promote="none")
+def weight_dequantize(
+    x: Tensor, scale: Tensor, algo: str = "weight_only_int8", out_dtype: str | None = None, group_size: int = -1
+) -> Tensor:
+    """The weight [in, out], in the dtype of its scales, that a quantised one stands for.
+
+    ``out_dtype`` is of no effect, as in Paddle."""
+    _largest(algo)
+    whole = _unpacked(x) if algo == "weight_only_int4" else x
+    out, size = whole.shape
+    groups = _group_count("weight_dequantize", size, group_size)
+    wide = prim.reshape(prim.cast(whole, dtype="float32"), shape=(out, groups, size // groups))
+    scales = _by_group(scale)
+    by_output = prim.transpose(scales, permutation=(1, 0))
+    result = prim.mul(wide, prim.broadcast(by_output, shape=wide.shape, axes=(0, 1)))
+    return prim.cast(prim.transpose(prim.reshape(result, shape=(out, size)), permutation=(1, 0)), dtype=scale.dtype)
+
+
+@operator(promote="none")
+def weight_only_linear(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    weight_scale: Tensor | None = None,
+    weight_dtype: str = "int8",
+    arch: int | None = None,
+    group_size: int = -1,
+) -> Tensor:
+    """``x @ weight + bias`` with a weight quantised by `weight_quantize`; ``x`` [..., in] is a float and stays one.
+
+    ``weight_dtype`` is "int8" or "int4", ``group_size`` that of the scales. Sums are in float32.
+    """
+    if weight_scale is None:
+        raise OperatorError("weight_only_linear: weight_scale is missing; weight_quantize gives it with the weight")
+    if weight_dtype not in ("int8", "int4"):
+        raise DTypeError(f"weight_only_linear: weight_dtype must be 'int8' or 'int4', got {weight_dtype!r}")
+    size = x.shape[-1]
+    if weight.shape[1] != size:
+        raise ShapeError(f"weight_only_linear: x {x.type} has not the features of weight {weight.type} [out, in]")
+    groups = _group_count("weight_only_linear", size, group_size)
+    parts = [(weight, 1.0)] if weight_dtype == "int8" else _scaled_halves(weight)
+    scales = _by_group(weight_scale)
+    results = []
+    for i, (part, unit) in enumerate(parts):
+        own = prim.slice(scales, start=(0, i * part.shape[0]), limit=(groups, (i + 1) * part.shape[0]), stride=(1, 1))
+        results.append(_scaled_product(x, part, own if unit == 1.0 else prim.mul(own, unit)))
+    result = results[0] if len(results) == 1 else prim.concat(*results, axis=x.ndim - 1)
+    return _finished(result, bias, x.dtype)
+
+
+@operator(promote="none")
+def llm_int8_linear(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, weight_scale: Tensor | None = None, threshold: float = 6.0
+) -> Tensor:
+    """``x @ weight + bias`` in products of bytes; features of ``x`` with a value beyond ``threshold`` stay floats.
+
+    ``weight`` and ``weight_scale`` are those of ``weight_quantize(..., "llm.int8")``; each row of ``x`` [..., in] is
+    quantised on the way. Features with outliers are multiplied with the dequantised weight instead.
+    """
+    if weight_scale is None:
+        raise OperatorError("llm_int8_linear: weight_scale is missing; weight_quantize gives it with the weight")
+    if weight.shape[1] != x.shape[-1]:
+        raise ShapeError(f"llm_int8_linear: x {x.type} has not the features of weight {weight.type} [out, in]")
+    last = x.ndim - 1
+    wide, outer = prim.cast(x, dtype="float32"), tuple(range(last))
+    peak = prim.reduce_max(prim.abs(wide), axes=outer)
+    outlier = prim.broadcast(prim.gt(peak, threshold), shape=x.shape, axes=(last,))
+    zeros = prim.constant(0.0, "float32", x.shape)
+    usual, special = prim.select(outlier, zeros, wide), prim.select(outlier, wide, zeros)
+    step = prim.div(prim.reduce_max(prim.abs(usual), axes=(last,)), 127.0)
+    nonzero = prim.select(prim.eq(step, 0.0), prim.constant(1.0, "float32", step.shape), step)
+    whole = prim.cast(prim.round(prim.div(usual, prim.broadcast(nonzero, shape=x.shape, axes=outer))), dtype="int8")
+    sums = prim.dot_general(whole, weight, lhs_contract=(last,), rhs_contract=(1,), accumulate="int32")
+    counted = prim.mul(prim.cast(sums, dtype="float32"), prim.broadcast(nonzero, shape=sums.shape, axes=outer))
+    exact = prim.dot_general(special, prim.cast(weight, dtype="float32"), lhs_contract=(last,), rhs_contract=(1,))
+    scale = prim.broadcast(prim.cast(weight_scale, dtype="float32"), shape=sums.shape, axes=(last,))
+    return _finished(prim.mul(prim.add(counted, exact), scale), bias, x.dtype)
+
+
+def _largest(algo: str) -> float:
+    if algo not in _LARGEST:
+        raise OperatorError(f"quantised weights: algo must be one of {', '.join(map(repr, _LARGEST))}, got {algo!r}")
+    return _LARGEST[algo]
+
+
+def _group_count(name: str, size: int, group_size: int) -> int:
+    if group_size not in _GROUPS:
+        raise OperatorError(f"{name}: group_size must be -1, 64 or 128, got {group_size}")
+    if group_size > 0 and size % group_size:
+        raise ShapeError(f"{name}: {size} inputs are not a multiple of the group size {group_size}")
+    return size // group_size if group_size > 0 else 1
+
+
+def _by_group(scale: Tensor) -> Tensor:
+    """Scales as float32 [groups, out]."""
+    wide = prim.cast(scale, dtype="float32")
+    return wide if scale.ndim == 2 else prim.reshape(wide, shape=(1, *scale.shape))
+
+
+def _packed(whole: Tensor, algo: str) -> Tensor:
+    if algo != "weight_only_int4":
+        return whole
+    out, size = whole.shape
+    low, high = (
+        prim.slice(whole, start=(i * out // 2, 0), limit=((i + 1) * out // 2, size), stride=(1, 1)) for i in range(2)
+    )
+    return prim.bitwise_or(prim.bitwise_and(low, 15), prim.shift_left(high, 4))
+
+
+def _halves(packed: Tensor) -> list[Tensor]:
+    """The low and the high numbers of four bits, sign extended, in bytes."""
+    return [prim.shift_right(prim.shift_left(packed, 4), 4), prim.shift_right(packed, 4)]
+
+
+def _scaled_halves(packed: Tensor) -> list[tuple[Tensor, float]]:
+    """Those numbers where they lie in an int32, and what one of them counts: no shift brings them down, since scales
+    do, exactly (units are powers of two)."""
+    wide = prim.cast(packed, dtype="int32")
+    return [(prim.shift_left(wide, 28), 2.0**-28), (prim.bitwise_and(wide, -16), 2.0**-4)]
+
+
+def _unpacked(packed: Tensor) -> Tensor:
+    return prim.concat(*_halves(packed), axis=0)
+
+
+def _scaled_product(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
+    """``x`` [..., in] times a quantised weight [out, in] with scales [groups, out], in float32."""
+    groups, out = scales.shape
+    *outer, size = x.shape
+    # Numbers of four bits at the upper end of an int32 are bfloat16, but too large for float16.
+    if weight.dtype == "int32" and x.dtype == "float16":
+        x = prim.cast(x, dtype="float32")
+    last, values = len(outer), prim.cast(weight, dtype=x.dtype)
+    if groups == 1:
+        y = prim.dot_general(x, values, lhs_contract=(last,), rhs_contract=(1,), accumulate="float32")
+        return prim.mul(y, prim.broadcast(prim.reshape(scales, shape=(out,)), shape=y.shape, axes=(last,)))
+    grouped = prim.reshape(x, shape=(*outer, groups, size // groups))
+    values = prim.reshape(values, shape=(out, groups, size // groups))
+    contract = {"lhs_contract": (last + 1,), "rhs_contract": (2,), "lhs_batch": (last,), "rhs_batch": (1,)}
+    parts = prim.dot_general(grouped, values, accumulate="float32", **contract)  # [groups, ..., out]
+    return prim.reduce_sum(prim.mul(parts, prim.broadcast(scales, shape=parts.shape, axes=(0, last + 1))), axes=(0,))
+
+
+def _finished(result: Tensor, bias: Tensor | None, dtype: str) -> Tensor:
+    if bias is not None:
+        wide = prim.cast(bias, dtype="float32")
+        result = prim.add(result, prim.broadcast(wide, shape=result.shape, axes=(result.ndim - 1,)))
+    return prim.cast(result, dtype=dtype)
+
+
+def _weights(rng: np.random.Generator, out: int, size: int) -> tuple[Array, Array]:
+    return rng.integers(-127, 128, (out, size)).astype(np.int8), rng.uniform(0.01, 0.02, (out,)).astype(np.float32)
+
+
+@weight_quantize.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((128, 6)).astype(np.float32)
+    yield Sample(x)
+    yield Sample(x, "llm.int8")
+
+
+@weight_dequantize.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    yield Sample(*_weights(rng, 6, 5))
+
+
+@weight_only_linear.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = rng.standard_normal((2, 3, 17)).astype(np.float32)
+    weight, scale = _weights(rng, 6, 17)
+    yield Sample(x, weight, rng.standard_normal(6).astype(np.float32), scale)
+    yield Sample(x, weight, None, scale)
+
+
+@llm_int8_linear.samples
+def _(rng: np.random.Generator) -> Iterator[Sample]:
+    x = (rng.standard_normal((2, 3, 9)) * 3).astype(np.float32)
+    weight, scale = _weights(rng, 5, 9)
+    yield Sample(x, weight, rng.standard_normal(5).astype(np.float32), scale)

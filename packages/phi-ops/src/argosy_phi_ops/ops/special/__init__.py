@@ -1,0 +1,1 @@
+"""Special functions, by the names of scipy.special."""
