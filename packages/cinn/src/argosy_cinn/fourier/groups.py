@@ -30,7 +30,7 @@ class LineGroups:
 
     @property
     def are_squares(self) -> bool:
-        """Whether lines are transformed in registers, see `squares`."""
+        """Whether lines are transformed in registers, see `square_lines`."""
         form = self.form
         plain = form.transform == "c2c" and not form.turn and not form.pieces
         adjacent = form.source_steps[2] == form.target_steps[2] == 1

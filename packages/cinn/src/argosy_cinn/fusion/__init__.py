@@ -1,1 +1,1 @@
-"""Which values get memory (`cost`), and which are computed in one loop nest (`groups`, `grids`)."""
+"""Which values get memory (`memory`), which are computed by one kernel (`groups`), and of what kind it is (`kinds`)."""

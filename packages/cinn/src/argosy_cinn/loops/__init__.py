@@ -1,1 +1,1 @@
-"""Loop nests of memory-bound work: index arithmetic, expressions, grids, and their printing as vector code."""
+"""The code of loop nests: expressions of their elements as vectors, and the loops around them."""

@@ -1,5 +1,5 @@
 """Sorting: every sort is a stable order of positions, found by radix or by rank, and elements looked up by it.
 
-`rewrite` (sorts as ``cinn.order`` and gathers), `kernel` (what an order is to a plan), `emit` (rows and keys), `radix`
-(one row).
+`rewrite` (sorts as ``cinn.order`` and gathers), `lowering` (to forms), `emit` (rows and keys), `radix` (one
+row).
 """

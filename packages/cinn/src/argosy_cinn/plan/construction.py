@@ -34,9 +34,9 @@ def make_plan(
 ) -> Plan:
     """Order the groups, lower them and place all values.
 
-    ``inner``: a region of a branch or loop. ``run_time``: memory is
-    planned when sizes are known; the prefix of the names of the offsets. ``budget``: bytes of intermediate values, see
-    `rematerialise`. ``guard``: every value has pages of its own, see `argosy_cinn.guard`.
+    ``inner``: a region of a branch or loop. ``run_time``: memory is planned when sizes are known; the prefix of the
+    names of the offsets. ``budget``: bytes of intermediate values, see `rematerialisation`. ``guard``: every value has
+    pages of its own, see `argosy_cinn.guard`.
     """
     program = memory.program
     stored = _stored(memory, fusion)
@@ -131,7 +131,7 @@ def _schedule(
     copied: set[Value],
     writers: Mapping[Value, int],
 ) -> Schedule:
-    """What `rematerialise` asks about steps. Host calls and control flow stay as they are, with what they read.
+    """What `rematerialisation` asks about steps. Host calls and control flow stay as they are, with what they read.
     ``writers``: the group that overwrites a state in place."""
     arena = {v for step in steps for v in step.group.members if v in stored and v not in places and has_bytes(v)}
     kept = copied.union(*(step.group.reads for step in steps if step.group.kind.opaque))
