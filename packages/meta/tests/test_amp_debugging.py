@@ -7,7 +7,7 @@ import pytest
 
 import argosy as paddle
 from argosy.amp import debugging
-from argosy.amp.records import recorded
+from argosy.amp.records import record_of
 
 NAN = [1.0, float("nan"), float("inf"), 0.0]
 
@@ -147,7 +147,7 @@ def test_a_scaled_loss_is_allowed_for(tmp_path):
     """Extrema that are as many times as large as the loss was scaled are no difference."""
     for name, factor in (("one", 1), ("other", 128)):
         (tmp_path / name).mkdir()
-        line = recorded("matmul_grad", "float32", np.array([1.0, 2.0]) * factor).line()
+        line = record_of("matmul_grad", "float32", np.array([1.0, 2.0]) * factor).line()
         (tmp_path / name / "worker_cpu").write_text(line + "\n")
     for scale, normal in ((1, "no"), (128, "yes")):
         table = tmp_path / "compared.csv"

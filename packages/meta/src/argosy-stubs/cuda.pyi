@@ -1,16 +1,16 @@
 """Written by ``python -m argosy.api.stubs``."""
 
-from argosy.device.typed import BFloat16Tensor as BFloat16Tensor
-from argosy.device.typed import BoolTensor as BoolTensor
-from argosy.device.typed import ByteTensor as ByteTensor
-from argosy.device.typed import CharTensor as CharTensor
-from argosy.device.typed import DoubleTensor as DoubleTensor
+from argosy.device.tensor_types import BFloat16Tensor as BFloat16Tensor
+from argosy.device.tensor_types import BoolTensor as BoolTensor
+from argosy.device.tensor_types import ByteTensor as ByteTensor
+from argosy.device.tensor_types import CharTensor as CharTensor
+from argosy.device.tensor_types import DoubleTensor as DoubleTensor
 from argosy.device.streams import Event as Event
-from argosy.device.typed import FloatTensor as FloatTensor
-from argosy.device.typed import HalfTensor as HalfTensor
-from argosy.device.typed import IntTensor as IntTensor
-from argosy.device.typed import LongTensor as LongTensor
-from argosy.device.typed import ShortTensor as ShortTensor
+from argosy.device.tensor_types import FloatTensor as FloatTensor
+from argosy.device.tensor_types import HalfTensor as HalfTensor
+from argosy.device.tensor_types import IntTensor as IntTensor
+from argosy.device.tensor_types import LongTensor as LongTensor
+from argosy.device.tensor_types import ShortTensor as ShortTensor
 from argosy.device.streams import Stream as Stream
 from argosy.device.streams import stream_guard as _own_StreamContext
 from argosy.device.cuda_runtime import check_error as check_error
@@ -23,15 +23,15 @@ from argosy.device.queries import empty_cache as empty_cache
 from argosy.device.streams import get_device_capability as get_device_capability
 from argosy.device.streams import get_device_name as get_device_name
 from argosy.device.streams import get_device_properties as get_device_properties
-from argosy.device.typed import get_rng_state as get_rng_state
+from argosy.device.tensor_types import get_rng_state as get_rng_state
 from argosy.device.streams import get_stream_from_external as get_stream_from_external
 from argosy.device.streams import ipc_collect as ipc_collect
 from argosy.device.queries import is_available as is_available
 from argosy.device.queries import is_bf16_supported as is_bf16_supported
 from argosy.device.streams import is_current_stream_capturing as is_current_stream_capturing
 from argosy.device.cuda_runtime import is_initialized as is_initialized
-from argosy.device.typed import manual_seed as manual_seed
-from argosy.device.typed import manual_seed as _own_manual_seed_all
+from argosy.device.tensor_types import manual_seed as manual_seed
+from argosy.device.tensor_types import manual_seed as _own_manual_seed_all
 from argosy.device.streams import max_memory_allocated as max_memory_allocated
 from argosy.device.streams import max_memory_reserved as max_memory_reserved
 from argosy.device.cuda_runtime import mem_get_info as mem_get_info
@@ -41,7 +41,7 @@ from argosy.device.streams import reset_max_memory_allocated as reset_max_memory
 from argosy.device.streams import reset_max_memory_reserved as reset_max_memory_reserved
 from argosy.device.streams import reset_peak_memory_stats as reset_peak_memory_stats
 from argosy.device.places import set_device as set_device
-from argosy.device.typed import set_rng_state as set_rng_state
+from argosy.device.tensor_types import set_rng_state as set_rng_state
 from argosy.device.streams import set_stream as set_stream
 from argosy.device.streams import stream_guard as _own_stream
 from argosy.device.queries import synchronize as synchronize

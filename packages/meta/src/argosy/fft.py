@@ -13,7 +13,7 @@ from functools import partial
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.checked import named
-from argosy.framework.aliases import also_named
+from argosy.framework.aliases import parameter_aliases
 from argosy_phi_ops.declare.composition import Composed
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.dtype import default_dtype
@@ -30,7 +30,7 @@ taking_out = partial(Composed, out=True)
 """Decorator: the function can put its result in a tensor ``out``."""
 
 
-def _placed(name: str, x: Tensor, s: Sizes, axes: Sizes) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+def _place_spectrum(name: str, x: Tensor, s: Sizes, axes: Sizes) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
     """The axes meant by ``s`` and ``axes`` (the last ones by default), and the lengths wanted along them."""
     rank = len(x.shape)
     if axes is None:
@@ -52,7 +52,7 @@ def _check_two(name: str, s: Sizes, axes: Sizes) -> None:
             raise ValueError(f"{name}: {argument} should be two integers, got {value!r}")
 
 
-def _resized(x: Tensor, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
+def _resize(x: Tensor, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
     """``x`` cut, or padded with zeros at the end, to ``sizes`` along ``axes``."""
     for axis, n in zip(axes, sizes, strict=True):
         have = x.shape[axis]
@@ -65,21 +65,21 @@ def _resized(x: Tensor, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
 
 
 def _complex(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bool) -> Tensor:
-    along, sizes = _placed(name, x, s, axes)
+    along, sizes = _place_spectrum(name, x, s, axes)
     if sizes is not None:
-        x = _resized(x, along, sizes)
+        x = _resize(x, along, sizes)
     return get_operator("fft_c2c")(x, along, norm, forward)
 
 
 def _from_real(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bool) -> Tensor:
-    along, sizes = _placed(name, x, s, axes)
+    along, sizes = _place_spectrum(name, x, s, axes)
     if sizes is not None:
-        x = _resized(x, along, sizes)
+        x = _resize(x, along, sizes)
     return get_operator("fft_r2c")(x, along, norm, forward, True)
 
 
 def _to_real(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bool) -> Tensor:
-    along, sizes = _placed(name, x, s, axes)
+    along, sizes = _place_spectrum(name, x, s, axes)
     length = 2 * (x.shape[along[-1]] - 1) if sizes is None else sizes[-1]
     open_length = not isinstance(length, int)
     if not open_length and length < 1:
@@ -90,7 +90,7 @@ def _to_real(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bo
         wide = x.dtype.name if x.dtype.kind == "f" else default_dtype().name
         x = x.astype("complex128" if wide == "float64" else "complex64")
     if sizes is not None:
-        x = _resized(x, along, (*sizes[:-1], length // 2 + 1))
+        x = _resize(x, along, (*sizes[:-1], length // 2 + 1))
     return get_operator("fft_c2r")(x, along, norm, forward, 0 if open_length else length)
 
 
@@ -252,21 +252,21 @@ def rfftfreq(
     return Tensor([count / (n * d) for count in range(n // 2 + 1)], dtype or default_dtype(), device, not requires_grad)
 
 
-def _shifted(x: Tensor, axes: int | Sequence[int] | None, forward: bool) -> Tensor:
+def _shift(x: Tensor, axes: int | Sequence[int] | None, forward: bool) -> Tensor:
     along = list(range(len(x.shape))) if axes is None else [axes] if isinstance(axes, int) else list(axes)
     shifts = [x.shape[axis] // 2 if forward else -(x.shape[axis] // 2) for axis in along]
     return get_operator("roll")(x, shifts, along)
 
 
-@also_named(input="x", dim="axes")
+@parameter_aliases(input="x", dim="axes")
 @named
 def fftshift(x: Tensor, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """The spectrum with the frequency 0 moved to the middle along ``axes`` (all by default)."""
-    return _shifted(x, axes, True)
+    return _shift(x, axes, True)
 
 
-@also_named(input="x", dim="axes")
+@parameter_aliases(input="x", dim="axes")
 @named
 def ifftshift(x: Tensor, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """The inverse of :func:`fftshift`."""
-    return _shifted(x, axes, False)
+    return _shift(x, axes, False)

@@ -9,7 +9,7 @@ from argosy.framework.dygraph import create_tensor as _own__create_tensor
 from argosy.device.places import expected_place as _own__current_expected_place
 from argosy.device.places import expected_place as _own__current_expected_place_
 from argosy.framework.mode_restrictions import tracer as _own__dygraph_tracer
-from argosy.device.places import place_named as _own__get_paddle_place
+from argosy.device.places import as_optional_place as _own__get_paddle_place
 from argosy.device.places import set_device as _own__set_expected_place
 from argosy.framework.mode_restrictions import no_check_of_views as _own__stride_in_no_check_dy2st_diff
 from argosy_tensorcore.dtype import as_dtype as _own_convert_np_dtype_to_dtype_

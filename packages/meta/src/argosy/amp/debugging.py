@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.amp.records import Record, compare, recorded
+from argosy.amp.records import Record, compare, record_of
 from argosy.checked import checked, named
 from argosy.distributed.environment import get_rank, get_world_size
 from argosy_phi_ops.context import AMBIENT, context
@@ -46,7 +46,7 @@ def check_numerics(
     Prints the figures where there is NaN or infinity, or where ``debug_mode`` says so, and raises RuntimeError for NaN
     or infinity with ``CHECK_NAN_INF_AND_ABORT``.
     """
-    found = recorded(op_type, tensor.dtype.name, np.asarray(tensor.astype("float64").numpy()), var_name)
+    found = record_of(op_type, tensor.dtype.name, np.asarray(tensor.astype("float64").numpy()), var_name)
     if _tells(found, debug_mode):
         print(found.line())  # noqa: T201  (what the user asked for)
     if found.broken and debug_mode is DebugMode.CHECK_NAN_INF_AND_ABORT:
@@ -139,7 +139,7 @@ class _Checker(Interpreter):
                 _stop(name, f"result {index}", int(np.isnan(array).sum()), int(np.isinf(array).sum()))
             return
         for part in (array.real, array.imag) if result.dtype.kind == "c" else (array,):
-            record = recorded(name, result.dtype.name, part)
+            record = record_of(name, result.dtype.name, part)
             if _tells(record, mode):
                 self._tell(record.line())
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["HALF_LARGEST", "Record", "compare", "recorded"]
+__all__ = ["HALF_LARGEST", "Record", "compare", "record_of"]
 
 HALF_LARGEST = float(np.finfo(np.float16).max)
 _SHORT = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"}
@@ -54,7 +54,7 @@ class Record:
         )
 
 
-def recorded(op: str, dtype: str, array: np.ndarray[Any, Any], tensor: str = "") -> Record:
+def record_of(op: str, dtype: str, array: np.ndarray[Any, Any], tensor: str = "") -> Record:
     """The record of a float array that ``op`` made; ``dtype`` is the name of its type, ``tensor`` its own."""
     values = array.astype(np.float64)
     largest, least = (f.reduce(values, axis=None, initial=math.nan) for f in (np.fmax, np.fmin))

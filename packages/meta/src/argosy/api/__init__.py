@@ -122,6 +122,7 @@ def lazy_names(
     table: dict[str, str] = {}
 
     def get(name: str) -> Any:
+        value: Any
         if name == "__all__":
             value = _starred(listed(), namespace, found())
         else:
@@ -164,10 +165,9 @@ class Addresses:
             return None
         from importlib.machinery import ModuleSpec
 
-        inner = name + "."
-        return ModuleSpec(
-            name, Addresses, origin="argosy.api.addresses", is_package=any(each.startswith(inner) for each in ADDRESSES)
-        )
+        loader: Any = Addresses
+        is_package = any(each.startswith(name + ".") for each in ADDRESSES)
+        return ModuleSpec(name, loader, origin="argosy.api.addresses", is_package=is_package)
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> None:

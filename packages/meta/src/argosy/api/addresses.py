@@ -64,7 +64,7 @@ ADDRESSES = {
         # Parameters, variables, programs and modes where older scripts look for them.
         argosy.base.: core
         argosy.device.places: _current_expected_place=expected_place _current_expected_place_=expected_place
-            _get_paddle_place=place_named is_compiled_with_cinn is_compiled_with_cuda
+            _get_paddle_place=as_optional_place is_compiled_with_cinn is_compiled_with_cuda
             is_compiled_with_distribute is_compiled_with_rocm is_compiled_with_xpu
             _set_expected_place=set_device
         argosy.framework.dygraph: _create_tensor=create_tensor
@@ -119,7 +119,7 @@ ADDRESSES = {
             max_memory_reserved memory_allocated memory_reserved reset_max_memory_allocated
             reset_max_memory_reserved reset_peak_memory_stats set_stream Stream stream=stream_guard
             StreamContext
-        argosy.device.typed: BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor
+        argosy.device.tensor_types: BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor
             get_rng_state HalfTensor IntTensor LongTensor manual_seed manual_seed_all=manual_seed set_rng_state
             ShortTensor
     """,
@@ -178,7 +178,7 @@ ADDRESSES = {
         # determinants. ``base`` holds the class that all derive from, ``elementwise`` and ``vectors`` the
         # transforms of numbers and vectors, ``composed`` those made of others.
         argosy.distribution.transforms.base: ChainTransform Transform Type
-        argosy.distribution.transforms.composed: IndependentTransform StackTransform
+        argosy.distribution.transforms.combinators: IndependentTransform StackTransform
         argosy.distribution.transforms.elementwise: AbsTransform AffineTransform ExpTransform PowerTransform
             SigmoidTransform TanhTransform
         argosy.distribution.transforms.vectors: ReshapeTransform SoftmaxTransform StickBreakingTransform

@@ -91,9 +91,10 @@ NAMES = {
     "argosy.device": """
         .: cuda custom_device xpu
         .description: Device
-        .places: _convert_to_place=place_named CPUPlace get_available_device get_device is_compiled_with_cinn
-            is_compiled_with_cuda is_compiled_with_custom_device is_compiled_with_distribute
-            is_compiled_with_ipu is_compiled_with_rocm is_compiled_with_xpu set_device
+        .places: _convert_to_place=as_optional_place CPUPlace get_available_device get_device
+            is_compiled_with_cinn is_compiled_with_cuda is_compiled_with_custom_device
+            is_compiled_with_distribute is_compiled_with_ipu is_compiled_with_rocm is_compiled_with_xpu
+            set_device
         .queries: device=device_guard device_count device_guard empty_cache get_all_custom_device_type
             get_all_device_type get_available_custom_device get_cudnn_version IPUPlace is_available
             is_bf16_supported synchronize XPUPlace
@@ -101,7 +102,7 @@ NAMES = {
             get_stream_from_external ipc_collect is_current_stream_capturing max_memory_allocated
             max_memory_reserved memory_allocated memory_reserved reset_max_memory_allocated
             reset_max_memory_reserved reset_peak_memory_stats set_stream Stream stream_guard StreamContext
-        .typed: BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor get_rng_state
+        .tensor_types: BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor get_rng_state
             HalfTensor IntTensor LongTensor manual_seed set_rng_state ShortTensor
     """,
     "argosy.device.custom_device": """
@@ -109,7 +110,7 @@ NAMES = {
         argosy.device.streams: current_stream Event get_device_properties max_memory_allocated
             max_memory_reserved memory_allocated memory_reserved reset_max_memory_allocated
             reset_max_memory_reserved Stream
-        argosy.device.typed: get_rng_state manual_seed set_rng_state
+        argosy.device.tensor_types: get_rng_state manual_seed set_rng_state
     """,
     "argosy.distributed": """
         .: checkpoint communication debug fleet rpc
@@ -176,7 +177,7 @@ NAMES = {
         .poisson: Poisson
         .student_t: StudentT
         .transforms.base: ChainTransform Transform TransformedDistribution
-        .transforms.composed: IndependentTransform StackTransform
+        .transforms.combinators: IndependentTransform StackTransform
         .transforms.elementwise: AbsTransform AffineTransform ExpTransform PowerTransform SigmoidTransform
             TanhTransform
         .transforms.vectors: ReshapeTransform SoftmaxTransform StickBreakingTransform
@@ -199,7 +200,7 @@ NAMES = {
         .serialization: load save
         argosy.: base
         argosy.device.places: CPUPlace _current_expected_place=expected_place
-            _current_expected_place_=expected_place _get_paddle_place=place_named
+            _current_expected_place_=expected_place _get_paddle_place=as_optional_place
         argosy.nn.parameter: Parameter
         argosy.static.program: Block Program
         argosy_autograd: grad no_grad

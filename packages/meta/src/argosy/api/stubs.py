@@ -55,7 +55,7 @@ def stub(module: str) -> str:
     homes = {name: _home(target) for name, target in named.items() if target[:6] != "absent" and target[:4] != "oper"}
     lines = [_forward(name, *home) for name, home in homes.items()]
     # An import under another name stays within a stub; what is assigned is seen by users.
-    lines += [f"{name} = {_renamed(name)}" for name, (_, own) in homes.items() if name != own]
+    lines += [f"{name} = {_alias(name)}" for name, (_, own) in homes.items() if name != own]
     lines += [_constant(name, value) for name, value in vars(page).items() if _is_constant(name, value)]
     operators = [name for name in _listed(page, named) if name not in homes and _operator(name) is not None]
     absent = [name for name, target in named.items() if target[:6] == "absent"]
@@ -107,10 +107,10 @@ def _home(target: str) -> tuple[str, str]:
 
 
 def _forward(name: str, module: str, attribute: str) -> str:
-    return f"from {module} import {attribute} as {name if name == attribute else _renamed(name)}"
+    return f"from {module} import {attribute} as {name if name == attribute else _alias(name)}"
 
 
-def _renamed(name: str) -> str:
+def _alias(name: str) -> str:
     return f"_own_{name}"
 
 

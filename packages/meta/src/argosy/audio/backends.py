@@ -47,7 +47,7 @@ def set_backend(backend_name: str) -> None:
         raise NotImplementedError(f"set_backend(): argument 'backend_name' should be {_NAME!r}, got {backend_name!r}")
 
 
-def _opened(name: str, filepath: Any) -> Any:
+def _open_wave(name: str, filepath: Any) -> Any:
     """Raises ``NotImplementedError`` for what is no WAV file of 16 bits."""
     source = filepath if hasattr(filepath, "read") else str(filepath)
     try:
@@ -60,7 +60,7 @@ def _opened(name: str, filepath: Any) -> Any:
 @named
 def info(filepath: str | BinaryIO) -> AudioInfo:
     """Samples a second, samples, channels and bits of a WAV file."""
-    with _opened("info", filepath) as file:
+    with _open_wave("info", filepath) as file:
         bits = file.getsampwidth() * 8
         return AudioInfo(file.getframerate(), file.getnframes(), file.getnchannels(), bits, "PCM_S")
 
@@ -77,7 +77,7 @@ def load(
 
     ``num_frames`` of them from ``frame_offset`` on, or all; in [-1, 1), or as they are unless ``normalize``.
     """
-    with _opened("load", filepath) as file:
+    with _open_wave("load", filepath) as file:
         if file.getsampwidth() != 2:
             raise NotImplementedError(f"load(): samples of 16 bits are read, the file has {file.getsampwidth() * 8}")
         if not 0 <= frame_offset <= file.getnframes():

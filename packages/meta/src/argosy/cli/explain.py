@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     import argosy
 
     try:
-        function = _found(given.function)
+        function = _find(given.function)
         inputs = [_tensor(text) for text in given.input]
     except (ValueError, AttributeError, ImportError, FileNotFoundError) as error:
         sys.stderr.write(f"argosy explain: {error}\n")
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _found(text: str) -> Any:
+def _find(text: str) -> Any:
     """The function. Raises ValueError, AttributeError, ImportError or FileNotFoundError saying what is not there."""
     where, colon, name = text.rpartition(":")
     if not colon:

@@ -50,7 +50,7 @@ def _call(name: str, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
-def _delivered(function: str, found: Any, out: Any) -> Any:
+def _deliver(function: str, found: Any, out: Any) -> Any:
     """``found``, written to ``out`` where that is given: a tensor for one result, two of them for two."""
     if out is None:
         return found
@@ -77,7 +77,7 @@ def _middle(name: str, input: Tensor, dim: int | None, keepdim: bool, out: Any) 
     found = _call(name, input, axis=dim, keepdim=keepdim, mode="min")
     if dim is not None:
         found = MedianRetType(found[0], _call("maximum", found[1], _call("zeros_like", found[1])))
-    return _delivered(f"compat.{name}", found, out)
+    return _deliver(f"compat.{name}", found, out)
 
 
 @named
@@ -101,19 +101,19 @@ def _extreme(name: str, input: Tensor, args: tuple[Any, ...], out: Any, kwargs: 
     if other is not None:
         if not isinstance(other, Tensor) or "keepdim" in given:
             raise TypeError(f"{function}(): argument 'other' should be a Tensor and stand alone, got {other!r:.60}")
-        return _delivered(function, _call(f"{name}imum", input, other), out)
+        return _deliver(function, _call(f"{name}imum", input, other), out)
     if "dim" not in given:
-        return _delivered(function, _call(name, input), out)
+        return _deliver(function, _call(name, input), out)
     dim = given["dim"]
     if type(dim) is not int:
         raise TypeError(f"{function}(): argument 'dim' should be an integer or a Tensor, got {dim!r:.60}")
     if not input.ndim:
-        return _delivered(function, MinMaxRetType(input, _call("zeros", [], "int64")), out)
+        return _deliver(function, MinMaxRetType(input, _call("zeros", [], "int64")), out)
     places = _call(f"arg{name}", input, axis=dim, keepdim=True)
     found = [_call("take_along_axis", input, places, dim), places]
     if not given.get("keepdim", False):
         found = [_call("squeeze", x, dim) for x in found]
-    return _delivered(function, MinMaxRetType(*found), out)
+    return _deliver(function, MinMaxRetType(*found), out)
 
 
 @named
@@ -136,7 +136,7 @@ def max(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
 def slogdet(x: Tensor, out: Any = None) -> Any:
     """(sign, logabsdet) of the determinants of matrices [..., n, n]."""
     found = _call("slogdet", x)
-    return _delivered("compat.slogdet", SlogdetResult(found[0], found[1]), out)
+    return _deliver("compat.slogdet", SlogdetResult(found[0], found[1]), out)
 
 
 @named
@@ -144,7 +144,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     """(values, indices) of the elements in order along ``dim``."""
     places = _call("argsort", input, axis=dim, descending=descending, stable=stable)
     values = _call("take_along_axis", input, places, dim) if input.ndim else input
-    return _delivered("compat.sort", SortRetType(values, places), out)
+    return _deliver("compat.sort", SortRetType(values, places), out)
 
 
 @named

@@ -3,7 +3,7 @@ CPU does."""
 
 from __future__ import annotations
 
-from argosy.device.streams import Event, Stream, refusing, stream_guard
+from argosy.device.streams import Event, Stream, stream_guard, unavailable_function
 
 __all__ = [
     "Event", "Stream", "current_stream", "device_count", "empty_cache", "get_device_capability", "get_device_name",
@@ -27,16 +27,16 @@ def empty_cache() -> None:
     """Give memory of CUDA devices back that is kept for later: there is none."""
 
 
-current_stream = refusing("cuda.current_stream", "CUDA device")
-get_device_capability = refusing("cuda.get_device_capability", "CUDA device")
-get_device_name = refusing("cuda.get_device_name", "CUDA device")
-get_device_properties = refusing("cuda.get_device_properties", "CUDA device")
-max_memory_allocated = refusing("cuda.max_memory_allocated", "CUDA device")
-max_memory_reserved = refusing("cuda.max_memory_reserved", "CUDA device")
-memory_allocated = refusing("cuda.memory_allocated", "CUDA device")
-memory_reserved = refusing("cuda.memory_reserved", "CUDA device")
-memory_summary = refusing("cuda.memory_summary", "CUDA device")
-reset_max_memory_allocated = refusing("cuda.reset_max_memory_allocated", "CUDA device")
-reset_max_memory_reserved = refusing("cuda.reset_max_memory_reserved", "CUDA device")
-synchronize = refusing("cuda.synchronize", "CUDA device")
-vmm_compact = refusing("cuda.vmm_compact", "CUDA device")
+current_stream = unavailable_function("cuda.current_stream", "CUDA device")
+get_device_capability = unavailable_function("cuda.get_device_capability", "CUDA device")
+get_device_name = unavailable_function("cuda.get_device_name", "CUDA device")
+get_device_properties = unavailable_function("cuda.get_device_properties", "CUDA device")
+max_memory_allocated = unavailable_function("cuda.max_memory_allocated", "CUDA device")
+max_memory_reserved = unavailable_function("cuda.max_memory_reserved", "CUDA device")
+memory_allocated = unavailable_function("cuda.memory_allocated", "CUDA device")
+memory_reserved = unavailable_function("cuda.memory_reserved", "CUDA device")
+memory_summary = unavailable_function("cuda.memory_summary", "CUDA device")
+reset_max_memory_allocated = unavailable_function("cuda.reset_max_memory_allocated", "CUDA device")
+reset_max_memory_reserved = unavailable_function("cuda.reset_max_memory_reserved", "CUDA device")
+synchronize = unavailable_function("cuda.synchronize", "CUDA device")
+vmm_compact = unavailable_function("cuda.vmm_compact", "CUDA device")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from argosy.device.streams import refusing
+from argosy.device.streams import unavailable_function
 
 __all__ = ["check_error", "cudart", "current_device", "is_initialized", "mem_get_info"]
 
-mem_get_info = refusing("cuda.mem_get_info", "CUDA device")
-cudart = refusing("cuda.cudart", "CUDA device")
+mem_get_info = unavailable_function("cuda.mem_get_info", "CUDA device")
+cudart = unavailable_function("cuda.cudart", "CUDA device")
 
 
 def current_device() -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from argosy.api import lazy_names, targets
-from argosy.device.streams import refusing
+from argosy.device.streams import unavailable_function
 
 __all__ = [*targets(__name__), "device_count", "synchronize"]
 __getattr__, __dir__ = lazy_names(__name__, globals())
 
-synchronize = refusing("custom_device.synchronize", "device of a package")
+synchronize = unavailable_function("custom_device.synchronize", "device of a package")
 
 
 def device_count(device_type: str | None = None) -> int:

@@ -21,7 +21,7 @@ def expected_place() -> Place:
     return CPUPlace() if _current.value.is_cpu_place() else _current.value
 
 
-def place_named(place: object) -> Place | None:
+def as_optional_place(place: object) -> Place | None:
     """The place of a name, or of a place itself; None stays None."""
     return None if place is None else as_place(place)
 

@@ -9,10 +9,26 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 __all__ = [
-    "Event", "Stream", "StreamContext", "current_stream", "get_device_capability", "get_device_name",
-    "get_device_properties", "get_stream_from_external", "ipc_collect", "is_current_stream_capturing",
-    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "refusing",
-    "reset_max_memory_allocated", "reset_max_memory_reserved", "reset_peak_memory_stats", "set_stream", "stream_guard",
+    "Event",
+    "Stream",
+    "StreamContext",
+    "current_stream",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_stream_from_external",
+    "ipc_collect",
+    "is_current_stream_capturing",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "reset_max_memory_allocated",
+    "reset_max_memory_reserved",
+    "reset_peak_memory_stats",
+    "set_stream",
+    "stream_guard",
+    "unavailable_function",
 ]  # fmt: skip
 
 
@@ -20,7 +36,7 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"device.{name}(): there is no accelerator: operators run on the cpu only so far")
 
 
-def refusing(name: str, wanted: str = "accelerator") -> Any:
+def unavailable_function(name: str, wanted: str = "accelerator") -> Any:
     """A function of a device that raises ValueError, for want of what it needs."""
 
     def function(device: object = None) -> NoReturn:
@@ -85,14 +101,14 @@ def ipc_collect() -> NoReturn:
     raise RuntimeError("device.ipc_collect(): there is no CUDA device: operators run on the cpu only so far")
 
 
-current_stream = refusing("current_stream")
-get_device_capability = refusing("get_device_capability")
-get_device_name = refusing("get_device_name")
-get_device_properties = refusing("get_device_properties")
-max_memory_allocated = refusing("max_memory_allocated")
-max_memory_reserved = refusing("max_memory_reserved")
-memory_allocated = refusing("memory_allocated")
-memory_reserved = refusing("memory_reserved")
-reset_max_memory_allocated = refusing("reset_max_memory_allocated")
-reset_max_memory_reserved = refusing("reset_max_memory_reserved")
-reset_peak_memory_stats = refusing("reset_peak_memory_stats")
+current_stream = unavailable_function("current_stream")
+get_device_capability = unavailable_function("get_device_capability")
+get_device_name = unavailable_function("get_device_name")
+get_device_properties = unavailable_function("get_device_properties")
+max_memory_allocated = unavailable_function("max_memory_allocated")
+max_memory_reserved = unavailable_function("max_memory_reserved")
+memory_allocated = unavailable_function("memory_allocated")
+memory_reserved = unavailable_function("memory_reserved")
+reset_max_memory_allocated = unavailable_function("reset_max_memory_allocated")
+reset_max_memory_reserved = unavailable_function("reset_max_memory_reserved")
+reset_peak_memory_stats = unavailable_function("reset_peak_memory_stats")

@@ -19,7 +19,7 @@ from argosy.distribution.gamma import Gamma as Gamma
 from argosy.distribution.geometric import Geometric as Geometric
 from argosy.distribution.gumbel import Gumbel as Gumbel
 from argosy.distribution.independent import Independent as Independent
-from argosy.distribution.transforms.composed import IndependentTransform as IndependentTransform
+from argosy.distribution.transforms.combinators import IndependentTransform as IndependentTransform
 from argosy.distribution.lkj_cholesky import LKJCholesky as LKJCholesky
 from argosy.distribution.laplace import Laplace as Laplace
 from argosy.distribution.lognormal import LogNormal as LogNormal
@@ -31,7 +31,7 @@ from argosy.distribution.transforms.elementwise import PowerTransform as PowerTr
 from argosy.distribution.transforms.vectors import ReshapeTransform as ReshapeTransform
 from argosy.distribution.transforms.elementwise import SigmoidTransform as SigmoidTransform
 from argosy.distribution.transforms.vectors import SoftmaxTransform as SoftmaxTransform
-from argosy.distribution.transforms.composed import StackTransform as StackTransform
+from argosy.distribution.transforms.combinators import StackTransform as StackTransform
 from argosy.distribution.transforms.vectors import StickBreakingTransform as StickBreakingTransform
 from argosy.distribution.student_t import StudentT as StudentT
 from argosy.distribution.transforms.elementwise import TanhTransform as TanhTransform

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-__all__ = ["also_named"]
+__all__ = ["parameter_aliases"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def also_named(**meant: str) -> Callable[[F], F]:
+def parameter_aliases(**meant: str) -> Callable[[F], F]:
     """Decorator: ``also_named(eps="epsilon")`` makes ``f(eps=1e-3)`` the call ``f(epsilon=1e-3)``.
 
     The call raises TypeError where both names are given.

@@ -37,7 +37,7 @@ def async_save(
     if sync_other_task:
         clear_async_save_task_queue()
     _pool = _pool or ThreadPoolExecutor(1, "argosy-save")
-    _waiting.append(_pool.submit(save, _copied(obj), path, protocol, **configs))
+    _waiting.append(_pool.submit(save, _copy(obj), path, protocol, **configs))
 
 
 def clear_async_save_task_queue() -> None:
@@ -49,11 +49,11 @@ def clear_async_save_task_queue() -> None:
         raise errors[0]
 
 
-def _copied(x: Any) -> Any:
+def _copy(x: Any) -> Any:
     if isinstance(x, Tensor):
         copy = x.detach().clone()
         copy.name = x.name
         return copy
     if isinstance(x, dict):
-        return {key: _copied(value) for key, value in x.items()}
-    return type(x)(map(_copied, x)) if type(x) in (list, tuple) else x
+        return {key: _copy(value) for key, value in x.items()}
+    return type(x)(map(_copy, x)) if type(x) in (list, tuple) else x

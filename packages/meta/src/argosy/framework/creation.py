@@ -9,7 +9,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.checked import checked
-from argosy.framework.aliases import also_named
+from argosy.framework.aliases import parameter_aliases
 from argosy.framework.param_attr import ParamAttr, as_param_attr
 from argosy.static.session import note_parameter
 from argosy_phi_ops.declare.operator import get_operator
@@ -23,13 +23,13 @@ from argosy_tensorcore.unfilled import Unfilled
 __all__ = ["as_tensor", "assign", "create_parameter", "from_numpy", "is_tensor", "make_parameter", "to_tensor"]
 
 
-@also_named(device="place")
+@parameter_aliases(device="place")
 def to_tensor(data: Any, dtype: object = None, place: object = None, stop_gradient: bool = True) -> Tensor:
     """A tensor that copies ``data``: an array (whose dtype it keeps), a number, nested lists, or a tensor.
 
     Python floats take the default dtype, integers int64. Raises ValueError for ragged nests.
     """
-    return Tensor(_given("to_tensor", data), dtype, place, stop_gradient)
+    return Tensor(_convert_data("to_tensor", data), dtype, place, stop_gradient)
 
 
 def as_tensor(
@@ -38,10 +38,10 @@ def as_tensor(
     """``data`` as a tensor, as :func:`to_tensor`. Raises NotImplementedError for pinned memory."""
     if pin_memory:
         raise NotImplementedError("as_tensor: pinned memory needs a CUDA device")
-    return Tensor(_given("as_tensor", data), dtype, device, not requires_grad)
+    return Tensor(_convert_data("as_tensor", data), dtype, device, not requires_grad)
 
 
-def _given(function: str, data: Any) -> Any:
+def _convert_data(function: str, data: Any) -> Any:
     """``data``, which is something (``Tensor(None)`` is the empty tensor)."""
     if data is None:
         raise TypeError(f"{function}(): argument 'data' should be numbers, an array or a tensor, got None")
@@ -65,7 +65,7 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
     return deliver(get_operator("assign"), copy, output)  # type: ignore[no-any-return]
 
 
-@also_named(obj="x")
+@parameter_aliases(obj="x")
 def is_tensor(x: object) -> bool:
     """Whether ``x`` is a tensor."""
     return type(x) is Tensor
@@ -85,11 +85,11 @@ def create_parameter(
     if chosen is None:
         raise ValueError("create_parameter() makes a parameter, but attr is False, which asks for none")
     if name is not None and chosen.name is None:
-        chosen = _named(chosen, name)
+        chosen = _with_name(chosen, name)
     return make_parameter(naming.generate("create_parameter"), shape, chosen, dtype, is_bias, default_initializer)
 
 
-def _named(attr: ParamAttr, name: str) -> ParamAttr:
+def _with_name(attr: ParamAttr, name: str) -> ParamAttr:
     copy = ParamAttr()
     copy.__dict__.update(attr.__dict__, name=name)
     return copy
@@ -108,14 +108,14 @@ def make_parameter(
     It is made eagerly even within a capture, where it becomes a state. Raises ValueError for negative sizes.
     """
     from argosy.nn.initializer import Initializer, default_for
-    from argosy.nn.lazy import waiting
+    from argosy.nn.lazy import is_lazy
 
     sizes = _checked_shape(shape)
     element = as_dtype(dtype) if dtype is not None else default_dtype()
     name = attr.name or naming.generate(f"{owner}.{'b' if is_bias else 'w'}")
     initializer = attr.initializer or default_for(is_bias, default_initializer)
     with suspended():
-        later = waiting() and type(initializer).__call__ is Initializer.__call__
+        later = is_lazy() and type(initializer).__call__ is Initializer.__call__
         parameter = Tensor._wrap((Unfilled if later else Strided.empty)(sizes, element), not attr.trainable)
         parameter.name, parameter.persistable, parameter.is_parameter = name, True, True
         initializer(parameter)

@@ -17,7 +17,7 @@ REDUCTIONS = ("sum", "mean", "max", "min")
 MESSAGES = ("add", "sub", "mul", "div")
 
 
-def reduced(owner: str, rows: Any, index: Any, count: int, reduce: str) -> Tensor:
+def reduce_rows(owner: str, rows: Any, index: Any, count: int, reduce: str) -> Tensor:
     """``rows`` gathered into ``count`` rows by ``index``; rows that get nothing are 0."""
     if reduce not in REDUCTIONS:
         raise ValueError(f"{owner}: reduce_op should be one of {', '.join(REDUCTIONS)}, got {reduce!r}")
@@ -49,7 +49,7 @@ def _extreme(zeros: Any, rows: Any, index: Any, reduce: str) -> Tensor:
 def _segments(owner: str, data: Any, segment_ids: Any, reduce: str) -> Tensor:
     if len(segment_ids.shape) != 1 or list(segment_ids.shape) != list(data.shape[:1]):
         raise ValueError(f"{owner}: segment_ids should have the shape {list(data.shape[:1])}, got {segment_ids.shape}")
-    return reduced(owner, data, segment_ids, _segment_count(owner, segment_ids), reduce)
+    return reduce_rows(owner, data, segment_ids, _segment_count(owner, segment_ids), reduce)
 
 
 def _segment_count(owner: str, segment_ids: Any) -> int:
@@ -113,7 +113,7 @@ def send_u_recv(
     reduce_op: sum, mean, max or min, of which each of equal ones gets the whole gradient; out_size: how many rows the
     result has, as many as ``x`` by default. Nodes where nothing arrives get 0.
     """
-    return reduced("send_u_recv", _picked(x, src_index), dst_index, _rows(x, out_size), reduce_op)
+    return reduce_rows("send_u_recv", _pick(x, src_index), dst_index, _rows(x, out_size), reduce_op)
 
 
 @named
@@ -131,8 +131,8 @@ def send_ue_recv(
 
     message_op: add, sub, mul or div; features of nodes and edges broadcast against each other.
     """
-    sent = _message("send_ue_recv", _picked(x, src_index), y, message_op)
-    return reduced("send_ue_recv", sent, dst_index, _rows(x, out_size), reduce_op)
+    sent = _message("send_ue_recv", _pick(x, src_index), y, message_op)
+    return reduce_rows("send_ue_recv", sent, dst_index, _rows(x, out_size), reduce_op)
 
 
 @named
@@ -140,10 +140,10 @@ def send_uv(
     x: Tensor, y: Tensor, src_index: Tensor, dst_index: Tensor, message_op: str = "add", name: str | None = None
 ) -> Tensor:
     """For each edge the row of ``x`` where it starts combined with the row of ``y`` where it ends: [edges, ...]."""
-    return _message("send_uv", _picked(x, src_index), _picked(y, dst_index), message_op)
+    return _message("send_uv", _pick(x, src_index), _pick(y, dst_index), message_op)
 
 
-def _picked(x: Any, index: Any) -> Any:
+def _pick(x: Any, index: Any) -> Any:
     return get_operator("gather")(x, index, 0)
 
 

@@ -85,7 +85,7 @@ def sample_neighbors(
     def chosen(start: int, stop: int) -> Any:
         return np.argsort(draw(stop - start), kind="stable")[:sample_size]
 
-    return _sampled("sample_neighbors", row, colptr, input_nodes, sample_size, eids, return_eids, chosen)
+    return _sample("sample_neighbors", row, colptr, input_nodes, sample_size, eids, return_eids, chosen)
 
 
 @named
@@ -107,7 +107,7 @@ def weighted_sample_neighbors(
             waits = -np.log(np.maximum(draw(stop - start), 1e-45)) / weights[start:stop]
         return np.argsort(waits, kind="stable")[:sample_size]
 
-    return _sampled("weighted_sample_neighbors", row, colptr, input_nodes, sample_size, eids, return_eids, chosen)
+    return _sample("weighted_sample_neighbors", row, colptr, input_nodes, sample_size, eids, return_eids, chosen)
 
 
 def _uniform_source() -> Callable[[int], Any]:
@@ -116,7 +116,7 @@ def _uniform_source() -> Callable[[int], Any]:
     return np.random.Generator(np.random.Philox(int(seed))).random
 
 
-def _sampled(
+def _sample(
     owner: str, row: Any, colptr: Any, nodes: Any, size: int, eids: Any, return_eids: bool, chosen: Chosen
 ) -> Any:
     if return_eids and eids is None:

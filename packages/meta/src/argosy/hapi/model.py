@@ -59,11 +59,11 @@ class Model:
             raise TypeError(f"Model.prepare(): loss must be callable, not {type(loss).__name__}")
         if optimizer is not None and not hasattr(optimizer, "step"):
             raise TypeError(f"Model.prepare(): optimizer must be an Optimizer, not {type(optimizer).__name__}")
-        for metric in _listed(metrics):
+        for metric in _as_list(metrics):
             if not isinstance(metric, Metric):
                 raise TypeError(f"Model.prepare(): metrics must be Metric objects, not {type(metric).__name__}")
         precision.converted(self.network, optimizer)
-        self._optimizer, self._loss, self._metrics = optimizer, loss, _listed(metrics)
+        self._optimizer, self._loss, self._metrics = optimizer, loss, _as_list(metrics)
         self._precision = precision
 
     def parameters(self, *args: Any, **kwargs: Any) -> list[Tensor]:
@@ -85,7 +85,7 @@ class Model:
         self.network.train()
         outputs = self._forward(inputs)
         wanted = _tensors(labels)
-        losses = _listed(self._loss(*outputs, *wanted))
+        losses = _as_list(self._loss(*outputs, *wanted))
         total = losses[0]
         for more in losses[1:]:
             total = total + more
@@ -100,7 +100,7 @@ class Model:
         self.network.eval()
         with no_grad():
             outputs, wanted = self._forward(inputs), _tensors(labels)
-            losses = _listed(self._loss(*outputs, *wanted)) if self._loss is not None and wanted else []
+            losses = _as_list(self._loss(*outputs, *wanted)) if self._loss is not None and wanted else []
             return self._results(losses, outputs, wanted)
 
     def predict_batch(self, inputs: Any) -> list[Any]:
@@ -111,14 +111,14 @@ class Model:
 
     def _forward(self, inputs: Any) -> list[Any]:
         with self._precision.casting():
-            return _listed(self.network(*_tensors(inputs)))
+            return _as_list(self.network(*_tensors(inputs)))
 
     def _results(self, losses: list[Any], outputs: list[Any], labels: list[Any]) -> Any:
         values = [to_numpy(x) for x in losses]
         figures = []
         for metric in self._metrics:
             with no_grad():
-                found = _listed(metric.compute(*outputs, *labels))
+                found = _as_list(metric.compute(*outputs, *labels))
                 figures.append(metric.update(*[to_numpy(x) if isinstance(x, Tensor) else x for x in found]))
         return (values, figures) if values and figures else figures or values
 
@@ -213,7 +213,7 @@ class Model:
         losses = result[0] if isinstance(result, tuple) else [] if self._metrics else result
         logs: dict[str, Any] = {"loss": [float(x) for x in losses]} if losses else {}
         for metric in self._metrics:
-            names, values = _listed(metric.name()), _listed(metric.accumulate())
+            names, values = _as_list(metric.name()), _as_list(metric.accumulate())
             logs.update(zip(names, values, strict=True))
         return logs
 
@@ -245,7 +245,7 @@ class Model:
         return [np.concatenate(arrays) for arrays in outputs] if stack_outputs else outputs
 
     def _divided(self, batch: Any) -> tuple[list[Any], list[Any]]:
-        parts = _listed(batch)
+        parts = _as_list(batch)
         if self._inputs:
             return parts[: len(self._inputs)], parts[len(self._inputs) :]
         if self._labels:
@@ -253,7 +253,7 @@ class Model:
         return (parts[:-1], parts[-1:]) if len(parts) > 1 else (parts, [])
 
     def _names(self) -> list[str]:
-        return ["loss"] * (self._loss is not None) + [n for metric in self._metrics for n in _listed(metric.name())]
+        return ["loss"] * (self._loss is not None) + [n for metric in self._metrics for n in _as_list(metric.name())]
 
     # ---- files
 
@@ -292,18 +292,18 @@ class Model:
 
 
 def _specs(name: str, given: Any) -> list[Any]:
-    for spec in (found := _listed(given)):
+    for spec in (found := _as_list(given)):
         if not hasattr(spec, "shape"):
             raise TypeError(f"Model(): argument {name!r} must be an InputSpec or a list of them, got {spec!r:.80}")
     return found
 
 
-def _listed(x: Any) -> list[Any]:
+def _as_list(x: Any) -> list[Any]:
     return [] if x is None else list(x) if isinstance(x, (list, tuple)) else [x]
 
 
 def _tensors(x: Any) -> list[Any]:
-    return [item if type(item) is Tensor else Tensor(np.asarray(item)) for item in _listed(x)]
+    return [item if type(item) is Tensor else Tensor(np.asarray(item)) for item in _as_list(x)]
 
 
 def _params(verbose: int, batch_size: int, epochs: int | None, steps: int | None, metrics: list[str]) -> dict[str, Any]:

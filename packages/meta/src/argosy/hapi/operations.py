@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from argosy.checked import checked
-from argosy.hapi.summary import count, inputs_of, leaves, shapes_of, visited
+from argosy.hapi.summary import count, inputs_of, leaves, record_calls, shapes_of
 from argosy.nn.layer import Layer
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -39,9 +39,9 @@ def flops(
     rules = {**_rules(), **(custom_ops or {})}
     _tell(leaves(net), rules, custom_ops or {})
     rows = []
-    for layer, given, result in visited(net, inputs_of(input_size), leaves(net)):
+    for layer, given, result in record_calls(net, inputs_of(input_size), leaves(net)):
         own = sum(count(p) for p in layer.parameters(include_sublayers=False))
-        rows.append((layer, _first(given), _first(result), own, _counted(rules.get(type(layer)), layer, given, result)))
+        rows.append((layer, _first(given), _first(result), own, _count(rules.get(type(layer)), layer, given, result)))
     total = sum(row[-1] for row in rows)
     if print_detail:
         names = {id(layer): layer.full_name() for layer, *_ in rows}
@@ -61,7 +61,7 @@ def _tell(layers: list[Layer], rules: Mapping[type, Rule], own: Mapping[type, Ru
             sys.stdout.write(f"Cannot find suitable count function for {kind}. Treat it as zero FLOPs.\n")
 
 
-def _counted(rule: Rule | None, layer: Layer, given: Any, result: Any) -> int:
+def _count(rule: Rule | None, layer: Layer, given: Any, result: Any) -> int:
     if rule is None:
         return 0
     with _counter(layer) as counter:
@@ -91,8 +91,8 @@ def _rules() -> dict[type, Rule]:
         rules[getattr(nn, f"Conv{dims}")] = rules[getattr(nn, f"Conv{dims}Transpose")] = _convolution
         rules[getattr(nn, f"AvgPool{dims}")] = _outputs
         rules[getattr(nn, f"AdaptiveAvgPool{dims}")] = _adaptive
-        rules[getattr(nn, f"BatchNorm{dims}")] = _normalised
-    return {**rules, nn.BatchNorm: _normalised}
+        rules[getattr(nn, f"BatchNorm{dims}")] = _count_normalization
+    return {**rules, nn.BatchNorm: _count_normalization}
 
 
 def _linear(layer: Any, given: Any, result: Any) -> int:
@@ -104,7 +104,7 @@ def _convolution(layer: Any, given: Any, result: Any) -> Any:
     return count(result) * (reached + (layer.bias is not None))
 
 
-def _normalised(layer: Any, given: Any, result: Any) -> int:
+def _count_normalization(layer: Any, given: Any, result: Any) -> int:
     return 2 * count(result)
 
 

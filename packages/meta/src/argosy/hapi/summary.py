@@ -17,7 +17,7 @@ from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["count", "inputs_of", "leaves", "shapes_of", "summary", "visited"]
+__all__ = ["count", "inputs_of", "leaves", "record_calls", "shapes_of", "summary"]
 
 _COLUMNS = ("Layer (type)", "Input Shape", "Output Shape", "Param #")
 _WIDTHS = (15, 20, 20, 15)
@@ -35,7 +35,7 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     list or dict of them. Returns ``total_params`` and ``trainable_params``.
     """
     inputs = inputs_of(input_size, dtypes, input)
-    rows = {_label(row[0]): row for row in visited(net, inputs, _shown(net))}
+    rows = {_label(row[0]): row for row in record_calls(net, inputs, _shown(net))}
     total = sum(count(p) for p in net.parameters())
     trainable = sum(count(p) for p in net.parameters() if not p.stop_gradient)
     lines: list[tuple[str, ...]] = []
@@ -70,7 +70,7 @@ def leaves(net: Layer) -> list[Layer]:
     return [layer for layer in net.sublayers(include_self=True) if not any(True for _ in layer.children())]
 
 
-def visited(net: Layer, inputs: list[Tensor], watched: list[Layer]) -> list[tuple[Layer, Any, Any]]:
+def record_calls(net: Layer, inputs: list[Tensor], watched: list[Layer]) -> list[tuple[Layer, Any, Any]]:
     """(layer, inputs, output) of each call of the watched layers as they finish; in evaluation mode."""
     seen: list[tuple[Layer, Any, Any]] = []
     modes = [(layer, layer.training) for layer in net.sublayers(include_self=True)]

@@ -48,13 +48,13 @@ class Jacobian:
         self, func: Callable[..., Any], xs: Tensors, is_batched: bool = False, *, strict: bool = False
     ) -> None:
         self._batch = 1 if is_batched else 0
-        self._inputs = [_moving(x) for x in _listed(xs)]
+        self._inputs = [_moving(x) for x in _as_list(xs)]
         with enable_grad():
             made = func(*self._inputs)
         results = [made] if type(made) is Tensor else list(made)
         if strict:
             check_dependence(f"{type(self).__name__}()", results, self._inputs)
-        self._result = _joined(results, self._batch)
+        self._result = _join(results, self._batch)
         self._matrices = [_Rows(self._result, x, 0 if is_batched else None) for x in self._inputs]
         self._rows: dict[int, Tensor] = {}
 
@@ -66,7 +66,7 @@ class Jacobian:
 
     def _row(self, number: int) -> Tensor:
         if number not in self._rows:
-            self._rows[number] = _joined([m.row(number) for m in self._matrices], self._batch)
+            self._rows[number] = _join([m.row(number) for m in self._matrices], self._batch)
         return self._rows[number]
 
     def __getitem__(self, indexes: Any) -> Tensor:
@@ -101,7 +101,7 @@ class Hessian(Jacobian):
         super().__init__(slope, xs, is_batched, strict=strict)
 
 
-def _listed(xs: Tensors) -> list[Tensor]:
+def _as_list(xs: Tensors) -> list[Tensor]:
     return [xs] if type(xs) is Tensor else list(xs)
 
 
@@ -114,19 +114,19 @@ def _moving(x: Tensor) -> Tensor:
     return get_operator("assign")(x)
 
 
-def _flattened(x: Tensor, batch: int) -> Tensor:
+def _flatten(x: Tensor, batch: int) -> Tensor:
     return get_operator("reshape")(x, [*x.shape[:batch], -1])
 
 
-def _joined(parts: Sequence[Tensor], batch: int) -> Tensor:
-    flat = [_flattened(x, batch) for x in parts]
+def _join(parts: Sequence[Tensor], batch: int) -> Tensor:
+    flat = [_flatten(x, batch) for x in parts]
     return flat[0] if len(flat) == 1 else get_operator("concat")(flat, batch)
 
 
 def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Tensors | None = None) -> Any:
     """The gradients of computed ``outputs`` by ``inputs``, in the graph; shaped as ``inputs``."""
-    seeds = None if grad_outputs is None else _listed(grad_outputs)
-    found = _grad(_listed(outputs), _listed(inputs), seeds, create_graph=True, allow_unused=True)
+    seeds = None if grad_outputs is None else _as_list(grad_outputs)
+    found = _grad(_as_list(outputs), _as_list(inputs), seeds, create_graph=True, allow_unused=True)
     return found[0] if type(inputs) is Tensor else found
 
 
@@ -135,9 +135,9 @@ def forward_grad(outputs: Tensors, inputs: Tensors, grad_inputs: Tensors | None 
 
     The reverse derivative is linear in its seed; its own derivative by the seed is this one.
     """
-    ends, moving = _listed(outputs), _listed(inputs)
+    ends, moving = _as_list(outputs), _as_list(inputs)
     seeds = [_moving(get_operator("zeros_like")(y).detach()) for y in ends]
-    along = [get_operator("ones_like")(x) for x in moving] if grad_inputs is None else _listed(grad_inputs)
+    along = [get_operator("ones_like")(x) for x in moving] if grad_inputs is None else _as_list(grad_inputs)
     found = _grad(ends, moving, seeds, create_graph=True, allow_unused=True)
     pairs = [(g, v) for g, v in zip(found, along, strict=True) if g is not None and not g.stop_gradient]
     made: Sequence[Tensor | None] = [None] * len(ends)

@@ -33,7 +33,7 @@ class Dataset:
         raise NotImplementedError(f"{type(self).__name__} does not define __len__()")
 
 
-def _listed(title: str, datasets: Any) -> list[Any]:
+def _as_list(title: str, datasets: Any) -> list[Any]:
     """The data sets of another one. Raises TypeError for anything else, ValueError for none."""
     if not hasattr(type(datasets), "__iter__"):
         raise TypeError(f"{title}(): argument 'datasets' must be a sequence of data sets, got {datasets!r:.60}")
@@ -85,7 +85,7 @@ class ComposeDataset(Dataset):
     """Data sets of one length side by side: a sample is the concatenation of theirs."""
 
     def __init__(self, datasets: Sequence[Dataset]) -> None:
-        self.datasets = _listed("ComposeDataset", datasets)
+        self.datasets = _as_list("ComposeDataset", datasets)
         lengths = [len(dataset) for dataset in self.datasets]
         if len(set(lengths)) > 1:
             raise ValueError(f"ComposeDataset: argument 'datasets' should be of one length, got lengths {lengths}")
@@ -106,7 +106,7 @@ class ConcatDataset(Dataset):
 
     @checked
     def __init__(self, datasets: Sequence[Dataset]) -> None:
-        self.datasets = _listed("ConcatDataset", datasets)
+        self.datasets = _as_list("ConcatDataset", datasets)
         self.cumulative_sizes = self.cumsum(self.datasets)
 
     @staticmethod
@@ -129,7 +129,7 @@ class ChainDataset(IterableDataset):
     """Streams one after another."""
 
     def __init__(self, datasets: Sequence[IterableDataset]) -> None:
-        self.datasets = _listed("ChainDataset", datasets)
+        self.datasets = _as_list("ChainDataset", datasets)
         for one in self.datasets:
             if not isinstance(one, IterableDataset):  # what only has __getitem__ may have no end
                 raise TypeError(f"ChainDataset(): argument 'datasets' must hold IterableDatasets, got {one!r:.60}")

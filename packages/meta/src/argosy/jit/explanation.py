@@ -22,8 +22,8 @@ def explain(function: Any, *args: Any, measure: bool = True, repeats: int = 10, 
     measure: run it, ``repeats`` times plain and instrumented, on copies of its states, which stay as they are.
 
     The report shows itself: passes, captured and decomposed program, each kernel with the traffic it should need, the
-    time it takes, its share of what the machine can do and the lines it comes from, and the memory plan with its largest
-    buffers. ``report["kernels"]`` is one section's text; ``report.save("x.html")`` writes everything.
+    time it takes, its share of what the machine can do and the lines it comes from, and the memory plan with its
+    largest buffers. ``report["kernels"]`` is one section's text; ``report.save("x.html")`` writes everything.
     """
     from argosy_cinn.tools.report import Report
 

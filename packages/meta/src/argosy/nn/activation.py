@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.framework.aliases import also_named
+from argosy.framework.aliases import parameter_aliases
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.layer import Layer
@@ -226,7 +226,7 @@ class Hardshrink(_Activation):
 
     function = "hardshrink"
 
-    @also_named(lambd="threshold")
+    @parameter_aliases(lambd="threshold")
     def __init__(self, threshold: float = 0.5, name: str | None = None) -> None:
         super().__init__(threshold=threshold)
 
@@ -241,7 +241,7 @@ class Softshrink(_Activation):
 
     function = "softshrink"
 
-    @also_named(lambd="threshold")
+    @parameter_aliases(lambd="threshold")
     def __init__(self, threshold: float = 0.5, name: str | None = None) -> None:
         super().__init__(threshold=threshold)
 
@@ -274,7 +274,7 @@ class GLU(_Activation):
 
     function = "glu"
 
-    @also_named(dim="axis")
+    @parameter_aliases(dim="axis")
     def __init__(self, axis: int = -1, name: str | None = None) -> None:
         super().__init__(axis=axis)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.framework.aliases import also_named
+from argosy.framework.aliases import parameter_aliases
 from argosy.nn.pooling import Pool
 from argosy_tensorcore.tensor import Tensor
 
@@ -72,7 +72,7 @@ class AdaptiveMaxPool1D(_AdaptiveMax):
 
     function = "adaptive_max_pool1d"
 
-    @also_named(return_indices="return_mask")
+    @parameter_aliases(return_indices="return_mask")
     def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
         super().__init__(output_size=output_size, return_mask=return_mask)
 
@@ -86,7 +86,7 @@ class AdaptiveMaxPool2D(_AdaptiveMax):
 
     function = "adaptive_max_pool2d"
 
-    @also_named(return_indices="return_mask")
+    @parameter_aliases(return_indices="return_mask")
     def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
         super().__init__(output_size=output_size, return_mask=return_mask)
 
@@ -96,6 +96,6 @@ class AdaptiveMaxPool3D(_AdaptiveMax):
 
     function = "adaptive_max_pool3d"
 
-    @also_named(return_indices="return_mask")
+    @parameter_aliases(return_indices="return_mask")
     def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
         super().__init__(output_size=output_size, return_mask=return_mask)

@@ -7,7 +7,7 @@ from typing import Any
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn.initializer import Constant
 from argosy.nn.layer import Layer
-from argosy.nn.named_activations import activated
+from argosy.nn.named_activations import activate
 from argosy.nn.statistics import batch_norm
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
@@ -169,7 +169,7 @@ class BatchNorm(Layer):
         """The normalised, perhaps activated input."""
         by_batch = self.training or self._trainable_statistics
         settings = (by_batch, self._momentum, self._epsilon, self._data_layout, self._use_global_stats or None)
-        return activated(batch_norm(input, self._mean, self._variance, self.weight, self.bias, *settings), self._act)
+        return activate(batch_norm(input, self._mean, self._variance, self.weight, self.bias, *settings), self._act)
 
 
 class SyncBatchNorm(_BatchNorm):

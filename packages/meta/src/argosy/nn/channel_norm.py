@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.checked import check_choice
-from argosy.framework.aliases import also_named
+from argosy.framework.aliases import parameter_aliases
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.conv_settings import LAYOUTS
@@ -27,7 +27,7 @@ class GroupNorm(Layer):
     2018).
     """
 
-    @also_named(eps="epsilon")
+    @parameter_aliases(eps="epsilon")
     def __init__(
         self,
         num_groups: int,

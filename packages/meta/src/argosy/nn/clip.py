@@ -86,7 +86,7 @@ class ClipGradByGlobalNorm(_Clip):
         total = _sum_over_meshes([_square_sum(g) for g in clipped])
         scale = self.clip_norm / total.sqrt().clip(min=self.clip_norm)
         scales = {mesh: on_mesh(mesh, scale) for mesh in {mesh_of(g): None for g in clipped}}
-        return [(p, _scaled(g, scales[mesh_of(g)]) if _wanted(p, g) else g) for p, g in params_grads]
+        return [(p, _scale(g, scales[mesh_of(g)]) if _wanted(p, g) else g) for p, g in params_grads]
 
     def __repr__(self) -> str:
         return f"ClipGradByGlobalNorm(clip_norm={self.clip_norm})"
@@ -110,7 +110,7 @@ def _sum_over_meshes(squares: Sequence[Any]) -> Any:
     return total
 
 
-def _scaled(grad: Any, scale: Any) -> Tensor:
+def _scale(grad: Any, scale: Any) -> Tensor:
     return grad * (scale if scale.dtype is grad.dtype else scale.cast(grad.dtype))  # type: ignore[no-any-return]
 
 

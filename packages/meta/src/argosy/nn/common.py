@@ -7,7 +7,7 @@ from typing import Any
 from argosy.nn import functional as F
 from argosy.nn.initializer import Assign
 from argosy.nn.layer import Layer, own_dtype
-from argosy.nn.lazy import after_filling
+from argosy.nn.lazy import on_initialization
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Embedding", "Flatten", "Identity", "Linear"]
@@ -105,7 +105,7 @@ class Embedding(Layer):
         self._weight_attr, self._name, self._is_distributed, self._remote_prefetch = weight_attr, name, False, False
         self.weight = self.create_parameter([num_embeddings, embedding_dim], start or weight_attr)
         if self._padding_idx is not None and self.weight is not None and _weight is None:
-            after_filling(self.weight, self._clear_padding)
+            on_initialization(self.weight, self._clear_padding)
         if _freeze and self.weight is not None:
             self.weight.stop_gradient = True
         if sparse and self.weight is not None:

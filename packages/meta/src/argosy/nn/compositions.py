@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.checked import named
-from argosy.framework.aliases import also_named
+from argosy.framework.aliases import parameter_aliases
 from argosy.nn.regularization import dropout, overwritten
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -21,7 +21,7 @@ __all__ = [
 _SATURATION = -1.0507009873554804934193349852946 * 1.6732632423543772848170429916717
 
 
-@also_named(input="x")
+@parameter_aliases(input="x")
 @named
 def silu(x: Tensor, inplace: bool = False, name: str | None = None) -> Tensor:
     """``x * sigmoid(x)`` (Elfwing et al., 2018), written over ``x`` if ``inplace``."""
@@ -80,7 +80,7 @@ def gumbel_softmax(
 @named
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Drop whole channels of [N, C, L] or [C, L]."""
-    result = _channels_dropped("dropout1d", input, p, training, 3, "NCL")
+    result = _drop_channels("dropout1d", input, p, training, 3, "NCL")
     return overwritten(input, result) if inplace and result is not input else result
 
 
@@ -89,7 +89,7 @@ def dropout2d(
     x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCHW", name: str | None = None
 ) -> Tensor:
     """Drop whole channels of [N, C, H, W] (or "NHWC")."""
-    return _channels_dropped("dropout2d", x, p, training, 4, data_format)
+    return _drop_channels("dropout2d", x, p, training, 4, data_format)
 
 
 @named
@@ -97,10 +97,10 @@ def dropout3d(
     x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCDHW", name: str | None = None
 ) -> Tensor:
     """Drop whole channels of [N, C, D, H, W] (or "NDHWC")."""
-    return _channels_dropped("dropout3d", x, p, training, 5, data_format)
+    return _drop_channels("dropout3d", x, p, training, 5, data_format)
 
 
-def _channels_dropped(function: str, x: Tensor, p: float, training: bool, rank: int, data_format: str) -> Tensor:
+def _drop_channels(function: str, x: Tensor, p: float, training: bool, rank: int, data_format: str) -> Tensor:
     if x.ndim == rank - 1 and function == "dropout1d":
         return dropout(x, p=p, axis=[0], training=training)
     if x.ndim != rank:
@@ -113,16 +113,16 @@ def _channels_dropped(function: str, x: Tensor, p: float, training: bool, rank: 
 @named
 def alpha_dropout(x: Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
     """Dropout that keeps mean and variance of SELU's output (Klambauer et al., 2017)."""
-    return _saturated("alpha_dropout", x, p, training, list(x.shape))
+    return _saturate("alpha_dropout", x, p, training, list(x.shape))
 
 
 @named
 def feature_alpha_dropout(x: Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
     """:func:`alpha_dropout` of whole channels: the first two axes choose."""
-    return _saturated("feature_alpha_dropout", x, p, training, [*x.shape[:2], *[1] * (x.ndim - 2)])
+    return _saturate("feature_alpha_dropout", x, p, training, [*x.shape[:2], *[1] * (x.ndim - 2)])
 
 
-def _saturated(function: str, x: Any, p: float, training: bool, noise: Sequence[int]) -> Tensor:
+def _saturate(function: str, x: Any, p: float, training: bool, noise: Sequence[int]) -> Tensor:
     if not 0 <= p <= 1:
         raise ValueError(f"{function}: p is a probability, got {p}")
     if not training or p == 0:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from argosy.checked import checked
-from argosy.framework.aliases import also_named
+from argosy.framework.aliases import parameter_aliases
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
 
@@ -100,7 +100,7 @@ def _is_pair(item: object) -> bool:
 class LayerList(_Ordered):
     """Layers in a list; calling them is left to the user."""
 
-    @also_named(modules="sublayers")
+    @parameter_aliases(modules="sublayers")
     def __init__(self, sublayers: Iterable[Layer] | None = None) -> None:
         super().__init__()
         self.extend(sublayers or ())
@@ -135,7 +135,7 @@ class LayerList(_Ordered):
 class LayerDict(Layer):
     """Layers in a dictionary."""
 
-    @also_named(modules="sublayers")
+    @parameter_aliases(modules="sublayers")
     def __init__(self, sublayers: Mapping[str, Layer] | Iterable[tuple[str, Layer]] | None = None) -> None:
         super().__init__()
         self.update(sublayers or {})

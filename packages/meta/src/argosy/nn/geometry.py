@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.checked import Sizes, check_choice
-from argosy.framework.aliases import also_named
+from argosy.framework.aliases import parameter_aliases
 from argosy.nn import functional as F
 from argosy.nn.initializer import Uniform
 from argosy.nn.layer import Layer
@@ -157,7 +157,7 @@ class Unfold(Layer):
 class Fold(Layer):
     """Columns added where :class:`Unfold` takes them from."""
 
-    @also_named(
+    @parameter_aliases(
         kernel_size="kernel_sizes",
         stride="strides",
         padding="paddings",
@@ -229,7 +229,7 @@ class Unflatten(Layer):
 class CosineSimilarity(Layer):
     """The cosine of the angle between two tensors along ``axis``."""
 
-    @also_named(dim="axis")
+    @parameter_aliases(dim="axis")
     def __init__(self, axis: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
         self._axis, self._eps = axis, eps
@@ -251,7 +251,7 @@ class CosineSimilarity(Layer):
 class PairwiseDistance(Layer):
     """The ``p`` norm of ``x - y + epsilon`` along the last axis."""
 
-    @also_named(eps="epsilon")
+    @parameter_aliases(eps="epsilon")
     def __init__(self, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: str | None = None) -> None:
         super().__init__()
         self.p, self.epsilon, self.keepdim = p, epsilon, keepdim

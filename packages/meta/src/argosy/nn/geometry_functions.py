@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.checked import Sizes, check_choice, named
-from argosy.framework.aliases import also_named
+from argosy.framework.aliases import parameter_aliases
 from argosy.nn.conv_settings import LAYOUTS
 from argosy.nn.integers import Integral
 from argosy_phi_ops.declare.operator import get_operator
@@ -54,7 +54,7 @@ def unfold(
     return get_operator("im2col")(x, kernel_sizes, strides, paddings, dilations)  # type: ignore[no-any-return]
 
 
-@also_named(input="x", **WINDOWS)
+@parameter_aliases(input="x", **WINDOWS)
 @named
 def fold(
     x: Any,
@@ -91,11 +91,11 @@ def fold(
         columns, units, stride=stride, dilation=dilation,
         output_size=[(count - 1) * s + r for count, r, s in zip(windows, reach, stride, strict=True)],
     )  # fmt: skip
-    image = _extended(image.reshape([batch, channels, *image.shape[2:]]), padded)
+    image = _extend(image.reshape([batch, channels, *image.shape[2:]]), padded)
     return image[:, :, top : top + height, left : left + width]  # type: ignore[no-any-return]
 
 
-def _extended(image: Any, sizes: list[int]) -> Any:
+def _extend(image: Any, sizes: list[int]) -> Any:
     below, beside = max(sizes[0] - image.shape[2], 0), max(sizes[1] - image.shape[3], 0)
     return get_operator("pad")(image, [0, beside, 0, below]) if below or beside else image
 
@@ -226,13 +226,13 @@ def temporal_shift(
     first, second = int(x.shape[channel] * shift_ratio), int(x.shape[channel] * 2 * shift_ratio)
     parts = x.split([first, second - first, x.shape[channel] - second], axis=channel)
     shape = [-1, seg_num, *parts[0].shape[1:]]
-    before = _moved(parts[0].reshape(shape), 1)
-    after = _moved(parts[1].reshape([-1, seg_num, *parts[1].shape[1:]]), -1)
+    before = _move_axis(parts[0].reshape(shape), 1)
+    after = _move_axis(parts[1].reshape([-1, seg_num, *parts[1].shape[1:]]), -1)
     moved = [part.reshape([x.shape[0], *part.shape[2:]]) for part in (before, after)]
     return get_operator("concat")([*moved, parts[2]], axis=channel)  # type: ignore[no-any-return]
 
 
-def _moved(frames: Any, by: int) -> Any:
+def _move_axis(frames: Any, by: int) -> Any:
     still = get_operator("zeros_like")(frames[:, :1])
     parts = [still, frames[:, :-1]] if by > 0 else [frames[:, 1:], still]
     return get_operator("concat")(parts, axis=1)

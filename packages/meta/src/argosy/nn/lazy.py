@@ -10,7 +10,7 @@ from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
 from argosy_tensorcore.unfilled import give_memory
 
-__all__ = ["LazyGuard", "after_filling", "initialize", "set_init_func", "waiting"]
+__all__ = ["LazyGuard", "initialize", "is_lazy", "on_initialization", "set_init_func"]
 
 _KEY = "nn.lazy"
 _FILL = "_init_func"  # where a parameter keeps what is to fill it
@@ -33,7 +33,7 @@ class LazyGuard:
         context().own_values[_KEY] -= 1
 
 
-def waiting() -> bool:
+def is_lazy() -> bool:
     """Whether this rank is within a :class:`LazyGuard`."""
     return bool(context().own_values.get(_KEY))
 
@@ -50,7 +50,7 @@ def set_init_func(self: Tensor, obj: Callable[..., Any]) -> None:
     self.__dict__[_FILL] = obj
 
 
-def after_filling(parameter: Tensor, change: Callable[[Tensor], None]) -> None:
+def on_initialization(parameter: Tensor, change: Callable[[Tensor], None]) -> None:
     """Call ``change(parameter)`` when the parameter has been filled: now, or at the end of :func:`initialize`."""
     fill = parameter.__dict__.get(_FILL)
     if fill is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argosy.checked import named
-from argosy.framework.aliases import also_named
+from argosy.framework.aliases import parameter_aliases
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.dispatch import write
@@ -12,7 +12,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["embedding"]
 
 
-@also_named(input="x")
+@parameter_aliases(input="x")
 @named
 def embedding(
     x: Tensor,

@@ -18,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _reduced(function: str, loss: Any, reduction: str) -> Tensor:
+def _reduce(function: str, loss: Any, reduction: str) -> Tensor:
     if reduction == "none":
         return loss  # type: ignore[no-any-return]
     if reduction == "sum":
@@ -56,7 +56,7 @@ def cosine_embedding_loss(
     cosine = (x * y).sum(-1) / squares.sqrt()
     zero = get_operator("zeros_like")(cosine)
     loss = _where(label == 1, 1 - cosine, zero) + _where(label == -1, _positive(cosine - margin), zero)
-    return _reduced("cosine_embedding_loss", loss, reduction)
+    return _reduce("cosine_embedding_loss", loss, reduction)
 
 
 @named
@@ -101,7 +101,7 @@ def triplet_margin_with_distance_loss(
     near, far = distance(input, positive), distance(input, negative)
     if swap:
         far = far.minimum(distance(positive, negative))
-    return _reduced("triplet_margin_loss", _positive(near - far + margin), reduction)
+    return _reduce("triplet_margin_loss", _positive(near - far + margin), reduction)
 
 
 @named
@@ -125,7 +125,7 @@ def poisson_nll_loss(
     if full:
         stirling = label * label.log() - label + 0.5 * (2 * math.pi * label).log()
         loss = loss + _where(label > 1, stirling, get_operator("zeros_like")(stirling))
-    return _reduced("poisson_nll_loss", loss, reduction)
+    return _reduce("poisson_nll_loss", loss, reduction)
 
 
 @named
@@ -154,7 +154,7 @@ def gaussian_nll_loss(
     loss = 0.5 * (v.log() + (input - label).square() / v)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
-    return _reduced("gaussian_nll_loss", loss, reduction)
+    return _reduce("gaussian_nll_loss", loss, reduction)
 
 
 @named
@@ -170,7 +170,7 @@ def multi_label_soft_margin_loss(
     loss = -(label * log_sigmoid(input) + (1 - label) * log_sigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    return _reduced("multi_label_soft_margin_loss", loss.mean(-1), reduction)
+    return _reduce("multi_label_soft_margin_loss", loss.mean(-1), reduction)
 
 
 @named
@@ -195,7 +195,7 @@ def multi_margin_loss(
         raised = raised * weight.index_select(label).reshape([-1, 1])
     own = get_operator("one_hot")(label, classes).astype(input.dtype)
     loss = (raised * (1 - own)).sum(-1) / classes
-    return _reduced("multi_margin_loss", loss, reduction)
+    return _reduce("multi_margin_loss", loss, reduction)
 
 
 @named
@@ -215,7 +215,7 @@ def multi_label_margin_loss(input: Any, label: Any, reduction: str = "mean", nam
     other = (own == 0).astype(input.dtype)
     margins = _positive(1 - input.take_along_axis(index, axis=1).unsqueeze(-1) + input.unsqueeze(1))
     loss = (margins * counts.unsqueeze(-1) * other.unsqueeze(1)).sum([1, 2]) / classes
-    return _reduced("multi_label_margin_loss", loss, reduction)
+    return _reduce("multi_label_margin_loss", loss, reduction)
 
 
 @named
@@ -267,4 +267,4 @@ def sigmoid_focal_loss(
     loss = weight * missed**gamma * cross
     if normalizer is not None:
         loss = loss / normalizer
-    return _reduced("sigmoid_focal_loss", loss, reduction)
+    return _reduce("sigmoid_focal_loss", loss, reduction)

@@ -10,7 +10,7 @@ from argosy.nn import functional as F
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["activated"]
+__all__ = ["activate"]
 
 _FUNCTIONS = frozenset(
     "celu elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu log_sigmoid log_softmax mish relu relu6 selu "
@@ -27,7 +27,7 @@ _OLDER: Mapping[str, tuple[str, Mapping[str, float]]] = {
 }
 
 
-def activated(x: Tensor, act: str | None) -> Tensor:
+def activate(x: Tensor, act: str | None) -> Tensor:
     """The activation called ``act`` of ``x`` (None: ``x`` itself). Raises ValueError where there is none."""
     if act is None:
         return x

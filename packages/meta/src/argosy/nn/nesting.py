@@ -23,17 +23,17 @@ def pack_as(nest: Any, leaves: Sequence[Any]) -> Any:
         raise TypeError(f"argument 'leaves' (or 'flat_sequence') must be a sequence, got {leaves!r:.80}")
     if len(leaves) != (count := len(flatten(nest))):
         raise ValueError(f"a nest of {count} leaves cannot hold {len(leaves)}")
-    return _packed(nest, iter(leaves))
+    return _pack(nest, iter(leaves))
 
 
-def _packed(nest: Any, leaves: Iterator[Any]) -> Any:
+def _pack(nest: Any, leaves: Iterator[Any]) -> Any:
     if isinstance(nest, dict):
-        found = {key: _packed(nest[key], leaves) for key in sorted(nest)}
+        found = {key: _pack(nest[key], leaves) for key in sorted(nest)}
         return {key: found[key] for key in nest}
     if isinstance(nest, tuple) and hasattr(nest, "_fields"):
-        return type(nest)(*(_packed(item, leaves) for item in nest))
+        return type(nest)(*(_pack(item, leaves) for item in nest))
     if isinstance(nest, (list, tuple)):
-        return type(nest)(_packed(item, leaves) for item in nest)
+        return type(nest)(_pack(item, leaves) for item in nest)
     return next(leaves)
 
 

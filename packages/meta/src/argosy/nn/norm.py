@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.framework.aliases import also_named
+from argosy.framework.aliases import parameter_aliases
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.integers import Integral
@@ -26,7 +26,7 @@ class LayerNorm(Layer):
     x: [..., *normalized_shape]; weight and bias are vectors of as many elements as are normalised together.
     """
 
-    @also_named(eps="epsilon")
+    @parameter_aliases(eps="epsilon")
     def __init__(
         self,
         normalized_shape: int | Sequence[int],

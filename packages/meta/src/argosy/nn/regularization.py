@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from argosy.checked import named
-from argosy.framework.aliases import also_named
+from argosy.framework.aliases import parameter_aliases
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.tensor import Tensor
@@ -19,7 +19,7 @@ def overwritten(x: Tensor, result: Tensor) -> Tensor:
     return x
 
 
-@also_named(input="x")
+@parameter_aliases(input="x")
 @named
 def dropout(
     x: Tensor,

@@ -12,7 +12,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["ctc_loss", "hsigmoid_loss", "margin_cross_entropy", "rnnt_loss"]
 
 
-def _reduced(function: str, loss: Any, reduction: str | None) -> Any:
+def _reduce(function: str, loss: Any, reduction: str | None) -> Any:
     if reduction not in ("mean", "sum", "none", None):
         raise ValueError(f"{function}: reduction is 'mean', 'sum' or 'none', got {reduction!r}")
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
@@ -43,7 +43,7 @@ def ctc_loss(
         loss = F.where(F.isinf(loss), F.zeros_like(loss), loss)
     if reduction == "mean":
         loss = loss / label_lengths.astype(loss.dtype)
-    return _reduced("ctc_loss", loss, reduction)  # type: ignore[no-any-return]
+    return _reduce("ctc_loss", loss, reduction)  # type: ignore[no-any-return]
 
 
 @named
@@ -65,7 +65,7 @@ def rnnt_loss(
     """
     settings = (blank, float(fastemit_lambda))
     loss: Any = get_operator("rnnt_paths")(input, label, input_lengths, label_lengths, *settings)
-    return _reduced("rnnt_loss", loss, reduction)  # type: ignore[no-any-return]
+    return _reduce("rnnt_loss", loss, reduction)  # type: ignore[no-any-return]
 
 
 @named
@@ -143,5 +143,5 @@ def margin_cross_entropy(
     target = (angle * margin1 + margin2).cos() - margin3
     scaled = (logits * (1.0 - own) + target * own) * scale
     log_probs = F.log_softmax(scaled)
-    loss = _reduced("margin_cross_entropy", -(log_probs * own).sum(-1, keepdim=True), reduction)
+    loss = _reduce("margin_cross_entropy", -(log_probs * own).sum(-1, keepdim=True), reduction)
     return (loss, log_probs.exp()) if return_softmax else loss

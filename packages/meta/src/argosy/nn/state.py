@@ -17,7 +17,7 @@ from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 from argosy_tensorcore.unfilled import give_memory
 
-__all__ = ["check", "collect", "convert", "copy_into", "gathered", "misfit", "restore", "take_over"]
+__all__ = ["check", "collect", "convert", "copy_into", "gather", "misfit", "restore", "take_over"]
 
 
 def collect(
@@ -126,7 +126,7 @@ def convert(tensor: Tensor, dtype: DType) -> None:
             tensor.payload = tensor.detach().astype(dtype).payload
 
 
-def gathered(tensor: Tensor) -> Tensor:
+def gather(tensor: Tensor) -> Tensor:
     """The whole of a distributed tensor, on this rank; every rank calls."""
     from argosy_autoparallel.api import unshard_dtensor
 

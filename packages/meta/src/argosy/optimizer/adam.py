@@ -273,7 +273,7 @@ class AdamW(Adam):
 
         Sharded tensors come as they are. Raises ValueError for a parameter that the model's state dict lacks.
         """
-        return checkpoint.structured(self, model_sharded_state_dict)
+        return checkpoint.structured_names(self, model_sharded_state_dict)
 
     def _decayed(self, parameter: Tensor, grad: Any, decay: Any) -> Any:
         return super()._decayed(parameter, grad, None)  # the optimizer's own decay is decoupled: see _shrunk

@@ -12,7 +12,7 @@ from argosy.optimizer.lr import LambdaDecay
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["GENERATOR", "collect", "fill", "need", "restore", "structured"]
+__all__ = ["GENERATOR", "collect", "fill", "require_state", "restore", "structured_names"]
 
 GENERATOR = "generator"
 """Where ``Model.save`` notes the random generator's state, as plain integers."""
@@ -33,7 +33,7 @@ def collect(optimizer: Any) -> dict[str, Any]:
     return found
 
 
-def structured(optimizer: Any, model_state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def structured_names(optimizer: Any, model_state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The states under the names that the model's state dict has: ``<structured name>.<accumulator>_0`` and ``.w_0``.
 
     Raises ValueError for a parameter that ``model_state`` lacks.
@@ -63,7 +63,7 @@ def restore(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
     made = [(p, f"{p}_{name}_0", x) for name, of in optimizer._accumulators.items() for p, x in of.items()]
     for parameter, key, _ in made:
         if parameter in restored:
-            need(values, key, optimizer)
+            require_state(values, key, optimizer)
     _restore_schedule(optimizer, state_dict.get("LR_Scheduler"), bool(values))
     for parameter, value in dict(state_dict.get("master_weights", {})).items():
         held = optimizer._master_weights.get(parameter)
@@ -91,7 +91,7 @@ def _restore_schedule(optimizer: Any, schedule: Any, states: bool) -> None:
         )
 
 
-def need(values: Mapping[str, Any], key: str, optimizer: Any) -> None:
+def require_state(values: Mapping[str, Any], key: str, optimizer: Any) -> None:
     """Raises ValueError where ``values``, which hold other states of a parameter, lack this one."""
     if key not in values:
         raise ValueError(

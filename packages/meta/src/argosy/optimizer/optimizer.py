@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from argosy.checked import Checked, checked
 from argosy.optimizer import checkpoint
-from argosy.optimizer.fused import FusedStorage
+from argosy.optimizer.fused_buffers import FusedStorage
 from argosy.optimizer.internals import Internals
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.native_pass import NativePass
@@ -284,7 +284,7 @@ class Optimizer(Checked, FusedStorage, Internals):
         found = held.get(parameter.name)
         if found is None:
             if parameter.name in self._restored:
-                checkpoint.need(self._pending, f"{parameter.name}_{name}_0", self)
+                checkpoint.require_state(self._pending, f"{parameter.name}_{name}_0", self)
             found = held[parameter.name] = self._make(name, parameter, fill, shape, dtype)
         return found
 

@@ -73,10 +73,10 @@ class Recording:
             return
         first, last = min(e.start for e in events), max(e.end for e in events)
         self.events.append(Event(events[0].program, TracerEventType.Program, get_ident(), first, last))
-        self.events += _joined(sorted(events, key=lambda e: (e.thread, e.start)))
+        self.events += _join(sorted(events, key=lambda e: (e.thread, e.start)))
 
 
-def _joined(events: Sequence[Any]) -> list[Event]:
+def _join(events: Sequence[Any]) -> list[Event]:
     found: list[Event] = []
     chunks = 0
     previous: Any = None

@@ -61,10 +61,10 @@ def solve(func: Field, y0: Any, t: Any, args: Sequence[Any], tolerances: Toleran
     more than ``steps`` are needed the result is NaN from there on.
     """
     own = list(func.parameters()) if hasattr(func, "parameters") else []
-    return _solved(func, y0, t, args, own, tolerances)
+    return _solve(func, y0, t, args, own, tolerances)
 
 
-def _solved(func: Field, y0: Any, t: Any, args: Sequence[Any], own: Sequence[Any], tolerances: Tolerances) -> Any:
+def _solve(func: Field, y0: Any, t: Any, args: Sequence[Any], own: Sequence[Any], tolerances: Tolerances) -> Any:
     return _Solution.apply(func, tolerances, len(args), y0, t, *args, *own)
 
 
@@ -152,14 +152,14 @@ def _step(field: Callable[[Any, State], State], t: Any, y: State, slope: State, 
     """The state after a step of ``h``, its slope there (the first one of the next step), and the estimated error."""
     slopes = [slope]
     for node, row in zip(_NODES, _STAGES, strict=True):
-        slopes.append(field(t + node * h, _combined(y, slopes, row, h)))
-    moved = _combined(y, slopes, _WEIGHTS, h)
+        slopes.append(field(t + node * h, _combine(y, slopes, row, h)))
+    moved = _combine(y, slopes, _WEIGHTS, h)
     slopes.append(field(t + h, moved))
-    error = [e - x for e, x in zip(_combined(y, slopes, _ERROR, h), y, strict=True)]
+    error = [e - x for e, x in zip(_combine(y, slopes, _ERROR, h), y, strict=True)]
     return moved, slopes[-1], error
 
 
-def _combined(y: State, slopes: Sequence[State], weights: Sequence[float], h: Any) -> State:
+def _combine(y: State, slopes: Sequence[State], weights: Sequence[float], h: Any) -> State:
     made = []
     for i, x in enumerate(y):
         terms = [k[i] * w for k, w in zip(slopes, weights, strict=True) if w]
@@ -185,7 +185,7 @@ def _adjoint(
     zeros = get_operator("zeros_like")
 
     def back(s: Any, state: State) -> State:
-        slope, pulled = _pulled(func, s, state[0], args, own, state[1])
+        slope, pulled = _pull_back(func, s, state[0], args, own, state[1])
         return [slope, *(-p for p in pulled)]
 
     def interval(carried: State, slices: State) -> tuple[State, State]:
@@ -199,10 +199,10 @@ def _adjoint(
     times = []
     with no_grad():
         if n > 1:
-            slices = [_flipped(t[:-1]), _flipped(t[1:]), _flipped(path[1:]), _flipped(g[1:])]
+            slices = [_flip(t[:-1]), _flip(t[1:]), _flip(path[1:]), _flip(g[1:])]
             carried = [a, *sums, (t[-1] - t[-2]).detach() * 0.01]
             (a, *sums, _), (times_back,) = scan(interval, carried, slices)
-            times = [_flipped(times_back)]
+            times = [_flip(times_back)]
         first = -(a * func(t[0].detach(), path[0].detach(), *args)).sum().reshape([1]).astype(t.dtype)
         return (a + g[0]).detach(), get_operator("concat")([first, *times], 0), sums
 
@@ -217,7 +217,7 @@ def _recorded_adjoint(
 
     def back(s: Any, z: Any, *args: Any) -> Any:
         y, a, *_ = _parts(z, likes)
-        slope, pulled = _pulled(func, s, y, args, own, a, True)
+        slope, pulled = _pull_back(func, s, y, args, own, a, True)
         return _together([slope, *(-p for p in pulled)])
 
     def interval(carried: State, slices: State) -> tuple[State, State]:
@@ -227,7 +227,7 @@ def _recorded_adjoint(
         z = _together([y, a + direct, *sums])
         deeper = tolerances._replace(depth=tolerances.depth + 1)
         way = get_operator("stack")([end, start])
-        return _parts(_solved(back, z, way, args, own, deeper)[1], likes)[1:], [by_time]
+        return _parts(_solve(back, z, way, args, own, deeper)[1], likes)[1:], [by_time]
 
     zeros = get_operator("zeros_like")
     a, sums, times = zeros(path[0]), [zeros(x) for x in moving], []
@@ -263,16 +263,16 @@ def _all_sized(ctx: Any) -> bool:
     return all(isinstance(n, int) and n >= 0 for x in tensors for n in x.shape)
 
 
-def _flipped(x: Any) -> Any:
+def _flip(x: Any) -> Any:
     return get_operator("flip")(x.detach(), 0)
 
 
-def _pulled(
+def _pull_back(
     func: Field, s: Any, y: Any, args: Sequence[Any], own: Sequence[Any], a: Any, recorded: bool = False
 ) -> tuple[Any, list[Any]]:
     """``func`` at a point and ``a`` times its derivatives by y and the floating tensors; constants unless
     ``recorded``."""
-    zeros, copied = get_operator("zeros_like"), _copied if recorded else _moving
+    zeros, copied = get_operator("zeros_like"), _copy if recorded else _moving
     with enable_grad():
         point = copied(y)
         copies = [copied(x) if _floating(x) else x for x in args]
@@ -287,10 +287,10 @@ def _pulled(
 
 def _moving(x: Any) -> Any:
     """A copy to differentiate by, of no history."""
-    return _copied(x.detach())
+    return _copy(x.detach())
 
 
-def _copied(x: Any) -> Any:
+def _copy(x: Any) -> Any:
     """A copy to differentiate by, in the graph of ``x``."""
     made = get_operator("assign")(x)
     if active_tracer() is not None and made.payload.is_traced:

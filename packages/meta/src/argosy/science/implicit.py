@@ -35,7 +35,7 @@ def linear_solve(matvec: Function, b: Tensor, *args: Any, tolerance: float = 1e-
     ``TypeError`` for a ``b`` that is no floating tensor, ``ValueError`` for products that have not its shape.
     """
     check_floating("linear_solve", b=b)
-    return _solved(held_to_shape("linear_solve", matvec), _Limits(tolerance, iterations, 0), b, *args)
+    return _solve(held_to_shape("linear_solve", matvec), _Limits(tolerance, iterations, 0), b, *args)
 
 
 class _Limits(NamedTuple):
@@ -48,7 +48,7 @@ _DEPTH = 2
 """While capturing, derivatives are recorded together with what they are of, so their order must be bounded."""
 
 
-def _solved(matvec: Function, limits: _Limits, b: Any, *args: Any) -> Any:
+def _solve(matvec: Function, limits: _Limits, b: Any, *args: Any) -> Any:
     if active_tracer() is not None and limits.depth > _DEPTH:  # the others are those of the steps
         with enable_grad():
             return _bicgstab(lambda v: matvec(v, *args), b, limits)
@@ -72,7 +72,7 @@ def root(func: Function, x0: Tensor, *args: Any, tolerance: float = 1e-10, itera
                 value = func(moving, *values)
             return x - linear_solve(_products(func), value.detach(), moving.detach(), *values, tolerance=1e-12)
 
-        return _iterated(step, x0, tolerance, iterations)
+        return _iterate(step, x0, tolerance, iterations)
 
     return _Implicit.apply(func, solve, *args)
 
@@ -85,7 +85,7 @@ def fixed_point(func: Function, x0: Tensor, *args: Any, tolerance: float = 1e-10
     """
     check_floating("fixed_point", x0=x0)
     func = held_to_shape("fixed_point", func)
-    solve = lambda *values: _iterated(lambda x: func(x, *values), x0, tolerance, iterations)  # noqa: E731
+    solve = lambda *values: _iterate(lambda x: func(x, *values), x0, tolerance, iterations)  # noqa: E731
     return _Implicit.apply(lambda x, *values: x - func(x, *values), solve, *args)
 
 
@@ -103,8 +103,8 @@ class _Implicit(PyLayer):
     def backward(ctx: Any, g: Tensor) -> Any:
         """Solve the adjoint system."""
         residual = ctx.residual
-        w = linear_solve(_pulled(residual), g, ctx.x, *ctx.args, tolerance=1e-12)
-        return _negated(_partials(residual, ctx.x, ctx.args, w))
+        w = linear_solve(_pull_back(residual), g, ctx.x, *ctx.args, tolerance=1e-12)
+        return _negate(_partials(residual, ctx.x, ctx.args, w))
 
 
 class _Solve(PyLayer):
@@ -122,11 +122,11 @@ class _Solve(PyLayer):
     def backward(ctx: Any, g: Tensor) -> Any:
         """The transposed system; ``-w x^T`` for the matrix, by the arguments."""
         deeper = ctx.limits._replace(depth=ctx.limits.depth + 1)
-        w = _solved(_transposed(ctx.matvec, ctx.x), deeper, g, *ctx.args)
-        return (w, *_negated(_partials(ctx.matvec, ctx.x, ctx.args, w)))
+        w = _solve(_transpose(ctx.matvec, ctx.x), deeper, g, *ctx.args)
+        return (w, *_negate(_partials(ctx.matvec, ctx.x, ctx.args, w)))
 
 
-def _transposed(matvec: Function, like: Tensor) -> Function:
+def _transpose(matvec: Function, like: Tensor) -> Function:
     """w -> matvec^T w, by reverse mode at zero."""
 
     def apply(w: Any, *args: Any) -> Any:
@@ -138,12 +138,12 @@ def _transposed(matvec: Function, like: Tensor) -> Function:
     return apply
 
 
-def _pulled(residual: Function) -> Function:
+def _pull_back(residual: Function) -> Function:
     """(w, x, *args) -> (dF/dx)^T w."""
 
     def apply(w: Any, x: Any, *args: Any) -> Any:
         with enable_grad():
-            moving = _copied(x)
+            moving = _copy(x)
             made = residual(moving, *args)
         return grad(made, moving, w, create_graph=True)[0]
 
@@ -156,7 +156,7 @@ def _products(residual: Function) -> Function:
     def apply(v: Any, x: Any, *args: Any) -> Any:
         seed = _moving(get_operator("zeros_like")(x))
         with enable_grad():
-            moving = _copied(x)
+            moving = _copy(x)
             pulled: Any = grad(residual(moving, *args), moving, seed, create_graph=True)[0]
         return grad(pulled, seed, v, create_graph=True)[0]
 
@@ -166,14 +166,14 @@ def _products(residual: Function) -> Function:
 def _partials(residual: Function, x: Any, args: Sequence[Any], w: Any) -> list[Any]:
     """(dF/da)^T w for each tensor among ``args``, None where it does not matter."""
     with enable_grad():
-        copies = [_copied(a) if _floating(a) else a for a in args]
+        copies = [_copy(a) if _floating(a) else a for a in args]
         made = residual(x, *copies)
         moving = [c for c in copies if _floating(c)]
         found = iter(grad(made, moving, w, create_graph=True, allow_unused=True) if moving else ())
     return [next(found) if _floating(a) else None for a in args if type(a) is Tensor]
 
 
-def _negated(values: Sequence[Any]) -> tuple[Any, ...]:
+def _negate(values: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(None if v is None else -v for v in values)
 
 
@@ -183,10 +183,10 @@ def _floating(x: Any) -> bool:
 
 def _moving(x: Any) -> Any:
     """A constant copy of ``x`` to differentiate by."""
-    return _copied(x.detach())
+    return _copy(x.detach())
 
 
-def _copied(x: Any) -> Any:
+def _copy(x: Any) -> Any:
     """A copy in the graph of ``x``: what is differentiated by it does not go on to ``x``."""
     made = get_operator("assign")(x)
     if made.payload.is_traced:
@@ -195,7 +195,7 @@ def _copied(x: Any) -> Any:
     return made
 
 
-def _iterated(step: Function, x0: Tensor, tolerance: float, iterations: int) -> Any:
+def _iterate(step: Function, x0: Tensor, tolerance: float, iterations: int) -> Any:
     """x = step(x) until it moves no more."""
 
     def goes_on(count: Any, x: Any, moved: Any, size: Any) -> Any:

@@ -31,7 +31,7 @@ def scan(step: Step, carried: Sequence[Tensor], xs: Sequence[Tensor]) -> tuple[l
         raise ValueError(f"scan(): every x needs a first axis of one length, got shapes {[list(x.shape) for x in xs]}")
     tracer = active_tracer()
     if tracer is not None:
-        return _captured(tracer, step, list(carried), list(xs))
+        return _capture(tracer, step, list(carried), list(xs))
     values, rows = list(carried), []
     sliced: list[Any] = list(xs)
     for i in range(xs[0].shape[0]):
@@ -41,7 +41,7 @@ def scan(step: Step, carried: Sequence[Tensor], xs: Sequence[Tensor]) -> tuple[l
     return values, [get_operator("stack")(list(column)) for column in zip(*rows, strict=True)]
 
 
-def _captured(tracer: Tracer, step: Step, carried: list[Tensor], xs: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+def _capture(tracer: Tracer, step: Step, carried: list[Tensor], xs: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     operands = [tracer.value(x) for x in (*xs, *carried)]
     types = [v.type.with_shape(v.shape[1:]) for v in operands[: len(xs)]]  # type: ignore[attr-defined]
     types += [v.type for v in operands[len(xs) :]]

@@ -15,7 +15,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
 
-def _placed(window: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+def _place(window: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
     if pin_memory or (device is not None and not as_place(device).is_cpu_place()):
         raise NotImplementedError(f"windows are made on the host, got device={device!r}, pin_memory={pin_memory}")
     window.stop_gradient = not requires_grad
@@ -34,7 +34,7 @@ def bartlett_window(
     requires_grad: bool = False,
 ) -> Tensor:
     """A triangle, [window_length]; ``periodic`` for spectra, else symmetric. ``layout`` is taken and ignored."""
-    return _placed(get_window("bartlett", window_length, periodic, dtype), device, pin_memory, requires_grad)
+    return _place(get_window("bartlett", window_length, periodic, dtype), device, pin_memory, requires_grad)
 
 
 @held
@@ -49,7 +49,7 @@ def blackman_window(
     requires_grad: bool = False,
 ) -> Tensor:
     """Blackman's window of three cosines, [window_length]; see :func:`bartlett_window`."""
-    return _placed(get_window("blackman", window_length, periodic, dtype), device, pin_memory, requires_grad)
+    return _place(get_window("blackman", window_length, periodic, dtype), device, pin_memory, requires_grad)
 
 
 @held
@@ -68,7 +68,7 @@ def hamming_window(
     """``alpha - beta cos(2 pi n / N)``, [window_length]; see :func:`bartlett_window`."""
     raised: Any = get_window("hann", window_length, periodic, dtype)  # (1 - cos) / 2
     window = raised * (2.0 * beta) + (alpha - beta) if window_length > 1 else raised
-    return _placed(window, device, pin_memory, requires_grad)
+    return _place(window, device, pin_memory, requires_grad)
 
 
 @held
@@ -83,7 +83,7 @@ def hann_window(
     requires_grad: bool = False,
 ) -> Tensor:
     """``(1 - cos(2 pi n / N)) / 2``, [window_length]; see :func:`bartlett_window`."""
-    return _placed(get_window("hann", window_length, periodic, dtype), device, pin_memory, requires_grad)
+    return _place(get_window("hann", window_length, periodic, dtype), device, pin_memory, requires_grad)
 
 
 @held
@@ -99,4 +99,4 @@ def kaiser_window(
     requires_grad: bool = False,
 ) -> Tensor:
     """Kaiser's window of the parameter ``beta``, [window_length]; see :func:`bartlett_window`."""
-    return _placed(get_window(("kaiser", beta), window_length, periodic, dtype), device, pin_memory, requires_grad)
+    return _place(get_window(("kaiser", beta), window_length, periodic, dtype), device, pin_memory, requires_grad)

@@ -42,7 +42,7 @@ def get_window(window: str | tuple[Any, ...], win_length: int, fftbins: bool = T
     return Tensor(values.astype(as_dtype(dtype).numpy))
 
 
-def _centred(n: int) -> Window:
+def _centre(n: int) -> Window:
     return np.arange(n) - (n - 1) / 2
 
 
@@ -56,7 +56,7 @@ def _general_hamming(n: int, alpha: float) -> Window:
 
 
 def _bartlett(n: int) -> Window:
-    return 1.0 - np.abs(_centred(n)) * 2.0 / (n - 1)
+    return 1.0 - np.abs(_centre(n)) * 2.0 / (n - 1)
 
 
 def _kaiser(n: int, beta: float) -> Window:
@@ -64,7 +64,7 @@ def _kaiser(n: int, beta: float) -> Window:
 
 
 def _general_gaussian(n: int, p: float, sig: float) -> Window:
-    return np.exp(-0.5 * np.abs(_centred(n) / sig) ** (2 * p))
+    return np.exp(-0.5 * np.abs(_centre(n) / sig) ** (2 * p))
 
 
 def _gaussian(n: int, std: float) -> Window:
@@ -77,7 +77,7 @@ def _exponential(n: int, center: float | None = None, tau: float = 1.0) -> Windo
 
 
 def _triang(n: int) -> Window:
-    return 1.0 - np.abs(_centred(n)) * 2.0 / (n + n % 2)
+    return 1.0 - np.abs(_centre(n)) * 2.0 / (n + n % 2)
 
 
 def _bohman(n: int) -> Window:

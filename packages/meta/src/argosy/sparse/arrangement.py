@@ -11,7 +11,7 @@ import numpy as np
 
 from argosy.checked import named
 from argosy.sparse.patterns import distinct, keys_of, positions_of
-from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse, scattered
+from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse, scatter_sum
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
@@ -107,13 +107,13 @@ def sum(
     kind = dtype if dtype is not None else "int64" if x.dtype.kind in "iub" else x.dtype
     compressed = isinstance(x, SparseCsrTensor)
     kept = keepdim or (compressed and x.ndim - len(axes) < 2)
-    found = _summed(x.to_sparse_coo(), axes, kind, kept)
+    found = _sum_values(x.to_sparse_coo(), axes, kind, kept)
     if compressed and axis is None:
         return reshape(found, [1, 1]).to_sparse_csr()
     return found.to_sparse_csr() if compressed else found
 
 
-def _summed(x: SparseCooTensor, axes: list[int], dtype: Any, keepdim: bool) -> SparseCooTensor:
+def _sum_values(x: SparseCooTensor, axes: list[int], dtype: Any, keepdim: bool) -> SparseCooTensor:
     count = x.sparse_dim()
     values = x.values().astype(dtype)
     inner = [a - count + 1 for a in axes if a >= count]
@@ -123,7 +123,7 @@ def _summed(x: SparseCooTensor, axes: list[int], dtype: Any, keepdim: bool) -> S
     sizes = [x.shape[i] for i in rest]
     indices = x.indices().numpy()
     keys, places = distinct(keys_of(indices[rest], sizes))
-    total = scattered(values, Tensor(places), len(keys))
+    total = scatter_sum(values, Tensor(places), len(keys))
     if keepdim:
         at = np.zeros((count, len(keys)), indices.dtype)
         at[rest] = positions_of(keys, sizes, indices.dtype) if rest else 0

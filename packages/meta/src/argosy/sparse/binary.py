@@ -10,7 +10,7 @@ import numpy as np
 
 from argosy.checked import named
 from argosy.sparse.patterns import joined, positions_of
-from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse, scattered
+from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse, scatter_sum
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
@@ -23,13 +23,13 @@ OnCoordinates = Callable[[SparseCooTensor, SparseCooTensor], SparseCooTensor]
 @named
 def add(x: SparseTensor, y: SparseTensor, name: str | None = None) -> SparseTensor:
     """``x + y`` at the positions of either. Both are COO or both CSR, of one shape and as many sparse axes."""
-    return _matched("add", x, y, _at_either(op("add")))
+    return _match("add", x, y, _at_either(op("add")))
 
 
 @named
 def subtract(x: SparseTensor, y: SparseTensor, name: str | None = None) -> SparseTensor:
     """``x - y`` at the positions of either. Both are COO or both CSR, of one shape and as many sparse axes."""
-    return _matched("subtract", x, y, _at_either(op("subtract")))
+    return _match("subtract", x, y, _at_either(op("subtract")))
 
 
 @named
@@ -39,7 +39,7 @@ def multiply(x: SparseTensor, y: Any, name: str | None = None) -> SparseTensor:
     """
     if isinstance(y, (int, float)):
         return as_sparse("multiply", x)._with(x.values() * y)  # type: ignore[no-any-return]
-    return _matched("multiply", x, y, _at_either(op("multiply")))
+    return _match("multiply", x, y, _at_either(op("multiply")))
 
 
 @named
@@ -47,7 +47,7 @@ def divide(x: SparseTensor, y: Any, name: str | None = None) -> SparseTensor:
     """``x / y``; ``y`` may be a number. Of two sparse tensors at all positions: where both have nothing it is NaN."""
     if isinstance(y, (int, float)):
         return as_sparse("divide", x)._with(x.values() / y)  # type: ignore[no-any-return]
-    return _matched("divide", x, y, _quotient)
+    return _match("divide", x, y, _quotient)
 
 
 @named
@@ -56,7 +56,7 @@ def is_same_shape(x: Any, y: Any) -> bool:
     return list(x.shape) == list(y.shape)
 
 
-def _matched(owner: str, x: Any, y: Any, apply: OnCoordinates) -> SparseTensor:
+def _match(owner: str, x: Any, y: Any, apply: OnCoordinates) -> SparseTensor:
     as_sparse(owner, x)
     as_sparse(owner, y, "y")
     if type(x) is not type(y):
@@ -75,7 +75,7 @@ def _at_either(apply: Both) -> OnCoordinates:
         if np.array_equal(first, second):
             return x._with(apply(x.values(), y.values()))
         union, here, there = joined(first, second)
-        values = [scattered(t.values(), Tensor(at), len(union)) for t, at in ((x, here), (y, there))]
+        values = [scatter_sum(t.values(), Tensor(at), len(union)) for t, at in ((x, here), (y, there))]
         indices = positions_of(union, x.sparse_shape, x.indices().numpy().dtype)
         return SparseCooTensor(Tensor(indices), apply(*values), x.shape, True)
 

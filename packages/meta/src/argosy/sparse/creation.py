@@ -71,7 +71,7 @@ def sparse_csr_tensor(
         raise ValueError(f"{this}(): crows, cols and values must be 1-D, got the shapes {found}")
     if at.shape[0] != held.shape[0]:
         raise ValueError(f"{this}(): {at.shape[0]} cols do not fit {held.shape[0]} values")
-    given = _inferred(this, pointers.numpy(), at.numpy()) if shape is None else [int(n) for n in shape]
+    given = _infer_shape(this, pointers.numpy(), at.numpy()) if shape is None else [int(n) for n in shape]
     if not (pointers.payload.is_traced or at.payload.is_traced):
         _check_rows(this, pointers.numpy(), at.numpy(), given)
     return SparseCsrTensor(pointers, at, held, given)
@@ -89,7 +89,7 @@ def _check_positions(owner: str, indices: Any, values: Any, shape: list[int]) ->
         raise ValueError(f"{owner}(): the indices need a shape of at least {least} and none below 0, got {shape}")
 
 
-def _inferred(owner: str, crows: Any, cols: Any) -> list[int]:
+def _infer_shape(owner: str, crows: Any, cols: Any) -> list[int]:
     batch = int((crows[:-1] > crows[1:]).sum()) + 1
     if not crows.size or crows.size % batch:
         raise ValueError(f"{owner}(): crows of {crows.size} numbers do not split into {batch} matrices; give the shape")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["compressed", "distinct", "joined", "keys_of", "positions_of"]
+__all__ = ["distinct", "joined", "keys_of", "positions_of", "row_pointers"]
 
 Indices = np.ndarray[Any, Any]
 
@@ -50,7 +50,7 @@ def joined(first: Indices, second: Indices) -> tuple[Indices, Indices, Indices]:
     return union, np.searchsorted(union, first), np.searchsorted(union, second)
 
 
-def compressed(rows: Indices, shape: Sequence[int]) -> Indices:
+def row_pointers(rows: Indices, shape: Sequence[int]) -> Indices:
     """The row pointers of sorted elements in ``rows``, which are numbered through all matrices of a batch.
 
     shape: [..., rows, columns]; for each matrix of the batch its rows + 1 pointers, one matrix after another.

@@ -15,7 +15,7 @@ import numpy as np
 from argosy.checked import named
 from argosy.sparse.binary import add, multiply
 from argosy.sparse.patterns import distinct, positions_of
-from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse, scattered
+from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse, scatter_sum
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
@@ -96,7 +96,7 @@ def _by_dense(x: Any, y: Any) -> Any:
     rows, columns = _rows_and_columns(x)
     taken = op("gather")(y.reshape([-1, y.shape[-1]]), rows // x.shape[-2] * x.shape[-1] + columns, 0)
     terms = taken * x.values().reshape([-1, 1])
-    return scattered(terms, rows, math.prod(x.shape[:-1])).reshape([*x.shape[:-1], y.shape[-1]])
+    return scatter_sum(terms, rows, math.prod(x.shape[:-1])).reshape([*x.shape[:-1], y.shape[-1]])
 
 
 def _by_sparse(x: Any, y: Any) -> Any:
@@ -108,7 +108,7 @@ def _by_sparse(x: Any, y: Any) -> Any:
     found, places = distinct(rows[first] * y.shape[-1] + right.keys()[second] % y.shape[-1])
     terms = op("gather")(left.values(), Tensor(first), 0) * op("gather")(right.values(), Tensor(second), 0)
     indices = positions_of(found, shape, left.indices().numpy().dtype)
-    made = SparseCooTensor(Tensor(indices), scattered(terms, Tensor(places), len(found)), shape, True)
+    made = SparseCooTensor(Tensor(indices), scatter_sum(terms, Tensor(places), len(found)), shape, True)
     return made.to_sparse_csr() if isinstance(x, SparseCsrTensor) else made
 
 

@@ -14,16 +14,16 @@ from typing import Any, Self
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.sparse.patterns import compressed, distinct, keys_of, positions_of
+from argosy.sparse.patterns import distinct, keys_of, positions_of, row_pointers
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.printing import format_array
 from argosy_tensorcore.shape import Size
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["SparseCooTensor", "SparseCsrTensor", "SparseTensor", "as_sparse", "scattered"]
+__all__ = ["SparseCooTensor", "SparseCsrTensor", "SparseTensor", "as_sparse", "scatter_sum"]
 
 
-def scattered(values: Any, places: Any, count: int) -> Any:
+def scatter_sum(values: Any, places: Any, count: int) -> Any:
     """``count`` rows, of which row ``places[i]`` is the sum of all ``values[i]``; the others are 0."""
     exact = values.cast("int64") if values.dtype.name == "bool" else values
     zeros = op("zeros")([count, *values.shape[1:]], exact.dtype.name)
@@ -240,12 +240,12 @@ class SparseCooTensor(SparseTensor):
             return SparseCooTensor(self._indices, self._values, self._shape, True)
         found, places = distinct(keys)
         positions = positions_of(found, self.sparse_shape, self._indices.numpy().dtype)
-        values = scattered(self._values, Tensor(places), len(found))
+        values = scatter_sum(self._values, Tensor(places), len(found))
         return SparseCooTensor(Tensor(positions), values, self._shape, True)
 
     def to_dense(self) -> Any:
         """The dense tensor: values at one position are added, the others are 0."""
-        flat = scattered(self._values, self.places(), math.prod(self.sparse_shape))
+        flat = scatter_sum(self._values, self.places(), math.prod(self.sparse_shape))
         return flat.reshape(list(self._shape))
 
     def to_sparse_coo(self, sparse_dim: int = 2) -> SparseCooTensor:
@@ -259,7 +259,7 @@ class SparseCooTensor(SparseTensor):
             raise ValueError(f"to_sparse_csr() takes a tensor of 2 or 3 sparse axes; {list(self._shape)} has {axes}")
         found = self.coalesce()
         indices = found._indices.numpy()
-        pointers = compressed(keys_of(indices[:-1], self._shape[:-1]), self._shape)
+        pointers = row_pointers(keys_of(indices[:-1], self._shape[:-1]), self._shape)
         made = Tensor(pointers.astype(indices.dtype)), found._indices[-1]
         return SparseCsrTensor(*made, found._values, self._shape)
 

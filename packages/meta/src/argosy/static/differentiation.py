@@ -47,8 +47,8 @@ def gradients(
 
     target_gradients: what they are multiplied with, by default ones. no_grad_set: variables that no gradient goes to.
     """
-    ends, starts = _listed(targets), _listed(inputs)
-    seeds = None if target_gradients is None else _listed(target_gradients)
+    ends, starts = _as_list(targets), _as_list(inputs)
+    seeds = None if target_gradients is None else _as_list(target_gradients)
     _program("gradients", ends[0])
     left_out = {_name(x) for x in no_grad_set or ()}
     wanted = [x for x in starts if x.name not in left_out]
@@ -67,5 +67,5 @@ def _name(x: Any) -> str:
     return x if isinstance(x, str) else str(x.name)
 
 
-def _listed(x: Any) -> list[Any]:
+def _as_list(x: Any) -> list[Any]:
     return list(x) if isinstance(x, (list, tuple)) else [x]

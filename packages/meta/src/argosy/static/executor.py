@@ -75,7 +75,7 @@ class _Compiled:
         payloads = [x.payload for x in self.states]
         if self._run is None or any(a is not b for a, b in zip(payloads, self._bound, strict=True)):
             self._bound, self._run = payloads, self.executable.bind(payloads)
-        return self._run([_fed(name, feed[name], type) for name, type in self.inputs])
+        return self._run([_feed(name, feed[name], type) for name, type in self.inputs])
 
 
 class Executor:
@@ -132,7 +132,7 @@ class Executor:
         """Does nothing: runs are done when they return."""
 
 
-def _fed(name: str, given: Any, type: Any) -> Strided:
+def _feed(name: str, given: Any, type: Any) -> Strided:
     """The payload of what an input is fed; numbers of another precision are converted."""
     assert isinstance(type, TensorType)
     array = to_numpy(given) if isinstance(given, Tensor) else np.asarray(given)

@@ -84,14 +84,14 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
 
     Raises ValueError where they need other data.
     """
-    ended = _ended(program, feed_vars, fetch_vars)
+    ended = _with_suffix(program, feed_vars, fetch_vars)
     return _program(ended, program.tracer.tensors())[0]
 
 
 @checked
 def serialize_program(feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> bytes:
     """The program from ``feed_vars`` to ``fetch_vars`` as bytes; ``program``: instead of the main one."""
-    return to_bytes(_ended(kwargs.get("program") or default_main_program(), feed_vars, fetch_vars))
+    return to_bytes(_with_suffix(kwargs.get("program") or default_main_program(), feed_vars, fetch_vars))
 
 
 def deserialize_program(data: bytes) -> Program:
@@ -115,7 +115,7 @@ def _zeros(name: str, type_: Any) -> np.ndarray:
 def serialize_persistables(feed_vars: Any, fetch_vars: Any, executor: Executor, **kwargs: Any) -> bytes:
     """The tensors that the program from ``feed_vars`` to ``fetch_vars`` reads, as bytes."""
     program = kwargs.get("program") or default_main_program()
-    ended, tensors = _ended(program, feed_vars, fetch_vars), program.tracer.tensors()
+    ended, tensors = _with_suffix(program, feed_vars, fetch_vars), program.tracer.tensors()
     return pickled.dumps({state.name: tensors[state.name].numpy() for state in ended.states}, 4)
 
 
@@ -146,7 +146,7 @@ def save_inference_model(path_prefix: Path, feed_vars: Any, fetch_vars: Any, exe
     program: instead of the main one. Raises ValueError where other data are needed.
     """
     program = kwargs.get("program") or default_main_program()
-    ended, tensors = _ended(program, feed_vars, fetch_vars), program.tracer.tensors()
+    ended, tensors = _with_suffix(program, feed_vars, fetch_vars), program.tracer.tensors()
     os.makedirs(os.path.dirname(os.fspath(path_prefix)) or ".", exist_ok=True)
     save_program(ended, {state.name: tensors[state.name].numpy() for state in ended.states}, path_prefix)
 
@@ -162,7 +162,7 @@ def load_inference_model(path_prefix: Path, executor: Executor, **kwargs: Any) -
     return [program, [x.name for x in program.tracer.inputs], results]
 
 
-def _ended(program: Program, feed_vars: Any, fetch_vars: Any) -> Captured:
+def _with_suffix(program: Program, feed_vars: Any, fetch_vars: Any) -> Captured:
     feeds, fetches = (list(x) if isinstance(x, (list, tuple)) else [x] for x in (feed_vars, fetch_vars))
     test = program.clone(for_test=True)
     ended = test.tracer.ended([test.value_of(x) for x in fetches], frozen=True)

@@ -13,7 +13,7 @@ from argosy.framework.creation import make_parameter
 from argosy.framework.param_attr import as_param_attr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
-from argosy.nn.named_activations import activated
+from argosy.nn.named_activations import activate
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore import naming
 from argosy_tensorcore.tensor import Tensor
@@ -84,7 +84,7 @@ def fc(
         total = made if total is None else total + made
     if bias_attr is not False:
         total = total + _parameter(owner, [size], total.dtype, bias_attr, True)
-    return activated(total, activation)
+    return activate(total, activation)
 
 
 def plain_attribute(attr: Any) -> Any:
@@ -126,7 +126,7 @@ def _convolution(
     kind: Any, input: Tensor, filters: int, size: Any, rest: dict[str, Any], act: str | None, layout: str
 ) -> Tensor:
     channels = known_sizes(kind.__name__, input, [layout.index("C")])[0]
-    return activated(kind(channels, filters, size, data_format=layout, **rest)(input), act)
+    return activate(kind(channels, filters, size, data_format=layout, **rest)(input), act)
 
 
 @named
@@ -193,7 +193,7 @@ def conv2d_transpose(
     """``act(nn.Conv2DTranspose(...)(input))``. Without ``filter_size`` it follows from ``output_size``."""
     rest = (stride, padding, dilation, groups, plain_attribute(param_attr), bias_attr)
     kind = nn.Conv2DTranspose
-    return _transposed(kind, input, num_filters, output_size, filter_size, rest, act, data_format)
+    return _transposed_convolution(kind, input, num_filters, output_size, filter_size, rest, act, data_format)
 
 
 @named
@@ -216,10 +216,10 @@ def conv3d_transpose(
     """``act(nn.Conv3DTranspose(...)(input))``. Without ``filter_size`` it follows from ``output_size``."""
     rest = (stride, padding, dilation, groups, plain_attribute(param_attr), bias_attr)
     kind = nn.Conv3DTranspose
-    return _transposed(kind, input, num_filters, output_size, filter_size, rest, act, data_format)
+    return _transposed_convolution(kind, input, num_filters, output_size, filter_size, rest, act, data_format)
 
 
-def _transposed(
+def _transposed_convolution(
     kind: Any, x: Tensor, filters: int, output: Any, size: Any, rest: Sequence[Any], act: str | None, layout: str
 ) -> Tensor:
     stride, padding, dilation, groups, weight_attr, bias_attr = rest
@@ -240,7 +240,7 @@ def _transposed(
         channels, filters, size, stride=stride, padding=padding, dilation=dilation, groups=groups or 1,
         weight_attr=weight_attr, bias_attr=bias_attr, data_format=layout,
     )  # fmt: skip
-    return activated(made(x, output_size=output), act)
+    return activate(made(x, output_size=output), act)
 
 
 def _each(n: Any, count: int) -> list[int]:
@@ -295,7 +295,7 @@ def layer_norm(
     weight = _parameter(owner, size, input.dtype, plain_attribute(param_attr), initial=ones) if scale else None
     bias = _parameter(owner, size, input.dtype, bias_attr, True) if shift else None
     shaped = {key: p.reshape(sizes) for key, p in (("weight", weight), ("bias", bias)) if p is not None}
-    return activated(F.layer_norm(input, sizes, epsilon=epsilon, **shaped), act)
+    return activate(F.layer_norm(input, sizes, epsilon=epsilon, **shaped), act)
 
 
 @named
@@ -312,7 +312,7 @@ def group_norm(
     """``act(nn.GroupNorm(...)(input))``."""
     (channels,) = known_sizes("group_norm", input, [1 if data_layout == "NCHW" else input.ndim - 1])
     rest = {"weight_attr": plain_attribute(param_attr), "bias_attr": bias_attr, "data_format": data_layout}
-    return activated(nn.GroupNorm(groups, channels, epsilon, **rest)(input), act)
+    return activate(nn.GroupNorm(groups, channels, epsilon, **rest)(input), act)
 
 
 @named
@@ -358,7 +358,7 @@ def bilinear_tensor_product(
 ) -> Tensor:
     """``x W_i y^T + b_i`` for each i below ``size``; x: [N, m], y: [N, n]."""
     left, right = (known_sizes("bilinear_tensor_product", each, [1])[0] for each in (x, y))
-    return activated(nn.Bilinear(left, right, size, plain_attribute(param_attr), bias_attr)(x, y), act)
+    return activate(nn.Bilinear(left, right, size, plain_attribute(param_attr), bias_attr)(x, y), act)
 
 
 @named
@@ -385,4 +385,4 @@ def row_conv(input: Tensor, future_context_size: int, param_attr: Any = None, ac
     for i in range(future_context_size + 1):
         term = padded[:, i : i + steps] * weight[i]
         total = term if total is None else total + term
-    return activated(total, act)
+    return activate(total, act)

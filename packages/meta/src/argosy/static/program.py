@@ -12,7 +12,7 @@ import argosy.runtime  # noqa: F401  (operators and the tape come with the first
 from argosy.framework.random import seed
 from argosy.jit.input_spec import InputSpec
 from argosy.static.recorder import ProgramTracer
-from argosy.static.session import being_built, built
+from argosy.static.session import being_built, program_recording
 from argosy_phi_ops.capture.live_tensors import live_tensors
 from argosy_phi_ops.context import context
 from argosy_pir import Operation, Value
@@ -245,7 +245,7 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
     for argument, given in (("main_program", main_program), ("startup_program", startup_program)):
         if not isinstance(given, Program) and (given is not None or argument == "main_program"):
             raise TypeError(f"program_guard(): {argument} is a Program, not {type(given).__name__}")
-    return built(main_program, startup_program or default_startup_program())
+    return program_recording(main_program, startup_program or default_startup_program())
 
 
 def data(name: str, shape: Sequence[int | None], dtype: Any = None, lod_level: int = 0) -> Tensor:

@@ -80,7 +80,7 @@ def py_func(
     """
     if out is None:
         raise NotImplementedError("static.py_func() without out: operators that have no results are not run")
-    inputs, ends, skipped = (_listed(v) for v in (x, out, skip_vars_in_backward_input))
+    inputs, ends, skipped = (_as_list(v) for v in (x, out, skip_vars_in_backward_input))
     types = [(_sizes(y.shape, inputs[0]), as_dtype(y.dtype).name) for y in ends]
 
     def body(xs: Sequence[Tensor]) -> Any:
@@ -89,7 +89,7 @@ def py_func(
         return [np.asarray(y, as_dtype(dtype).numpy) for y, (_, dtype) in zip(made, types, strict=True)]
 
     made = custom_op(f"static.py_func_{next(_numbers)}")(body)
-    made.types(lambda xs: [(_matched(sizes, inputs[0], xs), dtype) for sizes, dtype in types])
+    made.types(lambda xs: [(_match(sizes, inputs[0], xs), dtype) for sizes, dtype in types])
     if backward_func is not None:
         kept = [not any(v is s for s in skipped) for v in (*inputs, *ends)]
 
@@ -97,7 +97,7 @@ def py_func(
             results = result if isinstance(result, tuple) else (result,)
             grads = g if isinstance(g, tuple) else (g,)
             values = [v for v, keep in zip((*xs, *results), kept, strict=True) if keep]
-            found = _listed(backward_func(*values, *grads))
+            found = _as_list(backward_func(*values, *grads))
             return [None if d is None else np.asarray(d, v.dtype) for d, v in zip(found, xs, strict=True)]
 
         made.gradient_on_arrays(backward)
@@ -105,7 +105,7 @@ def py_func(
     return results if len(ends) > 1 or type(results) is not tuple else results[0]
 
 
-def _listed(x: Any) -> list[Any]:
+def _as_list(x: Any) -> list[Any]:
     return [] if x is None else list(x) if isinstance(x, (list, tuple)) else [x]
 
 
@@ -113,7 +113,7 @@ def _sizes(shape: Any, first: Tensor) -> list[Any]:
     return [n if isinstance(n, (int, SymExpr)) and n != -1 else None for n in shape]
 
 
-def _matched(sizes: Sequence[Any], first: Tensor, xs: Sequence[Any]) -> tuple[Any, ...]:
+def _match(sizes: Sequence[Any], first: Tensor, xs: Sequence[Any]) -> tuple[Any, ...]:
     """Sizes left open are those of the first input, axis by axis."""
     given = xs[0].shape
     names = dict(zip(map(str, first.payload.shape), given, strict=True))

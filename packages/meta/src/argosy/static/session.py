@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from argosy.static.program import Program
     from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["being_built", "built", "in_static_mode", "note_parameter", "start_static_mode", "stop_static_mode"]
+__all__ = [
+    "being_built",
+    "in_static_mode",
+    "note_parameter",
+    "program_recording",
+    "start_static_mode",
+    "stop_static_mode",
+]
 
 _STACK = "static.stack"
 _MODE = "static.mode"
@@ -26,7 +33,7 @@ def being_built() -> tuple[Program, Program] | None:
 
 
 @contextmanager
-def built(main: Program, startup: Program) -> Iterator[None]:
+def program_recording(main: Program, startup: Program) -> Iterator[None]:
     """Let ``main`` record operators, and ``startup`` how parameters begin, within the block."""
     stack = context().own_values.setdefault(_STACK, [])
     stack.append((main, startup))
@@ -54,7 +61,7 @@ def in_static_mode() -> bool:
 def start_static_mode(main: Program, startup: Program) -> None:
     """Let the programs record until :func:`stop_static_mode`."""
     held = context().own_values[_MODE] = ExitStack()
-    held.enter_context(built(main, startup))
+    held.enter_context(program_recording(main, startup))
 
 
 def stop_static_mode() -> None:

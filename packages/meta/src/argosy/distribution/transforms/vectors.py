@@ -56,17 +56,17 @@ class ReshapeTransform(Transform):
         return y.reshape(list(self._inverse_shape(y.shape)))
 
     def _forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return _replaced(tuple(shape), self._in_event_shape, self._out_event_shape)
+        return _replace(tuple(shape), self._in_event_shape, self._out_event_shape)
 
     def _inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return _replaced(tuple(shape), self._out_event_shape, self._in_event_shape)
+        return _replace(tuple(shape), self._out_event_shape, self._in_event_shape)
 
     def _forward_log_det_jacobian(self, x: Any) -> Any:
         batch = x.shape[: len(x.shape) - len(self._in_event_shape)]
         return get_operator("zeros")(list(batch), x.dtype.name)
 
 
-def _replaced(shape: tuple[int, ...], old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
+def _replace(shape: tuple[int, ...], old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
     cut = len(shape) - len(old)
     if cut < 0 or shape[cut:] != old:
         raise ValueError(f"ReshapeTransform: a shape that ends in {list(old)} was expected, got {list(shape)}")

@@ -78,7 +78,7 @@ def get_mask_2d_greedy(mat: Array, n: int, m: int) -> Array:
         row, column = place // m, place % m
         room = (mask[every, row].sum(1) < m - n) & (mask[every, :, column].sum(1) < m - n)
         mask[every, row, column] = room
-    return _joined(mask, mat.shape)
+    return _join(mask, mat.shape)
 
 
 def get_mask_2d_best(mat: Array, n: int, m: int) -> Array:
@@ -90,7 +90,7 @@ def get_mask_2d_best(mat: Array, n: int, m: int) -> Array:
     mat = _matrix("get_mask_2d_best", mat)
     patterns, blocks = _patterns(n, m), _blocks(mat, m)
     kept = np.absolute(blocks).reshape(-1, m * m) @ patterns.reshape(-1, m * m).T
-    return _joined(patterns[kept.argmax(1)].astype(mat.dtype), mat.shape)
+    return _join(patterns[kept.argmax(1)].astype(mat.dtype), mat.shape)
 
 
 def create_mask(tensor: Array, func_name: MaskAlgo = MaskAlgo.MASK_1D, n: int = 2, m: int = 4) -> Array:
@@ -152,7 +152,7 @@ def _blocks(mat: Array, m: int) -> Array:
     return filled.reshape(len(filled) // m, m, -1, m).swapaxes(1, 2).reshape(-1, m, m)
 
 
-def _joined(blocks: Array, shape: tuple[int, ...]) -> Array:
+def _join(blocks: Array, shape: tuple[int, ...]) -> Array:
     """The matrix of this shape that the blocks fill."""
     m = blocks.shape[1]
     rows, columns = (-(-size // m) for size in shape)

@@ -80,15 +80,15 @@ def as_tensors(x: Any) -> Any:
     """Nested arrays as tensors that share their memory."""
     if isinstance(x, np.ndarray):
         return Tensor._wrap(Strided.from_array(x))
-    return _mapped(x, as_tensors)
+    return _map(x, as_tensors)
 
 
 def as_arrays(x: Any) -> Any:
     """Nested tensors as arrays, for the way between processes."""
-    return to_numpy(x) if type(x) is Tensor else _mapped(x, as_arrays)
+    return to_numpy(x) if type(x) is Tensor else _map(x, as_arrays)
 
 
-def _mapped(x: Any, convert: Any) -> Any:
+def _map(x: Any, convert: Any) -> Any:
     if isinstance(x, Mapping):
         return {key: convert(value) for key, value in x.items()}
     if isinstance(x, tuple) and hasattr(x, "_fields"):

@@ -53,7 +53,7 @@ def send(connection: Connection, message: Any, share: bool) -> None:
         size = -(-(size + a.nbytes) // _ALIGNMENT) * _ALIGNMENT
         return entry
 
-    packed = _mapped(message, (np.ndarray, Pile), place)
+    packed = _map(message, (np.ndarray, Pile), place)
     connection.send((size, packed))
     if size:
         _send_block(connection, arrays, size)
@@ -88,16 +88,16 @@ def receive(connection: Connection) -> Any:
         count = int(np.prod(entry.shape, dtype=np.int64))
         return np.frombuffer(block, entry.dtype, count, entry.offset).reshape(entry.shape)
 
-    return _mapped(packed, _Array, restore)
+    return _map(packed, _Array, restore)
 
 
-def _mapped(x: Any, kind: type | tuple[type, ...], convert: Any) -> Any:
+def _map(x: Any, kind: type | tuple[type, ...], convert: Any) -> Any:
     if isinstance(x, kind):
         return convert(x)
     if isinstance(x, dict):
-        return {key: _mapped(value, kind, convert) for key, value in x.items()}
+        return {key: _map(value, kind, convert) for key, value in x.items()}
     if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return type(x)(*(_mapped(value, kind, convert) for value in x))
+        return type(x)(*(_map(value, kind, convert) for value in x))
     if isinstance(x, (list, tuple)):
-        return type(x)(_mapped(value, kind, convert) for value in x)
+        return type(x)(_map(value, kind, convert) for value in x)
     return x

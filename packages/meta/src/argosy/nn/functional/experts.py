@@ -46,12 +46,12 @@ def moe_permute(
         raise ValueError(f"moe_permute: padding_alignment should be positive, got {padding_alignment}")
     rooms = [-(-int(count) // padding_alignment) * padding_alignment for count in tokens_per_expert]
     total = max(sum(rooms), override_buffer_size)
-    token_of, slot_of, expert_of, row_map = _placed(routes, num_experts, rooms, total)
-    rows = _taken(hidden_states, token_of)
+    token_of, slot_of, expert_of, row_map = _place(routes, num_experts, rooms, total)
+    rows = _take(hidden_states, token_of)
     if not do_gather:
         rows = op("zeros_like")(rows)
-    probabilities = _taken(op("reshape")(expert_prob_topk, [-1]), slot_of)
-    scales = op("zeros")([0], "float32") if scale is None else _taken(scale, token_of)
+    probabilities = _take(op("reshape")(expert_prob_topk, [-1]), slot_of)
+    scales = op("zeros")([0], "float32") if scale is None else _take(scale, token_of)
     results = (rows, Tensor(row_map), probabilities, scales)
     return (*results, Tensor(expert_of)) if return_expert_indices else results
 
@@ -70,7 +70,7 @@ def _check(name: str, hidden: Tensor, routes: np.ndarray, prob: Tensor, experts:
         raise ValueError(f"{name}: routes lie in [-1, {experts}), got {routes.min()} to {routes.max()}")
 
 
-def _placed(
+def _place(
     routes: np.ndarray, experts: int, rooms: Sequence[int], total: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(token of each row, its place among the routes, its expert; the rows of each token [n, experts]), -1: none."""
@@ -90,7 +90,7 @@ def _placed(
     return token_of, slot_of, expert_of.astype("int32"), row_map
 
 
-def _taken(x: Tensor, rows: np.ndarray) -> Tensor:
+def _take(x: Tensor, rows: np.ndarray) -> Tensor:
     """The rows of ``x``, and rows of zeros where the number is -1."""
     padded = op("concat")([x, op("zeros")([1, *x.shape[1:]], x.dtype)], 0)
     return op("index_select")(padded, Tensor(np.where(rows < 0, x.shape[0], rows)), 0)
@@ -121,11 +121,11 @@ def moe_unpermute(
         )
     probabilities = op("reshape")(token_prob_unzipped, [-1])
     dtype, width = hidden_states_unzipped.dtype, hidden_states_unzipped.shape[1]
-    parts = op("reshape")(_taken(hidden_states_unzipped, row_map.reshape(-1)), [*row_map.shape, width])
+    parts = op("reshape")(_take(hidden_states_unzipped, row_map.reshape(-1)), [*row_map.shape, width])
     if using_mix_precision or using_weighted_combine:
         parts = parts.astype("float32")
     if using_weighted_combine:
-        parts = parts * op("reshape")(_taken(probabilities, row_map.reshape(-1)), [*row_map.shape, 1])
+        parts = parts * op("reshape")(_take(probabilities, row_map.reshape(-1)), [*row_map.shape, 1])
     at = np.take_along_axis(row_map, np.maximum(routes, 0), 1)
-    weights = _taken(probabilities, np.where(routes < 0, -1, at).reshape(-1))
+    weights = _take(probabilities, np.where(routes < 0, -1, at).reshape(-1))
     return op("sum")(parts, 1).astype(dtype), op("reshape")(weights, list(routes.shape))

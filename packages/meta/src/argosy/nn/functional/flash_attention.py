@@ -196,13 +196,13 @@ def flash_attn_qkvpacked(
     """:func:`flash_attention` of one tensor [b, s, h / k + 2, k, d]: the query heads, then key, then value."""
     if qkv.ndim != 5 or qkv.shape[2] < 3:
         raise ValueError(f"flash_attn_qkvpacked: qkv is [b, s, h / k + 2, k, d], got {list(qkv.shape)}")
-    query, key, value = _unpacked(qkv)
+    query, key, value = _unpack(qkv)
     return flash_attention(
         query, key, value, dropout, causal, return_softmax, fixed_seed_offset=fixed_seed_offset, training=training
     )
 
 
-def _unpacked(qkv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _unpack(qkv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     *lead, groups, heads, width = qkv.shape
     query = op("reshape")(qkv[..., :-2, :, :], [*lead, (groups - 2) * heads, width])
     return query, qkv[..., -2, :, :], qkv[..., -1, :, :]
@@ -336,7 +336,7 @@ def flash_attn_varlen_qkvpacked(
         _Spans(this, "cu_seqlens_k", cu_seqlens_k, rows, max_seqlen_k if varlen_padded else None, None),
     )
     mixed, weights, _ = _each(
-        this, _unpacked(qkv), spans, _causal if causal else _all, scale, dropout if training else 0.0
+        this, _unpack(qkv), spans, _causal if causal else _all, scale, dropout if training else 0.0
     )
     return mixed, _padded_weights(weights, max_seqlen_q, max_seqlen_k) if return_softmax else None
 

@@ -8,8 +8,14 @@ from typing import Any
 from argosy.nn.initializer.constant import Assign, Constant
 from argosy.nn.initializer.initializer import Initializer
 from argosy.nn.initializer.random import Normal, TruncatedNormal, Uniform
-from argosy.nn.initializer.scaled import KaimingNormal, KaimingUniform, XavierNormal, XavierUniform, calculate_gain
 from argosy.nn.initializer.structured import Bilinear, Dirac, Orthogonal
+from argosy.nn.initializer.variance_scaling import (
+    KaimingNormal,
+    KaimingUniform,
+    XavierNormal,
+    XavierUniform,
+    calculate_gain,
+)
 from argosy_phi_ops.context import RankState
 
 __all__ = [

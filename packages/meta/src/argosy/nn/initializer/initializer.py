@@ -21,7 +21,7 @@ class Initializer(Checked):
         """Fill ``param``, or have it filled later."""
         if not isinstance(param, Tensor):
             raise TypeError(f"{type(self).__name__}(): argument 'param' must be a Tensor, got {param!r:.80}")
-        if lazy.waiting():
+        if lazy.is_lazy():
             lazy.set_init_func(param, self.forward)
             return None
         return self.forward(param, block)

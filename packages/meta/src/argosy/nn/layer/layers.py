@@ -479,7 +479,7 @@ class Layer(Checked, Conversions, Internals):
         if aoa_config is not None:
             raise NotImplementedError("Layer.full(aoa_config=...) is not implemented")
         for name, tensor in self.state_dict().items():
-            yield name, tensor if getattr(tensor.payload, "layout", None) is None else state.gathered(tensor)
+            yield name, tensor if getattr(tensor.payload, "layout", None) is None else state.gather(tensor)
 
     # ---- showing
 

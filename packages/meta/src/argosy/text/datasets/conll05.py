@@ -12,7 +12,7 @@ import numpy as np
 
 from argosy.io.dataset import Dataset
 from argosy.text.datasets.words import contents
-from argosy.vision.datasets.files import LIMIT, found, reading
+from argosy.vision.datasets.files import LIMIT, find_file, report_damage
 
 __all__ = ["Conll05st"]
 
@@ -43,11 +43,11 @@ class Conll05st(Dataset):
         emb_file: str | None = None,
         download: bool = True,
     ) -> None:
-        self.data_file = _located(data_file, "conll05st-tests.tar.gz", "data_file")
-        self.word_dict_file = _located(word_dict_file, "conll05st%2FwordDict.txt", "word_dict_file")
-        self.verb_dict_file = _located(verb_dict_file, "conll05st%2FverbDict.txt", "verb_dict_file")
-        self.target_dict_file = _located(target_dict_file, "conll05st%2FtargetDict.txt", "target_dict_file")
-        self.emb_file = _located(emb_file, "conll05st%2Femb", "emb_file")
+        self.data_file = _locate(data_file, "conll05st-tests.tar.gz", "data_file")
+        self.word_dict_file = _locate(word_dict_file, "conll05st%2FwordDict.txt", "word_dict_file")
+        self.verb_dict_file = _locate(verb_dict_file, "conll05st%2FverbDict.txt", "verb_dict_file")
+        self.target_dict_file = _locate(target_dict_file, "conll05st%2FtargetDict.txt", "target_dict_file")
+        self.emb_file = _locate(emb_file, "conll05st%2Femb", "emb_file")
         self.word_dict = {line: i for i, line in enumerate(_lines(self.word_dict_file))}
         self.predicate_dict = {line: i for i, line in enumerate(_lines(self.verb_dict_file))}
         self.label_dict = _numbered_roles(_lines(self.target_dict_file))
@@ -60,7 +60,7 @@ class Conll05st(Dataset):
             for verb, column in zip(verbs, columns, strict=False):
                 self.sentences.append(words)
                 self.predicates.append(verb)
-                self.labels.append(_unfolded(column))
+                self.labels.append(_unfold(column))
 
     def __getitem__(self, idx: int) -> tuple[np.ndarray, ...]:
         words, roles = self.sentences[idx], self.labels[idx]
@@ -85,8 +85,8 @@ class Conll05st(Dataset):
         return self.emb_file
 
 
-def _located(given: str | None, name: str, argument: str) -> str:
-    return str(found(given, "Conll05st", _FOLDER, name, argument))
+def _locate(given: str | None, name: str, argument: str) -> str:
+    return str(find_file(given, "Conll05st", _FOLDER, name, argument))
 
 
 def _lines(path: str) -> list[str]:
@@ -105,8 +105,8 @@ def _word_at(words: list[str], place: int) -> str:
     return words[place] if place < len(words) else "eos"
 
 
-def _unpacked(name: str, content: bytes) -> list[str]:
-    with reading(name), gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+def _unpack(name: str, content: bytes) -> list[str]:
+    with report_damage(name), gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
         text = file.read(LIMIT + 1)
     if len(text) > LIMIT:
         raise ValueError(f"Conll05st: {name} would have more than {LIMIT} bytes")
@@ -115,7 +115,7 @@ def _unpacked(name: str, content: bytes) -> list[str]:
 
 def _sentences(path: Path) -> Iterator[tuple[list[str], list[list[str]]]]:
     """Words of each sentence, and for each of them its row of the table of predicates and roles."""
-    parts = {name.split("/")[2]: _unpacked(name, content) for name, content in contents(path, _MEMBER)}
+    parts = {name.split("/")[2]: _unpack(name, content) for name, content in contents(path, _MEMBER)}
     if parts.keys() != {"words", "props"}:
         raise ValueError(f"Conll05st: {path} holds no words and props under conll05st-release/test.wsj/")
     words: list[str] = []
@@ -130,7 +130,7 @@ def _sentences(path: Path) -> Iterator[tuple[list[str], list[list[str]]]]:
             words, rows = [], []
 
 
-def _unfolded(column: Iterable[str]) -> list[str]:
+def _unfold(column: Iterable[str]) -> list[str]:
     """Roles word for word of a column of brackets: ``(A0*``, ``*``, ``*)`` are ``B-A0``, ``I-A0``, ``I-A0``."""
     roles: list[str] = []
     role, inside = "O", False

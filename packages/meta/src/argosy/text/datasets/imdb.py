@@ -9,8 +9,8 @@ from collections import Counter
 import numpy as np
 
 from argosy.io.dataset import Dataset
-from argosy.text.datasets.words import Word, contents, numbered
-from argosy.vision.datasets.files import found, mode_of
+from argosy.text.datasets.words import Word, contents, word_indices
+from argosy.vision.datasets.files import find_file, mode_of
 
 __all__ = ["Imdb"]
 
@@ -30,12 +30,12 @@ class Imdb(Dataset):
         self, data_file: str | None = None, mode: str = "train", cutoff: int = 150, download: bool = True
     ) -> None:
         self.mode = mode_of("Imdb", mode, ("train", "test"))
-        path = found(data_file, "Imdb", "imdb", "imdb%2FaclImdb_v1.tar.gz", "data_file")
+        path = find_file(data_file, "Imdb", "imdb", "imdb%2FaclImdb_v1.tar.gz", "data_file")
         self.data_file = str(path)
         reviews = [(name, _words(text)) for name, text in contents(path, _MEMBER)]
         if not reviews:
             raise ValueError(f"Imdb: {self.data_file} holds no reviews under aclImdb/")
-        self.word_idx = numbered(Counter[Word](word for _, words in reviews for word in words), cutoff)
+        self.word_idx = word_indices(Counter[Word](word for _, words in reviews for word in words), cutoff)
         self.docs: list[list[int]] = []
         self.labels: list[int] = []
         unknown = self.word_idx["<unk>"]

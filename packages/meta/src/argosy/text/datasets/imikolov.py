@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from argosy.io.dataset import Dataset
-from argosy.text.datasets.words import Word, contents, numbered
-from argosy.vision.datasets.files import found, mode_of
+from argosy.text.datasets.words import Word, contents, word_indices
+from argosy.vision.datasets.files import find_file, mode_of
 
 __all__ = ["Imikolov"]
 
@@ -44,13 +44,13 @@ class Imikolov(Dataset):
             raise ValueError(f"Imikolov: window_size should say how many words an n-gram has, got {window_size}")
         self.mode = mode_of("Imikolov", mode, ("train", "test"))
         self.window_size, self.min_word_freq = window_size, min_word_freq
-        path = found(data_file, "Imikolov", "imikolov", "simple-examples.tgz", "data_file")
+        path = find_file(data_file, "Imikolov", "imikolov", "simple-examples.tgz", "data_file")
         self.data_file = str(path)
         parts = {name.split(".")[1]: text.splitlines() for name, text in contents(path, _MEMBER)}
         for part in {"train", "valid", self.mode} - parts.keys():
             raise ValueError(f"Imikolov: {self.data_file} holds no simple-examples/data/ptb.{part}.txt")
         counts = self.word_count(parts["valid"], self.word_count(parts["train"]))
-        self.word_idx = numbered(counts, min_word_freq)
+        self.word_idx = word_indices(counts, min_word_freq)
         self.data: list[Any] = [item for line in parts[self.mode] for item in self._of(line)]
 
     def word_count(self, f: Iterable[bytes], word_freq: Counter[Word] | None = None) -> Counter[Word]:

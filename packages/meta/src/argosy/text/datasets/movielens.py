@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from argosy.io.dataset import Dataset
-from argosy.vision.datasets.files import LIMIT, found, mode_of, reading
+from argosy.vision.datasets.files import LIMIT, find_file, mode_of, report_damage
 
 __all__ = ["MovieInfo", "Movielens", "UserInfo"]
 
@@ -66,9 +66,9 @@ class Movielens(Dataset):
         download: bool = True,
     ) -> None:
         self.mode = mode_of("Movielens", mode, ("train", "test"))
-        self.data_file = str(found(data_file, "Movielens", "sentiment", "movielens%2Fml-1m.zip", "data_file"))
+        self.data_file = str(find_file(data_file, "Movielens", "sentiment", "movielens%2Fml-1m.zip", "data_file"))
         self.test_ratio, self.rand_seed = test_ratio, rand_seed
-        with reading(self.data_file), zipfile.ZipFile(self.data_file) as package:
+        with report_damage(self.data_file), zipfile.ZipFile(self.data_file) as package:
             films = [_film(*row) for row in _rows(package, "movies", 3)]
             users = [_user(*row[:4]) for row in _rows(package, "users", 5)]
             ratings = list(_rows(package, "ratings", 4))

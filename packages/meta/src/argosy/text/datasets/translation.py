@@ -10,7 +10,7 @@ import numpy as np
 
 from argosy.io.dataset import Dataset
 from argosy.text.datasets.words import contents
-from argosy.vision.datasets.files import found, mode_of
+from argosy.vision.datasets.files import find_file, mode_of
 
 __all__ = ["WMT14", "WMT16"]
 
@@ -61,7 +61,7 @@ class WMT14(_Pairs):
     ) -> None:
         super().__init__()
         self.mode = mode_of("WMT14", mode, ("train", "test", "gen"))
-        path = found(data_file, "WMT14", "wmt14", "wmt14.tgz", "data_file")
+        path = find_file(data_file, "WMT14", "wmt14", "wmt14.tgz", "data_file")
         self.data_file, self.dict_size = str(path), _size("WMT14", "dict_size", dict_size)
         wanted = re.compile(rf".*(src\.dict|trg\.dict|{self.mode}/{self.mode})")
         members = [(name, content.decode()) for name, content in contents(path, wanted)]
@@ -108,7 +108,7 @@ class WMT16(_Pairs):
         self.lang = lang
         self.src_dict_size = _size("WMT16", "src_dict_size", src_dict_size)
         self.trg_dict_size = _size("WMT16", "trg_dict_size", trg_dict_size)
-        path = found(data_file, "WMT16", "wmt16", "wmt16.tar.gz", "data_file")
+        path = find_file(data_file, "WMT16", "wmt16", "wmt16.tar.gz", "data_file")
         self.data_file = str(path)
         wanted = re.compile(rf"wmt16/(train|{self.mode})")
         parts = {name.split("/")[1]: content.decode() for name, content in contents(path, wanted)}

@@ -6,7 +6,7 @@ import numpy as np
 
 from argosy.framework.default_dtype import get_default_dtype
 from argosy.io.dataset import Dataset
-from argosy.vision.datasets.files import found, mode_of
+from argosy.vision.datasets.files import find_file, mode_of
 
 __all__ = ["UCIHousing"]
 
@@ -23,7 +23,7 @@ class UCIHousing(Dataset):
 
     def __init__(self, data_file: str | None = None, mode: str = "train", download: bool = True) -> None:
         self.mode = mode_of("UCIHousing", mode, ("train", "test"))
-        self.data_file = str(found(data_file, "UCIHousing", "uci_housing", "housing.data", "data_file"))
+        self.data_file = str(find_file(data_file, "UCIHousing", "uci_housing", "housing.data", "data_file"))
         table = _read(self.data_file)
         low, high, mean = table.min(0), table.max(0), table.sum(0) / len(table)
         table[:, :-1] = (table[:, :-1] - mean[:-1]) / (high[:-1] - low[:-1])

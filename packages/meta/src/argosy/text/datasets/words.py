@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from re import Pattern
 
-from argosy.vision.datasets.files import LIMIT, reading
+from argosy.vision.datasets.files import LIMIT, report_damage
 
-__all__ = ["contents", "numbered"]
+__all__ = ["contents", "word_indices"]
 
 Word = bytes | str
 
@@ -20,7 +20,7 @@ def contents(path: Path, wanted: Pattern[str]) -> Iterator[tuple[str, bytes]]:
 
     Raises ValueError for a damaged archive, and for members that are larger than ``LIMIT`` once they are unpacked.
     """
-    with reading(path), tarfile.open(path) as archive:
+    with report_damage(path), tarfile.open(path) as archive:
         for member in archive:
             name = member.name.removeprefix("./")
             if not member.isfile() or wanted.fullmatch(name) is None:
@@ -31,7 +31,7 @@ def contents(path: Path, wanted: Pattern[str]) -> Iterator[tuple[str, bytes]]:
             yield name, b"" if file is None else file.read()
 
 
-def numbered(counts: Counter[Word], cutoff: int) -> dict[Word, int]:
+def word_indices(counts: Counter[Word], cutoff: int) -> dict[Word, int]:
     """Numbers of the words that occur more than ``cutoff`` times, the most frequent first; ``"<unk>"`` is the last."""
     kept: Iterable[Word] = [word for word, count in counts.items() if count > cutoff]
     order = sorted(kept, key=lambda word: (-counts[word], word if isinstance(word, bytes) else word.encode()))

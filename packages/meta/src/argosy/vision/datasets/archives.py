@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argosy.io.dataset import Dataset
-from argosy.vision.datasets.files import LIMIT, backend_of, found, mode_of, reading
+from argosy.vision.datasets.files import LIMIT, backend_of, find_file, mode_of, report_damage
 from argosy.vision.image import pillow
 
 __all__ = ["VOC2012", "Flowers"]
@@ -29,7 +29,7 @@ class _Archive:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._open = threading.local()
-        with reading(path), tarfile.open(path) as archive:
+        with report_damage(path), tarfile.open(path) as archive:
             self.members = {member.name: member for member in archive if member.isfile()}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class _Archive:
         member = self.members.get(name)
         if member is None or member.size > LIMIT:
             raise ValueError(f"{self.path} holds no file {name} that could be read")
-        with reading(self.path):
+        with report_damage(self.path):
             if getattr(self._open, "process", None) != os.getpid():  # a forked worker must not share the position
                 self._open.archive, self._open.process = tarfile.open(self.path), os.getpid()
             content: bytes = self._open.archive.extractfile(member).read()
@@ -76,9 +76,9 @@ class Flowers(Dataset):
     ) -> None:
         mode = mode_of("Flowers", mode, tuple(self.PARTS))
         self.backend, self.transform = backend_of("Flowers", backend), transform
-        data = found(data_file, "Flowers", "flowers", "102flowers.tgz", "data_file")
-        labels = found(label_file, "Flowers", "flowers", "imagelabels.mat", "label_file")
-        parts = found(setid_file, "Flowers", "flowers", "setid.mat", "setid_file")
+        data = find_file(data_file, "Flowers", "flowers", "102flowers.tgz", "data_file")
+        labels = find_file(label_file, "Flowers", "flowers", "imagelabels.mat", "label_file")
+        parts = find_file(setid_file, "Flowers", "flowers", "setid.mat", "setid_file")
         try:
             loadmat = import_module("scipy.io").loadmat
         except ModuleNotFoundError as error:
@@ -122,7 +122,7 @@ class VOC2012(Dataset):
     ) -> None:
         part = self.PARTS[mode_of("VOC2012", mode, tuple(self.PARTS))]
         self.backend, self.transform = backend_of("VOC2012", backend), transform
-        self.archive = _Archive(found(data_file, "VOC2012", "voc2012", "VOCtrainval_11-May-2012.tar", "data_file"))
+        self.archive = _Archive(find_file(data_file, "VOC2012", "voc2012", "VOCtrainval_11-May-2012.tar", "data_file"))
         self.names = self.archive.read(f"{self.ROOT}/ImageSets/Segmentation/{part}.txt").decode().split()
 
     def __getitem__(self, idx: int) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from argosy.framework.paddle_pickle import loads
 from argosy.io.dataset import Dataset
-from argosy.vision.datasets.files import LIMIT, backend_of, found, mode_of, reading
+from argosy.vision.datasets.files import LIMIT, backend_of, find_file, mode_of, report_damage
 from argosy.vision.image import pillow
 
 __all__ = ["Cifar10", "Cifar100"]
@@ -38,10 +38,10 @@ class Cifar10(Dataset):
         kind = type(self).__name__
         self.mode = mode_of(kind, mode, ("train", "test"))
         self.backend = backend_of(kind, backend)
-        self.data_file = str(found(data_file, kind, "cifar", self.FILE, "data_file"))
+        self.data_file = str(find_file(data_file, kind, "cifar", self.FILE, "data_file"))
         self.transform = transform
         pictures, labels = [], []
-        with reading(self.data_file), tarfile.open(self.data_file) as archive:
+        with report_damage(self.data_file), tarfile.open(self.data_file) as archive:
             for member in archive:
                 if self.PARTS[self.mode] in member.name.rpartition("/")[2] and member.isfile():
                     batch = _batch(archive, member, kind)

@@ -12,13 +12,13 @@ from pathlib import Path
 from argosy.settings import user_cache
 from argosy.vision.image import get_image_backend
 
-__all__ = ["LIMIT", "backend_of", "found", "mode_of", "reading"]
+__all__ = ["LIMIT", "backend_of", "find_file", "mode_of", "report_damage"]
 
 LIMIT = 1 << 30
 """Bytes that one member of an archive may have once it is unpacked."""
 
 
-def found(given: str | None, dataset: str, folder: str, name: str, argument: str) -> Path:
+def find_file(given: str | None, dataset: str, folder: str, name: str, argument: str) -> Path:
     """The file ``given``, or the one called ``name`` in Paddle's cache folder. Raises FileNotFoundError otherwise."""
     if given is not None:
         path = Path(given)
@@ -37,7 +37,7 @@ _DAMAGED = (zlib.error, EOFError, OSError, RuntimeError, tarfile.TarError, zipfi
 
 
 @contextmanager
-def reading(path: str | Path) -> Iterator[None]:
+def report_damage(path: str | Path) -> Iterator[None]:
     """Raises ValueError naming ``path`` where what is read within the block is damaged, or no such archive."""
     try:
         yield

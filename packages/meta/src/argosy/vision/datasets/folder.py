@@ -15,7 +15,7 @@ EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", 
 Valid = Callable[[str], bool]
 
 
-def _loaded(path: str) -> Any:
+def _load(path: str) -> Any:
     found = image_load(path)
     return found.convert("RGB") if get_image_backend() == "pil" else found
 
@@ -53,7 +53,7 @@ class DatasetFolder(Dataset):
         is_valid_file: Valid | None = None,
     ) -> None:
         self.root, self.transform = root, transform
-        self.loader = _loaded if loader is None else loader
+        self.loader = _load if loader is None else loader
         self.extensions = EXTENSIONS if extensions is None and is_valid_file is None else extensions
         valid = _test(extensions, is_valid_file)
         self.classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
@@ -86,7 +86,7 @@ class ImageFolder(Dataset):
         is_valid_file: Valid | None = None,
     ) -> None:
         self.root, self.transform = root, transform
-        self.loader = _loaded if loader is None else loader
+        self.loader = _load if loader is None else loader
         self.extensions = EXTENSIONS if extensions is None and is_valid_file is None else extensions
         self.samples = list(_files(root, _test(extensions, is_valid_file)))
         if not self.samples:

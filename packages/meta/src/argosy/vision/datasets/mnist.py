@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from argosy.io.dataset import Dataset
-from argosy.vision.datasets.files import LIMIT, backend_of, found, mode_of, reading
+from argosy.vision.datasets.files import LIMIT, backend_of, find_file, mode_of, report_damage
 from argosy.vision.image import as_picture, pillow
 
 __all__ = ["MNIST", "FashionMNIST"]
@@ -43,8 +43,8 @@ class MNIST(Dataset):
         self.backend = backend_of(kind, backend)
         prefix = "train" if self.mode == "train" else "t10k"
         names = f"{prefix}-images-idx3-ubyte.gz", f"{prefix}-labels-idx1-ubyte.gz"
-        self.image_path = str(found(image_path, kind, self.NAME, names[0], "image_path"))
-        self.label_path = str(found(label_path, kind, self.NAME, names[1], "label_path"))
+        self.image_path = str(find_file(image_path, kind, self.NAME, names[0], "image_path"))
+        self.label_path = str(find_file(label_path, kind, self.NAME, names[1], "label_path"))
         self.transform = transform
         pictures = _read(Path(self.image_path), 3)
         self._size = pictures.shape[1:]
@@ -76,7 +76,7 @@ def _read(path: Path, axes: int) -> np.ndarray:
     """The unsigned bytes in an IDX file of ``axes`` axes. Raises ValueError for another file."""
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"
-    with reading(path), gzip.open(path) if packed else path.open("rb") as file:
+    with report_damage(path), gzip.open(path) if packed else path.open("rb") as file:
         head = file.read(4 + 4 * axes)
         if len(head) < 4 + 4 * axes or head[:4] != bytes((0, 0, _UNSIGNED_BYTES, axes)):
             raise ValueError(f"{path} is no IDX file of bytes with {axes} axes")

@@ -10,7 +10,7 @@ from argosy.nn.conv import Conv2D
 from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
 from argosy.nn.pooling import MaxPool2D
-from argosy.vision.models.blocks import untrained
+from argosy.vision.models.blocks import refuse_pretrained
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["AlexNet", "alexnet"]
@@ -60,5 +60,5 @@ class AlexNet(Layer):
 
 def alexnet(pretrained: bool = False, **kwargs: Any) -> AlexNet:
     """An :class:`AlexNet`."""
-    untrained("alexnet", pretrained)
+    refuse_pretrained("alexnet", pretrained)
     return AlexNet(**kwargs)

@@ -11,7 +11,7 @@ from argosy.nn.container import Sequential
 from argosy.nn.conv import Conv2D
 from argosy.nn.layer import Layer
 
-__all__ = ["ConvNormActivation", "divisible", "untrained"]
+__all__ = ["ConvNormActivation", "divisible", "refuse_pretrained"]
 
 
 class ConvNormActivation(Sequential):
@@ -61,7 +61,7 @@ def divisible(width: float, by: int = 8) -> int:
     return rounded + by if rounded < 0.9 * width else rounded
 
 
-def untrained(name: str, pretrained: bool) -> None:
+def refuse_pretrained(name: str, pretrained: bool) -> None:
     """Raise NotImplementedError where trained weights are wanted: argosy carries none and downloads nothing."""
     if pretrained:
         raise NotImplementedError(

@@ -11,7 +11,7 @@ from argosy.nn.conv import Conv2D
 from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
 from argosy.nn.pooling import AvgPool2D, MaxPool2D
-from argosy.vision.models.blocks import untrained
+from argosy.vision.models.blocks import refuse_pretrained
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -142,7 +142,7 @@ class DenseNet(Layer):
 
 
 def _densenet(layers: int, pretrained: bool, kwargs: dict[str, Any]) -> DenseNet:
-    untrained(f"densenet{layers}", pretrained)
+    refuse_pretrained(f"densenet{layers}", pretrained)
     return DenseNet(layers, **kwargs)
 
 

@@ -10,7 +10,7 @@ from argosy.nn.conv import Conv2D
 from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
 from argosy.nn.pooling import AvgPool2D, MaxPool2D
-from argosy.vision.models.blocks import untrained
+from argosy.vision.models.blocks import refuse_pretrained
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -110,5 +110,5 @@ class GoogLeNet(Layer):
 
 def googlenet(pretrained: bool = False, **kwargs: Any) -> GoogLeNet:
     """A :class:`GoogLeNet`."""
-    untrained("googlenet", pretrained)
+    refuse_pretrained("googlenet", pretrained)
     return GoogLeNet(**kwargs)

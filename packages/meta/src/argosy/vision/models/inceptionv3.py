@@ -10,7 +10,7 @@ from argosy.nn.container import LayerList
 from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
 from argosy.nn.pooling import AvgPool2D, MaxPool2D
-from argosy.vision.models.blocks import ConvNormActivation, untrained
+from argosy.vision.models.blocks import ConvNormActivation, refuse_pretrained
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -214,5 +214,5 @@ class InceptionV3(Layer):
 
 def inception_v3(pretrained: bool = False, **kwargs: Any) -> InceptionV3:
     """An :class:`InceptionV3`."""
-    untrained("inception_v3", pretrained)
+    refuse_pretrained("inception_v3", pretrained)
     return InceptionV3(**kwargs)

@@ -7,7 +7,7 @@ from typing import Any
 from argosy.nn.adaptive_pooling import AdaptiveAvgPool2D
 from argosy.nn.common import Linear
 from argosy.nn.layer import Layer
-from argosy.vision.models.blocks import ConvNormActivation, untrained
+from argosy.vision.models.blocks import ConvNormActivation, refuse_pretrained
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["MobileNetV1", "mobilenet_v1"]
@@ -59,5 +59,5 @@ class MobileNetV1(Layer):
 
 def mobilenet_v1(pretrained: bool = False, scale: float = 1.0, **kwargs: Any) -> MobileNetV1:
     """A :class:`MobileNetV1`."""
-    untrained("mobilenet_v1", pretrained)
+    refuse_pretrained("mobilenet_v1", pretrained)
     return MobileNetV1(scale=scale, **kwargs)

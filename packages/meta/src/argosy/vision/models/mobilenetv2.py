@@ -14,7 +14,7 @@ from argosy.nn.container import Sequential
 from argosy.nn.conv import Conv2D
 from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
-from argosy.vision.models.blocks import ConvNormActivation, divisible, untrained
+from argosy.vision.models.blocks import ConvNormActivation, divisible, refuse_pretrained
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["InvertedResidual", "MobileNetV2", "mobilenet_v2"]
@@ -73,5 +73,5 @@ class MobileNetV2(Layer):
 
 def mobilenet_v2(pretrained: bool = False, scale: float = 1.0, **kwargs: Any) -> MobileNetV2:
     """A :class:`MobileNetV2`."""
-    untrained("mobilenet_v2", pretrained)
+    refuse_pretrained("mobilenet_v2", pretrained)
     return MobileNetV2(scale=scale, **kwargs)

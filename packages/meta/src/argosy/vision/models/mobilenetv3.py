@@ -14,7 +14,7 @@ from argosy.nn.container import Sequential
 from argosy.nn.conv import Conv2D
 from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
-from argosy.vision.models.blocks import ConvNormActivation, divisible, untrained
+from argosy.vision.models.blocks import ConvNormActivation, divisible, refuse_pretrained
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -140,11 +140,11 @@ class MobileNetV3Large(MobileNetV3):
 
 def mobilenet_v3_small(pretrained: bool = False, scale: float = 1.0, **kwargs: Any) -> MobileNetV3Small:
     """A :class:`MobileNetV3Small`."""
-    untrained("mobilenet_v3_small", pretrained)
+    refuse_pretrained("mobilenet_v3_small", pretrained)
     return MobileNetV3Small(scale=scale, **kwargs)
 
 
 def mobilenet_v3_large(pretrained: bool = False, scale: float = 1.0, **kwargs: Any) -> MobileNetV3Large:
     """A :class:`MobileNetV3Large`."""
-    untrained("mobilenet_v3_large", pretrained)
+    refuse_pretrained("mobilenet_v3_large", pretrained)
     return MobileNetV3Large(scale=scale, **kwargs)

@@ -13,7 +13,7 @@ from argosy.nn.container import Sequential
 from argosy.nn.conv import Conv2D
 from argosy.nn.layer import Layer
 from argosy.nn.pooling import MaxPool2D
-from argosy.vision.models.blocks import untrained
+from argosy.vision.models.blocks import refuse_pretrained
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -174,7 +174,7 @@ class ResNet(Layer):
 
 
 def _made(name: str, depth: int, pretrained: bool, kwargs: dict[str, Any], groups: int = 1, width: int = 64) -> ResNet:
-    untrained(name, pretrained)
+    refuse_pretrained(name, pretrained)
     block = BasicBlock if depth < 50 else BottleneckBlock
     return ResNet(block, depth, **{"groups": groups, "width": width, **kwargs})
 

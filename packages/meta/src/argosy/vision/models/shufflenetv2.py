@@ -10,7 +10,7 @@ from argosy.nn.adaptive_pooling import AdaptiveAvgPool2D
 from argosy.nn.common import Linear
 from argosy.nn.layer import Layer
 from argosy.nn.pooling import MaxPool2D
-from argosy.vision.models.blocks import ConvNormActivation, untrained
+from argosy.vision.models.blocks import ConvNormActivation, refuse_pretrained
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -31,7 +31,7 @@ _COUNTS = (4, 8, 4)
 _ACTIVATIONS = {"relu": ReLU, "swish": Swish, None: None}
 
 
-def _shuffled(*halves: Tensor) -> Tensor:
+def _shuffle(*halves: Tensor) -> Tensor:
     return get_operator("channel_shuffle")(get_operator("concat")(list(halves), 1), 2)
 
 
@@ -49,7 +49,7 @@ class InvertedResidual(Layer):
     def forward(self, x: Tensor) -> Tensor:
         """The shuffled channels."""
         kept, renewed = get_operator("split")(x, 2, 1)
-        return _shuffled(kept, self._conv_linear(self._conv_dw(self._conv_pw(renewed))))
+        return _shuffle(kept, self._conv_linear(self._conv_dw(self._conv_pw(renewed))))
 
 
 class Downsampling(Layer):
@@ -67,7 +67,7 @@ class Downsampling(Layer):
     def forward(self, x: Tensor) -> Tensor:
         """The shuffled channels of both paths."""
         second = self._conv_linear_2(self._conv_dw_2(self._conv_pw_2(x)))
-        return _shuffled(self._conv_linear_1(self._conv_dw_1(x)), second)
+        return _shuffle(self._conv_linear_1(self._conv_dw_1(x)), second)
 
 
 class ShuffleNetV2(Layer):
@@ -114,7 +114,7 @@ class ShuffleNetV2(Layer):
 
 
 def _shufflenet(name: str, pretrained: bool, scale: float, kwargs: dict[str, Any], act: str = "relu") -> ShuffleNetV2:
-    untrained(f"shufflenet_v2_{name}", pretrained)
+    refuse_pretrained(f"shufflenet_v2_{name}", pretrained)
     return ShuffleNetV2(scale, act, **kwargs)
 
 

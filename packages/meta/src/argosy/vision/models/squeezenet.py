@@ -9,7 +9,7 @@ from argosy.nn.conv import Conv2D
 from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
 from argosy.nn.pooling import MaxPool2D
-from argosy.vision.models.blocks import untrained
+from argosy.vision.models.blocks import refuse_pretrained
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -83,11 +83,11 @@ class SqueezeNet(Layer):
 
 def squeezenet1_0(pretrained: bool = False, **kwargs: Any) -> SqueezeNet:
     """SqueezeNet as it was published."""
-    untrained("squeezenet1_0", pretrained)
+    refuse_pretrained("squeezenet1_0", pretrained)
     return SqueezeNet("1.0", **kwargs)
 
 
 def squeezenet1_1(pretrained: bool = False, **kwargs: Any) -> SqueezeNet:
     """SqueezeNet that pools earlier, at less than half of the cost."""
-    untrained("squeezenet1_1", pretrained)
+    refuse_pretrained("squeezenet1_1", pretrained)
     return SqueezeNet("1.1", **kwargs)

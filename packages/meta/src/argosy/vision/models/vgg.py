@@ -14,7 +14,7 @@ from argosy.nn.conv import Conv2D
 from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
 from argosy.nn.pooling import MaxPool2D
-from argosy.vision.models.blocks import untrained
+from argosy.vision.models.blocks import refuse_pretrained
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["VGG", "make_layers", "vgg11", "vgg13", "vgg16", "vgg19"]
@@ -76,7 +76,7 @@ def _configuration(depth: int) -> list[int | str]:
 
 
 def _vgg(depth: int, pretrained: bool, batch_norm: bool, kwargs: dict[str, Any]) -> VGG:
-    untrained(f"vgg{depth}", pretrained)
+    refuse_pretrained(f"vgg{depth}", pretrained)
     return VGG(make_layers(_configuration(depth), batch_norm), **kwargs)
 
 

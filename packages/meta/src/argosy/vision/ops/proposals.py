@@ -15,7 +15,7 @@ from argosy.checked import held, named
 from argosy.vision.image import host
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["generate_proposals", "matrix_nms", "suppressed"]
+__all__ = ["generate_proposals", "matrix_nms", "suppress"]
 
 _MOST_GROWTH = math.log(1000.0 / 16.0)  # a size is multiplied by 62.5 at most, as everywhere since Detectron
 
@@ -66,7 +66,7 @@ def matrix_nms(
     rows, numbers, counts = [], [], []
     for image, (of_image, by_class) in enumerate(zip(boxes, chances, strict=True)):
         classes = [(label, one) for label, one in enumerate(by_class) if label != background_label]
-        found = [(label, *one) for label, of_class in classes for one in _decayed(of_image, of_class, *limits)]
+        found = [(label, *one) for label, of_class in classes for one in _decay(of_image, of_class, *limits)]
         found.sort(key=lambda one: -one[2])
         found = found[:keep_top_k] if keep_top_k > -1 else found
         rows += [[label, score, *of_image[at]] for label, at, score in found]
@@ -77,7 +77,7 @@ def matrix_nms(
     return kept, Tensor(np.array(counts, np.int32)) if return_rois_num else None, index
 
 
-def _decayed(
+def _decay(
     boxes: np.ndarray, scores: np.ndarray, threshold: float, after: float, top: int, sigma: float | None, more: float
 ) -> list[tuple[int, Any]]:
     """(number, fallen score) of the boxes of one class that remain."""
@@ -135,11 +135,11 @@ def generate_proposals(
     for image in range(n):
         order = np.argsort(-chances[image], kind="stable")
         order = order[:pre_nms_top_n] if 0 < pre_nms_top_n < len(order) else order
-        made = _decoded(priors[order], deltas[image][order], spreads[order], more)
+        made = _decode(priors[order], deltas[image][order], spreads[order], more)
         made = np.clip(made, 0, np.tile(sizes[image][::-1] - more, 2)).astype(priors.dtype)
         large = _large(made, max(min_size, 1.0), sizes[image], pixel_offset)
         made, best = made[large], chances[image][order][large]
-        keep = suppressed(made, nms_thresh, eta, more)
+        keep = suppress(made, nms_thresh, eta, more)
         keep = keep[:post_nms_top_n] if post_nms_top_n > 0 else keep
         boxes.append(made[keep] if len(large) else np.zeros((1, 4), made.dtype))
         kept_scores.append(best[keep] if len(large) else np.zeros(1, best.dtype))
@@ -148,7 +148,7 @@ def generate_proposals(
     return Tensor(np.concatenate(boxes)), Tensor(np.concatenate(kept_scores)[:, None]), rois_num
 
 
-def _decoded(priors: np.ndarray, deltas: np.ndarray, spreads: np.ndarray, more: float) -> np.ndarray:
+def _decode(priors: np.ndarray, deltas: np.ndarray, spreads: np.ndarray, more: float) -> np.ndarray:
     size = priors[:, 2:] - priors[:, :2] + more
     centre = priors[:, :2] + size / 2 + spreads[:, :2] * deltas[:, :2] * size
     half = np.exp(np.minimum(spreads[:, 2:] * deltas[:, 2:], _MOST_GROWTH)) * size / 2
@@ -163,7 +163,7 @@ def _large(boxes: np.ndarray, least: float, size: np.ndarray, pixel_offset: bool
     return np.flatnonzero(fit)
 
 
-def suppressed(boxes: np.ndarray, threshold: float, eta: float, more: float) -> np.ndarray:
+def suppress(boxes: np.ndarray, threshold: float, eta: float, more: float) -> np.ndarray:
     """Which of the boxes, the best first, none of those kept before covers."""
     if threshold <= 0:
         return np.arange(len(boxes))

@@ -47,20 +47,20 @@ def _groups(images: np.ndarray) -> Iterator[tuple[int, slice]]:
             yield int(image), slice(start, min(start + _AT_ONCE, where[-1] + 1))
 
 
-def _collected(parts: list[Tensor], x: Tensor, channels: int, size: tuple[int, int]) -> Tensor:
+def _collect(parts: list[Tensor], x: Tensor, channels: int, size: tuple[int, int]) -> Tensor:
     if parts:
         return get_operator("concat")(parts, 0)
     return get_operator("zeros")([0, channels, *size], x.dtype.name)
 
 
-def _averaged(x: Tensor, images: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Tensor:
+def _average(x: Tensor, images: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Tensor:
     """``rows[r] @ x[images[r]] @ columns[r]^T``: ``[R, p, H]`` and ``[R, q, W]`` give ``[R, C, p, q]``."""
     einsum = get_operator("einsum")
     parts = []
     for image, run in _groups(images):
         down, across = (Tensor(m[run].astype(x.dtype.numpy)) for m in (rows, columns))
         parts.append(einsum("rpcw,rqw->rcpq", einsum("rph,chw->rpcw", down, x[image]), across))
-    return _collected(parts, x, x.shape[1], (rows.shape[1], columns.shape[1]))
+    return _collect(parts, x, x.shape[1], (rows.shape[1], columns.shape[1]))
 
 
 @named
@@ -94,7 +94,7 @@ def roi_align(
             for r in range(len(given))
         ]
         matrices.append(np.array(lines).reshape(len(given), count, size))
-    return _averaged(x, images, *matrices)
+    return _average(x, images, *matrices)
 
 
 def _sampling(start: float, bin_size: float, count: int, size: int, ratio: int) -> np.ndarray:
@@ -122,7 +122,7 @@ def _bins(start: np.ndarray, end: np.ndarray, count: int, size: int) -> np.ndarr
     return inside
 
 
-def _rounded(values: np.ndarray) -> np.ndarray:
+def _round(values: np.ndarray) -> np.ndarray:
     return np.sign(values) * np.floor(np.abs(values) + 0.5)
 
 
@@ -139,7 +139,7 @@ def roi_pool(
     """Maxima ``[R, C, h, w]`` over the bins of boxes, rounded to pixels (Girshick, 2015); 0 for an empty bin."""
     size = _pair("roi_pool", output_size)
     given, images = _boxes("roi_pool", x, boxes, boxes_num)
-    corners = _rounded(given * spatial_scale)
+    corners = _round(given * spatial_scale)
     ends = np.maximum(corners[:, 2:], corners[:, :2]) + 1
     down = _bins(corners[:, 1], ends[:, 1], size[0], x.shape[2])
     across = _bins(corners[:, 0], ends[:, 0], size[1], x.shape[3])
@@ -153,7 +153,7 @@ def roi_pool(
         empty = ~(down[r].any(1)[:, None] & across[r].any(1))
         made = where(Tensor(empty), full([1], 0.0, x.dtype.name), made.transpose([2, 1, 0]))
         parts.append(made.unsqueeze(0))
-    return _collected(parts, x, x.shape[1], size)
+    return _collect(parts, x, x.shape[1], size)
 
 
 @named
@@ -174,7 +174,7 @@ def psroi_pool(
     given, images = _boxes("psroi_pool", x, boxes, boxes_num)
     if x.shape[1] % (rows * columns):
         raise ValueError(f"psroi_pool: {x.shape[1]} channels are no multiple of {rows} * {columns}")
-    corners = _rounded(given)
+    corners = _round(given)
     starts, ends = corners[:, :2] * spatial_scale, (corners[:, 2:] + 1) * spatial_scale
     ends = starts + np.maximum(ends - starts, 0.1)
     down = _shares(_bins(starts[:, 1], ends[:, 1], rows, x.shape[2]))
@@ -185,7 +185,7 @@ def psroi_pool(
     for image, run in _groups(images):
         p, q = (Tensor(m[run].astype(x.dtype.numpy)) for m in (down, across))
         parts.append(einsum("rcpqw,rqw->rcpq", einsum("rph,cpqhw->rcpqw", p, planes[image]), q))
-    return _collected(parts, x, planes.shape[1], (rows, columns))
+    return _collect(parts, x, planes.shape[1], (rows, columns))
 
 
 def _shares(inside: np.ndarray) -> np.ndarray:

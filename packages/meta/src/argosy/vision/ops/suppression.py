@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from argosy.vision.image import host
-from argosy.vision.ops.proposals import suppressed
+from argosy.vision.ops.proposals import suppress
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["multiclass_nms3"]
@@ -86,4 +86,4 @@ def _kept(
     order = np.flatnonzero(scores > least)
     order = order[np.argsort(-scores[order], kind="stable")]
     order = order[:top] if top > -1 else order
-    return order[suppressed(boxes[order], threshold, eta, more)]
+    return order[suppress(boxes[order], threshold, eta, more)]

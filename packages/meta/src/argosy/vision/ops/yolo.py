@@ -61,9 +61,9 @@ def yolo_loss(
         ignored = _best_overlap(cells, gt_box, valid, sides, anchor_mask, scale_x_y) > ignore_thresh
         objects = _objects(weight, place, (n, count * rows * columns)).reshape([n, count, rows, columns])
     picked = get_operator("take_along_axis")(cells.reshape([n, -1, 5 + class_num]), place.unsqueeze(-1), 1)
-    parts = _located(picked, gt_box, sides, owner, anchor_mask, (rows, columns))
+    parts = _locate(picked, gt_box, sides, owner, anchor_mask, (rows, columns))
     parts = parts * (2.0 - gt_box[..., 2] * gt_box[..., 3])  # small boxes count more
-    parts = (parts + _classified(picked[..., 5:], gt_label, class_num, use_label_smooth)) * weight
+    parts = (parts + _classify(picked[..., 5:], gt_label, class_num, use_label_smooth)) * weight
     seen = objects > 1e-5
     confidence = cells[..., 4]
     missed = get_operator("where")(seen | ignored, 0.0, _cross_entropy(confidence, 0.0))
@@ -120,7 +120,7 @@ def _objects(weight: Any, place: Any, shape: tuple[int, int]) -> Any:
     return get_operator("put_along_axis")(zeros, place, last, 1, "add")
 
 
-def _located(picked: Any, boxes: Any, sides: Any, owner: Any, mask: Sequence[int], grid: tuple[int, int]) -> Any:
+def _locate(picked: Any, boxes: Any, sides: Any, owner: Any, mask: Sequence[int], grid: tuple[int, int]) -> Any:
     """The loss of place and size of each true box."""
     rows, columns = grid
     where = get_operator("where")
@@ -133,7 +133,7 @@ def _located(picked: Any, boxes: Any, sides: Any, owner: Any, mask: Sequence[int
     return losses + (picked[..., 2:4] - wanted).abs().sum(-1)
 
 
-def _classified(logits: Any, labels: Any, class_num: int, smooth: bool) -> Any:
+def _classify(logits: Any, labels: Any, class_num: int, smooth: bool) -> Any:
     margin = min(1.0 / class_num, 1.0 / 40) if smooth else 0.0
     target = F.one_hot(labels, class_num).cast(logits.dtype.name) * (1.0 - 2 * margin) + margin
     return _cross_entropy(logits, target).sum(-1)

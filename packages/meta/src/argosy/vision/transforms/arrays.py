@@ -15,7 +15,7 @@ _LUMA = np.array([0.2989, 0.587, 0.114])
 _MODES = {"constant": "constant", "edge": "edge", "reflect": "reflect", "symmetric": "symmetric"}
 
 
-def _stored(values: np.ndarray, like: np.ndarray) -> np.ndarray:
+def _store(values: np.ndarray, like: np.ndarray) -> np.ndarray:
     """``values`` in the dtype of ``like``: rounded and limited where that is an integer."""
     if like.dtype.kind not in "iu":
         return values.astype(like.dtype, copy=False)
@@ -39,7 +39,7 @@ def resize(img: np.ndarray, size: tuple[int, int], interpolation: str) -> np.nda
             shape[axis] = -1
             parts = (np.take(values, i, axis) * w.reshape(shape) for i, w in zip(indices, weights, strict=True))
             values = sum(parts).astype(values.dtype)
-    return _stored(values, img)
+    return _store(values, img)
 
 
 def _nearest(count: int, size: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -99,11 +99,11 @@ def warp(img: np.ndarray, inverse: np.ndarray, size: tuple[int, int], interpolat
         return made
     if interpolation != "bilinear":
         raise ValueError(f"interpolation of warped arrays should be nearest or bilinear, got {interpolation!r}")
-    made[inside] = _stored(_sampled(_wide(img), u[inside] - 0.5, v[inside] - 0.5), img)
+    made[inside] = _store(_sample(_wide(img), u[inside] - 0.5, v[inside] - 0.5), img)
     return made
 
 
-def _sampled(img: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _sample(img: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     x, y = np.clip(x, 0, img.shape[1] - 1), np.clip(y, 0, img.shape[0] - 1)
     left, top = x.astype(np.int64), y.astype(np.int64)
     right, bottom = np.minimum(left + 1, img.shape[1] - 1), np.minimum(top + 1, img.shape[0] - 1)
@@ -128,7 +128,7 @@ def luma(img: np.ndarray) -> np.ndarray:
     """The brightness ``[H, W]`` of a picture of one or three channels (ITU-R 601), in the picture's precision."""
     if img.ndim == 2 or img.shape[2] == 1:
         return img.reshape(img.shape[:2])
-    return _stored(_wide(img)[..., :3] @ _LUMA, img)
+    return _store(_wide(img)[..., :3] @ _LUMA, img)
 
 
 def gray(img: np.ndarray, channels: int) -> np.ndarray:
@@ -158,7 +158,7 @@ def hue(img: np.ndarray, shift: float) -> np.ndarray:
     angle = np.where(top > low, angle, 0)
     turned = ((angle + shift) % 1.0)[..., None] * 6
     share = np.clip(np.abs((turned + np.array([0.0, 4.0, 2.0])) % 6 - 3) - 1, 0, 1)
-    return _stored((low[..., None] + (top - low)[..., None] * share) * scale, img)
+    return _store((low[..., None] + (top - low)[..., None] * share) * scale, img)
 
 
 def erase(img: np.ndarray, i: int, j: int, h: int, w: int, v: Any, inplace: bool) -> np.ndarray:

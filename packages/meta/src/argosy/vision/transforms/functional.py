@@ -111,7 +111,7 @@ def resize(img: Any, size: Any, interpolation: str = "bilinear") -> Any:
     if min(goal) < 1:
         raise ValueError(f"size should be positive, got {goal}")
     if is_picture(img):
-        return img.resize(goal[::-1], pictures.resampling(interpolation))
+        return img.resize(goal[::-1], pictures.resampling_filter(interpolation))
     return _over(img, lambda a: arrays.resize(a, goal, interpolation))
 
 
@@ -172,7 +172,7 @@ def vflip(img: Any) -> Any:
 # Geometry
 
 
-def _warped(img: Any, inverse: np.ndarray, interpolation: str, fill: Any, size: tuple[int, int] | None = None) -> Any:
+def _warp(img: Any, inverse: np.ndarray, interpolation: str, fill: Any, size: tuple[int, int] | None = None) -> Any:
     size = size or size_of(img)
     if is_picture(img):
         return pictures.warp(img, inverse, size, interpolation, fill)
@@ -202,11 +202,11 @@ def affine(
     shears = (shear, 0.0) if isinstance(shear, (int, float)) else (tuple(shear) * 2)[:2] if len(shear) == 1 else shear
     height, width = size_of(img)
     x, y = (width * 0.5, height * 0.5) if center is None else center
-    forward = _shift(x + translate[0], y + translate[1]) @ _turned(angle, scale, *shears) @ _shift(-x, -y)
-    return _warped(img, np.linalg.inv(forward), interpolation, fill)
+    forward = _shift(x + translate[0], y + translate[1]) @ _turn(angle, scale, *shears) @ _shift(-x, -y)
+    return _warp(img, np.linalg.inv(forward), interpolation, fill)
 
 
-def _turned(angle: float, scale: float, shear_x: float, shear_y: float) -> np.ndarray:
+def _turn(angle: float, scale: float, shear_x: float, shear_y: float) -> np.ndarray:
     turn, along, across = (math.radians(d) for d in (angle, shear_x, shear_y))
     a = math.cos(turn - across) / math.cos(across)
     b = -math.cos(turn - across) * math.tan(along) / math.cos(across) - math.sin(turn)
@@ -227,11 +227,11 @@ def rotate(
     """``img`` turned counter-clockwise by ``angle`` degrees; ``expand`` makes room for all of it."""
     if is_picture(img):
         colour = pictures.colour(img, fill)
-        resample = pictures.resampling(interpolation)
+        resample = pictures.resampling_filter(interpolation)
         return img.rotate(angle, resample, expand, None if center is None else tuple(center), fillcolor=colour)
     height, width = size_of(img)
     x, y = (width / 2.0, height / 2.0) if center is None else center
-    turn = _turned(-angle, 1.0, 0.0, 0.0)
+    turn = _turn(-angle, 1.0, 0.0, 0.0)
     size = (height, width)
     inverse = _shift(x, y) @ np.linalg.inv(turn) @ _shift(-x, -y)
     if expand:
@@ -244,7 +244,7 @@ def rotate(
         )
         middle = (low + high) / 2
         inverse = inverse @ _shift(middle[0] - size[1] / 2, middle[1] - size[0] / 2)
-    return _warped(img, inverse, interpolation, fill, size)
+    return _warp(img, inverse, interpolation, fill, size)
 
 
 @checked
@@ -255,7 +255,7 @@ def perspective(img: Any, startpoints: Any, endpoints: Any, interpolation: str =
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
         goals += [u, v]
     found = np.linalg.lstsq(np.array(rows, np.float64), np.array(goals, np.float64), rcond=None)[0]
-    return _warped(img, np.append(found, 1.0).reshape(3, 3), interpolation, fill)
+    return _warp(img, np.append(found, 1.0).reshape(3, 3), interpolation, fill)
 
 
 # Colours

@@ -9,12 +9,12 @@ import numpy as np
 from argosy.vision.image import pillow
 from argosy.vision.transforms import arrays
 
-__all__ = ["colour", "gray", "hue", "pad", "resampling", "warp"]
+__all__ = ["colour", "gray", "hue", "pad", "resampling_filter", "warp"]
 
 _RESAMPLING = ("nearest", "bilinear", "bicubic", "box", "lanczos", "hamming")
 
 
-def resampling(name: str) -> Any:
+def resampling_filter(name: str) -> Any:
     """Pillow's constant for an interpolation."""
     if name not in _RESAMPLING:
         raise ValueError(f"interpolation should be one of {_RESAMPLING}, got {name!r}")
@@ -48,7 +48,9 @@ def warp(img: Any, inverse: np.ndarray, size: tuple[int, int], interpolation: st
     flat = (inverse / inverse[2, 2]).reshape(-1)
     plane = flat[6] == 0 and flat[7] == 0
     method, numbers = (methods.AFFINE, flat[:6]) if plane else (methods.PERSPECTIVE, flat[:8])
-    return img.transform(size[::-1], method, list(numbers), resampling(interpolation), fillcolor=colour(img, fill))
+    return img.transform(
+        size[::-1], method, list(numbers), resampling_filter(interpolation), fillcolor=colour(img, fill)
+    )
 
 
 def gray(img: Any, channels: int) -> Any:

@@ -37,10 +37,10 @@ def fused_dot_product_attention(
         raise ValueError("fused_dot_product_attention(): argument 'attn_mask' should be None when is_causal is True")
     factor = query.shape[-1] ** -0.5 if scaling_factor is None else scaling_factor
     drop = partial(F.dropout, p=dropout_p, training=training)
-    return _attended(query, key, value, attn_mask, factor, drop, is_causal)
+    return _attend(query, key, value, attn_mask, factor, drop, is_causal)
 
 
-def _attended(
+def _attend(
     q: Any, k: Any, v: Any, mask: Tensor | None, factor: float, drop: Callable[[Any], Any], causal: bool = False
 ) -> Any:
     """Attention of operands [batch, length, heads, width]; ``drop`` is dropout of the weights."""
@@ -93,11 +93,11 @@ def fused_multi_head_attention(
         raise ValueError(f"fused_multi_head_attention(): argument 'x' should have 3 axes, got {list(x.shape)}")
     width = x.shape[-1:]
     out = F.layer_norm(x, width, pre_ln_scale, pre_ln_bias, pre_ln_epsilon) if pre_layer_norm else x
-    q, k, v = _projected(out, qkv_weight, qkv_bias, num_heads if transpose_qkv_wb else 0)
+    q, k, v = _project(out, qkv_weight, qkv_bias, num_heads if transpose_qkv_wb else 0)
     if cache_kv is not None:
         k, v = (op("concat")([cache_kv[i].transpose([0, 2, 1, 3]), new], 1) for i, new in enumerate((k, v)))
     drop = partial(F.dropout, p=attn_dropout_rate, training=training, mode=mode)
-    out = _attended(q, k, v, attn_mask, q.shape[-1] ** -0.5, drop)
+    out = _attend(q, k, v, attn_mask, q.shape[-1] ** -0.5, drop)
     out = fused_matmul_bias(op("flatten")(out, 2, 3), linear_weight, linear_bias)
     out = F.dropout(out, dropout_rate, training=training, mode=mode)
     out = x + out if add_residual else out
@@ -107,7 +107,7 @@ def fused_multi_head_attention(
     return out, op("stack")([k.transpose([0, 2, 1, 3]), v.transpose([0, 2, 1, 3])])
 
 
-def _projected(x: Any, weight: Tensor, bias: Tensor | None, heads: int) -> tuple[Any, Any, Any]:
+def _project(x: Any, weight: Tensor, bias: Tensor | None, heads: int) -> tuple[Any, Any, Any]:
     """Queries, keys and values [batch, length, heads, head width]; ``heads`` is 0 where the weight says them."""
     width = x.shape[-1]
     if heads:

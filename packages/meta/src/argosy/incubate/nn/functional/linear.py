@@ -10,7 +10,7 @@ from argosy.checked import named
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["activated", "fused_bias_act", "fused_linear", "fused_linear_activation", "fused_matmul_bias"]
+__all__ = ["activate", "fused_bias_act", "fused_linear", "fused_linear_activation", "fused_matmul_bias"]
 
 _ACTIVATIONS = ("gelu", "relu", "silu", "swish", "sigmoid", "tanh", "leaky_relu")
 
@@ -52,7 +52,7 @@ def fused_linear_activation(
     return op(activation)(out)
 
 
-def activated(name: str, x: Any, activation: str) -> Any:
+def activate(name: str, x: Any, activation: str) -> Any:
     """The activation called so of ``x``; errors name the function ``name``."""
     if activation not in _ACTIVATIONS:
         raise ValueError(f"{name}(): the activation should be one of {', '.join(_ACTIVATIONS)}, got {activation!r}")
@@ -82,6 +82,6 @@ def fused_bias_act(
     out = x if bias is None else op("add")(x, bias)
     gates = {"swiglu": "silu", "geglu": "gelu"}
     if act_method not in gates:
-        return activated("fused_bias_act", out, act_method)
+        return activate("fused_bias_act", out, act_method)
     gate, value = op("chunk")(out, 2, -1)
     return op(gates[act_method])(gate) * value

@@ -24,7 +24,7 @@ def _first_axis(name: str, x: Tensor, axis: int) -> int:
     return axis % x.ndim
 
 
-def _joined(x: Tensor, bias: Tensor | None, residual: Tensor | None, alpha: float = 1.0) -> Any:
+def _join(x: Tensor, bias: Tensor | None, residual: Tensor | None, alpha: float = 1.0) -> Any:
     """``x + bias + alpha * residual``; a bias counts only where there is a residual, as in Paddle's kernels."""
     if residual is None:
         return x
@@ -38,7 +38,7 @@ def _flat(x: Tensor, axis: int) -> Any:
     return op("flatten")(wide, axis, -1).flatten(0, axis - 1) if axis else wide.reshape([1, -1])
 
 
-def _scaled(flat: Any, weight: Tensor | None, bias: Tensor | None, like: Tensor) -> Any:
+def _scale(flat: Any, weight: Tensor | None, bias: Tensor | None, like: Tensor) -> Any:
     for each, combine in ((weight, op("multiply")), (bias, op("add"))):
         if each is not None:
             flat = combine(flat, each.reshape([-1]).cast(flat.dtype.name))
@@ -67,10 +67,10 @@ def fused_rms_norm(
     """
     _refuse_quantised("fused_rms_norm", quant_scale)
     axis = _first_axis("fused_rms_norm", x, begin_norm_axis)
-    y = _joined(x, bias, residual)
+    y = _join(x, bias, residual)
     rows = _flat(y, axis)
     normal = rows * op("rsqrt")((rows * rows).mean(-1, keepdim=True) + epsilon)
-    return _scaled(normal, norm_weight, norm_bias, x), _or_empty(y, residual)
+    return _scale(normal, norm_weight, norm_bias, x), _or_empty(y, residual)
 
 
 def _or_empty(y: Tensor, residual: Tensor | None) -> Tensor:
@@ -102,13 +102,13 @@ def fused_layer_norm(
     """
     _refuse_quantised("fused_layer_norm", quant_scale)
     axis = _first_axis("fused_layer_norm", x, begin_norm_axis)
-    y = _joined(x, bias, residual, residual_alpha)
+    y = _join(x, bias, residual, residual_alpha)
     rows = _flat(y, axis)
     mean = rows.mean(-1, keepdim=True)
     centred = rows - mean
     inverse = op("rsqrt")((centred * centred).mean(-1, keepdim=True) + epsilon)
     bare = norm_weight is None and norm_bias is None
-    out = y if bare else _scaled(centred * inverse, norm_weight, norm_bias, x)
+    out = y if bare else _scale(centred * inverse, norm_weight, norm_bias, x)
     return out, _or_empty(y, residual), mean.flatten(), inverse.flatten()
 
 

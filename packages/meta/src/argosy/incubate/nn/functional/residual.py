@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.checked import named
-from argosy.incubate.nn.functional.linear import activated, fused_matmul_bias
+from argosy.incubate.nn.functional.linear import activate, fused_matmul_bias
 from argosy.nn import functional as F
 from argosy_tensorcore.tensor import Tensor
 
@@ -81,7 +81,7 @@ def fused_feedforward(
     check_ring("fused_feedforward", ring_id)
     width = x.shape[-1:]
     out = F.layer_norm(x, width, ln1_scale, ln1_bias, ln1_epsilon) if pre_layer_norm else x
-    out = activated("fused_feedforward", fused_matmul_bias(out, linear1_weight, linear1_bias), activation)
+    out = activate("fused_feedforward", fused_matmul_bias(out, linear1_weight, linear1_bias), activation)
     out = F.dropout(out, dropout1_rate, training=training, mode=mode)
     out = F.dropout(fused_matmul_bias(out, linear2_weight, linear2_bias), dropout2_rate, training=training, mode=mode)
     out = x + out if add_residual else out

@@ -45,7 +45,7 @@ def fused_rotary_position_embedding(
     length, width = q.shape[0 if time_major else 1], q.shape[-1]
     if sin is None:
         sin, cos = (_angles(length, width, rotary_emb_base, name) for name in ("sin", "cos"))
-    placed = [_placed(op("reshape")(x, [-1, width]), length, position_ids, time_major) for x in (sin, cos)]
+    placed = [_place(op("reshape")(x, [-1, width]), length, position_ids, time_major) for x in (sin, cos)]
     turn = _pairs if use_neox_rotary_style else _halves
     return tuple(  # type: ignore[return-value]
         None if x is None else (x * placed[1].cast(x.dtype.name) + turn(x) * placed[0].cast(x.dtype.name))
@@ -62,7 +62,7 @@ def _angles(length: Any, width: int, base: float, function: str) -> Tensor:
     return op(function)(op("outer")(places, Tensor(rates.repeat(2)))).cast("float32")
 
 
-def _placed(table: Any, length: Any, position_ids: Tensor | None, time_major: bool) -> Any:
+def _place(table: Any, length: Any, position_ids: Tensor | None, time_major: bool) -> Any:
     """The rows of ``table`` for the places of the operands, ready to broadcast."""
     if position_ids is None:
         rows = table[:length]

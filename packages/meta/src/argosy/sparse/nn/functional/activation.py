@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from argosy.checked import named
-from argosy.geometric.messages import reduced
+from argosy.geometric.messages import reduce_rows
 from argosy.sparse.patterns import distinct, keys_of
-from argosy.sparse.tensors import SparseCsrTensor, SparseTensor, as_sparse, scattered
+from argosy.sparse.tensors import SparseCsrTensor, SparseTensor, as_sparse, scatter_sum
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
@@ -57,6 +57,6 @@ def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> Any:
 
 def _by_segment(values: Any, segment: Any, count: int) -> Any:
     """Softmax of the rows of equal ``segment`` together."""
-    largest = reduced("softmax", values.detach(), segment, count, "max")
+    largest = reduce_rows("softmax", values.detach(), segment, count, "max")
     raised = op("exp")(values - op("gather")(largest, segment, 0))
-    return raised / op("gather")(scattered(raised, segment, count), segment, 0)
+    return raised / op("gather")(scatter_sum(raised, segment, count), segment, 0)

@@ -14,14 +14,14 @@ import numpy as np
 
 from argosy.checked import named
 from argosy.sparse.nn.functional.neighbours import Window, rule_book
-from argosy.sparse.tensors import SparseCooTensor, scattered
+from argosy.sparse.tensors import SparseCooTensor, scatter_sum
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.ops.common.arguments import per_axis
 from argosy_phi_ops.ops.common.windows import padding_pairs
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "channels_of", "conv2d", "conv3d", "convolved", "subm_conv2d", "subm_conv2d_igemm", "subm_conv3d",
+    "channels_of", "conv2d", "conv3d", "convolve", "subm_conv2d", "subm_conv2d_igemm", "subm_conv3d",
     "subm_conv3d_igemm", "window_of",
 ]  # fmt: skip
 
@@ -45,7 +45,7 @@ def conv2d(
 
     x: COO with dense channels; groups: 1 only, as in Paddle; padding as in :func:`argosy.nn.functional.conv2d`.
     """
-    return convolved("conv2d", x, weight, bias, (stride, padding, dilation), groups, data_format, False)
+    return convolve("conv2d", x, weight, bias, (stride, padding, dilation), groups, data_format, False)
 
 
 @named
@@ -61,7 +61,7 @@ def conv3d(
     name: str | None = None,
 ) -> SparseCooTensor:
     """:func:`conv2d` of x [N, D, H, W, C] with weight [kd, kh, kw, C, C']."""
-    return convolved("conv3d", x, weight, bias, (stride, padding, dilation), groups, data_format, False)
+    return convolve("conv3d", x, weight, bias, (stride, padding, dilation), groups, data_format, False)
 
 
 @named
@@ -81,7 +81,7 @@ def subm_conv2d(
 
     stride and padding have no effect, as in Paddle; ``key``, the name of positions that calls share, neither.
     """
-    return convolved("subm_conv2d", x, weight, bias, (stride, padding, dilation), groups, data_format, True)
+    return convolve("subm_conv2d", x, weight, bias, (stride, padding, dilation), groups, data_format, True)
 
 
 @named
@@ -98,7 +98,7 @@ def subm_conv3d(
     name: str | None = None,
 ) -> SparseCooTensor:
     """:func:`subm_conv2d` of x [N, D, H, W, C] with weight [kd, kh, kw, C, C']."""
-    return convolved("subm_conv3d", x, weight, bias, (stride, padding, dilation), groups, data_format, True)
+    return convolve("subm_conv3d", x, weight, bias, (stride, padding, dilation), groups, data_format, True)
 
 
 subm_conv2d_igemm = subm_conv2d
@@ -130,7 +130,7 @@ def window_of(owner: str, x: Any, sizes: Sequence[int], stride: Any, padding: An
     return Window(tuple(sizes), tuple(strides), tuple(pairs), tuple(dilations), kept)
 
 
-def convolved(
+def convolve(
     owner: str,
     x: Any,
     weight: Any,
@@ -154,7 +154,7 @@ def convolved(
         raise ValueError(f"{owner}(): a kernel {sizes} does not fit into {list(found.shape[1:-1])}")
     rules = rule_book(found.indices().numpy(), found.sparse_shape, window)
     values = _gathered_products(found.values(), weight, rules.taken, rules.counts)
-    values = scattered(values, Tensor(rules.given), rules.indices.shape[1])
+    values = scatter_sum(values, Tensor(rules.given), rules.indices.shape[1])
     values = values if bias is None else values + bias
     if kept:
         return SparseCooTensor(found.indices(), values, shape, found.is_coalesced())

@@ -54,7 +54,7 @@ def rule_book(indices: Any, sizes: Sequence[int], window: Window) -> RuleBook:
     result = [sizes[0], *window.result(sizes[1:])]
     taken, reached = [], []
     for offset in product(*map(range, window.sizes)):
-        numbers, positions = _reached(indices, offset, window, result[1:])
+        numbers, positions = _reach(indices, offset, window, result[1:])
         taken.append(numbers)
         reached.append(keys_of(positions, result))
     keys = np.concatenate(reached)
@@ -71,7 +71,7 @@ def rule_book(indices: Any, sizes: Sequence[int], window: Window) -> RuleBook:
     return RuleBook(indices, np.concatenate(taken)[hit], order[places][hit], kept)
 
 
-def _reached(indices: Any, offset: Sequence[int], window: Window, result: Sequence[int]) -> tuple[Any, Any]:
+def _reach(indices: Any, offset: Sequence[int], window: Window, result: Sequence[int]) -> tuple[Any, Any]:
     """Numbers of the values that stand at ``offset`` in the window of some result, and these results' positions."""
     if window.kept:  # the window stands with its middle on the result
         shift = [(k // 2 - o) * d for k, o, d in zip(window.sizes, offset, window.dilation, strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.checked import named
-from argosy.geometric.messages import reduced
+from argosy.geometric.messages import reduce_rows
 from argosy.sparse.nn.functional.convolution import channels_of, window_of
 from argosy.sparse.nn.functional.neighbours import rule_book
 from argosy.sparse.tensors import SparseCooTensor
@@ -42,5 +42,5 @@ def max_pool3d(
         raise ValueError(f"{this}(): a window {list(sizes)} does not fit into {list(found.shape[1:-1])}")
     rules = rule_book(found.indices().numpy(), found.sparse_shape, window)
     rows = op("gather")(found.values(), Tensor(rules.taken), 0)
-    values = reduced(this, rows, Tensor(rules.given), rules.indices.shape[1], "max")
+    values = reduce_rows(this, rows, Tensor(rules.given), rules.indices.shape[1], "max")
     return SparseCooTensor(Tensor(rules.indices), values, shape, True)
