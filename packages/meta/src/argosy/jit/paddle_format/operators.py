@@ -224,7 +224,7 @@ RULES["matmul"] = lambda x, a: get_operator("matmul")(
     as_operand(x[0]), as_operand(x[1]), a["transpose_x"], a["transpose_y"]
 )
 RULES["cast"] = lambda x, a: get_operator("cast")(as_operand(x[0]), a["dtype"])
-RULES["pow"] = lambda x, a: find_function("pow")(as_operand(x[0]), a["y"])
+RULES["pow"] = lambda x, a: find_function("pow")(as_operand(x[0]), a["y"])  # type: ignore[misc]
 RULES["clip"] = lambda x, a: get_operator("clip")(as_operand(x[0]), as_number(x[1]), as_number(x[2]))
 RULES["mean"] = lambda x, a: get_operator("mean")(as_operand(x[0]), as_list(x[1]) or None, a["keepdim"])
 RULES["sum"] = lambda x, a: get_operator("sum")(as_operand(x[0]), as_list(x[1]) or None, None, a["keepdim"])
