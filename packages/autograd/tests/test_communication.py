@@ -20,6 +20,11 @@ CASES = [("all_reduce", {"size": SIZE, "kind": kind}) for kind in ("sum", "avg",
     ("reduce_scatter", {"size": SIZE, "axis": 0, "kind": "avg"}),
     ("all_to_all", {"size": SIZE, "split_axis": 1, "concat_axis": 0}),
     ("broadcast_rank", {"size": SIZE, "root": 1}),
+    ("start", {"collective": "all_reduce", "size": SIZE, "kind": "sum"}),
+    ("start", {"collective": "all_gather", "size": SIZE, "axis": 1}),
+    ("start", {"collective": "reduce_scatter", "size": SIZE, "axis": 1, "kind": "avg"}),
+    ("start", {"collective": "all_to_all", "size": SIZE, "axis": 1, "concat_axis": 0}),
+    ("start", {"collective": "broadcast_rank", "size": SIZE, "root": 1}),
     ("permute", {"pairs": ((0, 1), (1, 0))}),
     ("permute", {"pairs": ((0, 0), (0, 1))}),
 ]
@@ -31,7 +36,9 @@ def program_of(name, attributes):
     x = program.add_input(F)
     with building(Builder.at_end(program.block)):
         token = prim.create_token()
-        y, token = getattr(prim, name)(x * x, token, **attributes)
+        y, *handle, token = getattr(prim, name)(x * x, token, **attributes)
+        if handle:
+            y, token = prim.wait(y, *handle, token)
         z, token = prim.all_reduce(y * y, token, size=SIZE, kind="sum")
         outputs = [y * 2, z]
     program.set_outputs(outputs)

@@ -5,6 +5,9 @@ from test_static_spmd import V, W, captured
 
 from argosy_autoparallel import Layout, ProcessMesh, Replicate, Shard, partition_program
 from argosy_autoparallel.schedule import ScheduleError, list_of, verify_programs
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_pir import Builder, Program, TensorType
 from argosy_tensorcore.tensor import Tensor
 
 pytest.importorskip("argosy_autograd")
@@ -47,3 +50,28 @@ def test_a_rank_without_one_of_its_collectives_is_named():
         last.attributes["group"] = tuple(sorted({0, 1, 2, 3} - {0 if rank else 1}))
         with pytest.raises(ScheduleError, match=r"rank \d, instruction \d+"):
             verify_programs(programs)
+
+
+def _started(order):
+    """A program that starts two collectives and waits for them in an order."""
+    program = Program()
+    x = program.add_input(TensorType((4,), "float32"))
+    with building(Builder.at_end(program.block)):
+        token = prim.create_token()
+        y, one, token = prim.start(x, token, collective="all_reduce", size=2)
+        z, two, token = prim.start(x, token, collective="all_gather", size=2)
+        waits = [(y, one), (z, two)]
+        program.set_outputs([prim.wait(*waits[at], token)[0] for at in order])
+    return program
+
+
+def test_started_collectives_of_programs_are_started_and_waited_for():
+    """A start and its wait are two instructions; the order of waits may differ, that of starts may not."""
+    programs = [_started((0, 1)), _started((1, 0))]
+    assert [type(i).__name__ for i in list_of(programs[1])] == ["Start", "Start", "Wait", "Wait"]
+    verify_programs(programs)
+    swapped = _started((0, 1))
+    first, second = [op for op in swapped.walk() if op.name == "prim.start"]
+    first.attributes["collective"], second.attributes["collective"] = "all_gather", "all_reduce"
+    with pytest.raises(ScheduleError, match="ranks disagree: rank 0, instruction 0"):
+        verify_programs([programs[0], swapped])

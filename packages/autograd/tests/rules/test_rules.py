@@ -187,7 +187,9 @@ SAMPLES: list[tuple] = [
     ("host_call", (X, Y), {"function": "testrules.powers", "arguments": {"exponent": 4}}),
 ]
 FIRST_ORDER_ONLY = {"floor_mod", "svd", "reduce_max", "reduce_min"}
-COMMUNICATION = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast_rank", "permute"}
+COMMUNICATION = {
+    "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast_rank", "permute", "start", "wait",
+}  # fmt: skip
 HERMITIAN = {"cholesky", "eigh", "eig"}
 
 

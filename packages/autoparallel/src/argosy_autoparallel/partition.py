@@ -360,6 +360,8 @@ class Partitioner:
         """What the program itself communicates takes its place in the chain of tokens."""
         if op.name == "prim.create_token":
             return
+        if op.name in ("prim.start", "prim.wait"):
+            raise NotImplementedError(f"'{op.name}'{_at(op)}: communication is started in programs of one rank only")
         operands = [self._get(x, None) for x in op.operands if isinstance(x.type, TensorType)]
         made = self.emitter.communicate(op.kind, operands[0] if operands else None, **dict(op.attributes))
         if made is not None:

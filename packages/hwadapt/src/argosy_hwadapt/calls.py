@@ -39,7 +39,7 @@ class Call:
         self.send: Any = None if send is None else send.reshape(-1)
         self.recv: Any = None if recv is None else self.send if recv is send else recv.reshape(-1)
         self.background = False
-        self.site = call_site()
+        self.site: object = call_site()
 
     def in_background(self) -> Call:
         """Return this call, which is to move on while nobody waits for it."""

@@ -107,7 +107,7 @@ class MpiCommunicator(BaseCommunicator):
         call = calls.send(self.size, buffer, peer, tag)
         call.own["to"] = self._members[peer]
         self._check_open("send")
-        written = record(call.text(), call.site).ljust(TEXT, b"\0")
+        written = record(call.text(), str(call.site)).ljust(TEXT, b"\0")
         message = np.concatenate([np.frombuffer(written, np.uint8), _bytes(buffer)])
         with self._waits.progress.lock:
             request = self._run("send", self._comm.Isend, message, peer, tag)
@@ -176,7 +176,7 @@ class MpiCommunicator(BaseCommunicator):
         if self._agreement is not None:
             form = "+" if started else ""
             try:
-                records = yield from self._agreement.compare(number, record(call.text(own=False), form + call.site))
+                records = yield from self._agreement.compare(number, record(call.text(own=False), f"{form}{call.site}"))
             except CollectiveMismatch as error:
                 self._failure = error
                 raise

@@ -11,6 +11,8 @@ from argosy_phi_ops.primitives.communication import (
     recv,
     reduce_scatter,
     send,
+    start,
+    wait,
 )
 from argosy_phi_ops.primitives.contraction import conv, dot_general
 from argosy_phi_ops.primitives.decomposition import cholesky, eig, eigh, lu, qr, solve, svd, triangular_solve
@@ -129,6 +131,6 @@ __all__ = [
     "nextafter", "pad", "permute", "pow", "qr", "real", "recv", "reduce_and", "reduce_max", "reduce_min",
     "reduce_or", "reduce_prod", "reduce_scatter", "reduce_sum", "relayout", "rem", "reshape", "reverse", "rng_bits",
     "round", "rsqrt", "scatter", "select", "send", "shift_left", "shift_right", "sign", "sin", "sinh", "slice",
-    "solve", "sort", "sqrt", "stop_gradient", "sub", "svd", "tan", "tanh", "to_local", "transpose",
-    "triangular_solve", "trunc",
+    "solve", "sort", "sqrt", "start", "stop_gradient", "sub", "svd", "tan", "tanh", "to_local", "transpose",
+    "triangular_solve", "trunc", "wait",
 ]  # fmt: skip

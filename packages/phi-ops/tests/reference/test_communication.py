@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 from argosy_hwadapt.inproc import run_ranks
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_phi_ops.errors import OperatorError
+from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir.builder import Builder
 from argosy_pir.program import Program
@@ -68,6 +72,55 @@ def test_all_to_all_exchanges_parts(inputs):
 def test_broadcast_gives_everyone_the_roots(inputs):
     for result in run("broadcast_rank", inputs, {"group": (), "size": RANKS, "root": 1}, (3, 2)):
         np.testing.assert_array_equal(result, inputs[1])
+
+
+STARTED = [
+    ("all_reduce", {"kind": "max"}, {}),
+    ("all_gather", {"axis": 1}, {}),
+    ("reduce_scatter", {"axis": 0, "kind": "sum"}, {}),
+    ("all_to_all", {"axis": 0, "concat_axis": 1}, {"axis": "split_axis"}),
+    ("broadcast_rank", {"root": 2}, {}),
+]
+
+
+@pytest.mark.parametrize(("name", "attributes", "renamed"), STARTED)
+def test_what_is_started_and_waited_for_is_what_the_collective_gives(inputs, name, attributes, renamed):
+    """Two are on their way at once while the operand is written over; each wait gets its own."""
+    common = {"group": (), "size": RANKS}
+
+    def build(started):
+        program = Program()
+        x = program.add_input(TensorType((3, 2), "float32"))
+        with building(Builder.at_end(program.block)):
+            token = prim.create_token()
+            if started:
+                y, one, token = prim.start(x, token, collective=name, **common, **attributes)
+                z, other, token = prim.start(x + x, token, collective=name, **common, **attributes)
+                z, token = prim.wait(z, other, token)
+                y, token = prim.wait(y, one, token)
+            else:
+                plain = {renamed.get(key, key): value for key, value in attributes.items()}
+                y, token = getattr(prim, name)(x, token, **common, **plain)
+                z, token = getattr(prim, name)(x + x, token, **common, **plain)
+        program.set_outputs([y, z])
+        program.verify()
+        return program
+
+    programs = build(True), build(False)
+
+    def rank(communicator):
+        return [interpret(program, [inputs[communicator.rank]], (), [communicator])[0] for program in programs]
+
+    for started, plain in run_ranks(rank, RANKS):
+        for one, other in zip(started, plain, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_what_cannot_be_started_is_refused():
+    with pytest.raises(
+        OperatorError, match=r"prim.start: collective 'permute', expected one of all_reduce, all_gather"
+    ):
+        PRIMITIVES["start"].infer([TensorType((2,), "float32"), TokenType()], {"collective": "permute", "size": 2})
 
 
 def test_permute_sends_along_pairs_and_leaves_zeros_elsewhere(inputs):

@@ -14,6 +14,7 @@ from argosy_autograd.errors import MissingRule
 from argosy_autograd.registry import jvp, vjp
 from argosy_autograd.tokens import communicate
 from argosy_phi_ops import prim
+from argosy_phi_ops.primitives.communication import blocking_form
 
 Results = tuple[Value, Value]
 Cotangents = tuple[Value, None]
@@ -72,7 +73,7 @@ def _(results: Results, x: Value, token: Value, dx: Value, _: None, *, kind: str
 
 def _only_linear(name: str, kind: str) -> None:
     if kind not in ("sum", "avg"):
-        raise MissingRule(f"{name} of kind {kind!r} has no derivative rule; use all_reduce and slice its result")
+        raise MissingRule(f"{name} of kind {kind!r} has no derivative rule; use all_reduce, and slice its result")
 
 
 @vjp("all_to_all")
@@ -110,6 +111,38 @@ def _(g: Cotangents, results: Results, x: Value, token: Value, *, pairs: tuple[t
     for part in parts[1:]:
         total = total + part
     return total, None
+
+
+@vjp("start")
+def _(
+    g: tuple[Value, None, None], results: tuple[Value, Value, Value], x: Value, token: Value, *, collective: str,
+    **attributes: Any,
+) -> Cotangents:  # fmt: skip
+    """The transposed collective, begun and ended where the derivative stands."""
+    _only_linear("start", attributes["kind"])
+    blocking, chosen = blocking_form(collective, attributes)
+    cotangents: Cotangents = vjp.find(blocking.name)((g[0], None), (results[0], token), x, token, **chosen)
+    return cotangents
+
+
+@jvp("start")
+def _(
+    results: tuple[Value, Value, Value], x: Value, token: Value, dx: Value, _: None, *, collective: str,
+    **attributes: Any,
+) -> tuple[Value, None, None]:  # fmt: skip
+    _only_linear("start", attributes["kind"])
+    blocking, chosen = blocking_form(collective, attributes)
+    return jvp.find(blocking.name)((results[0], token), x, token, dx, None, **chosen)[0], None, None
+
+
+@vjp("wait")
+def _(g: Cotangents, results: Results, x: Value, handle: Value, token: Value) -> tuple[Value, None, None]:
+    return g[0], None, None
+
+
+@jvp("wait")
+def _(results: Results, x: Value, handle: Value, token: Value, dx: Value, _: None, __: None) -> Cotangents:
+    return dx, None
 
 
 def _linear(name: str) -> None:

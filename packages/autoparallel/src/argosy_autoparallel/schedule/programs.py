@@ -11,9 +11,11 @@ from typing import Any
 from argosy_autoparallel.schedule.instructions import Instruction, Receive, Ref, Send, Start, Wait
 from argosy_autoparallel.schedule.lists import InstructionList
 from argosy_autoparallel.schedule.verify import Verified, verify
+from argosy_phi_ops.primitives.communication import blocking_form
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
+from argosy_pir.values import Value
 
 __all__ = ["list_of", "verify_programs"]
 
@@ -31,32 +33,47 @@ def verify_programs(programs: Sequence[Program]) -> Verified:
 
 
 def list_of(program: Program) -> InstructionList:
-    """The list of a program's communication, each operation started and waited for where it stands."""
+    """The list of a program's communication; what is no ``start`` is waited for where it stands."""
     instructions: list[Instruction] = []
     given: dict[Ref, TensorType] = {}
+    started: dict[Value, Ref] = {}
     for number, op in enumerate(program.walk()):
-        if op.dialect == "prim":
+        if op.name == "prim.start":
+            form, attributes = blocking_form(op.attributes["collective"], op.attributes)
+            instructions.append(_collective(form.name, attributes, op, number, given))
+            started[op.results[1]] = Ref("result", (number,))
+        elif op.name == "prim.wait":
+            instructions.append(Wait(started[op.operand(1)], line=_line(op)))
+        elif op.dialect == "prim":
             instructions += _instructions(op, number, given)
     return InstructionList(tuple(instructions), {}, given)
 
 
 def _instructions(op: Operation, number: int, given: dict[Ref, TensorType]) -> list[Instruction]:
     name, a = op.name.removeprefix("prim."), op.attributes
-    line = "" if op.location.is_unknown else str(op.location)
+    line = _line(op)
     value, result = Ref("value", (number,)), Ref("result", (number,))
     if name == "recv":
         return [Receive(result, op.results[0].type, _member(a, a["peer"]), _tag(a), line=line), Wait(result, line=line)]  # type: ignore[arg-type]
-    if name != "send" and name not in _COLLECTIVES:
-        return []
-    type = op.operand(0).type
-    assert isinstance(type, TensorType)
     if name == "send":
-        given[value] = type
+        given[value] = op.operand(0).type  # type: ignore[assignment]
         return [Send(value, _member(a, a["peer"]), _tag(a), line=line)]
-    given[value] = _flat(name, type, a)
-    group = () if name == "permute" else tuple(a["group"])
-    start = Start(_COLLECTIVES[name], value, result, group, _options(name, a), line=line)
-    return [start, Wait(result, line=line)]
+    return [_collective(name, a, op, number, given), Wait(result, line=line)] if name in _COLLECTIVES else []
+
+
+def _collective(
+    name: str, attributes: Mapping[str, Any], op: Operation, number: int, given: dict[Ref, TensorType]
+) -> Start:
+    type, value = op.operand(0).type, Ref("value", (number,))
+    assert isinstance(type, TensorType)
+    given[value] = _flat(name, type, attributes)
+    group = () if name == "permute" else tuple(attributes["group"])
+    options = _options(name, attributes)
+    return Start(_COLLECTIVES[name], value, Ref("result", (number,)), group, options, line=_line(op))
+
+
+def _line(op: Operation) -> str:
+    return "" if op.location.is_unknown else str(op.location)
 
 
 def _member(attributes: Mapping[str, Any], peer: int) -> int:

@@ -235,7 +235,7 @@ class _Rank:
         self.started[start.result] = handle, result
 
     def _begin(self, communicator: Communicator, call: Call) -> Handle:
-        call.site = str(self.place)
+        call.site = self.place  # printed when somebody asks
         return communicator.start(call.in_background())
 
     def receive(self, receive: Receive) -> None:

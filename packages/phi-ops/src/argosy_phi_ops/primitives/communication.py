@@ -2,13 +2,16 @@
 
 Each takes a token as its last operand and gives one as its last result: the chain of tokens is the order in which all
 ranks of ``group`` (global rank numbers; the empty tuple is every rank) must call. ``size`` is the number of ranks in
-the group.
+the group. A collective can also be begun by ``start`` and ended by ``wait``: what stands between them runs meanwhile.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from argosy_phi_ops.primitives.checks import check_axes, format_shape, require
-from argosy_phi_ops.primitives.declaration import Shape, primitive
+from argosy_phi_ops.primitives.declaration import PRIMITIVES, Primitive, Shape, primitive
 from argosy_pir.types import TensorType, TokenType, Type
 
 REDUCE_KINDS = ("sum", "prod", "max", "min", "avg")
@@ -89,6 +92,44 @@ def permute(x: TensorType, token: TokenType, *, pairs: Shape) -> _Result:
     targets = [pair[1] for pair in pairs]
     require(len(set(targets)) == len(targets), f"prim.permute: a rank is the target of two pairs in {pairs}")
     return x, token
+
+
+@primitive("communication", effect=True, work=0)
+def start(
+    x: TensorType, token: TokenType, *, collective: str, group: Shape = (), size: int, axis: int = 0,
+    concat_axis: int = 0, kind: str = "sum", root: int = 0,
+) -> tuple[TensorType, TokenType, TokenType]:  # fmt: skip
+    """Begin a collective; only :func:`wait` may read its first result, and takes its second. ``axis`` is split or
+    joined (``split_axis`` of an all-to-all).
+    """
+    _check("start", token, kind)
+    chosen = {"axis": axis, "concat_axis": concat_axis, "kind": kind, "root": root}
+    blocking, attributes = blocking_form(collective, {**chosen, "group": group, "size": size})
+    result, _ = blocking.rule(x, token, **attributes)
+    return result, TokenType(), token
+
+
+@primitive("communication", effect=True, work=0)
+def wait(x: TensorType, handle: TokenType, token: TokenType) -> _Result:
+    """The result of the collective that gave ``x`` and ``handle``, once it is done."""
+    _check("wait", handle)
+    _check("wait", token)
+    return x, token
+
+
+def blocking_form(collective: str, attributes: Mapping[str, Any]) -> tuple[Primitive, dict[str, Any]]:
+    """The primitive that starts and waits at once, with its attributes, of the attributes of :func:`start`."""
+    require(collective in _STARTED, f"prim.start: collective {collective!r}, expected one of {', '.join(_STARTED)}")
+    names = {"axis": "split_axis"} if collective == "all_to_all" else {}
+    chosen = {name: attributes[name] for name in ("group", "size", *_STARTED[collective])}
+    return PRIMITIVES[collective], {names.get(name, name): value for name, value in chosen.items()}
+
+
+_STARTED = {
+    "all_reduce": ("kind",), "all_gather": ("axis",), "reduce_scatter": ("axis", "kind"),
+    "all_to_all": ("axis", "concat_axis"), "broadcast_rank": ("root",),
+}  # fmt: skip
+"""From a collective that can be started to the attributes it has besides the group."""
 
 
 def _divided(name: str, x: TensorType, axis: int, size: int) -> TensorType:

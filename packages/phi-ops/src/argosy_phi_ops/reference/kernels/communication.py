@@ -4,6 +4,8 @@ Every kernel takes the keyword `communicators`: from a `group` (a tuple of ranks
 communicator. Tokens carry no value; they are None.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -131,16 +133,56 @@ def recv(
 def permute(
     x: Array, token: None, *, pairs: Sequence[Sequence[int]], communicators: Communicators
 ) -> tuple[Array, None]:
-    """`x` sent along the (source, target) pairs; zeros where this rank is no target.
+    """`x` sent along the (source, target) pairs, by messages; zeros where this rank is no target."""
+    result = np.empty(x.shape, x.dtype)
+    _communicator(communicators, (), "permute").permute(np.ascontiguousarray(x), result, pairs)
+    return result, None
 
-    An all-to-all with one block for each target, so that no order of sends and receives can deadlock.
-    """
-    world = _communicator(communicators, (), "permute")
-    outgoing = np.zeros((world.size, *x.shape), x.dtype)
-    for source, target in pairs:
-        if source == world.rank:
-            outgoing[target] = x
-    arrived = np.empty_like(outgoing)
-    world.all_to_all(outgoing, arrived)
-    sources = [source for source, target in pairs if target == world.rank]
-    return (arrived[sources[0]] if sources else np.zeros_like(x)), None
+
+@kernel("start")
+def start(
+    x: Array, token: None, *, collective: str, group: Sequence[int] = (), size: int, axis: int = 0,
+    concat_axis: int = 0, kind: str = "sum", root: int = 0, communicators: Communicators,
+) -> tuple[Array, _Started, None]:  # fmt: skip
+    """Begin a collective on a copy of `x`, whose memory may be used again before it is done."""
+    communicator = _communicator(communicators, group, "start")
+    send = np.array(x, order="C")
+    if collective in ("reduce_scatter", "all_to_all"):
+        send = np.ascontiguousarray(np.stack(np.split(send, size, axis)))
+    if collective == "all_reduce":
+        made = _Started(communicator.start_all_reduce(send, send, kind), send)
+    elif collective == "all_gather":
+        parts = np.empty((size, *x.shape), x.dtype)
+        made = _Started(communicator.start_all_gather(send, parts), parts, axis)
+    elif collective == "reduce_scatter":
+        part = np.empty(send.shape[1:], x.dtype)
+        made = _Started(communicator.start_reduce_scatter(send, part, kind), part)
+    elif collective == "all_to_all":
+        arrived = np.empty_like(send)
+        made = _Started(communicator.start_all_to_all(send, arrived), arrived, concat_axis)
+    else:
+        made = _Started(communicator.start_broadcast(send, root), send)
+    return made.placeholder(), made, None
+
+
+@kernel("wait")
+def wait(x: Array, handle: _Started, token: None, *, communicators: Communicators) -> tuple[Array, None]:
+    """What the collective that was started gives, once it is done."""
+    return handle.wait(), None
+
+
+class _Started:
+    """A collective on its way: its handle, where it puts its parts, and the axis that they are joined along."""
+
+    def __init__(self, handle: Any, parts: Array, axis: int | None = None) -> None:
+        self._handle, self._parts, self._axis = handle, parts, axis
+
+    def placeholder(self) -> Array:
+        """An array of the result's shape, which nobody reads."""
+        zeros = np.zeros_like(self._parts)
+        return zeros if self._axis is None else np.concatenate(list(zeros), self._axis)
+
+    def wait(self) -> Array:
+        """The result."""
+        self._handle.wait()
+        return self._parts if self._axis is None else np.concatenate(list(self._parts), self._axis)

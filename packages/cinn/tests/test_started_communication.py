@@ -1,0 +1,48 @@
+"""Collectives that are started and waited for in compiled programs: host calls, with native code between them."""
+
+import numpy as np
+import pytest
+
+from argosy_cinn import CinnCompiler
+from argosy_hwadapt import device
+from argosy_hwadapt.inproc import run_ranks
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_pir import Builder, Program, TensorType
+from argosy_tensorcore.storage import Strided
+
+CASES = [
+    ("all_reduce", {}, lambda all, rank: sum(all)),
+    ("all_gather", {"axis": 1}, lambda all, rank: np.concatenate(all, 1)),
+    ("reduce_scatter", {"axis": 0}, lambda all, rank: np.split(sum(all), 2)[rank]),
+    ("all_to_all", {"axis": 0, "concat_axis": 1},
+     lambda all, rank: np.concatenate([np.split(x, 2)[rank] for x in all], 1)),
+    ("broadcast_rank", {"root": 1}, lambda all, rank: all[1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "attributes", "expected"), CASES, ids=[case[0] for case in CASES])
+def test_native_code_runs_between_start_and_wait(name, attributes, expected):
+    """The operand's memory may be used again after the start; the result comes with the wait, call after call."""
+    program = Program("overlapped")
+    x = program.add_input(TensorType((4, 6), "float32"))
+    with building(Builder.at_end(program.block)):
+        doubled = x + x
+        y, handle, token = prim.start(doubled, prim.create_token(), collective=name, size=2, **attributes)
+        meanwhile = prim.exp(x * 0.5) * x
+        y, token = prim.wait(y, handle, token)
+        program.set_outputs([y * 3.0, meanwhile])
+    rng = np.random.default_rng(0)
+    calls = [[rng.integers(0, 9, (4, 6)).astype(np.float32) for _ in range(2)] for _ in range(2)]
+
+    def rank(communicator):
+        executable = CinnCompiler().compile(program, device("cpu"), [communicator])
+        host_calls = executable.report()["host_calls"]
+        assert host_calls["prim.start"] == host_calls["prim.wait"] == 1
+        given = [[Strided.from_array(xs[communicator.rank])] for xs in calls]
+        return [[out.to_host() for out in executable.run(inputs, [])] for inputs in given]
+
+    for r, results in enumerate(run_ranks(rank, 2)):
+        for xs, (y, meanwhile) in zip(calls, results, strict=True):
+            np.testing.assert_array_equal(y, 3 * expected([2 * x for x in xs], r))
+            np.testing.assert_allclose(meanwhile, np.exp(xs[r] * 0.5) * xs[r], rtol=1e-5)
